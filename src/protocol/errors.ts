@@ -1,0 +1,53 @@
+/**
+ * An error that a client or another server is told about.
+ * Source: client-server API, "Standard error response".
+ */
+export class MatrixError extends Error {
+  override readonly name = 'MatrixError';
+  /** HTTP status code. */
+  readonly status: number;
+  readonly errcode: string;
+  /** Further members of the response body, for instance `retry_after_ms`. */
+  readonly extra: Readonly<Record<string, unknown>>;
+  /** Further response headers, for instance `Retry-After`. */
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    status: number,
+    errcode: string,
+    message: string,
+    extra: Readonly<Record<string, unknown>> = {},
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.errcode = errcode;
+    this.extra = extra;
+    this.headers = headers;
+  }
+
+  /** The response body. */
+  toJSON(): Record<string, unknown> {
+    return { errcode: this.errcode, error: this.message, ...this.extra };
+  }
+}
+
+export const badJson = (message: string) => new MatrixError(400, 'M_BAD_JSON', message);
+export const notJson = (message: string) => new MatrixError(400, 'M_NOT_JSON', message);
+export const invalidParam = (message: string) => new MatrixError(400, 'M_INVALID_PARAM', message);
+export const missingParam = (message: string) => new MatrixError(400, 'M_MISSING_PARAM', message);
+export const forbidden = (message: string) => new MatrixError(403, 'M_FORBIDDEN', message);
+export const notFound = (message: string) => new MatrixError(404, 'M_NOT_FOUND', message);
+export const tooLarge = (message: string) => new MatrixError(413, 'M_TOO_LARGE', message);
+export const unrecognized = (message: string, status: 404 | 405 = 404) =>
+  new MatrixError(status, 'M_UNRECOGNIZED', message);
+export const unknown = (message: string, status = 500) => new MatrixError(status, 'M_UNKNOWN', message);
+/** `Retry-After` is rounded up to whole seconds, as HTTP wants it. */
+export const limitExceeded = (retryAfterMs: number) =>
+  new MatrixError(
+    429,
+    'M_LIMIT_EXCEEDED',
+    'Too many requests',
+    { retry_after_ms: Math.ceil(retryAfterMs) },
+    { 'Retry-After': String(Math.ceil(retryAfterMs / 1000)) },
+  );

@@ -1,0 +1,61 @@
+import type { JsonObject } from './json.ts';
+import type { RoomVersion } from './room-versions.ts';
+
+/** Server name to key id to unpadded base64 signature. */
+export type Signatures = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/**
+ * An event as servers exchange it, whatever its room version: what is hashed and signed.
+ * Source: "Event format" of each room version.
+ */
+export interface Pdu extends JsonObject {
+  readonly type: string;
+  readonly sender: string;
+  readonly content: JsonObject;
+  readonly depth: number;
+  readonly origin_server_ts: number;
+  /** Absent in the create event of room version 12 and later. */
+  readonly room_id?: string;
+  readonly state_key?: string;
+}
+
+/**
+ * An event after parsing: the PDU with what its room version makes of it, so that no rule needs to know the
+ * wire format. Immutable.
+ */
+export interface RoomEvent {
+  readonly eventId: string;
+  readonly roomId: string;
+  readonly type: string;
+  /** `undefined` for message events. */
+  readonly stateKey: string | undefined;
+  readonly sender: string;
+  readonly content: JsonObject;
+  readonly depth: number;
+  /** Milliseconds since the epoch, as the origin claims. */
+  readonly originServerTs: number;
+  readonly authEventIds: readonly string[];
+  readonly prevEventIds: readonly string[];
+  /** The event that a redaction names, from wherever the room version keeps it. */
+  readonly redacts: string | undefined;
+  readonly version: RoomVersion;
+  readonly pdu: Pdu;
+}
+
+/** State of a room: `stateKeyOf(type, stateKey)` to a value, usually an event or its id. */
+export type StateMap<T> = ReadonlyMap<string, T>;
+
+/**
+ * The key of one entry in a `StateMap`. The length in front keeps it unambiguous: both parts may hold any
+ * character, NUL included, so no separator would do.
+ */
+export function stateKeyOf(type: string, stateKey: string): string {
+  return `${type.length}:${type}${stateKey}`;
+}
+
+/** The inverse of `stateKeyOf`: `[type, stateKey]`. */
+export function splitStateKey(key: string): [type: string, stateKey: string] {
+  const colon = key.indexOf(':');
+  const end = colon + 1 + Number(key.slice(0, colon));
+  return [key.slice(colon + 1, end), key.slice(end)];
+}
