@@ -1,0 +1,235 @@
+/**
+ * Room versions as data: each row says only how it differs from the one before it.
+ * Source: https://spec.matrix.org/latest/rooms/
+ */
+
+/** The names of the rows of `redactionRules`, each called after the version that brought it. */
+export type RedactionRules = 'v1' | 'v6' | 'v8' | 'v9' | 'v11';
+
+/** How the values of `m.room.power_levels` may be written. */
+export type PowerLevelNumbers = 'floats and strings' | 'integers and strings' | 'integers';
+
+/** Everything in which one room version may differ from another. Immutable. */
+export interface RoomVersion {
+  /** The name of the version, as in the content of `m.room.create`. */
+  readonly id: string;
+
+  /** Whether rooms of this version may be offered to everyone (`m.room_versions` capability). */
+  readonly stable: boolean;
+
+  /**
+   * Where event ids come from: the origin server chose one and wrote it into the event (`origin`), or they are
+   * the reference hash in standard base64 (since v3) or in URL-safe base64 (since v4).
+   * https://spec.matrix.org/latest/rooms/v3/#event-ids, https://spec.matrix.org/latest/rooms/v4/#event-ids
+   */
+  readonly eventId: 'origin' | 'hash, base64' | 'hash, base64url';
+
+  /**
+   * How `auth_events` and `prev_events` name events: `[event id, hashes]` pairs, or plain ids (since v3).
+   * https://spec.matrix.org/latest/rooms/v3/#event-format
+   */
+  readonly eventReferences: 'pairs' | 'ids';
+
+  /**
+   * The unit of the 255 limit on `type`, `state_key`, `sender`, `room_id` and `event_id`. The specification says
+   * bytes everywhere, but rooms up to v10 hold events that count in code points and that other servers accepted
+   * into their state, so bytes are enforced since v11 only.
+   * https://spec.matrix.org/latest/client-server-api/#size-limits
+   */
+  readonly fieldLimits: 'code points' | 'bytes';
+
+  /**
+   * Since v6, an event that is not canonical JSON (integers of at most 53 bits, no floats) is refused.
+   * https://spec.matrix.org/latest/rooms/v6/#canonical-json
+   */
+  readonly strictCanonicalJson: boolean;
+
+  /**
+   * Since v5, a signing key must have been valid at the event's `origin_server_ts`.
+   * https://spec.matrix.org/latest/rooms/v5/#signing-key-validity-period
+   */
+  readonly enforceKeyValidity: boolean;
+
+  /**
+   * Up to v2, the server in the event id signs the event too.
+   * https://spec.matrix.org/latest/rooms/v3/#authorisation-rules
+   */
+  readonly signedByEventIdServer: boolean;
+
+  /**
+   * State resolution algorithm: v2 since v2, v2.1 since v12 (starts from an empty state, and considers the
+   * conflicted state subgraph).
+   * https://spec.matrix.org/latest/rooms/v2/#state-resolution,
+   * https://spec.matrix.org/latest/rooms/v12/#state-resolution
+   */
+  readonly stateResolution: 'v1' | 'v2' | 'v2.1';
+
+  /**
+   * What a redaction leaves of an event.
+   * https://spec.matrix.org/latest/rooms/v1/#redactions
+   */
+  readonly redaction: RedactionRules;
+
+  /**
+   * Where `m.room.redaction` names its event: at the top level, or in `content` (since v11).
+   * https://spec.matrix.org/latest/rooms/v11/#event-format
+   */
+  readonly redactsIn: 'event' | 'content';
+
+  /**
+   * Up to v2, the authorization rules decide on redactions (rule 11). Since v3, they are always accepted and the
+   * check happens when they are applied.
+   * https://spec.matrix.org/latest/rooms/v3/#handling-redactions
+   */
+  readonly redactionAuthRule: boolean;
+
+  /**
+   * Up to v5, `m.room.aliases` has an authorization rule of its own (rule 4).
+   * https://spec.matrix.org/latest/rooms/v6/#authorisation-rules
+   */
+  readonly aliasesAuthRule: boolean;
+
+  /**
+   * Since v6, changes to `notifications` in the power levels are checked like those to `events`.
+   * https://spec.matrix.org/latest/rooms/v6/#authorisation-rules
+   */
+  readonly notificationLevelsChecked: boolean;
+
+  /**
+   * How power levels may be written: as floats up to v5, as strings up to v9, strictly as integers since v10.
+   * https://spec.matrix.org/latest/rooms/v10/#values-in-mroompower_levels-events-must-be-integers
+   */
+  readonly powerLevelNumbers: PowerLevelNumbers;
+
+  /**
+   * Since v7, the join rule and membership `knock`.
+   * https://spec.matrix.org/latest/rooms/v7/#authorisation-rules
+   */
+  readonly knock: boolean;
+
+  /**
+   * Since v8, the join rule `restricted` and `join_authorised_via_users_server`.
+   * https://spec.matrix.org/latest/rooms/v8/#authorisation-rules
+   */
+  readonly restricted: boolean;
+
+  /**
+   * Since v10, the join rule `knock_restricted`.
+   * https://spec.matrix.org/latest/rooms/v10/#authorisation-rules
+   */
+  readonly knockRestricted: boolean;
+
+  /**
+   * Who created the room: `content.creator` of the create event, which it must then have; or its sender
+   * (since v11).
+   * https://spec.matrix.org/latest/rooms/v11/#remove-the-creator-property-of-mroomcreate-events
+   */
+  readonly creator: 'content' | 'sender';
+
+  /**
+   * Since v12, the creators (the sender of the create event, and `content.additional_creators`) have an infinite
+   * power level, which the power levels event must not name.
+   * https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
+   */
+  readonly privilegedCreators: boolean;
+
+  /**
+   * Where room ids come from: chosen by the origin server with its domain, or the id of the create event with the
+   * sigil `!` (since v12); then the create event has no `room_id`.
+   * https://spec.matrix.org/latest/rooms/v12/#event-format
+   */
+  readonly roomId: 'origin' | 'create event';
+
+  /**
+   * Up to v11, every event names the create event in its `auth_events`. Since v12 its room id does, and the create
+   * event must not be selected.
+   * https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
+   */
+  readonly createInAuthEvents: boolean;
+}
+
+const v1: RoomVersion = {
+  id: '1',
+  stable: true,
+  eventId: 'origin',
+  eventReferences: 'pairs',
+  fieldLimits: 'code points',
+  strictCanonicalJson: false,
+  enforceKeyValidity: false,
+  signedByEventIdServer: true,
+  stateResolution: 'v1',
+  redaction: 'v1',
+  redactsIn: 'event',
+  redactionAuthRule: true,
+  aliasesAuthRule: true,
+  notificationLevelsChecked: false,
+  powerLevelNumbers: 'floats and strings',
+  knock: false,
+  restricted: false,
+  knockRestricted: false,
+  creator: 'content',
+  privilegedCreators: false,
+  roomId: 'origin',
+  createInAuthEvents: true,
+};
+
+const v2: RoomVersion = { ...v1, id: '2', stateResolution: 'v2' };
+
+const v3: RoomVersion = {
+  ...v2,
+  id: '3',
+  eventId: 'hash, base64',
+  eventReferences: 'ids',
+  signedByEventIdServer: false,
+  redactionAuthRule: false,
+};
+
+const v4: RoomVersion = { ...v3, id: '4', eventId: 'hash, base64url' };
+
+const v5: RoomVersion = { ...v4, id: '5', enforceKeyValidity: true };
+
+const v6: RoomVersion = {
+  ...v5,
+  id: '6',
+  strictCanonicalJson: true,
+  redaction: 'v6',
+  aliasesAuthRule: false,
+  notificationLevelsChecked: true,
+  powerLevelNumbers: 'integers and strings',
+};
+
+const v7: RoomVersion = { ...v6, id: '7', knock: true };
+
+const v8: RoomVersion = { ...v7, id: '8', redaction: 'v8', restricted: true };
+
+const v9: RoomVersion = { ...v8, id: '9', redaction: 'v9' };
+
+const v10: RoomVersion = { ...v9, id: '10', powerLevelNumbers: 'integers', knockRestricted: true };
+
+const v11: RoomVersion = {
+  ...v10,
+  id: '11',
+  fieldLimits: 'bytes',
+  redaction: 'v11',
+  redactsIn: 'content',
+  creator: 'sender',
+};
+
+const v12: RoomVersion = {
+  ...v11,
+  id: '12',
+  stateResolution: 'v2.1',
+  privilegedCreators: true,
+  roomId: 'create event',
+  createInAuthEvents: false,
+};
+
+/** Every room version that this server knows, from oldest to newest. */
+export const roomVersions: ReadonlyMap<string, RoomVersion> = new Map(
+  [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12].map((version) => [version.id, Object.freeze(version)]),
+);
+
+/** The version with that id, or `undefined` if this server does not know it (`M_UNSUPPORTED_ROOM_VERSION`). */
+export function getRoomVersion(id: string): RoomVersion | undefined {
+  return roomVersions.get(id);
+}
