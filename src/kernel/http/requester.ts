@@ -1,0 +1,44 @@
+/** Who makes a request, after the access token was checked. */
+export interface Requester {
+  readonly userId: string;
+  /** Absent for application services that act without a device. */
+  readonly deviceId: string | undefined;
+  readonly isGuest: boolean;
+  readonly isAdmin: boolean;
+  /** Id of the application service whose token was used. */
+  readonly appservice: string | undefined;
+  /** Identifies the access token (not the token itself), for scoping transaction ids and refresh. */
+  readonly tokenId: number | undefined;
+}
+
+/** Finds out who a token belongs to; declared here, supplied by the accounts slice at composition. */
+export interface Authenticator {
+  /**
+   * @param token the access token as sent
+   * @param assertedUserId the `user_id` query parameter that application services may send
+   * @throws MatrixError M_UNKNOWN_TOKEN (with soft_logout), M_USER_LOCKED, M_USER_DEACTIVATED ...
+   */
+  authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester>;
+}
+
+export interface AuthenticationContext {
+  readonly assertedUserId: string | undefined;
+  readonly assertedDeviceId: string | undefined;
+  readonly ip: string;
+  readonly userAgent: string | undefined;
+}
+
+/** Checks the signature of a request of another server; supplied by the federation slice at composition. */
+export interface ServerAuthenticator {
+  /** @returns the name of the server; throws MatrixError 401 M_UNAUTHORIZED otherwise. */
+  authenticateServer(request: SignedRequest): Promise<string>;
+}
+
+export interface SignedRequest {
+  readonly method: string;
+  /** The URI exactly as it was sent. */
+  readonly url: string;
+  readonly authorization: readonly string[];
+  /** The parsed JSON body, `undefined` when there was none. */
+  readonly body: unknown;
+}

@@ -1,0 +1,110 @@
+import type { Static, TSchema } from 'typebox';
+import type { Logger } from '../observability/logger.ts';
+import type { Requester } from './requester.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/**
+ * Who may call a route:
+ * - `none`: anybody; the token is not looked at;
+ * - `optional`: anybody; a token, when there is one, must be good;
+ * - `user`: a logged-in user, guests not (`M_GUEST_ACCESS_FORBIDDEN`);
+ * - `guest`: a logged-in user or guest;
+ * - `admin`: a server administrator;
+ * - `server`: another homeserver, by its signature (X-Matrix);
+ * - `appservice`: an application service by its own token.
+ */
+export type Auth = 'none' | 'optional' | 'user' | 'guest' | 'admin' | 'server' | 'appservice';
+
+/** A route as data. Paths are written in the documents' spelling: `/_proto/client/v3/rooms/:roomId/join`. */
+export interface RouteContract {
+  /** The specification's `operationId`; absent for what the specification does not know. */
+  readonly operationId?: string;
+  readonly method: Method;
+  /** One path, or several that mean the same (`r0` and `v3`). Parameters as `:name`, the rest as `*`. */
+  readonly path: string | readonly string[];
+  readonly auth: Auth;
+  /** Query parameters: an object; integers, booleans and arrays are converted. */
+  readonly query?: TSchema;
+  /** JSON body. Absent: the body is not looked at. */
+  readonly body?: TSchema;
+  /** What a 200 looks like. Checked in the tests only. */
+  readonly response?: TSchema;
+  /** Largest body in bytes, when it is not the listener's usual bound. */
+  readonly bodyLimit?: number;
+  /** `stream`: the body is not parsed but handed on as `request.stream`. */
+  readonly bodyMode?: 'json' | 'stream';
+}
+
+/** The `:name` parameters of a path, decoded. `*` is the rest of the path. */
+type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamNames<Rest>
+  : P extends `${string}:${infer Name}`
+    ? Name
+    : P extends `${string}*`
+      ? '*'
+      : never;
+
+type FirstPath<P> = P extends readonly [infer First extends string, ...unknown[]] ? First : P & string;
+
+export type Params<C extends RouteContract> = { readonly [N in ParamNames<FirstPath<C['path']>>]: string };
+
+type Part<C extends RouteContract, K extends 'query' | 'body'> = C[K] extends TSchema
+  ? Static<C[K]>
+  : undefined;
+
+type RequesterOf<A extends Auth> = A extends 'user' | 'guest' | 'admin'
+  ? Requester
+  : A extends 'optional'
+    ? Requester | undefined
+    : undefined;
+
+/** What a handler is given: the parts of the request that its contract names, parsed and checked. */
+export interface RouteRequest<C extends RouteContract = RouteContract> {
+  readonly params: Params<C>;
+  readonly query: Part<C, 'query'>;
+  readonly body: Part<C, 'body'>;
+  readonly requester: RequesterOf<C['auth']>;
+  /** Name of the server that signed the request; only with `auth: 'server'`. */
+  readonly origin: C['auth'] extends 'server' ? string : undefined;
+  /** Method and URL exactly as they were sent (before the namespace rewrite). */
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Address of the client, as the listener's `x_forwarded` says. */
+  readonly ip: string;
+  /** Aborts when the client goes away or the server stops. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** The raw body with `bodyMode: 'stream'`. */
+  readonly stream: NodeJS.ReadableStream | undefined;
+}
+
+/** A value to be serialised as JSON with status 200, or a `Reply`. */
+export type Handler<C extends RouteContract> = (request: RouteRequest<C>) => Promise<unknown> | unknown;
+
+export interface Route {
+  readonly contract: RouteContract;
+  readonly handler: (request: RouteRequest) => Promise<unknown> | unknown;
+}
+
+/** Joins a contract to its handler. */
+export function route<const C extends RouteContract>(contract: C, handler: Handler<C>): Route {
+  return { contract, handler: handler as Route['handler'] };
+}
+
+/**
+ * An answer that is not simply JSON with status 200: another status or headers, text that is serialised already
+ * (`content-type` must then be among the headers unless it is JSON), bytes, or a stream.
+ */
+export class Reply {
+  readonly status: number;
+  readonly body: string | Uint8Array | NodeJS.ReadableStream | object | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, body?: Reply['body'], headers: Readonly<Record<string, string>> = {}) {
+    this.status = status;
+    this.body = body;
+    this.headers = headers;
+  }
+}

@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+
+/** Randomness as the whole program sees it; tests and the simulator pass a seeded one. */
+export interface Randomness {
+  bytes(length: number): Uint8Array;
+}
+
+/** The machine's cryptographically strong randomness. */
+export const systemRandomness: Randomness = { bytes: (length) => randomBytes(length) };
+
+const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const alphanumerics = `${letters}0123456789`;
+
+/** `length` characters from `alphabet` (at most 256 of them), each equally likely. */
+export function randomString(
+  randomness: Randomness,
+  length: number,
+  alphabet: string = alphanumerics,
+): string {
+  const limit = 256 - (256 % alphabet.length);
+  let text = '';
+  while (text.length < length) {
+    for (const byte of randomness.bytes((length - text.length) * 2)) {
+      if (byte < limit && text.length < length) text += alphabet[byte % alphabet.length];
+    }
+  }
+  return text;
+}
+
+/** `length` letters: room ids, device ids and the like. */
+export const randomLetters = (randomness: Randomness, length: number) =>
+  randomString(randomness, length, letters);
+
+/** A number in [0, 1), for jitter and sampling. */
+export function randomFraction(randomness: Randomness): number {
+  const bytes = randomness.bytes(4);
+  return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0) / 2 ** 32;
+}

@@ -1,0 +1,103 @@
+import type { Clock } from '../clock.ts';
+import { sleep } from '../clock.ts';
+import type { Database } from '../database/database.ts';
+import type { Logger } from '../observability/logger.ts';
+import { type PositionTables, readCursor, writeCursor } from './store.ts';
+import type { Streams } from './streams.ts';
+
+export interface FollowerOptions {
+  /** Names the cursor on disk; never change it. */
+  readonly name: string;
+  /** Handles all facts in `(after, upTo]`. Runs again for the same range after a crash: it must be idempotent. */
+  readonly follow: (after: number, upTo: number) => Promise<void>;
+  /** Where a follower starts that has never run; by default at the current position. */
+  readonly startAt?: number;
+}
+
+/** Milliseconds between attempts after a failure: first and longest. */
+const [firstPause, longestPause] = [100, 60_000];
+
+/** Milliseconds between two writes of a busy follower's cursor; a crash repeats at most this much work. */
+const cursorInterval = 1_000;
+
+/** Follows the streams with a cursor on disk: after a crash work is repeated, never skipped. */
+export class Follower {
+  readonly #streams: Streams;
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #options: FollowerOptions;
+  readonly #stopping = new AbortController();
+  #cursor = 0;
+  #saved = { position: 0, at: 0 };
+  #running: Promise<void> | undefined;
+
+  constructor(
+    { streams, database, clock, log }: { streams: Streams; database: Database; clock: Clock; log: Logger },
+    options: FollowerOptions,
+  ) {
+    this.#streams = streams;
+    this.#database = database;
+    this.#clock = clock;
+    this.#log = log;
+    this.#options = options;
+  }
+
+  /** Takes up where the last run ended. */
+  async start(): Promise<void> {
+    const { name, startAt = this.#streams.current } = this.#options;
+    const stored = await readCursor(this.#database.reader<PositionTables>(), name);
+    this.#cursor = stored ?? startAt;
+    if (stored === undefined) await this.#save();
+    this.#streams.onAdvance(() => this.#wake());
+    this.#wake();
+  }
+
+  /** Waits for the range at work; what is left is done after the next start. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    await this.#save();
+  }
+
+  /** Resolves when everything up to the position that is current now has been handled. */
+  async caughtUp(): Promise<void> {
+    const target = this.#streams.current;
+    while (this.#cursor < target && !this.#stopping.signal.aborted) {
+      this.#wake();
+      await this.#running;
+    }
+  }
+
+  #wake(): void {
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  async #run(): Promise<void> {
+    // One turn of the event loop later: facts of one flush are handled together, and commits do not wait for us.
+    await new Promise(setImmediate);
+    let pause = firstPause;
+    while (this.#cursor < this.#streams.current && !this.#stopping.signal.aborted) {
+      const upTo = this.#streams.current;
+      try {
+        await this.#options.follow(this.#cursor, upTo);
+        this.#cursor = upTo;
+        if (this.#clock.monotonic() - this.#saved.at >= cursorInterval) await this.#save();
+        pause = firstPause;
+      } catch (error) {
+        this.#log.error({ err: error, follower: this.#options.name, after: this.#cursor }, 'follower failed');
+        await sleep(this.#clock, pause, this.#stopping.signal);
+        pause = Math.min(pause * 2, longestPause);
+      }
+    }
+  }
+
+  async #save(): Promise<void> {
+    const position = this.#cursor;
+    if (position === this.#saved.position) return;
+    await writeCursor(this.#database, this.#options.name, position);
+    this.#saved = { position, at: this.#clock.monotonic() };
+  }
+}
