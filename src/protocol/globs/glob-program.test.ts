@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { MAX_GLOB_LENGTH } from './glob.ts';
+import { type Characters, compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
+
+/** A text that counts how many of its characters have been read. */
+class CountingText implements Characters {
+  readonly #text: string;
+  reads = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get length(): number {
+    return this.#text.length;
+  }
+
+  codePointAt(position: number): number | undefined {
+    this.reads++;
+    return this.#text.codePointAt(position);
+  }
+}
+
+describe('hostile patterns', () => {
+  const text = 'a'.repeat(65_536);
+  const patterns = {
+    'alternating stars': '*a'.repeat(MAX_GLOB_LENGTH / 2 - 1).concat('*b'),
+    'only stars': '*'.repeat(MAX_GLOB_LENGTH),
+    'question marks': '?'.repeat(MAX_GLOB_LENGTH),
+    'stars and question marks': '*?'.repeat(MAX_GLOB_LENGTH / 2),
+    'a long run that almost fits': `*${'a'.repeat(MAX_GLOB_LENGTH - 2)}b`,
+    'a run between stars': `*${'a?'.repeat(MAX_GLOB_LENGTH / 2 - 2)}b*`,
+  };
+  for (const [name, pattern] of Object.entries(patterns)) {
+    it(`cost one read of each character and ${MAX_GLOB_LENGTH / 32 + 1} steps for it at most: ${name}`, () => {
+      const program = compileProgram(pattern, 'wildcards');
+      assert.ok(program.wordCount <= MAX_GLOB_LENGTH / 32 + 1);
+      for (const matches of [matchesWhole, matchesWords]) {
+        const counting = new CountingText(text);
+        matches(program, counting);
+        assert.ok(counting.reads <= text.length, `${matches.name} read ${counting.reads} characters`);
+      }
+    });
+  }
+
+  it('stop reading when no state is left', () => {
+    const counting = new CountingText(text);
+    assert.equal(matchesWhole(compileProgram('ab*', 'wildcards'), counting), false);
+    assert.equal(counting.reads, 2);
+  });
+});

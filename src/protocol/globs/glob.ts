@@ -1,0 +1,85 @@
+import { foldCase } from './fold-case.ts';
+import { compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
+import { isWordBoundary } from './word-boundary.ts';
+
+/** Decides whether a text matches a compiled glob. */
+export type GlobMatcher = (text: string) => boolean;
+
+/**
+ * A pattern with wildcards, or one that is searched for in a text, matches nothing when it is longer than this many
+ * UTF-16 code units: with it, matching costs at most 33 steps for each character of the text.
+ */
+export const MAX_GLOB_LENGTH = 1024;
+
+/** Up to this length the built-in substring search, which is quadratic at worst, beats the automaton. */
+const SHORT = 64;
+const WILDCARD = /[*?]/;
+
+const always: GlobMatcher = () => true;
+const never: GlobMatcher = () => false;
+
+/**
+ * Compiles a case-sensitive glob that must match the entire text: `*` stands for any characters, `?` for exactly one
+ * (a code point).
+ * Source: appendices, "Glob-style matching".
+ */
+export function compileGlob(pattern: string): GlobMatcher {
+  if (!WILDCARD.test(pattern)) return (text) => text === pattern;
+  if (pattern.length > MAX_GLOB_LENGTH) return never;
+  return compileSimple(pattern) ?? compileAutomaton(pattern);
+}
+
+/** Patterns without `?` and with stars only where the built-in string functions do the work. */
+function compileSimple(pattern: string): GlobMatcher | undefined {
+  const parts = pattern.replace(/\*+/g, '*').split('*');
+  if (pattern.includes('?')) return undefined;
+  const [first = '', second = '', third = ''] = parts;
+  if (parts.length === 2) {
+    if (first === '' && second === '') return always;
+    const least = first.length + second.length;
+    return (text) => text.length >= least && text.startsWith(first) && text.endsWith(second);
+  }
+  if (parts.length === 3 && first === '' && third === '' && second.length <= SHORT) {
+    return (text) => text.includes(second);
+  }
+  return undefined;
+}
+
+function compileAutomaton(pattern: string): GlobMatcher {
+  const program = compileProgram(pattern, 'wildcards');
+  return (text) => matchesWhole(program, text);
+}
+
+/**
+ * Compiles a case-sensitive glob that must match a substring which starts and ends at a word boundary.
+ * Source: client-server API, "Push Rules", content-specific rules.
+ */
+export function compileWordGlob(pattern: string): GlobMatcher {
+  if (!WILDCARD.test(pattern)) return compileWordLiteral(pattern);
+  if (pattern.length > MAX_GLOB_LENGTH) return never;
+  const program = compileProgram(pattern, 'wildcards');
+  return (text) => matchesWords(program, text);
+}
+
+/** Like `compileWordGlob` for a literal: `*` and `?` stand for themselves. */
+export function compileWordLiteral(literal: string): GlobMatcher {
+  if (literal.length > MAX_GLOB_LENGTH) return never;
+  if (literal.length <= SHORT) return (text) => containsWord(text, literal);
+  const program = compileProgram(literal, 'literal');
+  return (text) => matchesWords(program, text);
+}
+
+function containsWord(text: string, literal: string): boolean {
+  let at = text.indexOf(literal);
+  while (at !== -1) {
+    if (isWordBoundary(text, at) && isWordBoundary(text, at + literal.length)) return true;
+    at = text.indexOf(literal, at + 1);
+  }
+  return false;
+}
+
+/** Makes a matcher case-insensitive: `ignoringCase(compileGlob, '*.Example.org')`. */
+export function ignoringCase(compile: (pattern: string) => GlobMatcher, pattern: string): GlobMatcher {
+  const matches = compile(foldCase(pattern));
+  return (text) => matches(foldCase(text));
+}

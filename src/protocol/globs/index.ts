@@ -1,0 +1,9 @@
+export { foldCase } from './fold-case.ts';
+export {
+  compileGlob,
+  compileWordGlob,
+  compileWordLiteral,
+  type GlobMatcher,
+  ignoringCase,
+  MAX_GLOB_LENGTH,
+} from './glob.ts';

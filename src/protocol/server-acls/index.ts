@@ -1,0 +1,1 @@
+export { compileServerAcl, isServerAllowed, type ServerAcl } from './server-acl.ts';

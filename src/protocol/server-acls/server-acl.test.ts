@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { foldCase } from '../globs/fold-case.ts';
+import { compileGlob } from '../globs/glob.ts';
+import type { JsonValue } from '../json.ts';
+import { compileServerAcl, isServerAllowed } from './server-acl.ts';
+
+describe('server ACLs', () => {
+  const cases: [why: string, content: JsonValue, server: string, expected: boolean][] = [
+    ['no list at all', {}, 'example.org', false],
+    ['an empty allow list', { allow: [] }, 'example.org', false],
+    ['everyone', { allow: ['*'] }, 'example.org', true],
+    ['everyone, IP literal', { allow: ['*'] }, '1.2.3.4', true],
+    ['not listed', { allow: ['example.com'] }, 'example.org', false],
+    ['deny before allow', { allow: ['*'], deny: ['evil.com'] }, 'evil.com', false],
+    ['deny, name with port', { allow: ['*'], deny: ['evil.com'] }, 'evil.com:8448', false],
+    ['deny, other port', { allow: ['*'], deny: ['evil.com'] }, 'evil.com:1', false],
+    ['pattern with a port', { allow: ['*'], deny: ['evil.com:8448'] }, 'evil.com:8448', true],
+    ['deny, other name', { allow: ['*'], deny: ['evil.com'] }, 'notevil.com', true],
+    ['deny subdomains', { allow: ['*'], deny: ['*.evil.com'] }, 'a.b.evil.com', false],
+    ['deny subdomains, not the domain', { allow: ['*'], deny: ['*.evil.com'] }, 'evil.com', true],
+    ['deny without a dot', { allow: ['*'], deny: ['*evil.com'] }, 'notevil.com', false],
+    ['one character', { allow: ['*'], deny: ['evil.co?'] }, 'evil.com', false],
+    ['case of the pattern', { allow: ['*'], deny: ['EVIL.com', '*.BAD.com'] }, 'evil.com', false],
+    ['case of the name', { allow: ['*'], deny: ['*.bad.com'] }, 'X.Bad.Com', false],
+    ['IPv4 literal', { allow: ['*'], allow_ip_literals: false }, '1.2.3.4', false],
+    ['IPv4 literal and port', { allow: ['*'], allow_ip_literals: false }, '1.2.3.4:8448', false],
+    ['IPv6 literal', { allow: ['*'], allow_ip_literals: false }, '[2001:db8::1]', false],
+    ['IPv6 literal and port', { allow: ['*'], allow_ip_literals: false }, '[2001:db8::1]:8448', false],
+    ['IPv6 literal denied by name', { allow: ['*'], deny: ['[2001:db8::1]'] }, '[2001:DB8::1]:8448', false],
+    ['a name like an address', { allow: ['*'], allow_ip_literals: false }, '1.2.3.4.example.org', true],
+    ['a literal named by allow', { allow: ['1.2.3.4'], allow_ip_literals: false }, '1.2.3.4', false],
+    ['not a boolean', { allow: ['*'], allow_ip_literals: 'false' }, '1.2.3.4', true],
+    ['allow is a string', { allow: '*' }, 'example.org', false],
+    ['deny is a string', { allow: ['*'], deny: 'example.org' }, 'example.org', true],
+    ['entries of other types', { allow: [1, null, ['*'], { a: '*' }, '*'], deny: [5] }, 'example.org', true],
+    ['dots are not wildcards', { allow: ['example.org'] }, 'exampleXorg', false],
+    ['content is not an object', ['*'], 'example.org', false],
+  ];
+  for (const [why, content, server, expected] of cases) {
+    it(`${expected ? 'allow' : 'deny'} ${server}: ${why}`, () => {
+      assert.equal(isServerAllowed(compileServerAcl(content), server), expected);
+    });
+  }
+
+  it('allow everyone when the state has none', () => {
+    assert.equal(isServerAllowed(undefined, '1.2.3.4'), true);
+  });
+
+  it('agree with trying one pattern after the other', () => {
+    const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*', '?', 'A'), maxLength: 6 });
+    const patterns = fc.array(pattern, { maxLength: 5 });
+    const name = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'B'), minLength: 1, maxLength: 6 });
+    const matchesOne = (list: string[], server: string) =>
+      list.some((entry) => compileGlob(foldCase(entry))(foldCase(server)));
+    fc.assert(
+      fc.property(patterns, patterns, name, (allow, deny, server) => {
+        const expected = !matchesOne(deny, server) && matchesOne(allow, server);
+        assert.equal(isServerAllowed(compileServerAcl({ allow, deny }), server), expected);
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it('compile from any JSON', () => {
+    fc.assert(
+      fc.property(
+        fc.jsonValue(),
+        fc.jsonValue(),
+        fc.jsonValue(),
+        fc.string(),
+        (allow, deny, literals, name) => {
+          const content = { allow, deny, allow_ip_literals: literals } as JsonValue;
+          assert.equal(typeof isServerAllowed(compileServerAcl(content), name), 'boolean');
+          assert.equal(isServerAllowed(compileServerAcl(allow as JsonValue), name), false);
+        },
+      ),
+    );
+  });
+
+  it('look up exact names and subdomains instead of trying all patterns', () => {
+    const deny = Array.from({ length: 2000 }, (_, i) => [`evil${i}.com`, `*.evil${i}.com`]).flat();
+    const acl = compileServerAcl({ allow: ['*'], deny });
+    assert.equal(acl.deny.others.length, 0);
+    assert.equal(isServerAllowed(acl, 'a.b.evil1999.com:80'), false);
+    assert.equal(isServerAllowed(acl, 'a.b.good.com:80'), true);
+  });
+
+  it('drop patterns that are longer than any server name', () => {
+    assert.equal(compileServerAcl({ allow: [`*${'a?'.repeat(30_000)}`] }).allow.others.length, 0);
+  });
+});
