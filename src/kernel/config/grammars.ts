@@ -1,0 +1,59 @@
+import { parseDuration } from './duration.ts';
+import { parseFileMode } from './file-mode.ts';
+import { formatIpRange, parseIpRange } from './ip-range.ts';
+import { isRegularExpression } from './patterns.ts';
+import { parseSize } from './size.ts';
+
+/** A way to write values as text that needs more than a type to check. */
+interface Grammar {
+  /** For messages, after "allowed: ". */
+  readonly allowed: string;
+  /** The value that a text stands for, or undefined when it stands for none. */
+  readonly parse: (text: string) => string | number | undefined;
+}
+
+export type GrammarName =
+  | 'duration'
+  | 'size'
+  | 'file-mode'
+  | 'digits'
+  | 'version'
+  | 'cidr'
+  | 'glob'
+  | 'regular-expression'
+  | 'glob-or-regular-expression';
+
+const noControlCharacters = (text: string): string | undefined =>
+  [...text].some((character) => character < ' ') ? undefined : text;
+
+export const grammars: Readonly<Record<GrammarName, Grammar>> = {
+  duration: {
+    allowed: 'a duration such as 500ms, 30s, 10m, 24h, 7d, 1w, 1y or infinity, or a number of milliseconds',
+    parse: (text) =>
+      text === '.inf' || text === 'Infinity' ? Number.POSITIVE_INFINITY : parseDuration(text),
+  },
+  size: { allowed: 'a size such as 10K, 50M or 500MiB, or a bare number', parse: parseSize },
+  'file-mode': { allowed: 'permissions in octal such as 660', parse: parseFileMode },
+  digits: {
+    allowed: 'a whole number',
+    parse: (text) => (/^[0-9]{1,15}$/.test(text) ? Number(text) : undefined),
+  },
+  version: { allowed: 'a version', parse: (text) => (text === '' ? undefined : text) },
+  cidr: {
+    allowed: 'an address or a range such as 10.0.0.0/8 or fc00::/7, with no bits set behind the prefix',
+    parse: (text) => {
+      const range = parseIpRange(text);
+      return range && formatIpRange(range);
+    },
+  },
+  glob: { allowed: 'a pattern in which * and ? are wildcards', parse: noControlCharacters },
+  'regular-expression': {
+    allowed: 'a regular expression without look-around and back-references',
+    parse: (text) => (isRegularExpression(text) ? text : undefined),
+  },
+  'glob-or-regular-expression': {
+    allowed: 'a pattern with * and ?, or a regular expression that begins with ^',
+    parse: (text) =>
+      text.startsWith('^') && !isRegularExpression(text) ? undefined : noControlCharacters(text),
+  },
+};

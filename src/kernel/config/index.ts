@@ -1,0 +1,28 @@
+export { formatDuration, parseDuration } from './duration.ts';
+export { IpRangeSet } from './ip-range.ts';
+export {
+  type ConfigurationSource,
+  type ConfigurationValues,
+  type Loaded,
+  loadConfiguration,
+  type Sections,
+} from './load.ts';
+export { option } from './option.ts';
+export {
+  compileGlob,
+  compileGlobOrRegularExpression,
+  compileRegularExpression,
+  type Matcher,
+} from './patterns.ts';
+export { formatProblem, type Position, type Problem } from './problems.ts';
+export type { Rule, RuleView } from './rules.ts';
+export {
+  type AnySection,
+  type Overrides,
+  type Section,
+  type SectionType,
+  section,
+  sectionDefaults,
+} from './section.ts';
+export { formatSize, parseSize } from './size.ts';
+export * from './types.ts';

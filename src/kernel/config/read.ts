@@ -1,0 +1,145 @@
+import { suggestion } from './nearest-name.ts';
+import type { OptionSchema } from './option.ts';
+import { childPath, type Findings, type Position } from './problems.ts';
+import { readScalar } from './read-scalar.ts';
+import {
+  mapNode,
+  nodeFromValue,
+  type SourceList,
+  type SourceMap,
+  type SourceNode,
+  scalarNode,
+  valueFromNode,
+} from './source.ts';
+import { describeAllowed, describeFound } from './wording.ts';
+
+/** Where a value is read: its path in the document, its place in the file, and where findings go. */
+export interface ReadContext {
+  readonly findings: Findings;
+  readonly path: string;
+  /** The place of the option's name, for values that have no better place of their own. */
+  readonly at?: Position | undefined;
+  /** A surrounding option is secret, so nothing in here may be quoted. */
+  readonly secret?: boolean;
+}
+
+/**
+ * Reads a value by its schema: checks it, turns grammars' texts into values and fills in defaults.
+ * Every mistake is reported as an error and reading goes on, so that all mistakes are found at once; the
+ * result is whole only if no error was reported.
+ */
+export function readValue(schema: OptionSchema, node: SourceNode, context: ReadContext): unknown {
+  if (node.kind === 'scalar' && node.value === null && node.plain) {
+    if (allowsNull(schema)) return null;
+    if (node.text === '') return readEmpty(schema, context);
+  }
+  const shorthand = schema['x-shorthand'];
+  if (shorthand !== undefined && node.kind === 'scalar') {
+    return readValue(schema, mapNode([[shorthand, node]], context.at), context);
+  }
+  if (schema.anyOf) return readEither(schema, schema.anyOf, node, context);
+  if (node.kind === 'list' && schema.items) return readList(schema, schema.items, node, context);
+  if (node.kind === 'map' && isMapping(schema)) return readMapping(schema, node, context);
+  if (node.kind === 'scalar' && !isMapping(schema) && !schema.items) return readScalar(schema, node, context);
+  return refuse(schema, node, context);
+}
+
+/** The value of an option that is not given: its default, or what its members' defaults make. */
+export function defaultValue(schema: OptionSchema, context: ReadContext): unknown {
+  if (schema['x-required']) {
+    context.findings.error(context.path, `must be given; allowed: ${describeAllowed(schema)}`, context.at);
+    return undefined;
+  }
+  if (schema.default !== undefined) return readValue(schema, nodeFromValue(schema.default), context);
+  return isMapping(schema) ? readValue(schema, mapNode([], context.at), context) : undefined;
+}
+
+/** `name:` with nothing behind it, as when everything below it is a comment. */
+function readEmpty(schema: OptionSchema, context: ReadContext): unknown {
+  if (!schema['x-required'])
+    context.findings.warn(context.path, 'has no value; its default is used', context.at);
+  return defaultValue(schema, context);
+}
+
+function readEither(
+  schema: OptionSchema,
+  branches: readonly OptionSchema[],
+  node: SourceNode,
+  context: ReadContext,
+): unknown {
+  const fitting = branches.find((branch) => {
+    if (node.kind === 'list') return branch.items !== undefined;
+    return node.kind === 'map' ? isMapping(branch) : branch.items === undefined && !isMapping(branch);
+  });
+  return fitting ? readValue(fitting, node, context) : refuse(schema, node, context);
+}
+
+function readList(
+  schema: OptionSchema,
+  items: OptionSchema,
+  node: SourceList,
+  context: ReadContext,
+): unknown[] {
+  const { minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
+  if (node.items.length < minItems || node.items.length > maxItems) {
+    const message = `found ${node.items.length} entries; allowed: ${describeAllowed(schema)}`;
+    context.findings.error(context.path, message, context.at);
+  }
+  return node.items.map((item, index) =>
+    readValue(items, item, { ...context, path: `${context.path}[${index}]`, at: item.at ?? context.at }),
+  );
+}
+
+function readMapping(schema: OptionSchema, node: SourceMap, context: ReadContext): Record<string, unknown> {
+  const members = schema.properties ?? {};
+  const result: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(members)) {
+    const entry = node.entries.get(name);
+    const inner = memberContext(context, name, entry?.at, member);
+    result[name] = entry ? readValue(member, entry.node, inner) : defaultValue(member, inner);
+  }
+  for (const [name, { node: value, at }] of node.entries) {
+    if (Object.hasOwn(members, name)) continue;
+    const inner = memberContext(context, name, at, schema);
+    if (typeof schema.additionalProperties === 'object') {
+      checkName(schema.propertyNames, name, inner);
+      result[name] = readValue(schema.additionalProperties, value, inner);
+    } else if (schema.additionalProperties === true) result[name] = valueFromNode(value);
+    else
+      inner.findings.warn(inner.path, `is not a known option${suggestion(name, Object.keys(members))}`, at);
+  }
+  return result;
+}
+
+function checkName(names: OptionSchema | undefined, name: string, context: ReadContext): void {
+  if (names !== undefined) readScalar({ type: 'string', ...names }, scalarNode(name), context);
+}
+
+function memberContext(
+  context: ReadContext,
+  name: string,
+  at: Position | undefined,
+  schema: OptionSchema,
+): ReadContext {
+  return {
+    findings: context.findings,
+    path: childPath(context.path, name),
+    at: at ?? context.at,
+    secret: context.secret === true || schema['x-secret'] === true,
+  };
+}
+
+function refuse(schema: OptionSchema, node: SourceNode, context: ReadContext): undefined {
+  const found = describeFound(schema, node, context.secret === true);
+  const at = node.kind === 'scalar' ? (node.at ?? context.at) : context.at;
+  context.findings.error(context.path, `found ${found}; allowed: ${describeAllowed(schema)}`, at);
+}
+
+function allowsNull(schema: OptionSchema): boolean {
+  if (schema.anyOf) return schema.anyOf.some(allowsNull);
+  return schema.enum ? schema.enum.includes(null) : [schema.type].flat().includes('null');
+}
+
+function isMapping(schema: OptionSchema): boolean {
+  return [schema.type].flat().includes('object');
+}

@@ -1,0 +1,74 @@
+import type { Findings, Position } from './problems.ts';
+import type { SourceMap, SourceNode } from './source.ts';
+
+/** Checks options against each other once each is right by itself, and reports what does not fit. */
+export type Rule<Values> = (values: Values, view: RuleView) => void;
+
+/** What a rule sees of the document besides its values, and where it reports. */
+export class RuleView {
+  readonly #document: SourceMap;
+  readonly #findings: Findings;
+
+  constructor(document: SourceMap, findings: Findings) {
+    this.#document = document;
+    this.#findings = findings;
+  }
+
+  /** Whether a file gives this option (`email.notif_from`, `listeners[0].path`), null included. */
+  given(path: string): boolean {
+    return this.#find(path) !== undefined;
+  }
+
+  /** Reports an error where the option stands, or where the nearest mapping around it does. */
+  error(path: string, message: string): void {
+    this.#findings.error(path, message, this.#place(path));
+  }
+
+  warn(path: string, message: string): void {
+    this.#findings.warn(path, message, this.#place(path));
+  }
+
+  notice(path: string, message: string): void {
+    this.#findings.notice(path, message, this.#place(path));
+  }
+
+  #place(path: string): Position | undefined {
+    const steps = stepsOf(path);
+    for (let length = steps.length; length > 0; length--) {
+      const found = findPlace(this.#document, steps.slice(0, length));
+      if (found !== undefined) return found.at;
+    }
+    return undefined;
+  }
+
+  #find(path: string): { node: SourceNode } | undefined {
+    return findPlace(this.#document, stepsOf(path));
+  }
+}
+
+/** `listeners[0].path` as `['listeners', 0, 'path']`. */
+function stepsOf(path: string): (string | number)[] {
+  return path.split('.').flatMap((step) => {
+    const [name = '', ...indexes] = step.split('[');
+    return [name, ...indexes.map((index) => Number.parseInt(index, 10))];
+  });
+}
+
+function findPlace(
+  root: SourceMap,
+  steps: readonly (string | number)[],
+): { node: SourceNode; at: Position | undefined } | undefined {
+  let node: SourceNode | undefined = root;
+  let at: Position | undefined;
+  for (const step of steps) {
+    if (node?.kind === 'map') {
+      const entry = node.entries.get(String(step));
+      node = entry?.node;
+      at = entry?.at;
+    } else if (node?.kind === 'list' && typeof step === 'number') {
+      node = node.items[step];
+      at = node?.at ?? at;
+    } else return undefined;
+  }
+  return node && { node, at };
+}
