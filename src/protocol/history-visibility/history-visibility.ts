@@ -1,0 +1,30 @@
+import { isJsonObject, type JsonValue } from '../json.ts';
+
+/** Source: client-server API, "m.room.history_visibility". */
+export type HistoryVisibility = 'world_readable' | 'shared' | 'invited' | 'joined';
+
+export type Membership = 'invite' | 'join' | 'knock' | 'leave' | 'ban';
+
+const VISIBILITIES: ReadonlySet<unknown> = new Set(['world_readable', 'shared', 'invited', 'joined']);
+const MEMBERSHIPS: ReadonlySet<unknown> = new Set(['invite', 'join', 'knock', 'leave', 'ban']);
+
+const isVisibility = (value: unknown): value is HistoryVisibility => VISIBILITIES.has(value);
+const isMembership = (value: unknown): value is Membership => MEMBERSHIPS.has(value);
+
+/**
+ * Reads the content of an `m.room.history_visibility` event. `shared` when there is no event (`undefined`) and when
+ * the value is not understood.
+ */
+export function historyVisibilityOf(content: JsonValue | undefined): HistoryVisibility {
+  const value = isJsonObject(content) ? content['history_visibility'] : undefined;
+  return isVisibility(value) ? value : 'shared';
+}
+
+/**
+ * Reads the content of an `m.room.member` event. `leave` when there is no event (`undefined`) and when the value is
+ * none of the five.
+ */
+export function membershipOf(content: JsonValue | undefined): Membership {
+  const value = isJsonObject(content) ? content['membership'] : undefined;
+  return isMembership(value) ? value : 'leave';
+}

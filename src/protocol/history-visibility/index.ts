@@ -1,0 +1,14 @@
+export {
+  endsInvitation,
+  isVisibleToServer,
+  isVisibleToUser,
+  type ServerVisibilityFacts,
+  type UserVisibilityFacts,
+  type VisibilitySubject,
+} from './event-visibility.ts';
+export {
+  type HistoryVisibility,
+  historyVisibilityOf,
+  type Membership,
+  membershipOf,
+} from './history-visibility.ts';
