@@ -1,0 +1,197 @@
+import type { Clock } from '../kernel/clock.ts';
+import { type AnyWriter, writerFor } from '../kernel/database/any-writer.ts';
+import type { Database, Writer } from '../kernel/database/database.ts';
+import { type Randomness, randomLetters } from '../kernel/randomness.ts';
+import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
+import { invalidParam, notFound, tooLarge } from '../protocol/index.ts';
+import {
+  changedLists,
+  type Device,
+  deleteDevices,
+  deleteUserIps,
+  insertDevice,
+  listDevices,
+  readDevice,
+  recordListChange,
+  staleDevices,
+  updateDisplayName,
+} from './store.ts';
+import type { DeviceTables } from './tables.ts';
+
+/** A user has got, renamed or lost a device. */
+export interface DeviceListChange {
+  readonly userId: string;
+}
+
+/** Somebody who keeps things for a device, and drops them in the transaction that deletes it. */
+export interface DeviceCleanup {
+  /** @param deviceIds at least one */
+  devicesRemoved(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    deviceIds: readonly string[],
+  ): Promise<void>;
+}
+
+/** What a login asks for. */
+export interface DeviceRequest {
+  readonly userId: string;
+  /** Made up when absent. */
+  readonly deviceId: string | undefined;
+  /** Given to a new device only. */
+  readonly displayName: string | undefined;
+}
+
+export interface DevicesDeps {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+}
+
+/** Characters of a name, and of an id that a client chose. */
+const [longestName, longestId] = [100, 255];
+
+/** How many stale devices are removed in one transaction. */
+const staleBatch = 100;
+
+export const deviceListStream = new Stream<DeviceListChange>('device_lists');
+
+/** The devices of local users. */
+export class Devices {
+  readonly #deps: DevicesDeps;
+  readonly #cleanups: readonly DeviceCleanup[];
+
+  constructor(deps: DevicesDeps, cleanups: readonly DeviceCleanup[]) {
+    this.#deps = deps;
+    this.#cleanups = cleanups;
+  }
+
+  list(userId: string): Promise<Device[]> {
+    return listDevices(this.#deps.database.reader<DeviceTables>(), userId);
+  }
+
+  /** @throws MatrixError M_NOT_FOUND */
+  async get(userId: string, deviceId: string): Promise<Device> {
+    const device = await readDevice(this.#deps.database.reader<DeviceTables>(), userId, deviceId);
+    if (!device) throw noSuchDevice();
+    return device;
+  }
+
+  /** Checks what a client says about a device, before a transaction. Throws MatrixError M_INVALID_PARAM, M_TOO_LARGE. */
+  check(device: { deviceId?: string | undefined; displayName?: string | undefined }): void {
+    const { deviceId, displayName } = device;
+    if (deviceId !== undefined) checkId(deviceId);
+    if (displayName !== undefined) checkName(displayName);
+  }
+
+  /** Makes a device unless it is there already, inside the caller's transaction. */
+  async ensure(
+    writer: AnyWriter,
+    publish: Publish,
+    request: DeviceRequest,
+  ): Promise<{ deviceId: string; created: boolean }> {
+    const { userId, displayName } = request;
+    const deviceId = request.deviceId ?? randomLetters(this.#deps.randomness, 10).toUpperCase();
+    const devices = writerFor<DeviceTables>(writer);
+    const createdAt = this.#deps.clock.now();
+    const created = await insertDevice(devices, { userId, deviceId, displayName, createdAt });
+    if (created) await this.#publishChange(devices, publish, userId);
+    return { deviceId, created };
+  }
+
+  /** Makes a device without logging in: for application services. @returns whether it is new */
+  async create(request: DeviceRequest): Promise<boolean> {
+    this.check(request);
+    const { created } = await this.#deps.streams.write<DeviceTables, { created: boolean }>(
+      (writer, publish) => this.ensure(writer, publish, request),
+    );
+    return created;
+  }
+
+  /** @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_INVALID_PARAM */
+  async rename(userId: string, deviceId: string, displayName: string): Promise<void> {
+    this.check({ displayName });
+    await this.#deps.streams.write<DeviceTables, void>(async (writer, publish) => {
+      if (!(await updateDisplayName(writer, userId, deviceId, displayName))) throw noSuchDevice();
+      await this.#publishChange(writer, publish, userId);
+    });
+  }
+
+  /** Logs the devices out and deletes them with everything that is kept for them. Unknown ones are passed over. */
+  async remove(userId: string, deviceIds: readonly string[]): Promise<void> {
+    await this.#deps.streams.write<DeviceTables, void>((writer, publish) =>
+      this.removeIn(writer, publish, userId, deviceIds),
+    );
+  }
+
+  /** `remove` inside the caller's transaction. */
+  async removeIn(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    deviceIds: readonly string[],
+  ): Promise<void> {
+    const devices = writerFor<DeviceTables>(writer);
+    const removed = await deleteDevices(devices, userId, deviceIds);
+    if (removed.length === 0) return;
+    for (const cleanup of this.#cleanups) await cleanup.devicesRemoved(writer, publish, userId, removed);
+    await this.#publishChange(devices, publish, userId);
+  }
+
+  /** Removes all of a user's devices but `kept`, inside the caller's transaction. */
+  async removeAllIn(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    kept?: string | undefined,
+  ): Promise<void> {
+    const devices = await listDevices(writerFor<DeviceTables>(writer), userId);
+    const ids = devices.map((device) => device.deviceId).filter((id) => id !== kept);
+    await this.removeIn(writer, publish, userId, ids);
+  }
+
+  /** Forgets the addresses that a user was seen at, inside the caller's transaction. */
+  forgetAddresses(writer: AnyWriter, userId: string): Promise<void> {
+    return deleteUserIps(writerFor<DeviceTables>(writer), userId);
+  }
+
+  /**
+   * Removes devices that were not used since `before` (milliseconds since the epoch); for
+   * `delete_stale_devices_after`.
+   * @returns how many there were
+   */
+  async removeStale(before: number): Promise<number> {
+    const { database } = this.#deps;
+    for (let count = 0; ; ) {
+      const stale = await staleDevices(database.reader<DeviceTables>(), before, staleBatch);
+      for (const { userId, deviceId } of stale) await this.remove(userId, [deviceId]);
+      count += stale.length;
+      if (stale.length < staleBatch) return count;
+    }
+  }
+
+  /** Local users whose device list changed last in `(after, upTo]`. */
+  changedSince(after: number, upTo: number): Promise<string[]> {
+    return changedLists(this.#deps.database.reader<DeviceTables>(), after, upTo);
+  }
+
+  async #publishChange(writer: Writer<DeviceTables>, publish: Publish, userId: string): Promise<void> {
+    await recordListChange(writer, userId, publish(deviceListStream, { userId }));
+  }
+}
+
+function checkId(deviceId: string): void {
+  if (deviceId === '' || deviceId.length > longestId) {
+    throw invalidParam(`A device id has between 1 and ${longestId} characters`);
+  }
+  if (deviceId.includes('\0')) throw invalidParam('A device id must not hold U+0000');
+}
+
+function checkName(name: string): void {
+  if (name.length > longestName) throw tooLarge(`A device's name has at most ${longestName} characters`);
+  if (name.includes('\0')) throw invalidParam("A device's name must not hold U+0000");
+}
+
+const noSuchDevice = () => notFound('No such device');

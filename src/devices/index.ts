@@ -1,0 +1,14 @@
+/** Devices of local users: their names, when they were last seen, and what goes when they go. */
+export {
+  type DeviceCleanup,
+  type DeviceListChange,
+  type DeviceRequest,
+  Devices,
+  type DevicesDeps,
+  deviceListStream,
+} from './devices.ts';
+export { LastSeen, type Sighting } from './last-seen.ts';
+export { deviceMigrations } from './migrations.ts';
+export type { Confirmation, Reauthentication } from './reauthentication.ts';
+export { deviceRoutes } from './routes.ts';
+export type { Device } from './store.ts';

@@ -1,0 +1,90 @@
+import type { Clock, Timer } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/database.ts';
+import type { Logger } from '../kernel/observability/logger.ts';
+
+export interface Sighting {
+  readonly userId: string;
+  /** `undefined` for application services that act without a device. */
+  readonly deviceId: string | undefined;
+  readonly ip: string;
+  readonly userAgent: string | undefined;
+}
+
+/** Milliseconds between two writes. */
+const flushInterval = 60_000;
+
+/** A flush comes early when this many different sightings wait. */
+const mostWaiting = 10_000;
+
+/** Milliseconds that an address is remembered for, and between two rounds of forgetting. */
+const [keptFor, forgettingInterval] = [28 * 86_400_000, 3_600_000];
+
+const longestUserAgent = 512;
+
+const upsertIp = `INSERT INTO user_ips (user_id, device_id, ip, user_agent, last_seen_at) VALUES (?, ?, ?, ?, ?)
+  ON CONFLICT (user_id, device_id, ip)
+  DO UPDATE SET user_agent = excluded.user_agent, last_seen_at = excluded.last_seen_at`;
+
+const updateDevice = `UPDATE devices SET last_seen_at = ?, last_seen_ip = ?, last_seen_user_agent = ?
+  WHERE user_id = ? AND device_id = ?`;
+
+interface Seen extends Sighting {
+  readonly at: number;
+}
+
+/**
+ * Remembers when and from where each device was used last. A request only notes it in memory; the notes are written
+ * together once a minute, so a crash loses a minute of them.
+ */
+export class LastSeen {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #waiting = new Map<string, Seen>();
+  #timer: Timer | undefined;
+  #flushing: Promise<void> = Promise.resolve();
+  #forgotten = 0;
+
+  constructor({ database, clock, log }: { database: Database; clock: Clock; log: Logger }) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** Quick and without I/O: may be called for every request. */
+  record(sighting: Sighting): void {
+    const key = `${sighting.userId} ${sighting.ip} ${sighting.deviceId ?? ''}`;
+    this.#waiting.set(key, { ...sighting, at: this.#clock.now() });
+    if (this.#waiting.size >= mostWaiting) void this.flush();
+    else this.#timer ??= this.#clock.setTimer(flushInterval, () => void this.flush());
+  }
+
+  /** Writes what was noted; resolves when it is on disk. Failures are logged: nothing depends on these rows. */
+  flush(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const seen = [...this.#waiting.values()];
+    this.#waiting = new Map();
+    this.#flushing = this.#flushing
+      .then(() => this.#write(seen))
+      .catch((error: unknown) => this.#log.warn({ err: error }, 'could not record when devices were used'));
+    return this.#flushing;
+  }
+
+  async #write(seen: readonly Seen[]): Promise<void> {
+    if (seen.length === 0) return;
+    const agentOf = ({ userAgent }: Seen) => (userAgent ?? '').slice(0, longestUserAgent);
+    const ipRows = seen.map((s) => [s.userId, s.deviceId ?? '', s.ip, agentOf(s), s.at]);
+    const deviceRows = seen
+      .filter((s) => s.deviceId !== undefined)
+      .map((s) => [s.at, s.ip, agentOf(s), s.userId, s.deviceId!]);
+    const statements = [{ sql: upsertIp, rows: ipRows }];
+    if (deviceRows.length > 0) statements.push({ sql: updateDevice, rows: deviceRows });
+    const now = this.#clock.now();
+    if (now - this.#forgotten > forgettingInterval) {
+      this.#forgotten = now;
+      statements.push({ sql: 'DELETE FROM user_ips WHERE last_seen_at < ?', rows: [[now - keptFor]] });
+    }
+    await this.#database.batch(statements);
+  }
+}

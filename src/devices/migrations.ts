@@ -1,0 +1,54 @@
+import type { Migration, SchemaBuilder } from '../kernel/database/database.ts';
+
+async function createDevices({ db, clustered }: SchemaBuilder): Promise<void> {
+  await clustered(
+    db.schema
+      .createTable('devices')
+      .addColumn('user_id', 'text', (column) => column.notNull())
+      .addColumn('device_id', 'text', (column) => column.notNull())
+      .addColumn('display_name', 'text')
+      .addColumn('created_at', 'bigint', (column) => column.notNull())
+      .addColumn('last_seen_at', 'bigint')
+      .addColumn('last_seen_ip', 'text')
+      .addColumn('last_seen_user_agent', 'text')
+      .addPrimaryKeyConstraint('devices_key', ['user_id', 'device_id']),
+  ).execute();
+}
+
+async function createUserIps({ db, clustered }: SchemaBuilder): Promise<void> {
+  await clustered(
+    db.schema
+      .createTable('user_ips')
+      .addColumn('user_id', 'text', (column) => column.notNull())
+      .addColumn('device_id', 'text', (column) => column.notNull())
+      .addColumn('ip', 'text', (column) => column.notNull())
+      .addColumn('user_agent', 'text', (column) => column.notNull())
+      .addColumn('last_seen_at', 'bigint', (column) => column.notNull())
+      .addPrimaryKeyConstraint('user_ips_key', ['user_id', 'device_id', 'ip']),
+  ).execute();
+  await db.schema.createIndex('user_ips_last_seen').on('user_ips').column('last_seen_at').execute();
+}
+
+async function createDeviceListChanges({ db }: SchemaBuilder): Promise<void> {
+  await db.schema
+    .createTable('device_list_changes')
+    .addColumn('user_id', 'text', (column) => column.primaryKey())
+    .addColumn('position', 'bigint', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createIndex('device_list_changes_position')
+    .on('device_list_changes')
+    .column('position')
+    .execute();
+}
+
+export const deviceMigrations: readonly Migration[] = [
+  {
+    name: 'devices/0001-devices',
+    async up(schema) {
+      await createDevices(schema);
+      await createUserIps(schema);
+      await createDeviceListChanges(schema);
+    },
+  },
+];

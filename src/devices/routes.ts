@@ -1,0 +1,112 @@
+import { Type } from 'typebox';
+import { Reply, type Route, route } from '../kernel/http/route.ts';
+import type { Devices } from './devices.ts';
+import type { Reauthentication } from './reauthentication.ts';
+import type { Device } from './store.ts';
+
+const deviceResponse = Type.Object({
+  device_id: Type.String(),
+  display_name: Type.Optional(Type.String()),
+  last_seen_ip: Type.Optional(Type.String()),
+  last_seen_ts: Type.Optional(Type.Integer()),
+});
+
+const paths = {
+  list: ['/_proto/client/v3/devices', '/_proto/client/r0/devices'],
+  one: ['/_proto/client/v3/devices/:deviceId', '/_proto/client/r0/devices/:deviceId'],
+  delete: ['/_proto/client/v3/delete_devices', '/_proto/client/r0/delete_devices'],
+} as const;
+
+/** Client-server API, "Device Management". */
+export function deviceRoutes(devices: Devices, reauthentication: Reauthentication): Route[] {
+  return [...readRoutes(devices), updateRoute(devices), ...deleteRoutes(devices, reauthentication)];
+}
+
+function readRoutes(devices: Devices): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getDevices',
+        method: 'GET',
+        path: paths.list,
+        auth: 'user',
+        response: Type.Object({ devices: Type.Array(deviceResponse) }),
+      },
+      async ({ requester }) => ({ devices: (await devices.list(requester.userId)).map(toResponse) }),
+    ),
+    route(
+      { operationId: 'getDevice', method: 'GET', path: paths.one, auth: 'user', response: deviceResponse },
+      async ({ params, requester }) => toResponse(await devices.get(requester.userId, params.deviceId)),
+    ),
+  ];
+}
+
+function updateRoute(devices: Devices): Route {
+  return route(
+    {
+      operationId: 'updateDevice',
+      method: 'PUT',
+      path: paths.one,
+      auth: 'user',
+      body: Type.Object({ display_name: Type.Optional(Type.String()) }),
+    },
+    async ({
+      params: { deviceId },
+      requester: { userId, appservice },
+      body: { display_name: displayName },
+    }) => {
+      if (appservice !== undefined && (await devices.create({ userId, deviceId, displayName }))) {
+        return new Reply(201, {});
+      }
+      if (displayName === undefined) await devices.get(userId, deviceId);
+      else await devices.rename(userId, deviceId, displayName);
+      return {};
+    },
+  );
+}
+
+function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Route[] {
+  const auth = Type.Optional(Type.Unknown());
+  return [
+    route(
+      {
+        operationId: 'deleteDevice',
+        method: 'DELETE',
+        path: paths.one,
+        auth: 'user',
+        body: Type.Object({ auth }),
+      },
+      async ({ params: { deviceId }, requester, body, ip }) => {
+        const operation = `DELETE /devices/${deviceId}`;
+        if (requester.appservice === undefined) {
+          await reauthentication.confirm({ requester, operation, body, ip });
+        }
+        await devices.remove(requester.userId, [deviceId]);
+        return {};
+      },
+    ),
+    route(
+      {
+        operationId: 'deleteDevices',
+        method: 'POST',
+        path: paths.delete,
+        auth: 'user',
+        body: Type.Object({ devices: Type.Array(Type.String(), { maxItems: 1000 }), auth }),
+      },
+      async ({ requester, body, ip }) => {
+        if (requester.appservice === undefined) {
+          await reauthentication.confirm({ requester, operation: 'POST /delete_devices', body, ip });
+        }
+        await devices.remove(requester.userId, body.devices);
+        return {};
+      },
+    ),
+  ];
+}
+
+const toResponse = (device: Device) => ({
+  device_id: device.deviceId,
+  display_name: device.displayName,
+  last_seen_ip: device.lastSeenIp,
+  last_seen_ts: device.lastSeenAt,
+});

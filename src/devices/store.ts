@@ -1,0 +1,151 @@
+import type { Reader, Writer } from '../kernel/database/database.ts';
+import type { DeviceTables } from './tables.ts';
+
+export interface Device {
+  readonly deviceId: string;
+  readonly displayName: string | undefined;
+  /** Milliseconds since the epoch, right to a minute or so; `undefined` when it was never used. */
+  readonly lastSeenAt: number | undefined;
+  readonly lastSeenIp: string | undefined;
+  readonly lastSeenUserAgent: string | undefined;
+}
+
+const columns = [
+  'device_id',
+  'display_name',
+  'last_seen_at',
+  'last_seen_ip',
+  'last_seen_user_agent',
+] as const;
+
+type Row = Pick<DeviceTables['devices'], (typeof columns)[number]>;
+
+function toDevice(row: Row): Device {
+  return {
+    deviceId: row.device_id,
+    displayName: row.display_name ?? undefined,
+    lastSeenAt: row.last_seen_at ?? undefined,
+    lastSeenIp: row.last_seen_ip ?? undefined,
+    lastSeenUserAgent: row.last_seen_user_agent ?? undefined,
+  };
+}
+
+export async function listDevices(reader: Reader<DeviceTables>, userId: string): Promise<Device[]> {
+  const rows = await reader
+    .selectFrom('devices')
+    .select(columns)
+    .where('user_id', '=', userId)
+    .orderBy('device_id')
+    .execute();
+  return rows.map(toDevice);
+}
+
+export async function readDevice(
+  reader: Reader<DeviceTables>,
+  userId: string,
+  deviceId: string,
+): Promise<Device | undefined> {
+  const row = await reader
+    .selectFrom('devices')
+    .select(columns)
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .executeTakeFirst();
+  return row && toDevice(row);
+}
+
+/** @returns whether the device is new; one that exists keeps its name */
+export async function insertDevice(
+  writer: Writer<DeviceTables>,
+  device: { userId: string; deviceId: string; displayName: string | undefined; createdAt: number },
+): Promise<boolean> {
+  const result = await writer
+    .insertInto('devices')
+    .values({
+      user_id: device.userId,
+      device_id: device.deviceId,
+      display_name: device.displayName ?? null,
+      created_at: device.createdAt,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+/** @returns whether there is such a device */
+export async function updateDisplayName(
+  writer: Writer<DeviceTables>,
+  userId: string,
+  deviceId: string,
+  displayName: string,
+): Promise<boolean> {
+  const result = await writer
+    .updateTable('devices')
+    .set({ display_name: displayName })
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
+
+/** @returns the ids of those that existed */
+export async function deleteDevices(
+  writer: Writer<DeviceTables>,
+  userId: string,
+  deviceIds: readonly string[],
+): Promise<string[]> {
+  if (deviceIds.length === 0) return [];
+  const rows = await writer
+    .deleteFrom('devices')
+    .where('user_id', '=', userId)
+    .where('device_id', 'in', deviceIds)
+    .returning('device_id')
+    .execute();
+  return rows.map((row) => row.device_id);
+}
+
+export async function deleteUserIps(writer: Writer<DeviceTables>, userId: string): Promise<void> {
+  await writer.deleteFrom('user_ips').where('user_id', '=', userId).execute();
+}
+
+export async function recordListChange(
+  writer: Writer<DeviceTables>,
+  userId: string,
+  position: number,
+): Promise<void> {
+  await writer
+    .insertInto('device_list_changes')
+    .values({ user_id: userId, position })
+    .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ position }))
+    .execute();
+}
+
+/** Users whose device list changed last in `(after, upTo]`. */
+export async function changedLists(
+  reader: Reader<DeviceTables>,
+  after: number,
+  upTo: number,
+): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('device_list_changes')
+    .select('user_id')
+    .where('position', '>', after)
+    .where('position', '<=', upTo)
+    .execute();
+  return rows.map((row) => row.user_id);
+}
+
+/** Devices that were not used, or made when never used, since `before`. */
+export async function staleDevices(
+  reader: Reader<DeviceTables>,
+  before: number,
+  limit: number,
+): Promise<{ userId: string; deviceId: string }[]> {
+  const rows = await reader
+    .selectFrom('devices')
+    .select(['user_id', 'device_id'])
+    .where((where) => where(where.fn.coalesce('last_seen_at', 'created_at'), '<', before))
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ userId: row.user_id, deviceId: row.device_id }));
+}
