@@ -24,9 +24,9 @@ export interface RouteContract {
   /** One path, or several that mean the same (`r0` and `v3`). Parameters as `:name`, the rest as `*`. */
   readonly path: string | readonly string[];
   readonly auth: Auth;
-  /** Query parameters: an object; integers, booleans and arrays are converted. */
+  /** Query parameters: an object; integers, booleans and arrays are converted, `default`s filled in. */
   readonly query?: TSchema;
-  /** JSON body. Absent: the body is not looked at. */
+  /** JSON body; no body stands for `{}` where the schema takes that. Absent: the body is not looked at. */
   readonly body?: TSchema;
   /** What a 200 looks like. Checked in the tests only. */
   readonly response?: TSchema;
@@ -53,7 +53,7 @@ type Part<C extends RouteContract, K extends 'query' | 'body'> = C[K] extends TS
   ? Static<C[K]>
   : undefined;
 
-type RequesterOf<A extends Auth> = A extends 'user' | 'guest' | 'admin'
+type RequesterOf<A extends Auth> = A extends 'user' | 'guest' | 'admin' | 'appservice'
   ? Requester
   : A extends 'optional'
     ? Requester | undefined

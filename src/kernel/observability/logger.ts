@@ -1,4 +1,59 @@
-import type { Logger as PinoLogger } from 'pino';
+import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger, pino } from 'pino';
 
 /** A structured logger; child loggers carry the request id. */
-export type Logger = Pick<PinoLogger, 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'level'>;
+export type Logger = Pick<
+  PinoLogger,
+  'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'child' | 'level' | 'isLevelEnabled'
+>;
+
+export interface LoggerOptions {
+  readonly level: LevelWithSilent;
+  /** Where the lines go; standard output when absent. */
+  readonly destination?: DestinationStream;
+}
+
+/** Logs JSON, a line for each entry. */
+export function createLogger({ level, destination }: LoggerOptions): Logger {
+  return pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: describeError },
+    },
+    destination ?? pino.destination({ fd: 1, sync: true }),
+  );
+}
+
+/** For tests and tools that have nothing to say. */
+export const silentLogger: Logger = pino({ level: 'silent' });
+
+interface DescribedError {
+  readonly name: string;
+  readonly message: string;
+  readonly code: unknown;
+  readonly stack: string | undefined;
+  readonly cause: DescribedError | undefined;
+}
+
+/** Name, message, stack and causes only: what else hangs on an error may be secret. */
+function describeError(error: unknown): DescribedError {
+  if (!(error instanceof Error)) {
+    return {
+      name: typeof error,
+      message: String(error),
+      code: undefined,
+      stack: undefined,
+      cause: undefined,
+    };
+  }
+  const { name, message, stack, cause } = error;
+  return {
+    name,
+    message,
+    code: (error as NodeJS.ErrnoException).code,
+    stack,
+    cause: cause === undefined ? undefined : describeError(cause),
+  };
+}

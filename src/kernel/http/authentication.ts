@@ -1,0 +1,47 @@
+import { forbidden, MatrixError } from '../../protocol/index.ts';
+import type { AuthenticationContext, Authenticator, Requester } from './requester.ts';
+import type { Auth } from './route.ts';
+
+type ClientAuth = Exclude<Auth, 'none' | 'server'>;
+
+/**
+ * The access token of a request: from the `Authorization` header or the `access_token` query parameter
+ * (client-server API, "Using access tokens"). The header wins.
+ */
+export function accessTokenOf(authorization: string | undefined, query: string | string[] | undefined) {
+  if (authorization !== undefined) {
+    const match = /^Bearer +(\S+) *$/i.exec(authorization);
+    if (match) return match[1];
+  }
+  return typeof query === 'string' && query !== '' ? query : undefined;
+}
+
+/**
+ * Finds out who makes a request and whether they may call a route with this kind of authentication.
+ * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_GUEST_ACCESS_FORBIDDEN, M_FORBIDDEN and what else the
+ * authenticator says
+ */
+export async function authenticate(
+  authenticator: Authenticator,
+  auth: ClientAuth,
+  token: string | undefined,
+  context: AuthenticationContext,
+): Promise<Requester | undefined> {
+  if (token === undefined) {
+    if (auth === 'optional') return undefined;
+    throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
+  }
+  const requester = await authenticator.authenticate(token, context);
+  admit(requester, auth);
+  return requester;
+}
+
+function admit(requester: Requester, auth: ClientAuth): void {
+  if (auth === 'user' && requester.isGuest) {
+    throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this');
+  }
+  if (auth === 'admin' && !requester.isAdmin) throw forbidden('You are not a server administrator');
+  if (auth === 'appservice' && requester.appservice === undefined) {
+    throw forbidden('Only application services may do this');
+  }
+}

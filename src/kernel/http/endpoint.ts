@@ -1,0 +1,121 @@
+import { MatrixError, unknown } from '../../protocol/index.ts';
+import { redactUrl } from '../observability/index.ts';
+import { accessTokenOf, authenticate } from './authentication.ts';
+import type { Exchange } from './exchange.ts';
+import { clientJson, parseJson, serverJson } from './json-body.ts';
+import { hasBody, limitBody, readBody } from './read-body.ts';
+import type { Authenticator, ServerAuthenticator } from './requester.ts';
+import { sendError, sendResult } from './responses.ts';
+import type { Route, RouteRequest } from './route.ts';
+import { BodyChecker, QueryChecker } from './validation.ts';
+
+/**
+ * Largest JSON body of a client: several times what a batch of encrypted room keys takes. Routes may say otherwise.
+ */
+const clientBodyLimit = 4 * 1024 * 1024;
+
+/** Largest body of another server: a full transaction of 50 events of 64 KiB and 100 EDUs of like size. */
+const serverBodyLimit = 200 * 65_536;
+
+/** Told about every exchange when it is over. */
+export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
+
+export interface EndpointDependencies {
+  readonly authenticator: Authenticator;
+  readonly serverAuthenticator: ServerAuthenticator | undefined;
+  /** Milliseconds that only ever grow. */
+  readonly monotonic: () => number;
+  readonly observe: Observer;
+}
+
+/** A route made ready to answer: its schemas, its way to authenticate, its handler. */
+export class Endpoint {
+  readonly #route: Route;
+  readonly #deps: EndpointDependencies;
+  readonly #gzip: boolean;
+  readonly #query: QueryChecker | undefined;
+  readonly #body: BodyChecker | undefined;
+  readonly #bodyLimit: number;
+
+  constructor(route: Route, gzip: boolean, deps: EndpointDependencies) {
+    const { contract } = route;
+    this.#route = route;
+    this.#deps = deps;
+    this.#gzip = gzip;
+    this.#query = contract.query && new QueryChecker(contract.query);
+    this.#body = contract.body && new BodyChecker(contract.body);
+    this.#bodyLimit = contract.bodyLimit ?? (contract.auth === 'server' ? serverBodyLimit : clientBodyLimit);
+  }
+
+  /** Answers one request; never rejects. */
+  async serve(exchange: Exchange): Promise<void> {
+    const { response } = exchange;
+    try {
+      await this.#authenticate(exchange);
+      await this.#read(exchange);
+      if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
+      const result = await this.#route.handler(exchange as unknown as RouteRequest);
+      if (response.destroyed) return;
+      await sendResult(response, result, this.#gzip && acceptsGzip(exchange));
+    } catch (error) {
+      this.#fail(exchange, error);
+    } finally {
+      this.#deps.observe(this.#route, exchange, this.#deps.monotonic() - exchange.started);
+    }
+  }
+
+  async #authenticate(exchange: Exchange): Promise<void> {
+    const { auth } = this.#route.contract;
+    if (auth === 'none') return;
+    if (auth === 'server') {
+      await this.#authenticateServer(exchange);
+      return;
+    }
+    const token = accessTokenOf(exchange.headers.authorization, exchange.rawQuery['access_token']);
+    exchange.requester = await authenticate(this.#deps.authenticator, auth, token, exchange);
+  }
+
+  /** The signature covers the body, so that is read first. */
+  async #authenticateServer(exchange: Exchange): Promise<void> {
+    if (hasBody(exchange.raw)) {
+      exchange.body = parseJson(await readBody(exchange.raw, this.#bodyLimit), serverJson);
+    }
+    if (this.#deps.serverAuthenticator === undefined) {
+      throw new MatrixError(401, 'M_UNAUTHORIZED', 'This server does not federate');
+    }
+    exchange.origin = await this.#deps.serverAuthenticator.authenticateServer({
+      method: exchange.method,
+      url: exchange.url,
+      authorization: exchange.raw.headersDistinct['authorization'] ?? [],
+      body: exchange.body,
+    });
+  }
+
+  async #read(exchange: Exchange): Promise<void> {
+    const { contract } = this.#route;
+    if (contract.bodyMode === 'stream') {
+      exchange.stream = limitBody(exchange.raw, contract.bodyLimit ?? Number.POSITIVE_INFINITY);
+    } else if (this.#body !== undefined) {
+      if (contract.auth !== 'server' && hasBody(exchange.raw)) {
+        exchange.body = parseJson(await readBody(exchange.raw, this.#bodyLimit), clientJson);
+      }
+      exchange.body = this.#body.check(exchange.body);
+    }
+  }
+
+  #fail(exchange: Exchange, error: unknown): void {
+    if (error instanceof MatrixError) {
+      // What is left of a body that is too large is not waited for.
+      if (error.status === 413) exchange.response.shouldKeepAlive = false;
+      sendError(exchange.response, error);
+      return;
+    }
+    if (exchange.response.destroyed) return;
+    const { method } = exchange;
+    exchange.log.error({ err: error, method, url: redactUrl(exchange.url) }, 'Request failed');
+    sendError(exchange.response, unknown(`Internal server error (request ${exchange.id})`));
+  }
+}
+
+const acceptsGzip = (exchange: Exchange) =>
+  /(^|[\s,])gzip\s*($|,|;(?!\s*q=0(\.0*)?\s*($|,)))/i.test(String(exchange.headers['accept-encoding'] ?? ''));

@@ -1,0 +1,122 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../observability/index.ts';
+import { clientAddress } from './client-address.ts';
+import type { AuthenticationContext, Requester } from './requester.ts';
+
+/** What the exchanges of one listener share. */
+export interface Scope {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Take the client's address from `X-Forwarded-For`. */
+  readonly forwarded: boolean;
+  /** Lower-case name of the header that request ids are built on. */
+  readonly requestIdHeader: string | undefined;
+  /** Exchanges that someone watches the signal of: told when the server stops. */
+  readonly watched: Set<Exchange>;
+}
+
+type Query = Readonly<Record<string, string | string[] | undefined>>;
+
+let exchanges = 0;
+
+/**
+ * One request and its response, as handlers and the authenticator see it. What few handlers ask for (signal, logger,
+ * address) is made when it is asked for.
+ */
+export class Exchange implements AuthenticationContext {
+  readonly raw: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly params: Readonly<Record<string, string>>;
+  readonly rawQuery: Query;
+  readonly started: number;
+  query: unknown;
+  body: unknown;
+  requester: Requester | undefined;
+  origin: string | undefined;
+  stream: NodeJS.ReadableStream | undefined;
+  readonly scope: Scope;
+  readonly #number = ++exchanges;
+  #controller: AbortController | undefined;
+  #log: Logger | undefined;
+
+  constructor(
+    scope: Scope,
+    raw: IncomingMessage,
+    response: ServerResponse,
+    params: Readonly<Record<string, string>>,
+    query: Query,
+  ) {
+    this.scope = scope;
+    this.raw = raw;
+    this.response = response;
+    this.params = params;
+    this.rawQuery = query;
+    this.started = scope.clock.monotonic();
+  }
+
+  get method(): string {
+    return this.raw.method!;
+  }
+
+  /** As it was sent; Fastify keeps it when the namespace rewrite changes `raw.url`. */
+  get url(): string {
+    return (this.raw as IncomingMessage & { originalUrl?: string }).originalUrl ?? this.raw.url!;
+  }
+
+  get headers(): IncomingMessage['headers'] {
+    return this.raw.headers;
+  }
+
+  get userAgent(): string | undefined {
+    return this.raw.headers['user-agent'];
+  }
+
+  get ip(): string {
+    return clientAddress(this.raw, this.scope.forwarded);
+  }
+
+  get assertedUserId(): string | undefined {
+    return first(this.rawQuery['user_id']);
+  }
+
+  get assertedDeviceId(): string | undefined {
+    return first(this.rawQuery['device_id'] ?? this.rawQuery['org.matrix.msc3202.device_id']);
+  }
+
+  /** Names this exchange in the logs: the number of the request, or what a proxy in front calls it. */
+  get id(): string {
+    const header = this.scope.requestIdHeader;
+    const given = header === undefined ? undefined : this.raw.headers[header];
+    return typeof given === 'string' && given !== '' ? given.slice(0, 128) : `${this.method}-${this.#number}`;
+  }
+
+  get log(): Logger {
+    this.#log ??= this.scope.log.child({ request: this.id });
+    return this.#log;
+  }
+
+  /** Aborts when the client goes away or the server stops. */
+  get signal(): AbortSignal {
+    this.#controller ??= this.#watch();
+    return this.#controller.signal;
+  }
+
+  /** Makes the signal abort, if anybody looks at it. */
+  abort(reason: string): void {
+    this.#controller?.abort(new Error(reason));
+  }
+
+  #watch(): AbortController {
+    const controller = new AbortController();
+    const { watched } = this.scope;
+    watched.add(this);
+    this.response.once('close', () => {
+      watched.delete(this);
+      if (!this.response.writableFinished) this.abort('The client went away');
+    });
+    return controller;
+  }
+}
+
+const first = (value: string | string[] | undefined) => (Array.isArray(value) ? value[0] : value);

@@ -1,0 +1,25 @@
+/** HTTP: listeners, routes as data, and the checks that every request goes through. */
+export { healthRoute } from './health.ts';
+export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners.ts';
+export { metricsRoute } from './metrics-route.ts';
+export { toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
+export type {
+  AuthenticationContext,
+  Authenticator,
+  Requester,
+  ServerAuthenticator,
+  SignedRequest,
+} from './requester.ts';
+export { type ListenerResource, type ResourceName, resourceNames } from './resources.ts';
+export {
+  type Auth,
+  type Handler,
+  type Method,
+  type Params,
+  Reply,
+  type Route,
+  type RouteContract,
+  type RouteRequest,
+  route,
+} from './route.ts';
+export { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';

@@ -1,0 +1,86 @@
+import { isUtf8 } from 'node:buffer';
+import { badJson, notJson } from '../../protocol/index.ts';
+
+export interface JsonLimits {
+  /** Deepest nesting of objects and arrays. */
+  readonly depth: number;
+  /** Whether keys named `__proto__` are let through: rooms of other servers may hold events that have them. */
+  readonly allowPrototypeKeys: boolean;
+}
+
+/** Deep enough for any client, shallow enough for every recursive reader of the result. */
+export const clientJson: JsonLimits = { depth: 128, allowPrototypeKeys: false };
+
+/** Other servers relay what their users wrote; refusing it would split rooms. */
+export const serverJson: JsonLimits = { depth: 1000, allowPrototypeKeys: true };
+
+/**
+ * Parses a JSON body.
+ * @throws MatrixError M_NOT_JSON when it is no JSON or no UTF-8, M_BAD_JSON when it is nested too deeply, holds lone
+ * surrogates or, for clients, a key named `__proto__`.
+ */
+export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
+  if (!isUtf8(bytes)) throw notJson('The body is not valid UTF-8');
+  if (bytes.length > limits.depth * 2 && nestsDeeperThan(bytes, limits.depth)) {
+    throw badJson(`The body is nested deeper than ${limits.depth} levels`);
+  }
+  const value = parse(bytes.toString('utf8'));
+  // Only an escape sequence can make a lone surrogate, and only an escape or the plain text the forbidden key.
+  if (bytes.includes('\\u') || (!limits.allowPrototypeKeys && bytes.includes('__proto__'))) {
+    inspect(value, limits);
+  }
+  return value;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw notJson('The body is not valid JSON');
+  }
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** Counts brackets outside strings; whether they match is left to the parser. */
+function nestsDeeperThan(bytes: Buffer, limit: number): boolean {
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!;
+    if (byte === quote) i = endOfString(bytes, i + 1);
+    // `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only.
+    else if ((byte | 0x20) === 0x7b) {
+      if (++depth > limit) return true;
+    } else if ((byte | 0x20) === 0x7d) depth--;
+  }
+  return false;
+}
+
+/** Index of the quote that ends the string that starts at `start`. */
+function endOfString(bytes: Buffer, start: number): number {
+  let end = bytes.indexOf(quote, start);
+  while (end !== -1 && isEscaped(bytes, end, start)) end = bytes.indexOf(quote, end + 1);
+  return end === -1 ? bytes.length : end;
+}
+
+function isEscaped(bytes: Buffer, index: number, start: number): boolean {
+  let first = index;
+  while (first > start && bytes[first - 1] === backslash) first--;
+  return (index - first) % 2 === 1;
+}
+
+function inspect(value: unknown, limits: JsonLimits): void {
+  if (typeof value === 'string') {
+    if (!value.isWellFormed()) throw badJson('The body holds half of a surrogate pair');
+  } else if (Array.isArray(value)) {
+    for (const item of value) inspect(item, limits);
+  } else if (value !== null && typeof value === 'object') {
+    for (const [key, member] of Object.entries(value)) {
+      if (key === '__proto__' && !limits.allowPrototypeKeys)
+        throw badJson('A key must not be named __proto__');
+      inspect(key, limits);
+      inspect(member, limits);
+    }
+  }
+}

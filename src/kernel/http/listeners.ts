@@ -1,0 +1,159 @@
+import { chmod, readFile, rm } from 'node:fs/promises';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import type { ListenerResource } from './resources.ts';
+
+/** Where and what one listener serves (requirement document 1, section 2.3). */
+export interface ListenerOptions {
+  /** For logs: the `tag`, the port or the path. */
+  readonly name: string;
+  readonly bind: TcpBinding | UnixBinding;
+  readonly resources: readonly ListenerResource[];
+  /** Take the client's address from `X-Forwarded-For`. */
+  readonly forwarded: boolean;
+  /** Header of a request that names it in the logs. */
+  readonly requestIdHeader: string | undefined;
+}
+
+export interface TcpBinding {
+  readonly kind: 'tcp';
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** At least one. */
+  readonly addresses: readonly string[];
+  readonly tls: TlsFiles | undefined;
+}
+
+/** Names of PEM files. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface UnixBinding {
+  readonly kind: 'unix';
+  readonly path: string;
+  /** Permissions of the socket, for instance 0o666. */
+  readonly mode: number;
+}
+
+/** A server that listens, and where. */
+export interface Listening {
+  readonly server: Server | TlsServer;
+  /** `http://127.0.0.1:8008`, `https://[::1]:8448` or `unix:/run/hearth.sock`. */
+  readonly address: string;
+  /** Reads the certificate files again; new connections get the new certificate. */
+  reload(): Promise<void>;
+  /** Closes connections on which nothing is being answered. */
+  closeIdle(): void;
+}
+
+const serverOptions: ServerOptions = {
+  // A filter may be given in the query of a request.
+  maxHeaderSize: 64 * 1024,
+  // Longer than reverse proxies keep connections, so that it is they who close them.
+  keepAliveTimeout: 75_000,
+};
+
+/** Opens every socket of a listener. */
+export async function listen(options: ListenerOptions, handler: RequestListener): Promise<Listening[]> {
+  const { bind } = options;
+  if (bind.kind === 'unix') return [await listenUnix(bind, handler)];
+  const opened: Listening[] = [];
+  let { port } = bind;
+  for (const address of bind.addresses) {
+    try {
+      const listening = await listenTcp(bind, address, port, handler);
+      port = portOf(listening.server);
+      opened.push(listening);
+    } catch (error) {
+      // Without IPv6 the wildcard for it can not be had, and with both one wildcard may cover the other.
+      if (opened.length > 0 && isWildcard(address) && isMissingAddress(error)) continue;
+      for (const { server } of opened) server.close();
+      throw error;
+    }
+  }
+  return opened;
+}
+
+async function listenTcp(
+  bind: TcpBinding,
+  host: string,
+  port: number,
+  handler: RequestListener,
+): Promise<Listening> {
+  const { tls } = bind;
+  const server =
+    tls === undefined
+      ? createServer(serverOptions, handler)
+      : createTlsServer({ ...serverOptions, ...(await readTls(tls)) }, handler);
+  await opened(server, () => server.listen({ port, host, backlog: 511, ipv6Only: host === '::' }));
+  const authority = `${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`;
+  return {
+    server,
+    address: `${tls === undefined ? 'http' : 'https'}://${authority}`,
+    closeIdle: idleCloser(server),
+    reload: async () => {
+      if (tls !== undefined) (server as TlsServer).setSecureContext(await readTls(tls));
+    },
+  };
+}
+
+async function listenUnix({ path, mode }: UnixBinding, handler: RequestListener): Promise<Listening> {
+  const server = createServer(serverOptions, handler);
+  if (!(await answers(path))) await rm(path, { force: true });
+  await opened(server, () => server.listen({ path, backlog: 511 }));
+  await chmod(path, mode);
+  return { server, address: `unix:${path}`, closeIdle: idleCloser(server), reload: async () => {} };
+}
+
+/** Node does not count a connection as idle on which nothing was ever sent, as browsers open them in advance. */
+function idleCloser(server: Server): () => void {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  return () => {
+    server.closeIdleConnections();
+    for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+  };
+}
+
+/** Whether somebody listens on a socket; a file that a crash left behind does not. */
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+function opened(server: Server, start: () => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.once('listening', () => {
+      server.off('error', reject);
+      resolve();
+    });
+    start();
+  });
+}
+
+async function readTls({ certificate, key }: TlsFiles): Promise<{ cert: Buffer; key: Buffer }> {
+  return { cert: await readFile(certificate), key: await readFile(key) };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return address !== null && typeof address === 'object' ? address.port : 0;
+}
+
+const isWildcard = (address: string) => address === '::' || address === '0.0.0.0';
+
+const isMissingAddress = (error: unknown) =>
+  ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EADDRINUSE'].includes(String((error as NodeJS.ErrnoException).code));

@@ -1,0 +1,10 @@
+import type { Metrics } from '../observability/index.ts';
+import { Reply, type Route, route } from './route.ts';
+
+/** Shows the metrics to listeners with the resource `metrics`. */
+export function metricsRoute(metrics: Metrics): Route {
+  return route(
+    { method: 'GET', path: ['/_server/metrics', '/metrics'], auth: 'none' },
+    async () => new Reply(200, await metrics.render(), { 'Content-Type': metrics.contentType }),
+  );
+}

@@ -1,0 +1,52 @@
+import type { IncomingMessage } from 'node:http';
+import { Transform } from 'node:stream';
+import { badJson, tooLarge } from '../../protocol/index.ts';
+
+/** Whether bytes may follow the head of the request. */
+export function hasBody(request: IncomingMessage): boolean {
+  const { headers } = request;
+  const length = headers['content-length'];
+  return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined;
+}
+
+/**
+ * Reads the whole body.
+ * @param limit in bytes
+ * @throws MatrixError M_TOO_LARGE; M_BAD_JSON when the client stops in the middle (nobody will read that)
+ */
+export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (declaredLength(request) > limit) return reject(bodyTooLarge(limit));
+    const chunks: Buffer[] = [];
+    let length = 0;
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= limit) chunks.push(chunk);
+      else {
+        request.removeAllListeners('data');
+        reject(bodyTooLarge(limit));
+      }
+    });
+    request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)));
+    request.on('error', () => reject(badJson('The body ended too early')));
+  });
+}
+
+/** The body as a stream that fails with M_TOO_LARGE beyond `limit` bytes. */
+export function limitBody(request: IncomingMessage, limit: number): NodeJS.ReadableStream {
+  if (declaredLength(request) > limit) throw bodyTooLarge(limit);
+  let length = 0;
+  const bounded = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      length += chunk.length;
+      if (length > limit) done(bodyTooLarge(limit));
+      else done(null, chunk);
+    },
+  });
+  request.on('error', (error) => bounded.destroy(error));
+  return request.pipe(bounded);
+}
+
+const declaredLength = (request: IncomingMessage) => Number(request.headers['content-length'] ?? 0);
+
+const bodyTooLarge = (limit: number) => tooLarge(`The body is larger than ${limit} bytes`);

@@ -1,0 +1,64 @@
+/** What a listener can be asked to serve (requirement document 1, section 2.3). */
+export const resourceNames = [
+  'client',
+  'consent',
+  'federation',
+  'keys',
+  'media',
+  'metrics',
+  'openid',
+  'replication',
+  'static',
+  'health',
+] as const;
+
+export type ResourceName = (typeof resourceNames)[number];
+
+/** Resources that come with others. */
+const implied: Partial<Record<ResourceName, readonly ResourceName[]>> = {
+  client: ['media', 'static'],
+  federation: ['media', 'keys', 'openid'],
+};
+
+/** Path prefixes of each resource, in the documents' spelling. A prefix ends at a path segment. */
+const prefixes: Record<ResourceName, readonly string[]> = {
+  client: ['/', '/_proto/client', '/_server/client', '/_server/admin', '/.well-known/proto'],
+  consent: ['/_proto/consent'],
+  federation: ['/_proto/federation', '/.well-known/proto/server'],
+  keys: ['/_proto/key'],
+  media: ['/_proto/media', '/_proto/client/v1/media', '/_proto/federation/v1/media'],
+  metrics: ['/_server/metrics', '/metrics'],
+  openid: ['/_proto/federation/v1/openid'],
+  replication: ['/_server/replication'],
+  static: ['/_proto/static'],
+  health: ['/health'],
+};
+
+/** `compress` works for these only. */
+const compressible: ReadonlySet<ResourceName> = new Set(['client', 'consent', 'metrics', 'federation']);
+
+export interface ListenerResource {
+  readonly names: readonly ResourceName[];
+  /** Answer in gzip where the client takes it. */
+  readonly compress: boolean;
+}
+
+/** How a path is served by a listener: not at all, plainly, or with gzip. */
+export type Service = 'none' | 'plain' | 'gzip';
+
+/** Decides how each path is served by a listener with these resources. Health checks are always there. */
+export function serviceOf(resources: readonly ListenerResource[], path: string): Service {
+  let service: Service = isUnder(path, '/health') ? 'plain' : 'none';
+  for (const { names, compress } of resources) {
+    for (const name of names) {
+      if (compress && compressible.has(name) && serves(name, path)) return 'gzip';
+      if (serves(name, path) || implied[name]?.some((other) => serves(other, path))) service = 'plain';
+    }
+  }
+  return service;
+}
+
+const serves = (name: ResourceName, path: string) => prefixes[name].some((prefix) => isUnder(path, prefix));
+
+const isUnder = (path: string, prefix: string) =>
+  path === prefix || (prefix !== '/' && path.startsWith(`${prefix}/`));

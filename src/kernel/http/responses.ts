@@ -1,0 +1,121 @@
+import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { MatrixError } from '../../protocol/index.ts';
+import { Reply } from './route.ts';
+
+const compress = promisify(gzip);
+
+/** Below this many bytes gzip gains nothing. */
+const smallestCompressed = 1024;
+
+/**
+ * CORS headers, which go with every response (client-server API, "Web Browser Clients"), as `writeHead` takes them.
+ */
+const crossOrigin = [
+  'Access-Control-Allow-Origin',
+  '*',
+  'Access-Control-Allow-Methods',
+  'GET, HEAD, POST, PUT, DELETE, OPTIONS',
+  'Access-Control-Allow-Headers',
+  'X-Requested-With, Content-Type, Authorization, Date',
+  'Access-Control-Expose-Headers',
+  'Retry-After',
+];
+
+/** Sends what a handler returned: a value as JSON with status 200, or a `Reply`. */
+export function sendResult(
+  response: ServerResponse,
+  result: unknown,
+  gzipped: boolean,
+): void | Promise<void> {
+  if (result instanceof Reply) return sendReply(response, result, gzipped);
+  return sendText(response, 200, undefined, JSON.stringify(result ?? {}), gzipped);
+}
+
+/** Sends an error; nothing happens when a response is under way already, except that it is broken off. */
+export function sendError(response: ServerResponse, error: MatrixError): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  sendText(response, error.status, error.headers, JSON.stringify(error), false);
+}
+
+function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): void | Promise<void> {
+  const { status, body, headers } = reply;
+  if (body === undefined) {
+    const head = [...crossOrigin, ...Object.entries(headers).flat()];
+    if (status !== 204 && status !== 304) head.push('Content-Length', '0');
+    response.writeHead(status, head).end();
+    return;
+  }
+  if (typeof body === 'string') return sendText(response, status, headers, body, gzipped);
+  if (body instanceof Uint8Array) return sendText(response, status, headers, body, gzipped);
+  if (isStream(body)) return sendStream(response, status, headers, body);
+  return sendText(response, status, headers, JSON.stringify(body), gzipped);
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+function sendText(
+  response: ServerResponse,
+  status: number,
+  headers: Headers | undefined,
+  body: string | Uint8Array,
+  gzipped: boolean,
+): void | Promise<void> {
+  if (gzipped && body.length >= smallestCompressed) return sendCompressed(response, status, headers, body);
+  finish(response, status, headers, body, undefined);
+}
+
+async function sendCompressed(
+  response: ServerResponse,
+  status: number,
+  headers: Headers | undefined,
+  body: string | Uint8Array,
+): Promise<void> {
+  finish(response, status, headers, await compress(body), 'gzip');
+}
+
+function finish(
+  response: ServerResponse,
+  status: number,
+  headers: Headers | undefined,
+  body: string | Uint8Array,
+  encoding: 'gzip' | undefined,
+): void {
+  const head = [...crossOrigin, 'Content-Length', String(Buffer.byteLength(body))];
+  if (encoding !== undefined) head.push('Content-Encoding', encoding, 'Vary', 'Accept-Encoding');
+  response.writeHead(status, withContentType(head, headers)).end(body);
+}
+
+function withContentType(head: string[], headers: Headers | undefined): string[] {
+  let typed = false;
+  for (const name in headers) {
+    typed ||= name.toLowerCase() === 'content-type';
+    head.push(name, headers[name]!);
+  }
+  if (!typed) head.push('Content-Type', 'application/json');
+  return head;
+}
+
+/** Resolves when all was sent or the client is gone; rejects when the stream fails. */
+function sendStream(
+  response: ServerResponse,
+  status: number,
+  headers: Headers,
+  body: NodeJS.ReadableStream,
+): Promise<void> {
+  response.writeHead(status, [...crossOrigin, ...Object.entries(headers).flat()]);
+  return new Promise((resolve, reject) => {
+    pipeline(body, response, (error) => {
+      if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') reject(error);
+      else resolve();
+    });
+  });
+}
+
+const isStream = (body: object): body is NodeJS.ReadableStream =>
+  typeof (body as NodeJS.ReadableStream).pipe === 'function';

@@ -1,0 +1,129 @@
+import { type Clock, sleep } from '../clock.ts';
+import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
+import type { EndpointDependencies } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
+import { type ListenerOptions, type Listening, listen } from './listeners.ts';
+import { observeRequests } from './request-metrics.ts';
+import type { Authenticator, ServerAuthenticator } from './requester.ts';
+import type { Route } from './route.ts';
+import { createRouter, type Router } from './router.ts';
+
+export interface HttpServerOptions {
+  readonly listeners: readonly ListenerOptions[];
+  readonly routes: readonly Route[];
+  readonly authenticator: Authenticator;
+  /** Absent: every route of other servers answers 401. */
+  readonly serverAuthenticator?: ServerAuthenticator;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Absent: requests are not counted. */
+  readonly metrics?: Metrics | undefined;
+}
+
+export interface HttpServer {
+  /** Opens the listeners. @returns where they listen, as URLs or `unix:` with a path */
+  start(): Promise<readonly string[]>;
+  /**
+   * Stops accepting connections, aborts the signals of requests that wait, and resolves when everything is answered
+   * or `deadline` milliseconds are over; what is left then is cut off.
+   */
+  stop(deadline?: number): Promise<void>;
+  /** Reads certificate files again. */
+  reload(): Promise<void>;
+}
+
+/** Serves routes on listeners. */
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const watched = new Set<Exchange>();
+  const routers: Router[] = [];
+  const open: Listening[] = [];
+
+  return {
+    async start() {
+      const deps = dependenciesOf(options);
+      for (const listener of options.listeners) {
+        const { forwarded, requestIdHeader } = listener;
+        const log = options.log.child({ listener: listener.name });
+        const scope = {
+          log,
+          clock: options.clock,
+          forwarded,
+          requestIdHeader: requestIdHeader?.toLowerCase(),
+          watched,
+        };
+        const router = await createRouter(options.routes, listener.resources, scope, deps);
+        routers.push(router);
+        open.push(...(await listen(listener, router.listener)));
+      }
+      return open.map(({ address }) => address);
+    },
+
+    async stop(deadline = 10_000) {
+      const closed = open.map(({ server }) => closing(server));
+      for (const exchange of watched) exchange.abort('The server stops');
+      await drain(open, Promise.all(closed), options.clock, deadline);
+      await Promise.all(routers.map((router) => router.close()));
+      open.length = 0;
+      routers.length = 0;
+    },
+
+    async reload() {
+      for (const listening of open) await listening.reload();
+    },
+  };
+}
+
+function dependenciesOf(options: HttpServerOptions): EndpointDependencies {
+  const count = options.metrics && observeRequests(options.metrics);
+  return {
+    authenticator: options.authenticator,
+    serverAuthenticator: options.serverAuthenticator,
+    monotonic: () => options.clock.monotonic(),
+    observe: (route, exchange, milliseconds) => {
+      count?.(route, exchange, milliseconds);
+      logRequest(exchange, milliseconds);
+    },
+  };
+}
+
+/** One line for every request. Tokens in URLs are taken out. */
+function logRequest(exchange: Exchange, milliseconds: number): void {
+  const { log } = exchange.scope;
+  if (!log.isLevelEnabled('info')) return;
+  log.info(
+    {
+      request: exchange.id,
+      method: exchange.method,
+      url: redactUrl(exchange.url),
+      status: exchange.response.statusCode,
+      ms: Math.round(milliseconds * 10) / 10,
+      user: exchange.requester?.userId ?? exchange.origin,
+      ip: exchange.ip,
+    },
+    'Request',
+  );
+}
+
+const closing = (server: Listening['server']) =>
+  new Promise<void>((resolve) => server.close(() => resolve()));
+
+/** How often connections that have become idle are closed while the last requests are answered, in milliseconds. */
+const drainInterval = 20;
+
+async function drain(
+  open: readonly Listening[],
+  closed: Promise<unknown>,
+  clock: Clock,
+  deadline: number,
+): Promise<void> {
+  let done = false;
+  void closed.then(() => {
+    done = true;
+  });
+  for (const end = clock.monotonic() + deadline; !done && clock.monotonic() < end; ) {
+    for (const listening of open) listening.closeIdle();
+    await Promise.race([closed, sleep(clock, drainInterval)]);
+  }
+  for (const { server } of open) server.closeAllConnections();
+  await closed;
+}

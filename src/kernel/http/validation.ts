@@ -1,0 +1,131 @@
+import type { TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { badJson, invalidParam, type MatrixError, missingParam, notJson } from '../../protocol/index.ts';
+
+/** Checks values of one schema; compiled when the first value comes, to keep the start short. */
+class Checker {
+  readonly #schema: TSchema;
+  #compiled: Validator | undefined;
+
+  constructor(schema: TSchema) {
+    this.#schema = schema;
+  }
+
+  accepts(value: unknown): boolean {
+    this.#compiled ??= Compile(this.#schema);
+    return this.#compiled.Check(value);
+  }
+
+  /** The first thing that is wrong with a value that was not accepted. */
+  complaint(value: unknown): Complaint {
+    const [error] = Compile(this.#schema).Errors(value);
+    const path = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
+    if (error?.keyword === 'required') {
+      const missing = (error.params as { requiredProperties: string[] }).requiredProperties[0];
+      return { missing: true, text: `'${path ? `${path}.` : ''}${missing}' is missing` };
+    }
+    const subject = path ? `'${path}'` : 'it';
+    return { missing: false, text: `${subject} ${error?.message ?? 'is not valid'}` };
+  }
+}
+
+interface Complaint {
+  readonly missing: boolean;
+  readonly text: string;
+}
+
+/** Checks JSON bodies against a schema. */
+export class BodyChecker {
+  readonly #checker: Checker;
+
+  constructor(schema: TSchema) {
+    this.#checker = new Checker(schema);
+  }
+
+  /**
+   * @param body `undefined` when none was sent, which stands for `{}` where the schema is content with that
+   * @returns the body
+   * @throws MatrixError M_BAD_JSON, or M_NOT_JSON when there is none
+   */
+  check(body: unknown): unknown {
+    const value = body === undefined ? {} : body;
+    if (this.#checker.accepts(value)) return value;
+    if (body === undefined) throw notJson('The body is empty');
+    throw badJson(`The body is not as expected: ${this.#checker.complaint(value).text}`);
+  }
+}
+
+type Conversion = (text: string) => unknown;
+
+const conversions: Readonly<Record<string, Conversion>> = {
+  integer: (text) => (/^-?\d{1,16}$/.test(text) ? Number(text) : text),
+  number: (text) => (/^-?\d{1,16}(\.\d{1,16})?$/.test(text) ? Number(text) : text),
+  boolean: (text) => (text === 'true' ? true : text === 'false' ? false : text),
+};
+
+interface Parameter {
+  readonly name: string;
+  readonly isArray: boolean;
+  readonly convert: Conversion | undefined;
+  readonly fallback: unknown;
+}
+
+/**
+ * Checks query parameters against a schema. Integers, numbers and booleans are converted, a parameter that is an
+ * array takes every occurrence, any other the first one, and `default`s of the schema are filled in.
+ */
+export class QueryChecker {
+  readonly #checker: Checker;
+  readonly #parameters: readonly Parameter[];
+
+  constructor(schema: TSchema) {
+    this.#checker = new Checker(schema);
+    const { properties = {} } = schema as { properties?: Record<string, JsonSchema> };
+    this.#parameters = Object.entries(properties).map(([name, property]) => parameterOf(name, property));
+  }
+
+  /** @throws MatrixError M_MISSING_PARAM, M_INVALID_PARAM */
+  check(query: Readonly<Record<string, string | string[] | undefined>>): unknown {
+    const value: Record<string, unknown> = { ...query };
+    for (const parameter of this.#parameters) {
+      const converted = read(parameter, query[parameter.name]);
+      if (converted !== undefined) value[parameter.name] = converted;
+    }
+    if (this.#checker.accepts(value)) return value;
+    throw complain(this.#checker.complaint(value));
+  }
+}
+
+interface JsonSchema {
+  readonly type?: string;
+  readonly items?: JsonSchema;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly default?: unknown;
+}
+
+function parameterOf(name: string, schema: JsonSchema): Parameter {
+  const isArray = schema.type === 'array';
+  const item = isArray ? schema.items : schema;
+  const type = item?.type ?? item?.anyOf?.find((option) => option.type !== 'string')?.type;
+  return {
+    name,
+    isArray,
+    convert: type === undefined ? undefined : conversions[type],
+    fallback: schema.default,
+  };
+}
+
+function read(parameter: Parameter, sent: string | string[] | undefined): unknown {
+  if (sent === undefined) return parameter.fallback;
+  const { convert } = parameter;
+  if (parameter.isArray) {
+    const all = Array.isArray(sent) ? sent : [sent];
+    return convert === undefined ? all : all.map(convert);
+  }
+  const first = Array.isArray(sent) ? sent[0]! : sent;
+  return convert === undefined ? first : convert(first);
+}
+
+function complain({ missing, text }: Complaint): MatrixError {
+  return (missing ? missingParam : invalidParam)(`Query parameter ${text}`);
+}

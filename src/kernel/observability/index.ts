@@ -1,0 +1,5 @@
+/** Logs and metrics. */
+export { observeEventLoop } from './event-loop-lag.ts';
+export { createLogger, type Logger, type LoggerOptions, silentLogger } from './logger.ts';
+export { createMetrics, type Metrics } from './metrics.ts';
+export { redactUrl } from './redact.ts';

@@ -1,0 +1,37 @@
+/** Query parameters whose values give access to something. */
+const secret: ReadonlySet<string> = new Set([
+  'access_token',
+  'client_secret',
+  'code',
+  'hs_token',
+  'login_token',
+  'logintoken',
+  'password',
+  'refresh_token',
+  'state',
+  'token',
+]);
+
+/** The URL with the values of secret query parameters taken out, for logs. */
+export function redactUrl(url: string): string {
+  const start = url.indexOf('?');
+  if (start === -1) return url;
+  const parameters = url.slice(start + 1).split('&');
+  return `${url.slice(0, start)}?${parameters.map(redactParameter).join('&')}`;
+}
+
+function redactParameter(parameter: string): string {
+  const end = parameter.indexOf('=');
+  if (end === -1) return parameter;
+  const name = parameter.slice(0, end);
+  return secret.has(decode(name).toLowerCase()) ? `${name}=<redacted>` : parameter;
+}
+
+function decode(name: string): string {
+  if (!name.includes('%')) return name;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
