@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/manual-clock.ts';
+import { createMetrics } from '../observability/index.ts';
+import { type CacheFactors, CacheRegistry } from './index.ts';
+
+const factors = (
+  globalFactor: number,
+  perCache: Record<string, number> = {},
+  ttl?: number,
+): CacheFactors => ({
+  globalFactor,
+  perCache: new Map(Object.entries(perCache)),
+  ttl,
+});
+
+describe('Cache', () => {
+  it('keeps the most recently used entries', () => {
+    const cache = new CacheRegistry(manualClock(), factors(0.5)).create<string, number>('users', { size: 4 });
+    cache.set('a', 1);
+    cache.set('b', 2);
+    assert.equal(cache.get('a'), 1);
+    cache.set('c', 3);
+    assert.equal(cache.get('b'), undefined);
+    assert.deepEqual([cache.hits, cache.misses, cache.evictions, cache.size], [1, 1, 1, 2]);
+  });
+
+  it('remembers that something is absent', async () => {
+    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, string | null>('a', {
+      size: 9,
+    });
+    assert.equal(await cache.getOrLoad('x', async () => null), null);
+    assert.equal(cache.get('x'), null);
+  });
+
+  it('shares one load among those who ask at the same time', async () => {
+    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', { size: 9 });
+    let loads = 0;
+    const load = async () => ++loads;
+    assert.deepEqual(await Promise.all([cache.getOrLoad('x', load), cache.getOrLoad('x', load)]), [1, 1]);
+    assert.equal(await cache.getOrLoad('x', load), 1);
+    assert.equal(loads, 1);
+  });
+
+  it('tells everybody of a failed load and tries again', async () => {
+    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', { size: 9 });
+    const fail = () => Promise.reject(new Error('no'));
+    const both = await Promise.allSettled([cache.getOrLoad('x', fail), cache.getOrLoad('x', fail)]);
+    assert.deepEqual(
+      both.map(({ status }) => status),
+      ['rejected', 'rejected'],
+    );
+    assert.equal(await cache.getOrLoad('x', async () => 7), 7);
+  });
+
+  it('does not remember what was loaded before a change', async () => {
+    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, string>('a', { size: 9 });
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const old = cache.getOrLoad('x', () => promise);
+    cache.delete('x');
+    const fresh = cache.getOrLoad('x', async () => 'new');
+    assert.equal(await fresh, 'new');
+    resolve('old');
+    assert.equal(await old, 'old');
+    assert.equal(cache.get('x'), 'new');
+  });
+
+  it('drops entries that nobody used for a while', () => {
+    const clock = manualClock();
+    const cache = new CacheRegistry(clock, factors(1, {}, 90_000)).create<string, number>('a', { size: 9 });
+    cache.set('used', 1);
+    cache.set('unused', 2);
+    clock.advance(60_000);
+    assert.equal(cache.get('used'), 1);
+    clock.advance(60_001);
+    assert.equal(cache.size, 1);
+    assert.equal(cache.get('used'), 1);
+    assert.equal(cache.get('unused'), undefined);
+  });
+});
+
+describe('CacheRegistry', () => {
+  it('changes sizes at run time and keeps what fits', () => {
+    const registry = new CacheRegistry(manualClock(), factors(1, { getUsersInRoom: 2 }));
+    const cache = registry.create<number, number>('get_users_in_room', { size: 10 });
+    const fixed = registry.create<number, number>('fixed', { size: 10, fixed: true });
+    assert.deepEqual([cache.capacity, fixed.capacity], [20, 10]);
+    for (let i = 0; i < 20; i++) cache.set(i, i);
+    registry.configure(factors(0.5));
+    assert.deepEqual([cache.capacity, cache.size, fixed.capacity], [5, 5, 10]);
+    for (let i = 15; i < 20; i++) assert.equal(cache.get(i), i);
+  });
+
+  it('takes each name once', () => {
+    const registry = new CacheRegistry(manualClock(), factors(1));
+    registry.create('a', { size: 1 });
+    assert.throws(() => registry.create('a', { size: 1 }), /already/);
+  });
+
+  it('shows hits and sizes as metrics', async () => {
+    const metrics = await createMetrics();
+    const cache = new CacheRegistry(manualClock(), factors(1), metrics).create<string, number>('users', {
+      size: 3,
+    });
+    cache.set('a', 1);
+    cache.get('a');
+    const text = await metrics.render();
+    assert.match(text, /server_cache_hits\{name="users"\} 1\n/);
+    assert.match(text, /server_cache_max_size\{name="users"\} 3\n/);
+  });
+});

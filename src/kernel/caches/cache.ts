@@ -1,0 +1,121 @@
+import { LRUCache } from 'lru-cache';
+
+export interface CacheSettings {
+  /** Multiplies the size that the owner of the cache asked for. */
+  readonly factor: number;
+  /** Milliseconds without use after which an entry goes; `undefined`: never. */
+  readonly ttl: number | undefined;
+}
+
+// `lru-cache` takes no `undefined`; values are never that, so that "absent" is told from "known to be absent" (null).
+type Value = NonNullable<unknown> | null;
+
+/**
+ * The most recently used entries, up to a bound. Values are anything but `undefined`.
+ * Made by `CacheRegistry.create`.
+ */
+export class Cache<K extends NonNullable<unknown>, V extends Value> {
+  readonly name: string;
+  hits = 0;
+  misses = 0;
+  evictions = 0;
+  readonly #size: number;
+  readonly #now: () => number;
+  readonly #loading = new Map<K, Promise<V>>();
+  #entries: LRUCache<K, { readonly value: V }>;
+
+  /**
+   * @param size entries at factor 1
+   * @param now milliseconds that only ever grow
+   */
+  constructor(name: string, size: number, settings: CacheSettings, now: () => number) {
+    this.name = name;
+    this.#size = size;
+    this.#now = now;
+    this.#entries = this.#build(settings);
+  }
+
+  /** Number of entries now. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Most entries that are kept. */
+  get capacity(): number {
+    return this.#entries.max;
+  }
+
+  get(key: K): V | undefined {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) {
+      this.misses++;
+      return undefined;
+    }
+    this.hits++;
+    return entry.value;
+  }
+
+  set(key: K, value: V): void {
+    this.#loading.delete(key);
+    this.#entries.set(key, { value });
+  }
+
+  /** Forgets an entry; a load of it that is under way is not remembered either. */
+  delete(key: K): void {
+    this.#loading.delete(key);
+    this.#entries.delete(key);
+  }
+
+  clear(): void {
+    this.#loading.clear();
+    this.#entries.clear();
+  }
+
+  /**
+   * The entry, or what `load` finds, which is remembered. Callers that ask at the same time share one load. When it
+   * fails, all of them are told and nothing is remembered.
+   */
+  getOrLoad(key: K, load: (key: K) => Promise<V>): V | Promise<V> {
+    const known = this.get(key);
+    if (known !== undefined) return known;
+    return this.#loading.get(key) ?? this.#load(key, load);
+  }
+
+  /** Changes size and lifetime, keeping the entries that still fit. */
+  configure(settings: CacheSettings): void {
+    const entries = this.#entries.dump();
+    this.#entries = this.#build(settings);
+    // The most recently used come last.
+    this.#entries.load(entries.slice(-this.capacity));
+  }
+
+  /** Drops entries whose time is over; they would otherwise stay until somebody asks for them. */
+  dropStale(): void {
+    this.#entries.purgeStale();
+  }
+
+  async #load(key: K, load: (key: K) => Promise<V>): Promise<V> {
+    const loading = load(key);
+    this.#loading.set(key, loading);
+    try {
+      const value = await loading;
+      if (this.#loading.get(key) === loading) this.set(key, value);
+      return value;
+    } finally {
+      if (this.#loading.get(key) === loading) this.#loading.delete(key);
+    }
+  }
+
+  #build({ factor, ttl }: CacheSettings): LRUCache<K, { readonly value: V }> {
+    // To the library an entry made at time 0 has no age, hence the 1.
+    return new LRUCache({
+      max: Math.max(1, Math.floor(this.#size * factor)),
+      ...(ttl === undefined
+        ? {}
+        : { ttl, updateAgeOnGet: true, ttlResolution: 0, perf: { now: () => this.#now() + 1 } }),
+      dispose: (_value, _key, reason) => {
+        if (reason === 'evict' || reason === 'expire') this.evictions++;
+      },
+    });
+  }
+}

@@ -1,0 +1,101 @@
+import {
+  boolean,
+  duration,
+  mapOf,
+  nullable,
+  number,
+  object,
+  option,
+  type SectionType,
+  section,
+  size,
+} from '../config/index.ts';
+
+const autotuning = object({
+  max_cache_memory_usage: option(nullable(size()), {
+    description: 'The memory use above which entries are evicted until the target is reached.',
+    default: null,
+    unit: 'bytes',
+  }),
+  target_cache_memory_usage: option(nullable(size()), {
+    description: 'The memory use at which eviction stops.',
+    default: null,
+    unit: 'bytes',
+  }),
+  min_cache_ttl: option(nullable(duration()), {
+    description: 'Entries used more recently than this are kept even above the limit.',
+    default: null,
+  }),
+});
+
+/** How much is kept in memory. */
+export const cachesSection = section({
+  title: 'Caches',
+  description:
+    'How much is kept in memory. The factors can be changed while the server runs: edit the file and send the process SIGHUP.',
+  options: {
+    event_cache_size: option(size(), {
+      description: 'How many events are kept in memory, before `caches.global_factor` multiplies it.',
+      default: '10K',
+      unit: 'events',
+    }),
+    caches: option(
+      object({
+        global_factor: option(number({ minimum: 0 }), {
+          description:
+            'Multiplies the size of every cache, and of the pool of HTTP connections. The environment variable `SERVER_CACHE_FACTOR` overrides it.',
+          default: 0.5,
+          reloadable: true,
+        }),
+        per_cache_factors: option(mapOf(number({ minimum: 0 })), {
+          description:
+            'Factors of single caches by name, in place of the global one. `SERVER_CACHE_FACTOR_` followed by the name in capitals overrides them. Characters other than letters and digits may be left out of a name.',
+          default: {},
+          reloadable: true,
+        }),
+        expire_caches: option(boolean(), {
+          description: 'Evicts entries that have not been used for `cache_entry_ttl`.',
+          default: true,
+        }),
+        cache_entry_ttl: option(duration(), {
+          description: 'How long an entry may be idle before it is evicted.',
+          default: '30m',
+        }),
+        sync_response_cache_duration: option(duration(), {
+          description: 'How long the answer to a sync request is kept for a repetition of it. 0 keeps none.',
+          default: '2m',
+          changed: ['1.62.0: the default was 0 before.'],
+        }),
+        cache_autotuning: option(nullable(autotuning), {
+          description: 'Evicts entries by measured memory use. All three members must be given.',
+          default: null,
+        }),
+      }),
+      { description: 'Factors and lifetimes of caches.' },
+    ),
+  },
+  rules: [
+    ({ caches: { cache_autotuning: tuning } }, view) => {
+      if (tuning === null) return;
+      const missing = Object.entries(tuning).flatMap(([name, value]) => (value === null ? [name] : []));
+      if (missing.length > 0) {
+        const message = `is incomplete: ${missing.join(' and ')} must be given too`;
+        view.error('caches.cache_autotuning', message);
+      }
+    },
+  ],
+});
+
+export type CachesConfig = SectionType<typeof cachesSection>;
+
+/** The factor that multiplies a cache's size: its own if it has one, else the global one. */
+export function cacheFactor({ caches }: CachesConfig, cacheName: string): number {
+  const wanted = plainCacheName(cacheName);
+  const own = Object.entries(caches.per_cache_factors).find(([name]) => plainCacheName(name) === wanted);
+  return own === undefined ? caches.global_factor : own[1];
+}
+
+/** A cache's name without what may be left out of it: case, and all but letters and digits. */
+export function plainCacheName(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, '');
+}

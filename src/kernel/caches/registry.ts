@@ -1,0 +1,112 @@
+import type { Clock, Timer } from '../clock.ts';
+import type { Metrics } from '../observability/index.ts';
+import { Cache, type CacheSettings } from './cache.ts';
+
+export interface CacheFactors {
+  readonly globalFactor: number;
+  /** By the name of the cache; letters and digits only are compared, in lower case. */
+  readonly perCache: ReadonlyMap<string, number>;
+  /** Milliseconds without use after which entries go; `undefined`: never. */
+  readonly ttl: number | undefined;
+}
+
+export interface CacheOptions {
+  /** Entries at factor 1. */
+  readonly size: number;
+  /** For caches whose size must not depend on factors, or whose entries must not expire. */
+  readonly fixed?: boolean;
+}
+
+/** How often entries whose time is over are looked for, in milliseconds. */
+const sweepInterval = 60_000;
+
+/** All caches of the process: makes them, resizes them at run time and shows how they do. */
+export class CacheRegistry {
+  readonly #clock: Clock;
+  readonly #caches = new Map<string, { cache: AnyCache; fixed: boolean }>();
+  #factors: CacheFactors;
+  #sweep: Timer | undefined;
+
+  constructor(clock: Clock, factors: CacheFactors, metrics?: Metrics) {
+    this.#clock = clock;
+    this.#factors = normalized(factors);
+    if (metrics) this.#show(metrics);
+    this.#scheduleSweep();
+  }
+
+  /** Makes a cache. @param name unique, for metrics and `caches.per_cache_factors` */
+  create<K extends NonNullable<unknown>, V extends NonNullable<unknown> | null>(
+    name: string,
+    { size, fixed = false }: CacheOptions,
+  ): Cache<K, V> {
+    if (this.#caches.has(name)) throw new Error(`There is a cache named ${name} already`);
+    const cache = new Cache<K, V>(name, size, this.#settings(name, fixed), () => this.#clock.monotonic());
+    this.#caches.set(name, { cache, fixed });
+    return cache;
+  }
+
+  /** Applies other factors to every cache. */
+  configure(factors: CacheFactors): void {
+    this.#factors = normalized(factors);
+    for (const [name, { cache, fixed }] of this.#caches) {
+      if (!fixed) cache.configure(this.#settings(name, fixed));
+    }
+  }
+
+  /** Ends the sweeping. */
+  close(): void {
+    this.#sweep?.cancel();
+  }
+
+  #settings(name: string, fixed: boolean): CacheSettings {
+    if (fixed) return { factor: 1, ttl: undefined };
+    const { globalFactor, perCache, ttl } = this.#factors;
+    return { factor: perCache.get(plain(name)) ?? globalFactor, ttl };
+  }
+
+  #scheduleSweep(): void {
+    this.#sweep = this.#clock.setTimer(sweepInterval, () => {
+      for (const { cache } of this.#caches.values()) cache.dropStale();
+      this.#scheduleSweep();
+    });
+  }
+
+  #show(metrics: Metrics): void {
+    const caches = this.#caches;
+    for (const { name, help, read } of shown) {
+      metrics.gauge({
+        name,
+        help,
+        labelNames: ['name'],
+        collect() {
+          for (const { cache } of caches.values()) this.set({ name: cache.name }, read(cache));
+        },
+      });
+    }
+  }
+}
+
+/** The part of a cache that does not depend on what it holds. */
+type AnyCache = Pick<
+  Cache<string, string>,
+  'name' | 'size' | 'capacity' | 'hits' | 'misses' | 'evictions' | 'configure' | 'dropStale'
+>;
+
+const shown: readonly { name: string; help: string; read: (cache: AnyCache) => number }[] = [
+  { name: 'server_cache_size', help: 'Entries in the cache', read: (cache) => cache.size },
+  { name: 'server_cache_max_size', help: 'Most entries the cache keeps', read: (cache) => cache.capacity },
+  { name: 'server_cache_hits', help: 'Entries found', read: (cache) => cache.hits },
+  { name: 'server_cache_misses', help: 'Entries not found', read: (cache) => cache.misses },
+  {
+    name: 'server_cache_evictions',
+    help: 'Entries dropped for space or age',
+    read: (cache) => cache.evictions,
+  },
+];
+
+const normalized = (factors: CacheFactors): CacheFactors => ({
+  ...factors,
+  perCache: new Map([...factors.perCache].map(([name, factor]) => [plain(name), factor])),
+});
+
+const plain = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
