@@ -1,4 +1,5 @@
 import type { Kysely, Transaction } from 'kysely';
+import type { DatabaseStatistics } from './statistics.ts';
 
 /** Reads, each statement by itself. `S` is the interface of the tables that a slice owns. */
 export type Reader<S> = Kysely<S>;
@@ -22,21 +23,36 @@ export interface Database {
 
   /**
    * Runs `work` in a transaction and resolves once its effects are on disk. Transactions that are ready at the same
-   * moment share one flush. `work` must only await the database: on SQLite it holds the only writer. When it throws,
-   * its own effects are undone and the error is passed on; others in the same flush are not affected.
+   * moment share one flush. When `work` throws, its own effects are undone and the error is passed on; others in the
+   * same flush are not affected.
+   *
+   * `work` must await nothing but its writer: on SQLite it holds the only one, so that waiting for another transaction
+   * inside it can never end; after some seconds without a statement it is undone with `TransactionTimeout`.
+   * `work` may run again from its beginning (a conflict on PostgreSQL), so its only effects must be those of the
+   * writer. A statement that fails dooms the transaction, also when the error is caught: it rejects with that error.
    */
   transaction<S, T>(work: (writer: Writer<S>) => Promise<T>): Promise<T>;
 
   /**
    * Runs prepared statements as one transaction, without a round trip for each: for hot paths. Statements are
-   * portable SQL with `?` placeholders.
+   * portable SQL with `?` placeholders. Batches take effect in the order of the calls.
    */
   batch(statements: readonly Statement[]): Promise<void>;
 
+  /**
+   * Runs `change` in a transaction that no other process's schema change overlaps. For `migrate` and nobody else.
+   * Changing an existing table is safe only while no other process uses it.
+   */
+  changeSchema<T>(change: (schema: SchemaBuilder) => Promise<T>): Promise<T>;
+
+  /** What has been asked of the database so far, for tests and metrics. */
+  readonly statistics: Readonly<DatabaseStatistics>;
+
+  /** Waits for everything that was asked for before, then lets go of the database. May be called again. */
   close(): Promise<void>;
 }
 
-/** Values that may be bound; no booleans (use 0 and 1) and no dates (use milliseconds). */
+/** Values that may be bound; no booleans (use 0 and 1), no dates (use milliseconds), no text with U+0000. */
 export type SqlValue = string | number | bigint | Uint8Array | null;
 
 export interface Statement {
@@ -54,7 +70,11 @@ export interface Migration {
 
 /** What a migration may use. */
 export interface SchemaBuilder {
-  /** Portable types: `text`, `integer` (32 bits), `bigint` (safe integers: ids, positions, times), `bytea`, `double precision`. */
+  /**
+   * Portable types: `text` (ordered by code point), `integer` (32 bits), `bigint` (safe integers: ids, positions,
+   * times), `bytea`, `double precision`. A bigint that alone is the primary key may be
+   * `generatedByDefaultAsIdentity()`.
+   */
   readonly db: Kysely<never>;
   /**
    * Put at the end of a `createTable` whose primary key is all that the rows are found by: on SQLite it stores the

@@ -1,0 +1,12 @@
+export { type AnyWriter, writerFor } from './any-writer.ts';
+export * from './database.ts';
+export {
+  DatabaseClosed,
+  DatabaseError,
+  DatabaseOverloaded,
+  TransactionTimeout,
+  UniqueViolation,
+} from './errors.ts';
+export { migrate, NewerDatabase } from './migrate.ts';
+export { type DatabaseOptions, type DatabaseSurroundings, openDatabase } from './open.ts';
+export type { DatabaseStatistics } from './statistics.ts';

@@ -1,0 +1,71 @@
+import type { Database, Migration, SchemaBuilder } from './database.ts';
+
+type Schema = { schema_migrations: { name: string; applied_ts: number } };
+
+/** The database was made by a version of the program that knows more than this one. */
+export class NewerDatabase extends Error {
+  override name = 'NewerDatabase';
+}
+
+/**
+ * Brings the schema up to `migrations`, in their order, each in a transaction. Several processes may do so at the same
+ * time. Rejects with `NewerDatabase` when a migration was applied that is not among them.
+ */
+export async function migrate(
+  database: Database,
+  migrations: readonly Migration[],
+  now: () => number = Date.now,
+): Promise<void> {
+  requireUniqueNames(migrations);
+  await database.changeSchema(makeTable);
+  const applied = new Set(await database.changeSchema(appliedNames));
+  requireKnown(applied, migrations);
+  for (const migration of migrations) {
+    if (!applied.has(migration.name))
+      await database.changeSchema((schema) => apply(schema, migration, now()));
+  }
+}
+
+async function apply(schema: SchemaBuilder, migration: Migration, now: number): Promise<void> {
+  // Another process may have been faster since the names were read.
+  if ((await appliedNames(schema)).includes(migration.name)) return;
+  await migration.up(schema);
+  await schema.db
+    .withTables<Schema>()
+    .insertInto('schema_migrations')
+    .values({ name: migration.name, applied_ts: now })
+    .execute();
+}
+
+async function makeTable({ db, clustered }: SchemaBuilder): Promise<void> {
+  await clustered(
+    db.schema
+      .createTable('schema_migrations')
+      .ifNotExists()
+      .addColumn('name', 'text', (column) => column.primaryKey())
+      .addColumn('applied_ts', 'bigint', (column) => column.notNull()),
+  ).execute();
+}
+
+async function appliedNames({ db }: SchemaBuilder): Promise<string[]> {
+  const rows = await db.withTables<Schema>().selectFrom('schema_migrations').select('name').execute();
+  return rows.map(({ name }) => name);
+}
+
+function requireUniqueNames(migrations: readonly Migration[]): void {
+  const names = new Set<string>();
+  for (const { name } of migrations) {
+    if (names.has(name)) throw new Error(`two migrations are called ${name}`);
+    names.add(name);
+  }
+}
+
+function requireKnown(applied: ReadonlySet<string>, migrations: readonly Migration[]): void {
+  const known = new Set(migrations.map(({ name }) => name));
+  const unknown = [...applied].filter((name) => !known.has(name)).sort();
+  if (unknown.length === 0) return;
+  throw new NewerDatabase(
+    `the database was made by a newer version of Hearth, which applied ${unknown.join(', ')}; ` +
+      'start that version, or restore a backup from before the upgrade',
+  );
+}

@@ -1,0 +1,27 @@
+import { type Clock, systemClock } from '../clock.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Database } from './database.ts';
+import type { PostgresOptions } from './postgres/options.ts';
+import { PostgresDatabase } from './postgres/postgres-database.ts';
+import { SqliteDatabase, type SqliteOptions } from './sqlite/sqlite-database.ts';
+
+/** Which database, and how it is used. */
+export type DatabaseOptions = SqliteOptions | PostgresOptions;
+
+/** What every database needs around it. */
+export interface DatabaseSurroundings {
+  readonly log: Logger;
+  /** Measures how long transactions hang. */
+  readonly clock?: Clock;
+}
+
+/** Opens the database, or rejects with what is wrong with it. The schema is left as it is: see `migrate`. */
+export function openDatabase(
+  options: DatabaseOptions,
+  surroundings: DatabaseSurroundings,
+): Promise<Database> {
+  const { log, clock = systemClock } = surroundings;
+  return options.kind === 'sqlite'
+    ? SqliteDatabase.open(options, log, clock)
+    : PostgresDatabase.open(options, log, clock);
+}

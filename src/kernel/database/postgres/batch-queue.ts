@@ -1,0 +1,61 @@
+import type { Statement } from '../database.ts';
+import { DatabaseClosed, DatabaseOverloaded } from '../errors.ts';
+import { Disconnected } from './errors.ts';
+
+interface Waiting {
+  readonly statements: readonly Statement[];
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+const limits = { together: 500, waiting: 100_000 };
+
+/**
+ * Batches that are ready at the same time share a transaction. When it fails, each is tried by itself, so that the
+ * one that is at fault fails alone.
+ */
+export class BatchQueue {
+  readonly #commit: (statements: readonly Statement[]) => Promise<void>;
+  #waiting: Waiting[] = [];
+  #working: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(commit: (statements: readonly Statement[]) => Promise<void>) {
+    this.#commit = commit;
+  }
+
+  add(statements: readonly Statement[]): Promise<void> {
+    if (this.#closed) return Promise.reject(new DatabaseClosed('the database is closed'));
+    if (this.#waiting.length >= limits.waiting) {
+      return Promise.reject(new DatabaseOverloaded(`${limits.waiting} batches are waiting`));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ statements, resolve, reject });
+      this.#working ??= this.#work();
+    });
+  }
+
+  /** Takes nothing more; resolves when everything that was added has settled. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) await this.#commitTogether(this.#waiting.splice(0, limits.together));
+    this.#working = undefined;
+  }
+
+  async #commitTogether(batches: readonly Waiting[]): Promise<void> {
+    try {
+      await this.#commit(batches.flatMap(({ statements }) => statements));
+      for (const { resolve } of batches) resolve();
+    } catch (error) {
+      // After a broken connection nobody knows what was committed: trying again might do it twice.
+      const again = batches.length > 1 && !(error instanceof Disconnected);
+      if (again) for (const batch of batches) await this.#commitTogether([batch]);
+      else for (const { reject } of batches) reject(error);
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { type ClientBase, Pool, type PoolConfig } from 'pg';
+import type { Logger } from '../../observability/logger.ts';
+import { Disconnected, typedError } from './errors.ts';
+import type { PostgresOptions } from './options.ts';
+import { Undone } from './retry.ts';
+import { Session } from './session.ts';
+import { StatementNames } from './statement-names.ts';
+import { portableTypes } from './values.ts';
+
+const defaults = {
+  connections: { min: 1, max: 10 },
+  connectTimeout: 10_000,
+  scanLimit: 300_000,
+  /** How long a connection above the minimum is kept without use. */
+  idleTimeout: 30_000,
+};
+/** How many long reads run at the same time. */
+const scannerLimit = 2;
+
+/** Connections, and what every one of them has in common. */
+export class ConnectionPool {
+  readonly #pool: Pool;
+  readonly #names = new StatementNames();
+
+  constructor(options: PostgresOptions, purpose: 'main' | 'scanning', log: Logger) {
+    this.#pool = new Pool(poolConfig(options, purpose));
+    this.#pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection broke'));
+    // A connection that breaks in use rejects its statements; the event must have a listener all the same.
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
+  }
+
+  /** Runs `task` with a connection of its own. Rejects with `Undone` when there is none to be had. */
+  async use<T>(task: (session: Session) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect().catch((error) => {
+      throw new Undone(typedError(error), typedError(error));
+    });
+    let broken = false;
+    try {
+      return await task(new Session(client, this.#names));
+    } catch (error) {
+      broken = (error instanceof Undone ? error.reason : error) instanceof Disconnected;
+      throw error;
+    } finally {
+      client.release(broken || midTransaction(client));
+    }
+  }
+
+  /** Waits for the connections that are in use. */
+  close(): Promise<void> {
+    return this.#pool.end();
+  }
+}
+
+/** A rollback that failed leaves a connection that nobody else may get. */
+function midTransaction(client: ClientBase): boolean {
+  return client.getTransactionStatus() !== 'I';
+}
+
+function poolConfig(options: PostgresOptions, purpose: 'main' | 'scanning'): PoolConfig {
+  const connections = options.connections ?? defaults.connections;
+  const config: PoolConfig = {
+    pipeline: true,
+    types: portableTypes,
+    application_name: options.applicationName ?? 'hearth',
+    keepAlive: true,
+    connectionTimeoutMillis: options.connectTimeout ?? defaults.connectTimeout,
+    idleTimeoutMillis: defaults.idleTimeout,
+    min: purpose === 'main' ? connections.min : 0,
+    max: purpose === 'main' ? connections.max : scannerLimit,
+  };
+  const { host, port, user, password, database, ssl, transactionsPerConnection } = options;
+  if (host !== undefined) config.host = host;
+  if (port !== undefined) config.port = port;
+  if (user !== undefined) config.user = user;
+  if (password !== undefined) config.password = password;
+  if (database !== undefined) config.database = database;
+  if (ssl !== undefined) config.ssl = ssl;
+  if (transactionsPerConnection) config.maxUses = transactionsPerConnection;
+  if (purpose === 'scanning') {
+    config.statement_timeout = options.scanLimit ?? defaults.scanLimit;
+    config.options = '-c default_transaction_read_only=on';
+  }
+  return config;
+}

@@ -1,0 +1,39 @@
+import { DatabaseError as ServerError } from 'pg';
+import { DatabaseError, UniqueViolation } from '../errors.ts';
+
+const uniqueViolation = '23505';
+/** serialization_failure and deadlock_detected: another attempt may well succeed. */
+const conflicts = ['40001', '40P01'];
+/** admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout: the session is gone, the server will be back. */
+const interruptions = ['57P01', '57P02', '57P03', '57P05'];
+/** What the platform and the driver say when a connection breaks or can not be made. */
+const broken = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/;
+const brokenMessage = /^(Connection terminated|Client has encountered a connection error|timeout exceeded)/;
+
+/** The statement lost against another transaction. */
+export class Conflict extends DatabaseError {
+  override name = 'Conflict';
+}
+
+/** There is no connection, or it broke. */
+export class Disconnected extends DatabaseError {
+  override name = 'Disconnected';
+}
+
+/** The driver's error as one of ours. The server's detail, which quotes values, stays out of the message. */
+export function typedError(error: unknown): Error {
+  if (error instanceof DatabaseError) return error;
+  if (!(error instanceof Error)) return new Error(String(error));
+  if (error instanceof ServerError) return fromServer(error);
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (broken.test(code) || brokenMessage.test(error.message)) return new Disconnected(error.message, code);
+  return error;
+}
+
+function fromServer(error: ServerError): Error {
+  const code = error.code ?? '';
+  if (code === uniqueViolation) return new UniqueViolation(error.table ?? 'unknown', code);
+  if (conflicts.includes(code)) return new Conflict(error.message, code);
+  if (interruptions.includes(code) || code.startsWith('08')) return new Disconnected(error.message, code);
+  return new DatabaseError(error.message, code);
+}

@@ -1,0 +1,200 @@
+import { type Kysely, sql } from 'kysely';
+import { type Clock, systemClock } from '../../clock.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { Database, Reader, SchemaBuilder, Statement, Writer } from '../database.ts';
+import { DatabaseClosed } from '../errors.ts';
+import { IdleGuard } from '../idle-guard.ts';
+import { type Outcome, readerOver, writerOver } from '../queries.ts';
+import { noStatistics } from '../statistics.ts';
+import { TransactionWork } from '../transaction-work.ts';
+import { BatchQueue } from './batch-queue.ts';
+import { ConnectionPool } from './connection-pool.ts';
+import { Conflict } from './errors.ts';
+import { postgresGrammar } from './grammar.ts';
+import type { PostgresOptions } from './options.ts';
+import { retrying, Undone } from './retry.ts';
+import type { Session } from './session.ts';
+
+const defaultIdleLimit = 10_000;
+/** `pg_advisory_xact_lock`'s number for changes of the schema: chosen once, the same in every version. */
+const schemaLock = 5_241_763_001;
+
+const snapshot = 'begin isolation level repeatable read';
+const latest = 'begin isolation level read committed';
+
+/** A PostgreSQL server, through a pool of connections. */
+export class PostgresDatabase implements Database {
+  readonly statistics = noStatistics();
+  readonly #clock: Clock;
+  readonly #idleLimit: number;
+  readonly #pool: ConnectionPool;
+  readonly #scanning: ConnectionPool;
+  readonly #reader: Kysely<unknown>;
+  readonly #scanner: Kysely<unknown>;
+  readonly #batches = new BatchQueue((statements) => this.#commitBatch(statements));
+  readonly #transactions = new Set<Promise<unknown>>();
+  #closing: Promise<void> | undefined;
+
+  private constructor(options: PostgresOptions, log: Logger, clock: Clock) {
+    this.#clock = clock;
+    this.#idleLimit = options.idleLimit ?? defaultIdleLimit;
+    this.#pool = new ConnectionPool(options, 'main', log);
+    this.#scanning = new ConnectionPool(options, 'scanning', log);
+    this.#reader = readerOver(postgresGrammar, this.#read);
+    this.#scanner = readerOver(postgresGrammar, this.#scan);
+  }
+
+  /** Connects once, so that wrong options show at the start. */
+  static async open(
+    options: PostgresOptions,
+    log: Logger,
+    clock: Clock = systemClock,
+  ): Promise<PostgresDatabase> {
+    const database = new PostgresDatabase(options, log, clock);
+    try {
+      await database.#pool.use((session) => session.control('select 1'));
+      return database;
+    } catch (error) {
+      await database.close();
+      throw error instanceof Undone ? error.error : error;
+    }
+  }
+
+  reader<S>(): Reader<S> {
+    return this.#reader as unknown as Reader<S>;
+  }
+
+  scanner<S>(): Reader<S> {
+    return this.#scanner as unknown as Reader<S>;
+  }
+
+  transaction<S, T>(work: (writer: Writer<S>) => Promise<T>): Promise<T> {
+    return this.#transaction(work, snapshot, this.#idleLimit);
+  }
+
+  batch(statements: readonly Statement[]): Promise<void> {
+    this.statistics.batches += 1;
+    for (const { rows } of statements) this.statistics.writes += rows.length;
+    return this.#batches.add(statements);
+  }
+
+  changeSchema<T>(change: (schema: SchemaBuilder) => Promise<T>): Promise<T> {
+    return this.#transaction(
+      async (writer: Writer<never>) => {
+        await sql`select pg_advisory_xact_lock(${schemaLock})`.execute(writer);
+        return change(schemaBuilder(writer));
+      },
+      latest,
+      Number.POSITIVE_INFINITY,
+    );
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#batches.close();
+    await Promise.allSettled(this.#transactions);
+    await Promise.all([this.#pool.close(), this.#scanning.close()]);
+  }
+
+  #transaction<S, T>(work: (writer: Writer<S>) => Promise<T>, begin: string, idleLimit: number): Promise<T> {
+    if (this.#closing) return Promise.reject(new DatabaseClosed('the database is closed'));
+    const result = retrying(this.#clock, () =>
+      this.#pool.use((session) => this.#attempt(session, work, begin, idleLimit)),
+    );
+    this.#transactions.add(result);
+    const forget = () => this.#transactions.delete(result);
+    result.then(forget, forget);
+    return result;
+  }
+
+  /** Rejects with `Undone` when nothing can have taken effect. */
+  async #attempt<S, T>(
+    session: Session,
+    work: (writer: Writer<S>) => Promise<T>,
+    begin: string,
+    idleLimit: number,
+  ): Promise<T> {
+    this.statistics.transactions += 1;
+    const scope = new TransactionWork((statement, parameters) => {
+      this.statistics.writes += 1;
+      return session.run(statement, parameters);
+    }, new IdleGuard(this.#clock, idleLimit));
+    const writer = writerOver(this.reader<S>(), postgresGrammar, scope.execute);
+    const begun = session.control(begin);
+    begun.catch(() => {});
+    let value: T;
+    try {
+      value = await scope.run(async () => work(writer));
+      await begun;
+    } catch (error) {
+      await session.control('rollback').catch(() => {});
+      throw new Undone(scope.failure ?? (error as Error), error);
+    }
+    await this.#commit(session);
+    return value;
+  }
+
+  async #commitBatch(statements: readonly Statement[]): Promise<void> {
+    await retrying(this.#clock, () =>
+      this.#pool.use(async (session) => {
+        const sent = [session.control(latest).then(() => {})];
+        for (const { sql: text, rows } of statements) {
+          for (const row of rows) sent.push(session.run(text, row).then(() => {}));
+        }
+        try {
+          await Promise.all(sent);
+        } catch (error) {
+          await session.control('rollback').catch(() => {});
+          throw new Undone(error as Error, error);
+        }
+        await this.#commit(session);
+      }),
+    );
+  }
+
+  async #commit(session: Session): Promise<void> {
+    this.statistics.flushes += 1;
+    try {
+      const did = await session.control('commit');
+      if (did !== 'COMMIT') throw new Error(`the server answered ${did} to COMMIT`);
+    } catch (error) {
+      throw error instanceof Conflict ? new Undone(error, error) : error;
+    }
+  }
+
+  readonly #read = (statement: string, parameters: readonly unknown[]): Promise<Outcome> => {
+    this.statistics.reads += 1;
+    return this.#query(this.#pool, statement, parameters);
+  };
+
+  readonly #scan = (statement: string, parameters: readonly unknown[]): Promise<Outcome> => {
+    this.statistics.scans += 1;
+    return this.#query(this.#scanning, statement, parameters);
+  };
+
+  #query(pool: ConnectionPool, statement: string, parameters: readonly unknown[]): Promise<Outcome> {
+    return retrying(this.#clock, () =>
+      pool.use(async (session) => {
+        try {
+          return await session.run(statement, parameters);
+        } catch (error) {
+          throw new Undone(error as Error, error);
+        }
+      }),
+    );
+  }
+}
+
+function schemaBuilder(writer: Writer<never>): SchemaBuilder {
+  return {
+    db: writer,
+    clustered: (builder) => builder,
+    run: async (statement) => {
+      await sql.raw(statement).execute(writer);
+    },
+  };
+}

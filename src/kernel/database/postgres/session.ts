@@ -1,0 +1,42 @@
+import type { ClientBase, QueryConfig } from 'pg';
+import { numberPlaceholders } from '../portable-sql.ts';
+import type { Outcome, Row } from '../queries.ts';
+import { typedError } from './errors.ts';
+import type { StatementNames } from './statement-names.ts';
+import { bindable } from './values.ts';
+
+const writing = ['INSERT', 'UPDATE', 'DELETE', 'MERGE'];
+
+/** Runs statements on one connection. They may be sent without waiting: the connection answers them in order. */
+export class Session {
+  readonly #client: ClientBase;
+  readonly #names: StatementNames;
+
+  constructor(client: ClientBase, names: StatementNames) {
+    this.#client = client;
+    this.#names = names;
+  }
+
+  /** One statement with its parameters. */
+  async run(sql: string, parameters: readonly unknown[]): Promise<Outcome> {
+    const text = numberPlaceholders(sql);
+    const name = parameters.length > 0 ? this.#names.nameFor(text) : undefined;
+    const query: QueryConfig = { text, values: parameters.map(bindable) };
+    if (name) query.name = name;
+    try {
+      const { command, rowCount, rows } = await this.#client.query<Row>(query);
+      return writing.includes(command) ? { rows, changes: rowCount ?? 0 } : { rows };
+    } catch (error) {
+      throw typedError(error);
+    }
+  }
+
+  /** BEGIN, COMMIT and the like; resolves with what the server says it did. */
+  async control(sql: string): Promise<string> {
+    try {
+      return (await this.#client.query(sql)).command;
+    } catch (error) {
+      throw typedError(error);
+    }
+  }
+}

@@ -1,0 +1,76 @@
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  Kysely,
+  type QueryResult,
+  Transaction,
+} from 'kysely';
+
+/** A row as Kysely hands it out: plain object, column name to value. */
+export type Row = Record<string, unknown>;
+
+/** What a statement gave back; `changes` counts the rows it wrote. */
+export interface Outcome {
+  readonly rows: Row[];
+  readonly changes?: number;
+}
+
+/** Runs one compiled statement somewhere. */
+export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<Outcome>;
+
+/** The parts of a Kysely dialect that say how SQL is written, without the one that says where it runs. */
+export type Grammar = Omit<Dialect, 'createDriver'>;
+
+/** Query builders whose statements go to `execute`, each by itself. */
+export function readerOver<S>(grammar: Grammar, execute: Execute): Kysely<S> {
+  return new Kysely<S>({ dialect: dialectOver(grammar, execute) });
+}
+
+/** Query builders whose statements all go to `execute`, which is inside a transaction that somebody else ends. */
+export function writerOver<S>(reader: Kysely<S>, grammar: Grammar, execute: Execute): Transaction<S> {
+  const connection = connectionOver(execute);
+  const dialect = dialectOver(grammar, execute);
+  const executor = reader.getExecutor().withConnectionProvider({
+    provideConnection: (consumer) => consumer(connection),
+  });
+  return new Transaction<S>({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
+}
+
+function dialectOver(grammar: Grammar, execute: Execute): Dialect {
+  return {
+    createAdapter: () => grammar.createAdapter(),
+    createQueryCompiler: () => grammar.createQueryCompiler(),
+    createIntrospector: (db) => grammar.createIntrospector(db),
+    createDriver: () => driverOver(connectionOver(execute)),
+  };
+}
+
+function driverOver(connection: DatabaseConnection): Driver {
+  const refuse = async () => {
+    throw new Error('transactions begin with Database.transaction');
+  };
+  return {
+    init: async () => {},
+    acquireConnection: async () => connection,
+    releaseConnection: async () => {},
+    beginTransaction: refuse,
+    commitTransaction: refuse,
+    rollbackTransaction: refuse,
+    destroy: async () => {},
+  };
+}
+
+function connectionOver(execute: Execute): DatabaseConnection {
+  return {
+    async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+      const { rows, changes } = await execute(query.sql, query.parameters);
+      const result = { rows: rows as R[] };
+      return changes === undefined ? result : { ...result, numAffectedRows: BigInt(changes) };
+    },
+    streamQuery() {
+      throw new Error('results are not streamed: read in pages');
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import type { Clock } from '../../clock.ts';
+import { DatabaseClosed, DatabaseOverloaded } from '../errors.ts';
+import type { DatabaseStatistics } from '../statistics.ts';
+import { Group } from './group.ts';
+import type { WorkerClient } from './worker-client.ts';
+
+/** Something that writes. */
+export interface Entry {
+  /** Takes part in `group`; must leave it as if it had not when it rejects. */
+  run(group: Group): Promise<void>;
+  /** Everything is on disk. */
+  committed(): void;
+  /** Nothing of it will be. */
+  failed(error: unknown): void;
+}
+
+/** How much is committed together. */
+export interface GroupLimits {
+  /** Transactions and batches in one group. */
+  readonly entries: number;
+  /** Milliseconds after which a group takes no more of them. */
+  readonly duration: number;
+  /** Transactions and batches that may wait. */
+  readonly waiting: number;
+}
+
+/**
+ * Group commit. While one group waits for the disk, others line up; they are the next group. So a flush is shared by
+ * as many as are ready, and someone alone does not wait for others to come.
+ */
+export class CommitQueue {
+  readonly #worker: WorkerClient;
+  readonly #clock: Clock;
+  readonly #limits: GroupLimits;
+  readonly #statistics: DatabaseStatistics;
+  #waiting: Entry[] = [];
+  #working: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(worker: WorkerClient, clock: Clock, limits: GroupLimits, statistics: DatabaseStatistics) {
+    this.#worker = worker;
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#statistics = statistics;
+  }
+
+  add(entry: Entry): void {
+    const refusal = this.#refusal();
+    if (refusal) {
+      entry.failed(refusal);
+      return;
+    }
+    this.#waiting.push(entry);
+    this.#working ??= this.#work();
+  }
+
+  /** Takes nothing more; resolves when everything that was added has settled. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#working;
+  }
+
+  #refusal(): Error | undefined {
+    if (this.#closed) return new DatabaseClosed('the database is closed');
+    const full = this.#waiting.length >= this.#limits.waiting;
+    return full ? new DatabaseOverloaded(`${this.#limits.waiting} writes are waiting`) : undefined;
+  }
+
+  async #work(): Promise<void> {
+    // What arrives in the same turn of the event loop belongs to the first group.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) await this.#commitGroup();
+    this.#working = undefined;
+  }
+
+  async #commitGroup(): Promise<void> {
+    const entries = this.#waiting.splice(0, this.#limits.entries);
+    const group = new Group(this.#worker);
+    const taken = await this.#runEach(entries, group);
+    this.#waiting.unshift(...entries.slice(taken.length));
+    const alive = taken.filter((entry) => entry !== undefined);
+    try {
+      this.#statistics.flushes += 1;
+      await group.commit();
+      for (const entry of alive) entry.committed();
+    } catch (error) {
+      for (const entry of alive) entry.failed(error);
+    }
+  }
+
+  /** Those that were run, in order; `undefined` for those that have failed. */
+  async #runEach(entries: readonly Entry[], group: Group): Promise<(Entry | undefined)[]> {
+    const end = this.#clock.monotonic() + this.#limits.duration;
+    const taken: (Entry | undefined)[] = [];
+    for (const entry of entries) {
+      if (taken.length > 0 && this.#clock.monotonic() > end) break;
+      try {
+        await entry.run(group);
+        taken.push(entry);
+      } catch (error) {
+        entry.failed(error);
+        taken.push(undefined);
+      }
+    }
+    return taken;
+  }
+}

@@ -1,0 +1,72 @@
+import type { Table } from './connection.ts';
+import { typedError } from './errors.ts';
+import type { Operation, Result } from './protocol.ts';
+import type { WorkerClient } from './worker-client.ts';
+
+interface Pending {
+  readonly operation: Operation;
+  resolve(table: Table | undefined): void;
+  reject(error: Error): void;
+}
+
+/**
+ * One BEGIN IMMEDIATE ... COMMIT on the writing worker. Operations that nobody waits for are held back and travel with
+ * the next one that somebody does, so that a group of batches costs one message.
+ */
+export class Group {
+  readonly #worker: WorkerClient;
+  readonly #controls: Promise<unknown>[] = [];
+  #held: Pending[] = [];
+  #failure: Error | undefined;
+
+  constructor(worker: WorkerClient) {
+    this.#worker = worker;
+    this.control('begin');
+  }
+
+  /** A step around the transactions. When it fails, the whole group has failed, which `commit` then says. */
+  control(kind: 'begin' | 'commit' | 'savepoint' | 'release' | 'undo'): void {
+    const done = this.hold({ kind });
+    done.catch((error: Error) => {
+      this.#failure ??= error;
+    });
+    this.#controls.push(done);
+  }
+
+  /** Does `operation` no later than the next one that is sent. */
+  hold(operation: Operation): Promise<Table | undefined> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => this.#held.push({ operation, resolve, reject }));
+  }
+
+  /** Does `operation` now, after everything that is held back. */
+  send(operation: Operation): Promise<Table | undefined> {
+    const result = this.hold(operation);
+    void this.#flush();
+    return result;
+  }
+
+  /** Resolves once everything is on disk. When it rejects, nothing is. */
+  async commit(): Promise<void> {
+    this.control('commit');
+    await this.#flush();
+    await Promise.all(this.#controls);
+  }
+
+  async #flush(): Promise<void> {
+    const held = this.#held;
+    if (held.length === 0) return;
+    this.#held = [];
+    try {
+      const results = await this.#worker.send(held.map(({ operation }) => operation));
+      for (const [index, pending] of held.entries()) settle(pending, results[index]);
+    } catch (error) {
+      for (const { reject } of held) reject(error as Error);
+    }
+  }
+}
+
+function settle({ resolve, reject }: Pending, result: Result | undefined): void {
+  if (result?.error) reject(typedError(result.error));
+  else resolve(result?.table);
+}

@@ -1,0 +1,35 @@
+import type { Statement } from '../database.ts';
+import type { SqliteFile, Table } from './connection.ts';
+import type { PlainError } from './errors.ts';
+
+/** What a worker is started with. */
+export interface WorkerOptions {
+  readonly file: SqliteFile;
+  readonly access: 'reading' | 'writing';
+}
+
+/** One step of what a worker is asked to do. */
+export type Operation =
+  | { readonly kind: 'begin' | 'commit' | 'savepoint' | 'release' | 'undo' | 'forget-statements' }
+  /** One statement; of a writer, inside a savepoint. */
+  | { readonly kind: 'query'; readonly sql: string; readonly parameters: readonly unknown[] }
+  /** Statements that take effect together or not at all; a savepoint by themselves. */
+  | { readonly kind: 'batch'; readonly statements: readonly Statement[] };
+
+/** Operations are done in order. When one fails that is not a query or a batch, those after it are not done. */
+export interface Request {
+  readonly id: number;
+  readonly operations: readonly Operation[];
+}
+
+/** How one operation went; those without a result give neither. */
+export interface Result {
+  readonly table?: Table;
+  readonly error?: PlainError;
+}
+
+/** One result for each operation. */
+export interface Response {
+  readonly id: number;
+  readonly results: readonly Result[];
+}

@@ -1,0 +1,21 @@
+import type { SqlValue, Statement } from '../database.ts';
+
+/**
+ * Parameters that are cheap to send to another thread. Bytes that are a view of a larger buffer are copied, because
+ * the whole buffer would travel with them.
+ */
+export function sendable<T>(parameters: readonly T[]): readonly T[] {
+  return parameters.some(isView)
+    ? parameters.map((value) => (isView(value) ? compact(value) : value))
+    : parameters;
+}
+
+/** The same for all rows of statements. */
+export function sendableStatements(statements: readonly Statement[]): readonly Statement[] {
+  return statements.map(({ sql, rows }) => ({ sql, rows: rows.map((row) => sendable<SqlValue>(row)) }));
+}
+
+const isView = (value: unknown): value is Uint8Array =>
+  value instanceof Uint8Array && value.byteLength < value.buffer.byteLength;
+
+const compact = <T>(value: T & Uint8Array): T => new Uint8Array(value) as Uint8Array as T;

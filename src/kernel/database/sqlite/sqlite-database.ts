@@ -1,0 +1,168 @@
+import { CreateTableBuilder, type Kysely, sql } from 'kysely';
+import { type Clock, systemClock } from '../../clock.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { Database, Reader, SchemaBuilder, Statement, Writer } from '../database.ts';
+import { IdleGuard } from '../idle-guard.ts';
+import { type Execute, type Outcome, readerOver, writerOver } from '../queries.ts';
+import { noStatistics } from '../statistics.ts';
+import { TransactionWork } from '../transaction-work.ts';
+import { CommitQueue, type GroupLimits } from './commit-queue.ts';
+import { SqliteConnection, type SqliteFile } from './connection.ts';
+import { BatchEntry, TransactionEntry } from './entries.ts';
+import { plainError, typedError } from './errors.ts';
+import { sqliteGrammar } from './grammar.ts';
+import type { Group } from './group.ts';
+import { outcomeOf } from './rows.ts';
+import { ScannerPool } from './scanner-pool.ts';
+import { sendable, sendableStatements } from './sendable.ts';
+import { WorkerClient } from './worker-client.ts';
+
+/** Where and how; times in milliseconds. */
+export interface SqliteOptions {
+  readonly kind: 'sqlite';
+  /** The database's file; made when it does not exist. SQLite puts two more beside it. */
+  readonly path: string;
+  /** `never` is for tests: a crash of the machine (not of the process) may destroy the file. */
+  readonly flush?: SqliteFile['flush'];
+  /** How long the work of a transaction may go without a statement. */
+  readonly idleLimit?: number;
+  readonly group?: Partial<GroupLimits>;
+}
+
+const defaultGroup: GroupLimits = { entries: 1_000, duration: 50, waiting: 100_000 };
+/** Shared by both databases' options. */
+export const defaultIdleLimit = 10_000;
+
+/**
+ * A file, written by one connection in a worker thread, read by one connection on the calling thread and by others in
+ * worker threads. See docs/decisions/0002 and 0003.
+ */
+export class SqliteDatabase implements Database {
+  readonly statistics = noStatistics();
+  readonly #idleLimit: number;
+  readonly #clock: Clock;
+  readonly #writing: WorkerClient;
+  readonly #reading: SqliteConnection;
+  readonly #scanning: ScannerPool;
+  readonly #queue: CommitQueue;
+  readonly #reader: Kysely<unknown>;
+  readonly #scanner: Kysely<unknown>;
+  #closing: Promise<void> | undefined;
+
+  private constructor(options: SqliteOptions, writing: WorkerClient, log: Logger, clock: Clock) {
+    const file = fileOf(options);
+    this.#idleLimit = options.idleLimit ?? defaultIdleLimit;
+    this.#clock = clock;
+    this.#writing = writing;
+    this.#reading = new SqliteConnection(file, 'reading');
+    this.#scanning = new ScannerPool(file, log);
+    this.#queue = new CommitQueue(writing, clock, { ...defaultGroup, ...options.group }, this.statistics);
+    this.#reader = readerOver(sqliteGrammar, this.#read);
+    this.#scanner = readerOver(sqliteGrammar, this.#scan);
+  }
+
+  /** Opens or makes the file. */
+  static async open(
+    options: SqliteOptions,
+    log: Logger,
+    clock: Clock = systemClock,
+  ): Promise<SqliteDatabase> {
+    const writing = new WorkerClient({ file: fileOf(options), access: 'writing' }, (error) =>
+      log.fatal({ err: error }, 'the thread that writes the database is lost'),
+    );
+    // The file must be there, and in its mode, before anybody reads it.
+    await writing.send([]);
+    return new SqliteDatabase(options, writing, log, clock);
+  }
+
+  reader<S>(): Reader<S> {
+    return this.#reader as unknown as Reader<S>;
+  }
+
+  scanner<S>(): Reader<S> {
+    return this.#scanner as unknown as Reader<S>;
+  }
+
+  transaction<S, T>(work: (writer: Writer<S>) => Promise<T>): Promise<T> {
+    return this.#transaction(work, this.#idleLimit);
+  }
+
+  batch(statements: readonly Statement[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.statistics.batches += 1;
+      for (const { rows } of statements) this.statistics.writes += rows.length;
+      this.#queue.add(new BatchEntry(sendableStatements(statements), { resolve, reject }));
+    });
+  }
+
+  async changeSchema<T>(change: (schema: SchemaBuilder) => Promise<T>): Promise<T> {
+    const result = await this.#transaction(
+      (writer: Writer<never>) => change(schemaBuilder(writer)),
+      Number.POSITIVE_INFINITY,
+    );
+    this.#reading.forgetStatements();
+    await this.#writing.send([{ kind: 'forget-statements' }]);
+    return result;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#queue.close();
+    await this.#scanning.close();
+    this.#reading.close();
+    await this.#writing.close();
+  }
+
+  #transaction<S, T>(work: (writer: Writer<S>) => Promise<T>, idleLimit: number): Promise<T> {
+    const begin = (group: Group) => {
+      this.statistics.transactions += 1;
+      const scope = new TransactionWork(this.#writeIn(group), new IdleGuard(this.#clock, idleLimit));
+      const writer = writerOver(this.reader<S>(), sqliteGrammar, scope.execute);
+      return { scope, work: async () => work(writer) };
+    };
+    return new Promise((resolve, reject) =>
+      this.#queue.add(new TransactionEntry(begin, { resolve, reject })),
+    );
+  }
+
+  #writeIn(group: Group): Execute {
+    return async (statement, parameters) => {
+      this.statistics.writes += 1;
+      const table = await group.send({ kind: 'query', sql: statement, parameters: sendable(parameters) });
+      return outcomeOf(table!);
+    };
+  }
+
+  readonly #read = async (statement: string, parameters: readonly unknown[]): Promise<Outcome> => {
+    this.statistics.reads += 1;
+    try {
+      return outcomeOf(this.#reading.run(statement, parameters));
+    } catch (error) {
+      throw typedError(plainError(error));
+    }
+  };
+
+  readonly #scan = async (statement: string, parameters: readonly unknown[]): Promise<Outcome> => {
+    this.statistics.scans += 1;
+    return outcomeOf(await this.#scanning.run(statement, sendable(parameters)));
+  };
+}
+
+const fileOf = ({ path, flush }: SqliteOptions): SqliteFile => ({ path, flush: flush ?? 'every-commit' });
+
+function schemaBuilder(writer: Writer<never>): SchemaBuilder {
+  return {
+    db: writer,
+    clustered: (builder) =>
+      builder instanceof CreateTableBuilder
+        ? (builder.modifyEnd(sql`without rowid`) as typeof builder)
+        : builder,
+    run: async (statement) => {
+      await sql.raw(statement).execute(writer);
+    },
+  };
+}

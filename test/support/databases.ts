@@ -1,0 +1,137 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, beforeEach, describe } from 'node:test';
+import { Client } from 'pg';
+import { pino } from 'pino';
+import {
+  type Database,
+  type DatabaseOptions,
+  type Migration,
+  migrate,
+  openDatabase,
+} from '../../src/kernel/database/index.ts';
+import { connectionTo, type PostgresServer, startPostgres } from './postgres-server.ts';
+
+/** Names the environment variable in which the test run says where its PostgreSQL listens. */
+export const portVariable = 'HEARTH_TEST_POSTGRES_PORT';
+
+/** Options that a test may want to choose. */
+export type Tuning = Partial<Omit<Extract<DatabaseOptions, { kind: 'sqlite' }>, 'kind' | 'path'>>;
+
+/** Gives a test a database of its own, which is closed and removed after it. */
+export interface OpenDatabase {
+  /** An empty database with `migrations` applied. */
+  (migrations?: readonly Migration[], tuning?: Tuning): Promise<Database>;
+  /** Closes `database` and opens it again, as a restart of the program does. */
+  restart(database: Database): Promise<Database>;
+  /** Opens `database` a second time, as another process does. Only PostgreSQL lets both write at the same time. */
+  another(database: Database): Promise<Database>;
+  /** What `database` was opened with, to open it in a child process. */
+  optionsOf(database: Database): DatabaseOptions;
+  readonly kind: DatabaseOptions['kind'];
+}
+
+interface Place {
+  readonly options: DatabaseOptions;
+  remove(): Promise<void>;
+}
+
+/** Declares the tests that `declare` declares once for each kind of database. */
+export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
+  describe('on SQLite', () => declare(opener('sqlite', makeFile)));
+  describe('on PostgreSQL', () => {
+    let own: PostgresServer | undefined;
+    before(async () => {
+      if (process.env[portVariable]) return;
+      own = await startPostgres();
+      process.env[portVariable] = String(own.port);
+    });
+    const open = opener('postgres', createDatabase);
+    after(async () => {
+      if (!own) return;
+      delete process.env[portVariable];
+      await own.stop();
+    });
+    declare(open);
+  });
+}
+
+function opener(kind: DatabaseOptions['kind'], make: (tuning: Tuning) => Promise<Place>): OpenDatabase {
+  const opened = new Map<Database, DatabaseOptions>();
+  const cleanUp = { all: [] as (() => Promise<void>)[], each: [] as (() => Promise<void>)[] };
+  let inTest = false;
+  beforeEach(() => {
+    inTest = true;
+  });
+  afterEach(async () => {
+    inTest = false;
+    await runAll(cleanUp.each);
+  });
+  after(() => runAll(cleanUp.all));
+
+  const openAt = async (options: DatabaseOptions) => {
+    const database = await openDatabase(options, { log: pino({ enabled: false }) });
+    opened.set(database, options);
+    (inTest ? cleanUp.each : cleanUp.all).push(() => database.close());
+    return database;
+  };
+  const optionsOf = (database: Database) => {
+    const options = opened.get(database);
+    if (!options) throw new Error('this database was not opened here');
+    return options;
+  };
+  const open = async (migrations: readonly Migration[] = [], tuning: Tuning = {}) => {
+    const place = await make(tuning);
+    (inTest ? cleanUp.each : cleanUp.all).push(() => place.remove());
+    const database = await openAt(place.options);
+    await migrate(database, migrations);
+    return database;
+  };
+  return Object.assign(open, {
+    kind,
+    optionsOf,
+    another: (database: Database) => openAt(optionsOf(database)),
+    restart: async (database: Database) => {
+      await database.close();
+      return openAt(optionsOf(database));
+    },
+  });
+}
+
+/** Last come, first served: databases are closed before their place is removed. */
+async function runAll(tasks: (() => Promise<void>)[]): Promise<void> {
+  for (const task of tasks.splice(0).reverse()) await task();
+}
+
+async function makeFile(tuning: Tuning): Promise<Place> {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-sqlite-'));
+  return {
+    options: { kind: 'sqlite', path: join(folder, 'test.db'), flush: 'never', ...tuning },
+    remove: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+let databases = 0;
+
+async function createDatabase({ idleLimit }: Tuning): Promise<Place> {
+  databases += 1;
+  const port = Number(process.env[portVariable]);
+  const name = `test_${process.pid}_${databases}`;
+  await administer(port, `create database ${name} template template0`);
+  const options: DatabaseOptions = { kind: 'postgres', ...connectionTo(port, name) };
+  return {
+    options: idleLimit === undefined ? options : { ...options, idleLimit },
+    remove: () => administer(port, `drop database ${name} with (force)`),
+  };
+}
+
+async function administer(port: number, statement: string): Promise<void> {
+  const client = new Client(connectionTo(port));
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

