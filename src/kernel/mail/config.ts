@@ -1,0 +1,38 @@
+import { nullable, object, option, type SectionType, section, string } from '../config/index.ts';
+import { emailOption } from './email-options.ts';
+
+/** Mail, and the templates of mails and pages. */
+export const mailSection = section({
+  title: 'Email',
+  description: 'How mail is sent and what it says. Giving the option `email` turns the sending of mail on.',
+  options: {
+    email: emailOption,
+    templates: option(
+      object({
+        custom_template_directory: option(nullable(string({ minLength: 1 })), {
+          description:
+            'A directory with templates of your own for mails and pages. A template that is not there is taken from the built-in ones.',
+          default: null,
+        }),
+      }),
+      { description: 'Templates of mails and pages.' },
+    ),
+  },
+  rules: [
+    ({ email }, view) => {
+      if (view.given('email') && email.notif_from === null) {
+        view.error('email.notif_from', 'must be given when mail is sent, that is, when email is given');
+      }
+      if (email.force_tls && email.require_transport_security) {
+        view.warn('email.require_transport_security', 'has no effect with force_tls, which is stricter');
+      }
+      for (const name of ['force_tls', 'require_transport_security'] as const) {
+        if (email[name] && !email.enable_tls) {
+          view.error(`email.${name}`, 'contradicts enable_tls: false, with which TLS is never used');
+        }
+      }
+    },
+  ],
+});
+
+export type MailConfig = SectionType<typeof mailSection>;

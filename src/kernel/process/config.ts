@@ -1,0 +1,84 @@
+import {
+  boolean,
+  duration,
+  integer,
+  list,
+  nullable,
+  object,
+  option,
+  type SectionType,
+  section,
+  string,
+} from '../config/index.ts';
+
+/** How the process itself runs. */
+export const processSection = section({
+  title: 'Process',
+  description: 'How the process runs on its host.',
+  options: {
+    pid_file: option(nullable(string({ minLength: 1 })), {
+      description: 'The file that receives the process id when the server runs in the background.',
+      default: null,
+    }),
+    daemonize: option(boolean(), {
+      description:
+        'Detaches the server from the terminal; the flag `--daemonize` (`-D`) does the same. Leave it off under a service manager.',
+      default: false,
+    }),
+    print_pidfile: option(boolean(), {
+      description:
+        'Prints the path of the pid file before going to the background; the flag `--print-pidfile` does the same.',
+      default: false,
+    }),
+    soft_file_limit: option(integer({ minimum: 0 }), {
+      description: 'The soft limit of open file descriptors to set at start. 0 raises it to the hard limit.',
+      default: 0,
+      unit: 'file descriptors',
+    }),
+    gc_thresholds: option(nullable(list(integer({ minimum: 0 }), { minItems: 3, maxItems: 3 })), {
+      description: 'Thresholds that start a garbage collection, one for each of three generations.',
+      default: null,
+    }),
+    gc_min_interval: option(list(duration(), { minItems: 3, maxItems: 3 }), {
+      description: 'The least time between two collections of each of the three generations.',
+      default: ['1s', '10s', '30s'],
+    }),
+    manhole: option(nullable(integer({ minimum: 0, maximum: 65535 })), {
+      description:
+        'A port on the loopback address for the debugging console; the flag `--manhole` does the same. Null opens none.',
+      default: null,
+      unit: 'port number',
+    }),
+    manhole_settings: option(
+      object({
+        username: option(nullable(string()), {
+          description: 'Who may log in to the debugging console. Null stands for the built-in name.',
+          default: null,
+        }),
+        password: option(nullable(string()), {
+          description: 'The password of the debugging console. Null stands for the built-in one.',
+          default: null,
+          secret: true,
+        }),
+        ssh_priv_key_path: option(nullable(string({ minLength: 1 })), {
+          description:
+            'The private host key of the console. Without it a key that everybody knows is used, so the traffic can be read by others on a public network.',
+          default: null,
+        }),
+        ssh_pub_key_path: option(nullable(string({ minLength: 1 })), {
+          description: 'The public half of the host key.',
+          default: null,
+        }),
+      }),
+      { description: 'Access to the debugging console.' },
+    ),
+    worker_replication_secret: option(nullable(string({ minLength: 1 })), {
+      description:
+        'The secret by which workers prove themselves to the replication API of the main process. When it is null, that traffic is not authenticated.',
+      default: null,
+      secret: true,
+    }),
+  },
+});
+
+export type ProcessConfig = SectionType<typeof processSection>;
