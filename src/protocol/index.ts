@@ -1,5 +1,13 @@
 /** The face of the protocol: pure functions and data, without I/O. */
+
+export * from './authorization/index.ts';
+export * from './crypto/index.ts';
 export * from './errors.ts';
 export * from './event.ts';
+export * from './events/index.ts';
+export * from './identifiers/index.ts';
+export * from './json/index.ts';
 export * from './json.ts';
+export * from './power-levels/index.ts';
 export * from './room-versions.ts';
+export * from './state-resolution/index.ts';

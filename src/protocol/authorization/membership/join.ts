@@ -1,0 +1,52 @@
+import type { RoomEvent } from '../../event.ts';
+import { creatorOf } from '../../power-levels/index.ts';
+import { joinRuleOf, membershipOf, powerLevelsOf, type RoomState } from '../room-state.ts';
+import { allow, allowIf, reject, type Verdict } from '../verdict.ts';
+import type { MembershipChange } from './membership-change.ts';
+
+/** Rule 5.3: `membership` is `join`. */
+export function authorizeJoin({ event, target, room }: MembershipChange): Verdict {
+  // 5.3.1
+  if (followsOnlyCreate(event, room.create) && target === creatorOf(room.create)) return allow();
+  // 5.3.2
+  if (event.sender !== target) return reject('nobody can join for somebody else');
+  const membership = membershipOf(room, target);
+  // 5.3.3
+  if (membership === 'ban') return reject('the sender is banned');
+  const isInvitedOrJoined = membership === 'invite' || membership === 'join';
+  const rule = joinRuleOf(room);
+  // 5.3.4; `knock` since v7
+  if (rule === 'invite' || (rule === 'knock' && event.version.knock)) {
+    return allowIf(isInvitedOrJoined, 'the sender is not invited');
+  }
+  // 5.3.5
+  if (isRestricted(rule, event)) {
+    return isInvitedOrJoined ? allow() : authorizeRestrictedJoin(event, room);
+  }
+  // 5.3.6, 5.3.7
+  return allowIf(rule === 'public', 'the join rule of the room lets nobody join');
+}
+
+function followsOnlyCreate(event: RoomEvent, create: RoomEvent): boolean {
+  return event.prevEventIds.length === 1 && event.prevEventIds[0] === create.eventId;
+}
+
+/** `restricted` since v8, `knock_restricted` since v10. */
+function isRestricted(rule: string, event: RoomEvent): boolean {
+  return (
+    (rule === 'restricted' && event.version.restricted) ||
+    (rule === 'knock_restricted' && event.version.knockRestricted)
+  );
+}
+
+/** 5.3.5.2 and 5.3.5.3: somebody in the room who may invite vouches for the join. */
+function authorizeRestrictedJoin(event: RoomEvent, room: RoomState): Verdict {
+  const via = event.content['join_authorised_via_users_server'];
+  if (typeof via !== 'string') return reject('the sender is not invited and nobody authorised the join');
+  if (membershipOf(room, via) !== 'join')
+    return reject('the user who authorised the join is not in the room');
+  return allowIf(
+    powerLevelsOf(room).reaches(via, 'invite'),
+    'the user who authorised the join may not invite',
+  );
+}

@@ -1,0 +1,25 @@
+import { membershipOf, powerLevelsOf } from '../room-state.ts';
+import { allowIf, reject, type Verdict } from '../verdict.ts';
+import type { MembershipChange } from './membership-change.ts';
+
+/** Rule 5.5: `membership` is `leave`: leaving, declining, kicking and unbanning. */
+export function authorizeLeave({ event, target, room }: MembershipChange): Verdict {
+  const { sender } = event;
+  const ownMembership = membershipOf(room, sender);
+  // 5.5.1; `knock` since v7
+  if (sender === target) {
+    const canLeave = ownMembership === 'invite' || ownMembership === 'join';
+    const canRetract = ownMembership === 'knock' && event.version.knock;
+    return allowIf(canLeave || canRetract, 'the sender is not in the room');
+  }
+  // 5.5.2
+  if (ownMembership !== 'join') return reject('the sender is not in the room');
+  const levels = powerLevelsOf(room);
+  // 5.5.3
+  if (membershipOf(room, target) === 'ban' && !levels.reaches(sender, 'ban')) {
+    return reject('the sender may not unban');
+  }
+  // 5.5.4, 5.5.5
+  const mayKick = levels.reaches(sender, 'kick') && levels.ofUser(target) < levels.ofUser(sender);
+  return allowIf(mayKick, 'the sender may not kick this user');
+}

@@ -1,0 +1,10 @@
+import type { RoomEvent } from '../../event.ts';
+import type { RoomState } from '../room-state.ts';
+
+/** An `m.room.member` event to decide on, with all that the decision depends on. */
+export interface MembershipChange {
+  readonly event: RoomEvent;
+  /** The user whose membership changes: the state key. */
+  readonly target: string;
+  readonly room: RoomState;
+}

@@ -1,0 +1,44 @@
+import type { RoomEvent } from '../../event.ts';
+import { domainOf, type RoomState } from '../room-state.ts';
+import type { IsSignedBy } from '../server-signatures.ts';
+import { reject, type Verdict } from '../verdict.ts';
+import { authorizeBan } from './ban.ts';
+import { authorizeInvite } from './invite.ts';
+import { authorizeJoin } from './join.ts';
+import { authorizeKnock } from './knock.ts';
+import { authorizeLeave } from './leave.ts';
+import type { MembershipChange } from './membership-change.ts';
+
+/** Rule 5: `m.room.member`. */
+export function authorizeMembership(event: RoomEvent, room: RoomState, isSignedBy: IsSignedBy): Verdict {
+  const membership = event.content['membership'];
+  // 5.1
+  if (event.stateKey === undefined) return reject('there is no state key');
+  if (membership === undefined) return reject('there is no membership');
+  // 5.2: since v8.
+  if (event.version.restricted && !isSignedByAuthorisingServer(event, isSignedBy)) {
+    return reject('the event is not signed by the server that authorised it');
+  }
+  const change: MembershipChange = { event, target: event.stateKey, room };
+  switch (membership) {
+    case 'join':
+      return authorizeJoin(change); // 5.3
+    case 'invite':
+      return authorizeInvite(change); // 5.4
+    case 'leave':
+      return authorizeLeave(change); // 5.5
+    case 'ban':
+      return authorizeBan(change); // 5.6
+    case 'knock':
+      if (event.version.knock) return authorizeKnock(change); // 5.7: since v7.
+  }
+  // 5.8
+  return reject('the membership is not known');
+}
+
+function isSignedByAuthorisingServer(event: RoomEvent, isSignedBy: IsSignedBy): boolean {
+  const via = event.content['join_authorised_via_users_server'];
+  if (via === undefined) return true;
+  const server = typeof via === 'string' ? domainOf(via) : undefined;
+  return server !== undefined && isSignedBy(event, server);
+}

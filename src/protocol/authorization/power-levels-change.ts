@@ -1,0 +1,142 @@
+import type { RoomEvent } from '../event.ts';
+import { isUserId } from '../identifiers/index.ts';
+import {
+  creatorsOf,
+  defaultLevels,
+  type Levels,
+  namedLevels,
+  type PowerLevels,
+  type PowerLevelsContent,
+  powerLevelsContentOf,
+} from '../power-levels/index.ts';
+import type { RoomState } from './room-state.ts';
+import { allow, reject, type Verdict } from './verdict.ts';
+
+/** Rule 10: `m.room.power_levels`. `levels` are those in force before the event. */
+export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: PowerLevels): Verdict {
+  const after = powerLevelsContentOf(event);
+  const flaw = flawIn(after, event, room);
+  if (flaw !== undefined) return reject(flaw);
+  // 10.5
+  const current = room.lookup('m.room.power_levels', '');
+  if (current === undefined) return allow();
+  const change: LevelsChange = {
+    before: powerLevelsContentOf(current),
+    after,
+    sender: event.sender,
+    senderLevel: levels.ofUser(event.sender),
+  };
+  const excess = excessIn(change, event);
+  // 10.11
+  return excess === undefined
+    ? allow()
+    : reject(`the power level of the sender is too low to change ${excess}`);
+}
+
+/** Rules 10.1 to 10.4: what is wrong with the content by itself. */
+function flawIn(content: PowerLevelsContent, event: RoomEvent, room: RoomState): string | undefined {
+  if (event.version.powerLevelNumbers === 'integers') {
+    // 10.1: since v10.
+    for (const [name, level] of content.named) if (Number.isNaN(level)) return `${name} is not an integer`;
+    // 10.2: since v10.
+    if (!areLevels(content.events)) return 'events is not an object of integers';
+    if (!areLevels(content.notifications)) return 'notifications is not an object of integers';
+  }
+  // 10.3; up to v9 the integers may be strings, up to v5 floats.
+  const { users } = content;
+  if (!areLevels(users)) return 'users is not an object of integers';
+  for (const user of users.keys()) if (!isUserId(user)) return `${user} is not a user id`;
+  // 10.4: since v12.
+  if (event.version.privilegedCreators) {
+    for (const creator of creatorsOf(room.create)) if (users.has(creator)) return `${creator} is a creator`;
+  }
+  return undefined;
+}
+
+function areLevels(levels: Levels): levels is ReadonlyMap<string, number> {
+  if (levels === undefined) return false;
+  for (const level of levels.values()) if (Number.isNaN(level)) return false;
+  return true;
+}
+
+interface LevelsChange {
+  readonly before: PowerLevelsContent;
+  readonly after: PowerLevelsContent;
+  readonly sender: string;
+  readonly senderLevel: number;
+}
+
+/**
+ * Rules 10.6 to 10.10: what the change touches that is beyond the sender. The comparisons are written so that a
+ * level that can not be understood (`NaN`, possible up to v9) counts as changed and beyond everybody.
+ */
+function excessIn(change: LevelsChange, event: RoomEvent): string | undefined {
+  const { before, after } = change;
+  return (
+    excessInNamed(change) ??
+    // 10.7, 10.8
+    excessInList('events', before.events, after.events, change) ??
+    // 10.7, 10.8: `notifications` since v6.
+    (event.version.notificationLevelsChecked
+      ? excessInList('notifications', before.notifications, after.notifications, change)
+      : undefined) ??
+    excessInUsers(change)
+  );
+}
+
+/** Rule 10.6; what is not there has its default, as the note at the head of the rules says. */
+function excessInNamed({ before, after, senderLevel }: LevelsChange): string | undefined {
+  for (const name of namedLevels) {
+    const old = before.named.get(name);
+    const next = after.named.get(name);
+    if (old === next) continue;
+    // 10.6.1, 10.6.2
+    const isWithin =
+      (old ?? defaultLevels[name]) <= senderLevel && (next ?? defaultLevels[name]) <= senderLevel;
+    if (!isWithin) return name;
+  }
+  return undefined;
+}
+
+/** Rules 10.7 and 10.8 for `events` or `notifications`. */
+function excessInList(
+  name: string,
+  before: Levels,
+  after: Levels,
+  { senderLevel }: LevelsChange,
+): string | undefined {
+  if (before === undefined || after === undefined) return name;
+  for (const [key, old, next] of alterations(before, after)) {
+    // 10.7.1
+    if (old !== undefined && !(old <= senderLevel)) return `${name} ${key}`;
+    // 10.8.1
+    if (next !== undefined && !(next <= senderLevel)) return `${name} ${key}`;
+  }
+  return undefined;
+}
+
+/** Rules 10.9 and 10.10. */
+function excessInUsers({ before, after, sender, senderLevel }: LevelsChange): string | undefined {
+  if (before.users === undefined || after.users === undefined) return 'users';
+  for (const [user, old, next] of alterations(before.users, after.users)) {
+    // 10.9.1
+    if (old !== undefined && user !== sender && !(old < senderLevel)) return `users ${user}`;
+    // 10.10.1
+    if (next !== undefined && !(next <= senderLevel)) return `users ${user}`;
+  }
+  return undefined;
+}
+
+type Alteration = [key: string, old: number | undefined, next: number | undefined];
+
+/** The entries that were added, changed or removed. */
+function* alterations(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+): Generator<Alteration> {
+  for (const [key, old] of before) {
+    const next = after.get(key);
+    if (next !== old) yield [key, old, next];
+  }
+  for (const [key, next] of after) if (!before.has(key)) yield [key, undefined, next];
+}

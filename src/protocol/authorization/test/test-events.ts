@@ -1,0 +1,75 @@
+import { type Pdu, type RoomEvent, type Signatures, stateKeyOf } from '../../event.ts';
+import type { JsonObject } from '../../json.ts';
+import { getRoomVersion, type RoomVersion } from '../../room-versions.ts';
+import type { StateLookup } from '../index.ts';
+
+/** What a test says about an event; the rest does not matter to it. */
+export interface EventFields {
+  readonly type: string;
+  readonly sender: string;
+  readonly stateKey?: string | undefined;
+  readonly content?: JsonObject;
+  readonly eventId?: string;
+  readonly roomId?: string;
+  readonly authEventIds?: readonly string[];
+  readonly prevEventIds?: readonly string[];
+  readonly originServerTs?: number;
+  readonly depth?: number;
+  readonly redacts?: string;
+  readonly signatures?: Signatures;
+  /** The `room_id` in the PDU, which is that of the event but for create events since v12. */
+  readonly pduRoomId?: string;
+}
+
+/** The create event that events of `roomIdOf` rooms belong to. */
+export const createId = '$create:a.example';
+
+export function roomIdOf(version: RoomVersion): string {
+  return version.roomId === 'create event' ? `!${createId.slice(1)}` : '!room:a.example';
+}
+
+/** An event as it would be after parsing. */
+export function testEvent(version: RoomVersion, fields: EventFields): RoomEvent {
+  const { type, sender, content = {}, originServerTs = 0, depth = 1, redacts } = fields;
+  const roomId = fields.roomId ?? roomIdOf(version);
+  const hasRoomId = type !== 'm.room.create' || version.roomId === 'origin';
+  const pduRoomId = fields.pduRoomId ?? (hasRoomId ? roomId : undefined);
+  const pdu: Pdu = {
+    type,
+    sender,
+    content,
+    depth,
+    origin_server_ts: originServerTs,
+    ...(pduRoomId === undefined ? {} : { room_id: pduRoomId }),
+    ...(fields.stateKey === undefined ? {} : { state_key: fields.stateKey }),
+    ...(fields.signatures === undefined ? {} : { signatures: fields.signatures }),
+  };
+  return {
+    eventId: fields.eventId ?? '$event:a.example',
+    roomId,
+    type,
+    stateKey: fields.stateKey,
+    sender,
+    content,
+    depth,
+    originServerTs,
+    authEventIds: fields.authEventIds ?? [],
+    prevEventIds: fields.prevEventIds ?? ['$previous:a.example'],
+    redacts,
+    version,
+    pdu,
+  };
+}
+
+/** The version of that number, which must exist. */
+export function version(number: number | string): RoomVersion {
+  const found = getRoomVersion(String(number));
+  if (found === undefined) throw new Error(`There is no room version ${number}`);
+  return found;
+}
+
+/** A state that has these events. */
+export function lookupIn(events: readonly RoomEvent[]): StateLookup {
+  const state = new Map(events.map((event) => [stateKeyOf(event.type, event.stateKey ?? ''), event]));
+  return (type, stateKey) => state.get(stateKeyOf(type, stateKey));
+}

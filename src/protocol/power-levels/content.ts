@@ -1,0 +1,87 @@
+import type { RoomEvent } from '../event.ts';
+import { isJsonObject } from '../json/index.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import type { PowerLevelNumbers } from '../room-versions.ts';
+import { levelReader, type ReadLevel } from './level-values.ts';
+
+/** The levels that stand directly in the content of `m.room.power_levels`. */
+export type NamedLevel =
+  | 'users_default'
+  | 'events_default'
+  | 'state_default'
+  | 'ban'
+  | 'redact'
+  | 'kick'
+  | 'invite';
+
+/**
+ * What each named level is where the content, or the whole event, is missing.
+ * Source: client-server API, `m.room.power_levels`.
+ */
+export const defaultLevels: Readonly<Record<NamedLevel, number>> = {
+  users_default: 0,
+  events_default: 0,
+  state_default: 50,
+  ban: 50,
+  redact: 50,
+  kick: 50,
+  invite: 0,
+};
+
+export const namedLevels = Object.keys(defaultLevels) as readonly NamedLevel[];
+
+/** Levels by user id, event type or notification key; `undefined` where the content has no object there. */
+export type Levels = ReadonlyMap<string, number> | undefined;
+
+/**
+ * The content of an `m.room.power_levels` event, read as its room version reads it. An absent value is absent
+ * here too, a value that is no level is `NaN` (see `ReadLevel`).
+ */
+export interface PowerLevelsContent {
+  readonly named: ReadonlyMap<NamedLevel, number>;
+  readonly users: Levels;
+  readonly events: Levels;
+  readonly notifications: Levels;
+}
+
+/** Reads the content of an `m.room.power_levels` event. Never throws, whatever the content. */
+export function parsePowerLevels(content: JsonObject, numbers: PowerLevelNumbers): PowerLevelsContent {
+  const read = levelReader(numbers);
+  // Old rooms exist whose levels are null, and other servers take that as absent.
+  const absent = numbers === 'integers' ? undefined : null;
+  const named = new Map<NamedLevel, number>();
+  for (const name of namedLevels) {
+    const value = content[name];
+    if (value !== undefined && value !== absent) named.set(name, read(value));
+  }
+  return {
+    named,
+    users: readLevels(content['users'], read),
+    events: readLevels(content['events'], read),
+    notifications: readLevels(content['notifications'], read),
+  };
+}
+
+const noLevels: ReadonlyMap<string, number> = new Map();
+
+function readLevels(value: JsonValue | undefined, read: ReadLevel): Levels {
+  if (value === undefined) return noLevels;
+  if (!isJsonObject(value)) return undefined;
+  const levels = new Map<string, number>();
+  for (const [key, level] of Object.entries(value)) {
+    if (level !== undefined) levels.set(key, read(level));
+  }
+  return levels;
+}
+
+const parsed = new WeakMap<RoomEvent, PowerLevelsContent>();
+
+/** The content of that `m.room.power_levels` event, parsed once in the life of the event. */
+export function powerLevelsContentOf(event: RoomEvent): PowerLevelsContent {
+  let content = parsed.get(event);
+  if (content === undefined) {
+    content = parsePowerLevels(event.content, event.version.powerLevelNumbers);
+    parsed.set(event, content);
+  }
+  return content;
+}

@@ -1,0 +1,54 @@
+import { AuthGraph } from './auth-graph.ts';
+import type { StateResolutionSource } from './source.ts';
+
+/**
+ * The auth difference, found by walking the auth chains: what is in the chain of at least one set, but not of
+ * every set. Time grows with the number of sets times the size of the chains, memory with their size.
+ * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
+ */
+export function authChainDifference(
+  sets: readonly ReadonlySet<string>[],
+  source: StateResolutionSource,
+): Set<string> {
+  const graph = new AuthGraph(inAnyOf(sets), source);
+  const chainsWith = new Uint32Array(graph.size);
+  const lastChain = new Uint32Array(graph.size);
+  sets.forEach((set, index) => {
+    const chain = index + 1;
+    const visit = (event: number): boolean => {
+      if (lastChain[event] === chain) return false;
+      lastChain[event] = chain;
+      chainsWith[event]!++;
+      return true;
+    };
+    for (const id of set) graph.walk(graph.numberOf(id), visit);
+  });
+  const difference = new Set<string>();
+  chainsWith.forEach((count, event) => {
+    if (count > 0 && count < sets.length) difference.add(graph.idOf(event));
+  });
+  return difference;
+}
+
+function* inAnyOf(sets: readonly ReadonlySet<string>[]): Generator<string> {
+  for (const set of sets) yield* set;
+}
+
+/**
+ * The conflicted state subgraph, found by walking the auth chains: the events themselves and whatever is on a path
+ * of `auth_events` from one of them to another.
+ * Source: https://spec.matrix.org/latest/rooms/v12/#definitions
+ */
+export function conflictedSubgraph(
+  conflicted: ReadonlySet<string>,
+  source: StateResolutionSource,
+): Set<string> {
+  // Everything in this graph is reached from a conflicted event; what also leads to one is on such a path.
+  const graph = new AuthGraph(conflicted, source);
+  const targets = Array.from(conflicted, (id) => graph.numberOf(id));
+  const subgraph = new Set<string>();
+  graph.leadingTo(targets).forEach((leads, event) => {
+    if (leads === 1) subgraph.add(graph.idOf(event));
+  });
+  return subgraph;
+}

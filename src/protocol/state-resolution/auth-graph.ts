@@ -1,0 +1,96 @@
+import type { StateResolutionSource } from './source.ts';
+
+/**
+ * The part of a room's auth graph that can be reached from some events, with small integers for event ids. Made
+ * without recursion, in one pass: each event is looked up once, and memory grows with the events and their
+ * `auth_events` alone. Events that the source does not know are in it, without edges.
+ */
+export class AuthGraph {
+  readonly #ids: string[] = [];
+  readonly #numbers = new Map<string, number>();
+  /** `#edges` from `#firstEdge[n]` up to `#firstEdge[n + 1]` are the auth events of event `n`. */
+  readonly #edges: number[] = [];
+  readonly #firstEdge: number[] = [0];
+
+  constructor(roots: Iterable<string>, source: StateResolutionSource) {
+    for (const id of roots) this.#intern(id);
+    // The list grows while it is walked, until every event that can be reached is in it.
+    for (let number = 0; number < this.#ids.length; number++) {
+      const authEventIds = source.event(this.#ids[number]!)?.authEventIds ?? [];
+      for (const id of authEventIds) this.#edges.push(this.#intern(id));
+      this.#firstEdge.push(this.#edges.length);
+    }
+  }
+
+  get size(): number {
+    return this.#ids.length;
+  }
+
+  idOf(number: number): string {
+    return this.#ids[number]!;
+  }
+
+  /** The number of an event that is in the graph. */
+  numberOf(id: string): number {
+    return this.#numbers.get(id)!;
+  }
+
+  /**
+   * Calls `visit` for the auth events of that event. `visit` says whether it sees an event for the first time;
+   * then its auth events follow, and so on.
+   */
+  walk(from: number, visit: (number: number) => boolean): void {
+    const pending = [from];
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      for (let edge = this.#firstEdge[next]!; edge < this.#firstEdge[next + 1]!; edge++) {
+        const authEvent = this.#edges[edge]!;
+        if (visit(authEvent)) pending.push(authEvent);
+      }
+    }
+  }
+
+  /** Which events lead to one of these, themselves included: 1 at the number of each. */
+  leadingTo(targets: Iterable<number>): Uint8Array {
+    const { first, sources } = this.#reversed();
+    const found = new Uint8Array(this.size);
+    const pending: number[] = [];
+    for (const target of targets) {
+      found[target] = 1;
+      pending.push(target);
+    }
+    for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+      for (let edge = first[next]!; edge < first[next + 1]!; edge++) {
+        const event = sources[edge]!;
+        if (found[event] === 1) continue;
+        found[event] = 1;
+        pending.push(event);
+      }
+    }
+    return found;
+  }
+
+  /** The same edges the other way round: `sources` from `first[n]` up to `first[n + 1]` cite event `n`. */
+  #reversed(): { first: Uint32Array; sources: Uint32Array } {
+    const first = new Uint32Array(this.size + 1);
+    for (const target of this.#edges) first[target + 1]!++;
+    for (let number = 0; number < this.size; number++) first[number + 1]! += first[number]!;
+    const sources = new Uint32Array(this.#edges.length);
+    const free = first.slice();
+    for (let number = 0; number < this.size; number++) {
+      for (let edge = this.#firstEdge[number]!; edge < this.#firstEdge[number + 1]!; edge++) {
+        sources[free[this.#edges[edge]!]!++] = number;
+      }
+    }
+    return { first, sources };
+  }
+
+  #intern(id: string): number {
+    let number = this.#numbers.get(id);
+    if (number === undefined) {
+      number = this.#ids.length;
+      this.#ids.push(id);
+      this.#numbers.set(id, number);
+    }
+    return number;
+  }
+}

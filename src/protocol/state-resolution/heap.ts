@@ -1,0 +1,45 @@
+/** A binary heap: gives back the smallest of its items, in logarithmic time. */
+export class Heap<T> {
+  readonly #items: T[] = [];
+  readonly #compare: (a: T, b: T) => number;
+
+  constructor(compare: (a: T, b: T) => number) {
+    this.#compare = compare;
+  }
+
+  push(item: T): void {
+    const items = this.#items;
+    let index = items.length;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (this.#compare(items[parent]!, item) <= 0) break;
+      items[index] = items[parent]!;
+      index = parent;
+    }
+    items[index] = item;
+  }
+
+  /** Takes the smallest item out; `undefined` if there is none. */
+  pop(): T | undefined {
+    const items = this.#items;
+    const smallest = items[0];
+    const last = items.pop();
+    if (items.length > 0) this.#sink(last!);
+    return smallest;
+  }
+
+  /** Puts an item where the smallest was, and down to where it belongs. */
+  #sink(item: T): void {
+    const items = this.#items;
+    let index = 0;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= items.length) break;
+      if (child + 1 < items.length && this.#compare(items[child + 1]!, items[child]!) < 0) child++;
+      if (this.#compare(item, items[child]!) <= 0) break;
+      items[index] = items[child]!;
+      index = child;
+    }
+    items[index] = item;
+  }
+}

@@ -1,0 +1,37 @@
+import { authorize } from '../authorization/index.ts';
+import { type RoomEvent, stateKeyOf } from '../event.ts';
+import { createEventOf, findAuthEvent } from './auth-events.ts';
+import type { StateResolutionSource } from './source.ts';
+
+/**
+ * The iterative auth checks: goes through the events in their order and puts each one into `state` (key to event
+ * id) that the authorization rules allow there. Where the state lacks what the rules ask for, the auth events of
+ * the event answer, but for rejected ones.
+ * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
+ */
+export function applyAllowedEvents(
+  events: readonly RoomEvent[],
+  state: Map<string, string>,
+  source: StateResolutionSource,
+): void {
+  for (const event of events) {
+    if (event.stateKey === undefined) continue;
+    const { allowed } = authorize(event, (type, stateKey) => {
+      const id = state.get(stateKeyOf(type, stateKey));
+      const current = id === undefined ? undefined : source.event(id);
+      return current ?? citedBy(event, type, stateKey, source);
+    });
+    if (allowed) state.set(stateKeyOf(event.type, event.stateKey), event.eventId);
+  }
+}
+
+function citedBy(
+  event: RoomEvent,
+  type: string,
+  stateKey: string,
+  source: StateResolutionSource,
+): RoomEvent | undefined {
+  const found =
+    type === 'm.room.create' ? createEventOf(event, source) : findAuthEvent(event, type, stateKey, source);
+  return found === undefined || source.isRejected?.(found.eventId) ? undefined : found;
+}

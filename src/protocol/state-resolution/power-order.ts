@@ -1,0 +1,75 @@
+import type { RoomEvent } from '../event.ts';
+import { compareCodePoints } from '../json/index.ts';
+import { PowerLevels } from '../power-levels/index.ts';
+import { createEventOf, powerLevelsEventOf } from './auth-events.ts';
+import { Heap } from './heap.ts';
+import type { StateResolutionSource } from './source.ts';
+
+/** An event in the graph that is put in order. */
+interface Node {
+  readonly event: RoomEvent;
+  /** The power level of the sender, going by the auth events of the event. */
+  readonly senderLevel: number;
+  /** How many of its auth events are in the graph and not in the order yet. */
+  waitsFor: number;
+  /** The events in the graph that have it among their auth events. */
+  readonly citedBy: Node[];
+}
+
+/**
+ * The reverse topological power ordering of these events, from the earliest to the latest: Kahn's algorithm, each
+ * time taking the smallest event whose auth events have all been taken. Events in a cycle, which only rooms with
+ * chosen event ids (v1 and v2) can have, are left out, as is what cites them.
+ * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
+ */
+export function reverseTopologicalPowerOrder(
+  events: readonly RoomEvent[],
+  source: StateResolutionSource,
+): RoomEvent[] {
+  const ready = new Heap(compareNodes);
+  for (const node of graphOf(events, source)) if (node.waitsFor === 0) ready.push(node);
+  const order: RoomEvent[] = [];
+  for (let node = ready.pop(); node !== undefined; node = ready.pop()) {
+    order.push(node.event);
+    for (const other of node.citedBy) if (--other.waitsFor === 0) ready.push(other);
+  }
+  return order;
+}
+
+function graphOf(events: readonly RoomEvent[], source: StateResolutionSource): Iterable<Node> {
+  const nodes = new Map<string, Node>();
+  for (const event of events) {
+    nodes.set(event.eventId, {
+      event,
+      senderLevel: levelOfSender(event, source),
+      waitsFor: 0,
+      citedBy: [],
+    });
+  }
+  for (const node of nodes.values()) {
+    for (const id of new Set(node.event.authEventIds)) {
+      const authNode = nodes.get(id);
+      if (authNode === undefined) continue;
+      authNode.citedBy.push(node);
+      node.waitsFor++;
+    }
+  }
+  return nodes.values();
+}
+
+/** A level that can not be understood counts as the lowest, so that the order stays an order. */
+function levelOfSender(event: RoomEvent, source: StateResolutionSource): number {
+  const levels = new PowerLevels(createEventOf(event, source), powerLevelsEventOf(event, source));
+  const level = levels.ofUser(event.sender);
+  return Number.isNaN(level) ? Number.NEGATIVE_INFINITY : level;
+}
+
+function compareNodes(a: Node, b: Node): number {
+  if (a.senderLevel !== b.senderLevel) return a.senderLevel > b.senderLevel ? -1 : 1;
+  return compareByTime(a.event, b.event);
+}
+
+/** By `origin_server_ts`, then by event id. */
+export function compareByTime(a: RoomEvent, b: RoomEvent): number {
+  return a.originServerTs - b.originServerTs || compareCodePoints(a.eventId, b.eventId);
+}

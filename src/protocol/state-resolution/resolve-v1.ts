@@ -1,0 +1,109 @@
+import { hash } from 'node:crypto';
+import { authorize } from '../authorization/index.ts';
+import { type RoomEvent, type StateMap, splitStateKey, stateKeyOf } from '../event.ts';
+import type { StateResolutionSource } from './source.ts';
+
+/**
+ * State resolution v1, which is known to reset state and is here for the rooms that still have it.
+ *
+ * Conflicts of one kind (all memberships, for instance) are resolved against the same state and then added to it
+ * together, so that the outcome does not depend on the order in which they come. Where the rules allow none of the
+ * events in a conflict that does not affect them, the earliest remains.
+ * Source: https://spec.matrix.org/latest/rooms/v1/#state-resolution
+ */
+export function resolveV1(
+  stateSets: readonly StateMap<string>[],
+  source: StateResolutionSource,
+): StateMap<string> {
+  const { state, conflicts } = separate(stateSets, source);
+  resolveKind('m.room.power_levels', lastAllowed, state, conflicts, source);
+  resolveKind('m.room.join_rules', lastAllowed, state, conflicts, source);
+  resolveKind('m.room.member', lastAllowed, state, conflicts, source);
+  resolveKind(undefined, firstAllowedFromLatest, state, conflicts, source);
+  return state;
+}
+
+/** Key to the events that contend for it, each once, from the earliest to the latest. */
+type ConflictsByKey = Map<string, RoomEvent[]>;
+
+/** Tells apart what is in conflict: keys for which the sets name different events. */
+function separate(
+  stateSets: readonly StateMap<string>[],
+  source: StateResolutionSource,
+): { state: Map<string, string>; conflicts: ConflictsByKey } {
+  const ids = new Map<string, Set<string>>();
+  for (const set of stateSets) {
+    for (const [key, id] of set) {
+      const seen = ids.get(key);
+      if (seen === undefined) ids.set(key, new Set([id]));
+      else seen.add(id);
+    }
+  }
+  const state = new Map<string, string>();
+  const conflicts: ConflictsByKey = new Map();
+  for (const [key, contenders] of ids) {
+    const events = contenders.size > 1 ? knownEvents(contenders, source) : [];
+    if (events.length > 1) conflicts.set(key, events.sort(compareByDepth));
+    else state.set(key, events[0]?.eventId ?? [...contenders][0]!);
+  }
+  return { state, conflicts };
+}
+
+function knownEvents(ids: Iterable<string>, source: StateResolutionSource): RoomEvent[] {
+  const events: RoomEvent[] = [];
+  for (const id of ids) {
+    const event = source.event(id);
+    if (event !== undefined) events.push(event);
+  }
+  return events;
+}
+
+/** By ascending depth, then descending SHA-1 of the event id. */
+function compareByDepth(a: RoomEvent, b: RoomEvent): number {
+  return a.depth - b.depth || (hash('sha1', a.eventId) > hash('sha1', b.eventId) ? -1 : 1);
+}
+
+/** Chooses one of the contenders for a key, given the state that is resolved so far. */
+type Choice = (events: readonly RoomEvent[], isAllowed: AllowedIn, key: string) => RoomEvent;
+
+/** Whether the event is allowed in the resolved state, with `replaced` in the place of `key` there. */
+type AllowedIn = (event: RoomEvent, key: string, replaced: RoomEvent | undefined) => boolean;
+
+/** Resolves all conflicts of that type, or all that are left. */
+function resolveKind(
+  type: string | undefined,
+  choose: Choice,
+  state: Map<string, string>,
+  conflicts: ConflictsByKey,
+  source: StateResolutionSource,
+): void {
+  const isAllowed: AllowedIn = (event, key, replaced) =>
+    authorize(event, (wantedType, stateKey) => {
+      const wanted = stateKeyOf(wantedType, stateKey);
+      if (wanted === key && replaced !== undefined) return replaced;
+      const id = state.get(wanted);
+      return id === undefined ? undefined : source.event(id);
+    }).allowed;
+  const resolved = new Map<string, string>();
+  for (const [key, events] of conflicts) {
+    if (type !== undefined && splitStateKey(key)[0] !== type) continue;
+    resolved.set(key, choose(events, isAllowed, key).eventId);
+  }
+  for (const [key, id] of resolved) {
+    state.set(key, id);
+    conflicts.delete(key);
+  }
+}
+
+/** The first event counts as allowed; each next one must be allowed after those before it. */
+const lastAllowed: Choice = (events, isAllowed, key) => {
+  let chosen = events[0]!;
+  for (const event of events.slice(1)) {
+    if (!isAllowed(event, key, chosen)) break;
+    chosen = event;
+  }
+  return chosen;
+};
+
+const firstAllowedFromLatest: Choice = (events, isAllowed, key) =>
+  events.findLast((event) => isAllowed(event, key, undefined)) ?? events[0]!;

@@ -1,0 +1,100 @@
+import { type RoomEvent, type StateMap, stateKeyOf } from '../event.ts';
+import { authChainDifference, conflictedSubgraph } from './auth-chains.ts';
+import { type Conflicts, findConflicts } from './conflicts.ts';
+import { applyAllowedEvents } from './iterative-auth-checks.ts';
+import { mainlineOrder } from './mainline-order.ts';
+import { reverseTopologicalPowerOrder } from './power-order.ts';
+import type { StateResolutionSource } from './source.ts';
+
+/** In what v2.1, the algorithm of room version 12, differs from v2, which came with room version 2. */
+export interface ResolutionRules {
+  /** Whether step 2 starts from nothing instead of from the unconflicted state map. */
+  readonly startsEmpty: boolean;
+  /** Whether the conflicted state subgraph belongs to the full conflicted set. */
+  readonly withSubgraph: boolean;
+}
+
+/**
+ * State resolution v2 and v2.1, in the steps of the specification.
+ * Source: https://spec.matrix.org/latest/rooms/v2/#state-resolution,
+ * https://spec.matrix.org/latest/rooms/v12/#state-resolution
+ */
+export function resolveV2(
+  stateSets: readonly StateMap<string>[],
+  source: StateResolutionSource,
+  rules: ResolutionRules,
+): StateMap<string> {
+  const conflicts = findConflicts(stateSets);
+  if (conflicts.conflicted.size === 0) return conflicts.unconflicted;
+  const conflicted = fullConflictedSet(stateSets, conflicts, source, rules);
+  // 1
+  const powerEvents = reverseTopologicalPowerOrder(withAuthEvents(conflicted), source);
+  // 2
+  const state = rules.startsEmpty ? new Map<string, string>() : new Map(conflicts.unconflicted);
+  applyAllowedEvents(powerEvents, state, source);
+  // 3
+  for (const event of powerEvents) conflicted.delete(event.eventId);
+  const powerLevels = state.get(stateKeyOf('m.room.power_levels', ''));
+  const others = mainlineOrder(
+    [...conflicted.values()],
+    powerLevels === undefined ? undefined : source.event(powerLevels),
+    source,
+  );
+  // 4
+  applyAllowedEvents(others, state, source);
+  // 5
+  for (const [key, id] of conflicts.unconflicted) state.set(key, id);
+  return state;
+}
+
+/** The full conflicted set, event id to event. Events that the source does not know can not be checked. */
+function fullConflictedSet(
+  stateSets: readonly StateMap<string>[],
+  { conflicted }: Conflicts,
+  source: StateResolutionSource,
+  rules: ResolutionRules,
+): Map<string, RoomEvent> {
+  const events = new Map<string, RoomEvent>();
+  const add = (ids: Iterable<string>): void => {
+    for (const id of ids) {
+      const event = source.event(id);
+      if (event !== undefined) events.set(id, event);
+    }
+  };
+  add(conflicted);
+  const sets = stateSets.map((set) => new Set(set.values()));
+  add(source.authChainDifference?.(sets) ?? authChainDifference(sets, source));
+  if (rules.withSubgraph) {
+    add(source.conflictedSubgraph?.(conflicted) ?? conflictedSubgraph(conflicted, source));
+  }
+  return events;
+}
+
+/**
+ * The power events among the conflicted ones, and those in their auth chains. A chain is followed only as long as
+ * its events are conflicted too. Since v12 that finds all of them, because whatever connects two conflicted events
+ * is in the subgraph; in v2 it is how servers read step 1, which saves them from walking whole auth chains.
+ */
+function withAuthEvents(conflicted: ReadonlyMap<string, RoomEvent>): RoomEvent[] {
+  const selected = new Set<RoomEvent>();
+  const pending = [...conflicted.values()].filter(isPowerEvent);
+  for (let event = pending.pop(); event !== undefined; event = pending.pop()) {
+    if (selected.has(event)) continue;
+    selected.add(event);
+    for (const id of event.authEventIds) {
+      const authEvent = conflicted.get(id);
+      if (authEvent !== undefined) pending.push(authEvent);
+    }
+  }
+  return [...selected];
+}
+
+/**
+ * Whether it might take away somebody's ability to do something in the room. Of power levels and join rules, only
+ * those with an empty state key can.
+ */
+function isPowerEvent({ type, stateKey, sender, content }: RoomEvent): boolean {
+  if (type === 'm.room.power_levels' || type === 'm.room.join_rules') return stateKey === '';
+  if (type !== 'm.room.member' || stateKey === undefined || sender === stateKey) return false;
+  return content['membership'] === 'leave' || content['membership'] === 'ban';
+}

@@ -1,0 +1,29 @@
+import type { StateMap } from '../event.ts';
+import type { RoomVersion } from '../room-versions.ts';
+import { resolveV1 } from './resolve-v1.ts';
+import { resolveV2 } from './resolve-v2.ts';
+import type { StateResolutionSource } from './source.ts';
+
+type Algorithm = (stateSets: readonly StateMap<string>[], source: StateResolutionSource) => StateMap<string>;
+
+const algorithms: Readonly<Record<RoomVersion['stateResolution'], Algorithm>> = {
+  v1: resolveV1,
+  v2: (stateSets, source) => resolveV2(stateSets, source, { startsEmpty: false, withSubgraph: false }),
+  'v2.1': (stateSets, source) => resolveV2(stateSets, source, { startsEmpty: true, withSubgraph: true }),
+};
+
+/**
+ * The resolution of these states (key to event id): the one state that every server computes from them, whatever
+ * their order. One state, or several that are equal, resolve to themselves. Iterative throughout; time is that of
+ * sorting, memory is linear in the states and in what the source has to be asked for.
+ * Source: "State resolution" of the room version.
+ */
+export function resolveState(
+  version: RoomVersion,
+  stateSets: readonly StateMap<string>[],
+  source: StateResolutionSource,
+): StateMap<string> {
+  const [first] = stateSets;
+  if (first === undefined) return new Map();
+  return stateSets.length === 1 ? first : algorithms[version.stateResolution](stateSets, source);
+}
