@@ -1,0 +1,30 @@
+import { isJsonObject, type JsonObject } from '../json.ts';
+import { VerifyKey } from './ed25519.ts';
+import { signaturesOf, signedText } from './signed-json.ts';
+
+/** Pairs of key and signature to try, so that one event can not cost seconds. Honest invites need one or two. */
+const MAX_ATTEMPTS = 256;
+
+/**
+ * Whether any signature on an object, whoever made it, is from one of the keys: so is
+ * `content.third_party_invite.signed` of an invite checked against the keys in the `m.room.third_party_invite`
+ * event. Never throws.
+ * Source: authorization rules, "If membership is invite" (rule 5.3.1.7 in room version 1).
+ * @param publicKeys Base64 in either alphabet; what is no key is skipped.
+ */
+export function isSignedWithAnyKey(signed: JsonObject, publicKeys: readonly string[]): boolean {
+  const signers = isJsonObject(signed.signatures) ? Object.keys(signed.signatures) : [];
+  const signatures = signers
+    .flatMap((signer) => signaturesOf(signed, signer).map(([, signature]) => signature))
+    .slice(0, MAX_ATTEMPTS);
+  const keys = publicKeys.slice(0, Math.floor(MAX_ATTEMPTS / Math.max(1, signatures.length)));
+  try {
+    const text = signedText(signed);
+    return keys.some((encoded) => {
+      const key = VerifyKey.fromBase64(encoded);
+      return key !== undefined && signatures.some((signature) => key.verifies(text, signature));
+    });
+  } catch {
+    return false;
+  }
+}

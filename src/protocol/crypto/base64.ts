@@ -1,0 +1,27 @@
+const standardAlphabet = /^[A-Za-z0-9+/]*={0,2}$/;
+const urlSafeAlphabet = /^[A-Za-z0-9_-]*={0,2}$/;
+
+/** Source: appendices, "Unpadded Base64". */
+export function encodeBase64(bytes: Uint8Array): string {
+  const padded = asBuffer(bytes).toString('base64');
+  const padding = padded.indexOf('=');
+  return padding === -1 ? padded : padded.slice(0, padding);
+}
+
+/** Source: appendices, "URL-safe unpadded Base64". */
+export function encodeBase64Url(bytes: Uint8Array): string {
+  return asBuffer(bytes).toString('base64url');
+}
+
+/** The bytes of base64 text in either alphabet, padded or not; `undefined` if it is not base64. */
+export function decodeBase64(text: string): Uint8Array | undefined {
+  if (!standardAlphabet.test(text) && !urlSafeAlphabet.test(text)) return undefined;
+  const padding = text.indexOf('=');
+  const length = padding === -1 ? text.length : padding;
+  if (length % 4 === 1 || (padding !== -1 && text.length % 4 !== 0)) return undefined;
+  return Buffer.from(text, 'base64');
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,92 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign,
+  verify,
+} from 'node:crypto';
+import { decodeBase64, encodeBase64 } from './base64.ts';
+
+/** DER around the 32 bytes of a raw key. Source: RFC 8410, section 10. */
+const PUBLIC_KEY_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
+const PRIVATE_KEY_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+
+/** An Ed25519 public key. Importing it costs more than it looks, so keep the object. */
+export class VerifyKey {
+  /** Unpadded base64 of the 32 bytes, as in key responses. */
+  readonly base64: string;
+  readonly #key: KeyObject;
+
+  private constructor(base64: string, key: KeyObject) {
+    this.base64 = base64;
+    this.#key = key;
+  }
+
+  /** @returns `undefined` if the text is not the base64 of a key. */
+  static fromBase64(text: string): VerifyKey | undefined {
+    const bytes = decodeBase64(text);
+    if (bytes?.length !== KEY_BYTES) return undefined;
+    const der = Buffer.concat([PUBLIC_KEY_PREFIX, bytes]);
+    return new VerifyKey(encodeBase64(bytes), createPublicKey({ key: der, format: 'der', type: 'spki' }));
+  }
+
+  /** Whether the base64 signature is that of this key over the text in UTF-8. False for malformed signatures. */
+  verifies(text: string, signature: string): boolean {
+    const bytes = decodeBase64(signature);
+    return bytes?.length === SIGNATURE_BYTES && verify(null, Buffer.from(text), this.#key, bytes);
+  }
+}
+
+/** An Ed25519 private key with the id under which its signatures are published. */
+export class SigningKey {
+  /** `ed25519:<name>`. */
+  readonly keyId: string;
+  /** The part of the key id behind the colon. */
+  readonly name: string;
+  readonly publicKey: VerifyKey;
+  readonly #seed: Uint8Array;
+  readonly #key: KeyObject;
+
+  private constructor(name: string, seed: Uint8Array) {
+    this.name = name;
+    this.keyId = `ed25519:${name}`;
+    this.#seed = seed;
+    const der = Buffer.concat([PRIVATE_KEY_PREFIX, seed]);
+    this.#key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
+    this.publicKey = VerifyKey.fromBase64(rawBase64(createPublicKey(this.#key)))!;
+  }
+
+  /** @returns `undefined` unless the seed is 32 bytes. */
+  static fromSeed(name: string, seed: Uint8Array): SigningKey | undefined {
+    return seed.length === KEY_BYTES ? new SigningKey(name, seed) : undefined;
+  }
+
+  /** A fresh key from the operating system's randomness. */
+  static generate(name: string): SigningKey {
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const der = privateKey.export({ format: 'der', type: 'pkcs8' });
+    return new SigningKey(name, der.subarray(PRIVATE_KEY_PREFIX.length));
+  }
+
+  /** The signature of the text in UTF-8, as unpadded base64. */
+  sign(text: string): string {
+    return encodeBase64(sign(null, Buffer.from(text), this.#key));
+  }
+
+  /** The secret, as unpadded base64: for the signing key file only. */
+  exportSeed(): string {
+    return encodeBase64(this.#seed);
+  }
+
+  /** Keeps the secret out of logs. */
+  toJSON(): string {
+    return this.keyId;
+  }
+}
+
+function rawBase64(key: KeyObject): string {
+  return encodeBase64(key.export({ format: 'der', type: 'spki' }).subarray(PUBLIC_KEY_PREFIX.length));
+}

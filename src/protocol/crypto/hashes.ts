@@ -1,0 +1,40 @@
+import { hash } from 'node:crypto';
+import { EventText } from '../events/event-text.ts';
+import type { JsonObject } from '../json.ts';
+import type { RoomVersion } from '../room-versions.ts';
+
+/** SHA-256 of the text in UTF-8, as unpadded base64. */
+export function sha256(text: string): string {
+  return hash('sha256', text, 'base64').slice(0, 43);
+}
+
+/** SHA-256 of the text in UTF-8, as URL-safe unpadded base64. */
+export function sha256Url(text: string): string {
+  return hash('sha256', text, 'base64url');
+}
+
+/**
+ * Covers the whole event; stands in its `hashes.sha256`. Unpadded base64.
+ * Source: server-server API, "Calculating the content hash for an event".
+ * @throws MatrixError M_BAD_JSON if the event is not canonical JSON as its room version demands.
+ */
+export function contentHash(pdu: JsonObject, version: RoomVersion): string {
+  return sha256(new EventText(pdu, version).hashed);
+}
+
+/**
+ * Covers what redaction leaves of the event, so that it stays the same when the event is redacted. Unpadded base64.
+ * Source: server-server API, "Calculating the reference hash for an event".
+ * @throws MatrixError M_BAD_JSON if the event is not canonical JSON as its room version demands.
+ */
+export function referenceHash(pdu: JsonObject, version: RoomVersion): string {
+  return sha256(new EventText(pdu, version).signed);
+}
+
+/**
+ * The event id that the reference hash makes; for room versions 1 and 2, use the event's own `event_id`.
+ * @param signed The text of the redacted event without signatures.
+ */
+export function hashEventId(signed: string, version: RoomVersion): string {
+  return `$${version.eventId === 'hash, base64' ? sha256(signed) : sha256Url(signed)}`;
+}

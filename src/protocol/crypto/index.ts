@@ -1,0 +1,13 @@
+export { isSignedWithAnyKey } from './any-key.ts';
+export { decodeBase64, encodeBase64, encodeBase64Url } from './base64.ts';
+export { SigningKey, VerifyKey } from './ed25519.ts';
+export {
+  isKeyValidFor,
+  isSignedByServer,
+  requiredSigners,
+  type ServerKey,
+  type ServerKeyLookup,
+} from './event-signatures.ts';
+export { contentHash, referenceHash, sha256, sha256Url } from './hashes.ts';
+export { signJson, verifyJson } from './signed-json.ts';
+export { readSigningKeys, SigningKeyFileError, writeSigningKeys } from './signing-key-file.ts';

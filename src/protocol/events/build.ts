@@ -1,0 +1,120 @@
+import type { SigningKey } from '../crypto/ed25519.ts';
+import { hashEventId, sha256 } from '../crypto/hashes.ts';
+import { withSignature } from '../crypto/signed-json.ts';
+import { badJson } from '../errors.ts';
+import type { Pdu, RoomEvent } from '../event.ts';
+import { isEventIdOf } from '../identifiers/event-ids.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import type { RoomVersion } from '../room-versions.ts';
+import { EventText } from './event-text.ts';
+import { checkSize } from './limits.ts';
+import { roomEventOf } from './room-event.ts';
+
+/** What an event says, before hashes and signatures. */
+export interface EventDraft {
+  readonly type: string;
+  readonly sender: string;
+  readonly content: JsonObject;
+  /** `undefined` for message events. */
+  readonly stateKey?: string | undefined;
+  /** Left out for the create event of room version 12 and later, which makes the room id. */
+  readonly roomId?: string | undefined;
+  /** One more than the deepest previous event. */
+  readonly depth: number;
+  /** Milliseconds since the epoch. */
+  readonly originServerTs: number;
+  readonly authEventIds: readonly string[];
+  readonly prevEventIds: readonly string[];
+  /** The event to redact, for `m.room.redaction`; written wherever the room version wants it. */
+  readonly redacts?: string | undefined;
+  /** Only for room versions 1 and 2, where the origin chooses ids: `$<unique>:<server>`. */
+  readonly eventId?: string | undefined;
+  /** Only for room versions 1 and 2: the reference hash (unpadded base64) of each auth and previous event. */
+  readonly referenceHash?: ((eventId: string) => string) | undefined;
+}
+
+/** Who signs. */
+export interface EventSigner {
+  readonly serverName: string;
+  readonly key: SigningKey;
+}
+
+export interface BuiltEvent {
+  readonly event: RoomEvent;
+  /** The PDU as canonical JSON, ready to be stored and sent. */
+  readonly json: string;
+}
+
+/**
+ * Hashes and signs a new event.
+ * Source: server-server API, "Adding hashes and signatures to outgoing events".
+ * @throws MatrixError M_TOO_LARGE if it breaks a size limit, M_BAD_JSON if the content is not canonical JSON as the
+ * room version demands, or if an id is missing that the room version needs.
+ */
+export function buildEvent(draft: EventDraft, version: RoomVersion, signer: EventSigner): BuiltEvent {
+  const bare = bareEvent(draft, version);
+  const text = new EventText(bare, version);
+  const hashes = { sha256: sha256(text.hashed) };
+  text.hashes = hashes;
+  const signed = text.signed;
+  const signatures = { [signer.serverName]: { [signer.key.keyId]: signer.key.sign(signed) } };
+  text.signatures = signatures;
+  const pdu: Pdu = { ...bare, hashes, signatures };
+  const json = text.json;
+  checkSize(pdu, json, version);
+  const eventId = draft.eventId ?? hashEventId(signed, version);
+  return { event: roomEventOf(pdu, version, eventId), json };
+}
+
+/**
+ * Adds a signature to an event that another server made: an invite that this server accepts, or a restricted join
+ * that it vouches for. The id stays. Sign only what has been checked before.
+ * @throws MatrixError M_TOO_LARGE
+ */
+export function signEvent(event: RoomEvent, signer: EventSigner): BuiltEvent {
+  const { pdu, version, eventId } = event;
+  const text = new EventText(pdu, version);
+  const signature = signer.key.sign(text.signed);
+  const signatures = withSignature(pdu.signatures, signer.serverName, signer.key.keyId, signature);
+  text.signatures = signatures;
+  const signedPdu: Pdu = { ...pdu, signatures };
+  const json = text.json;
+  checkSize(signedPdu, json, version);
+  return { event: roomEventOf(signedPdu, version, eventId), json };
+}
+
+function bareEvent(draft: EventDraft, version: RoomVersion): Pdu {
+  const { redacts, stateKey, roomId, eventId } = draft;
+  checkIds(draft, version);
+  const redactsInContent = redacts !== undefined && version.redactsIn === 'content';
+  return {
+    auth_events: references(draft.authEventIds, draft, version),
+    content: redactsInContent ? { ...draft.content, redacts } : draft.content,
+    depth: Math.min(draft.depth, Number.MAX_SAFE_INTEGER),
+    ...(eventId === undefined ? undefined : { event_id: eventId }),
+    origin_server_ts: draft.originServerTs,
+    prev_events: references(draft.prevEventIds, draft, version),
+    ...(redacts === undefined || redactsInContent ? undefined : { redacts }),
+    ...(roomId === undefined ? undefined : { room_id: roomId }),
+    sender: draft.sender,
+    ...(stateKey === undefined ? undefined : { state_key: stateKey }),
+    type: draft.type,
+  };
+}
+
+function checkIds(draft: EventDraft, version: RoomVersion): void {
+  if (version.eventId === 'origin' ? !isEventIdOf(version, draft.eventId) : draft.eventId !== undefined) {
+    throw badJson(`Room version ${version.id} has event ids from ${version.eventId}`);
+  }
+  const makesRoomId = version.roomId === 'create event' && draft.type === 'm.room.create';
+  if (makesRoomId !== (draft.roomId === undefined)) {
+    throw badJson(`Room version ${version.id} has room ids from ${version.roomId}`);
+  }
+}
+
+function references(ids: readonly string[], draft: EventDraft, version: RoomVersion): JsonValue {
+  if (version.eventReferences === 'ids') return ids;
+  const { referenceHash } = draft;
+  if (referenceHash === undefined && ids.length > 0) throw badJson('Reference hashes are missing');
+  return ids.map((id) => [id, { sha256: referenceHash!(id) }]);
+}

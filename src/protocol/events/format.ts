@@ -1,0 +1,91 @@
+import { badJson } from '../errors.ts';
+import type { Pdu } from '../event.ts';
+import { splitAtServer } from '../identifiers/domain.ts';
+import { fitsCodePoints } from '../identifiers/length.ts';
+import { isHashRoomId } from '../identifiers/room-ids.ts';
+import { isWrittenNumber, numberOf } from '../json/written-number.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
+import type { RoomVersion } from '../room-versions.ts';
+import { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
+
+/** 2^63 - 1, as near as a double comes. */
+const MAX_OLD_INTEGER = 2 ** 63;
+
+/**
+ * Checks the members that every event must have, and gives the event without `unsigned`: nothing vouches for that
+ * part, so whoever needs it (`invite_room_state`) takes it from what was received and checks it there.
+ * Source: "Event format" of each room version.
+ * @throws MatrixError M_BAD_JSON
+ */
+export function checkFormat(json: JsonValue, version: RoomVersion): Pdu {
+  if (!isJsonObject(json)) throw badJson('An event must be an object');
+  const { unsigned: _unsigned, ...pdu } = json;
+  if (typeof pdu.type !== 'string') throw badJson('The type of an event must be a string');
+  if (pdu.state_key !== undefined && typeof pdu.state_key !== 'string') {
+    throw badJson('The state_key of an event must be a string');
+  }
+  for (const key of ['content', 'hashes', 'signatures'] as const) {
+    if (!isJsonObject(pdu[key])) throw badJson(`The ${key} of an event must be an object`);
+  }
+  checkIdentifiers(pdu, version);
+  checkNumbers(pdu, version);
+  checkReferences(pdu, 'auth_events', MAX_AUTH_EVENTS, version);
+  checkReferences(pdu, 'prev_events', MAX_PREV_EVENTS, version);
+  return pdu as Pdu;
+}
+
+function checkIdentifiers(pdu: JsonObject, version: RoomVersion): void {
+  if (!hasDomain(pdu.sender, '@')) throw badJson('The sender of an event must be a user id');
+  if (version.eventId === 'origin' && !hasDomain(pdu.event_id, '$')) {
+    throw badJson('The event_id of an event must be an event id with a domain');
+  }
+  if (version.roomId === 'origin') {
+    if (!hasDomain(pdu.room_id, '!'))
+      throw badJson('The room_id of an event must be a room id with a domain');
+  } else if (pdu.type !== 'm.room.create' && !isHashRoomId(pdu.room_id)) {
+    throw badJson('The room_id of an event must be a hash');
+  }
+}
+
+function hasDomain(value: JsonValue | undefined, sigil: string): boolean {
+  return typeof value === 'string' && splitAtServer(value, sigil) !== undefined;
+}
+
+function checkNumbers(pdu: JsonObject, version: RoomVersion): void {
+  const depth = integerOf(pdu.depth, version);
+  if (depth === undefined || depth < 0) throw badJson('The depth of an event must be an integer from 0 on');
+  if (integerOf(pdu.origin_server_ts, version) === undefined) {
+    throw badJson('The origin_server_ts of an event must be an integer');
+  }
+}
+
+function integerOf(value: JsonValue | undefined, version: RoomVersion): number | undefined {
+  if (Number.isSafeInteger(value)) return value as number;
+  const number = numberOf(value);
+  if (version.strictCanonicalJson || number === undefined || Math.abs(number) > MAX_OLD_INTEGER)
+    return undefined;
+  const written = isWrittenNumber(value) ? value.rawJSON : String(number);
+  return /^-?\d+$/.test(written) ? number : undefined;
+}
+
+function checkReferences(
+  pdu: JsonObject,
+  key: 'auth_events' | 'prev_events',
+  max: number,
+  version: RoomVersion,
+): void {
+  const references = pdu[key];
+  if (!Array.isArray(references)) throw badJson(`The ${key} of an event must be an array`);
+  if (references.length > max) throw badJson(`An event may have ${max} ${key} at most`);
+  const isReference = version.eventReferences === 'ids' ? isId : isPair;
+  if (!references.every(isReference))
+    throw badJson(`The ${key} of an event must be ${version.eventReferences}`);
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' && value.startsWith('$') && fitsCodePoints(value, 255);
+}
+
+function isPair(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && isId(value[0]);
+}

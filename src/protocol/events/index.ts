@@ -1,0 +1,13 @@
+export { type BuiltEvent, buildEvent, type EventDraft, type EventSigner, signEvent } from './build.ts';
+export { type ClientEvent, clientEvent, clientEventWithoutRoomId } from './client-format.ts';
+export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';
+export { MAX_AUTH_EVENTS, MAX_EVENT_BYTES, MAX_PREV_EVENTS } from './limits.ts';
+export { parsePdu, type ReceivedEvent, receivePdu } from './parse.ts';
+export { redactContent, redactPdu } from './redaction.ts';
+export { roomEventOf, roomIdOfCreate } from './room-event.ts';
+export {
+  parseStrippedState,
+  type StrippedState,
+  strippedState,
+  strippedStateTypes,
+} from './stripped-state.ts';

@@ -1,0 +1,49 @@
+import { hashEventId, sha256 } from '../crypto/hashes.ts';
+import type { Pdu, RoomEvent } from '../event.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import type { RoomVersion } from '../room-versions.ts';
+import { EventText } from './event-text.ts';
+import { checkFormat } from './format.ts';
+import { checkSize } from './limits.ts';
+import { roomEventOf } from './room-event.ts';
+
+/** An event from another server whose format is right. Its hash and signatures are for `checkIntegrity`. */
+export interface ReceivedEvent {
+  readonly event: RoomEvent;
+  /** The PDU as canonical JSON, without `unsigned`. */
+  readonly json: string;
+  /** The text that signatures cover. */
+  readonly signed: string;
+  /** Whether the event is as its origin hashed it. If not, only what redaction leaves may be used. */
+  readonly hashMatches: boolean;
+}
+
+/**
+ * Reads an event from another server: format, size and canonical JSON as the room version has them, and the event
+ * id. Parse the JSON with `numbers: 'as written'`. `unsigned` is dropped.
+ * Source: server-server API, "Checks performed on receipt of a PDU", check 1.
+ * @throws MatrixError M_BAD_JSON or M_TOO_LARGE, never anything else, whatever the JSON is.
+ */
+export function receivePdu(json: JsonValue, version: RoomVersion): ReceivedEvent {
+  const pdu = checkFormat(json, version);
+  const text = new EventText(pdu, version);
+  const canonical = text.json;
+  checkSize(pdu, canonical, version);
+  const { signed } = text;
+  return {
+    event: roomEventOf(pdu, version, eventIdOf(pdu, signed, version)),
+    json: canonical,
+    signed,
+    hashMatches: (pdu.hashes as JsonObject).sha256 === sha256(text.hashed),
+  };
+}
+
+/** The event alone, where its hash and signatures need no check. @throws as `receivePdu` does. */
+export function parsePdu(json: JsonValue, version: RoomVersion): RoomEvent {
+  return receivePdu(json, version).event;
+}
+
+/** The id of an event whose format is right. Source: "Event IDs" of each room version. */
+export function eventIdOf(pdu: Pdu, signed: string, version: RoomVersion): string {
+  return version.eventId === 'origin' ? (pdu.event_id as string) : hashEventId(signed, version);
+}

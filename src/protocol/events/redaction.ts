@@ -1,0 +1,121 @@
+import type { Pdu } from '../event.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
+import type { RedactionRules, RoomVersion } from '../room-versions.ts';
+
+/** Members that a redaction keeps: whole (`true`), or if they are objects, some of their members. */
+interface Kept {
+  readonly [key: string]: true | Kept;
+}
+
+interface Rules {
+  readonly event: ReadonlySet<string>;
+  /** By event type; of other types nothing in `content` is kept. */
+  readonly content: Readonly<Record<string, true | Kept>>;
+}
+
+const v1: Rules = {
+  event: new Set([
+    'event_id',
+    'type',
+    'room_id',
+    'sender',
+    'state_key',
+    'content',
+    'hashes',
+    'signatures',
+    'depth',
+    'prev_events',
+    'prev_state',
+    'auth_events',
+    'origin',
+    'origin_server_ts',
+    'membership',
+  ]),
+  content: {
+    'm.room.member': { membership: true },
+    'm.room.create': { creator: true },
+    'm.room.join_rules': { join_rule: true },
+    'm.room.power_levels': {
+      ban: true,
+      events: true,
+      events_default: true,
+      kick: true,
+      redact: true,
+      state_default: true,
+      users: true,
+      users_default: true,
+    },
+    'm.room.aliases': { aliases: true },
+    'm.room.history_visibility': { history_visibility: true },
+  },
+};
+
+/** Aliases lose their meaning. */
+const v6: Rules = { ...v1, content: { ...v1.content, 'm.room.aliases': {} } };
+
+/** Restricted rooms come. */
+const v8: Rules = {
+  ...v6,
+  content: { ...v6.content, 'm.room.join_rules': { join_rule: true, allow: true } },
+};
+
+/** A redacted join to a restricted room stays valid. */
+const v9: Rules = {
+  ...v8,
+  content: { ...v8.content, 'm.room.member': { membership: true, join_authorised_via_users_server: true } },
+};
+
+/** Whatever the protocol depends on is kept, and nothing else. */
+const v11: Rules = {
+  event: v9.event.difference(new Set(['origin', 'membership', 'prev_state'])),
+  content: {
+    ...v9.content,
+    'm.room.member': {
+      membership: true,
+      join_authorised_via_users_server: true,
+      third_party_invite: { signed: true },
+    },
+    'm.room.create': true,
+    'm.room.power_levels': { ...(v9.content['m.room.power_levels'] as Kept), invite: true },
+    'm.room.redaction': { redacts: true },
+  },
+};
+
+const rules: Readonly<Record<RedactionRules, Rules>> = { v1, v6, v8, v9, v11 };
+
+/**
+ * What a redaction leaves of an event. The result shares its parts with the original; `unsigned` is gone.
+ * Source: room versions, "Redactions".
+ */
+export function redactPdu<T extends JsonObject>(pdu: T, version: RoomVersion): T {
+  const redacted: Record<string, JsonValue | undefined> = {};
+  for (const key of Object.keys(pdu)) {
+    if (survivesRedaction(key, version)) redacted[key] = pdu[key];
+  }
+  if (isJsonObject(pdu.content)) redacted.content = redactContent(String(pdu.type), pdu.content, version);
+  return redacted as T;
+}
+
+/** Whether a redaction keeps that member of an event (`content` is kept, but what is in it may go). */
+export function survivesRedaction(key: string, version: RoomVersion): boolean {
+  return rules[version.redaction].event.has(key);
+}
+
+/** What a redaction leaves of the content of an event of that type. */
+export function redactContent(type: string, content: JsonObject, version: RoomVersion): Pdu['content'] {
+  const byType = rules[version.redaction].content;
+  const kept = Object.hasOwn(byType, type) ? byType[type]! : {};
+  return kept === true ? content : keep(content, kept);
+}
+
+/** Of a member of which only parts are kept, nothing is kept unless it is an object. */
+function keep(object: JsonObject, kept: Kept): JsonObject {
+  const result: Record<string, JsonValue> = {};
+  for (const [key, rule] of Object.entries(kept)) {
+    const value = Object.hasOwn(object, key) ? object[key] : undefined;
+    if (value === undefined) continue;
+    if (rule === true) result[key] = value;
+    else if (isJsonObject(value)) result[key] = keep(value, rule);
+  }
+  return result;
+}

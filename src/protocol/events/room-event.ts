@@ -1,0 +1,51 @@
+import type { Pdu, RoomEvent } from '../event.ts';
+import { numberOf } from '../json/written-number.ts';
+import type { JsonValue } from '../json.ts';
+import type { RoomVersion } from '../room-versions.ts';
+
+/**
+ * An event from a PDU that was checked before, for instance one from the store. Checks and computes nothing.
+ * @param pdu As `parsePdu` or `buildEvent` made it.
+ * @param eventId The id that the event has; in room versions 1 and 2 also in the PDU.
+ */
+export function roomEventOf(pdu: Pdu, version: RoomVersion, eventId: string): RoomEvent {
+  const isCreate = pdu.type === 'm.room.create';
+  return {
+    eventId,
+    roomId: isCreate && version.roomId === 'create event' ? roomIdOfCreate(eventId) : String(pdu.room_id),
+    type: pdu.type,
+    stateKey: pdu.state_key,
+    sender: pdu.sender,
+    content: pdu.content,
+    depth: withinSafeRange(pdu.depth),
+    originServerTs: withinSafeRange(pdu.origin_server_ts),
+    authEventIds: referencedIds(pdu.auth_events, version),
+    prevEventIds: referencedIds(pdu.prev_events, version),
+    redacts: redactsOf(pdu, version),
+    version,
+    pdu,
+  };
+}
+
+/** The id of a room that its create event names. Source: room version 12, "Event format". */
+export function roomIdOfCreate(createEventId: string): string {
+  return `!${createEventId.slice(1)}`;
+}
+
+/** Rooms up to version 5 may hold integers up to 2^63; for ordering, the end of the safe range does as well. */
+function withinSafeRange(value: number): number {
+  if (Number.isSafeInteger(value)) return value;
+  const nearest = numberOf(value as JsonValue) ?? 0;
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, nearest));
+}
+
+function referencedIds(references: JsonValue | undefined, version: RoomVersion): readonly string[] {
+  if (version.eventReferences === 'ids') return references as readonly string[];
+  return (references as readonly (readonly [string, JsonValue])[]).map(([id]) => id);
+}
+
+function redactsOf(pdu: Pdu, version: RoomVersion): string | undefined {
+  if (pdu.type !== 'm.room.redaction') return undefined;
+  const redacts = version.redactsIn === 'content' ? pdu.content.redacts : pdu.redacts;
+  return typeof redacts === 'string' ? redacts : undefined;
+}

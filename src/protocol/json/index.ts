@@ -1,0 +1,10 @@
+export { isJsonObject } from '../json.ts';
+export {
+  type CanonicalNumbers,
+  canonicalJson,
+  canonicalString,
+  compareCodePoints,
+  MAX_JSON_DEPTH,
+} from './canonical-json.ts';
+export { type ParseOptions, parseJson, parseJsonObject } from './parse-json.ts';
+export { isWrittenNumber, numberOf, type WrittenNumber } from './written-number.ts';

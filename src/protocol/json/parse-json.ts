@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer';
+import { badJson, notJson, tooLarge } from '../errors.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
+import { MAX_JSON_DEPTH } from './canonical-json.ts';
+import { exceedsDepth } from './depth.ts';
+import { writtenNumber } from './written-number.ts';
+
+export interface ParseOptions {
+  /** UTF-8 bytes (for a string: UTF-16 units), at most. Unlimited by default: whoever read the body bounded it. */
+  readonly maxSize?: number;
+  /**
+   * Objects and arrays within each other, at most; `MAX_JSON_DEPTH` by default. Where one body carries the events
+   * of many servers, allow more, so that one event which is too deep does not stop the others: reading the event
+   * refuses it alone.
+   */
+  readonly maxDepth?: number;
+  /**
+   * `values` (the default): every number becomes the nearest double. `as written`: a number that JavaScript would
+   * print differently becomes a `WrittenNumber`. For whatever carries events, because hashes cover the digits.
+   */
+  readonly numbers?: 'values' | 'as written';
+  /** Refuse text with a lone surrogate (`"\ud800"`), which has no UTF-8. By default it passes. */
+  readonly wellFormed?: boolean;
+}
+
+/**
+ * Parses JSON from outside. Of duplicate keys the last one counts, as in nearly every implementation. A key named
+ * `__proto__` becomes an own member like any other and never reaches a prototype; copy objects with spread or
+ * `Object.entries`, not by assignment.
+ * @throws MatrixError M_NOT_JSON if it is no JSON in UTF-8, M_BAD_JSON if it is too deep or not well-formed,
+ * M_TOO_LARGE; never anything else.
+ */
+export function parseJson(input: Uint8Array | string, options: ParseOptions = {}): JsonValue {
+  if (options.maxSize !== undefined && input.length > options.maxSize) throw tooLarge('JSON is too large');
+  const text = typeof input === 'string' ? input : decode(input);
+  if (exceedsDepth(text, options.maxDepth ?? MAX_JSON_DEPTH)) throw badJson('JSON is nested too deeply');
+  const value = parseText(text, options.numbers === 'as written' && oddNumber.test(text));
+  if (options.wellFormed === true && mayHoldLoneSurrogate(text)) refuseLoneSurrogates(value);
+  return value;
+}
+
+/** Like `parseJson`, for bodies that must be an object. @throws also M_BAD_JSON if it is none. */
+export function parseJsonObject(input: Uint8Array | string, options: ParseOptions = {}): JsonObject {
+  const value = parseJson(input, options);
+  if (!isJsonObject(value)) throw badJson('Expected a JSON object');
+  return value;
+}
+
+function decode(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) throw notJson('Not UTF-8');
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+// A number (or the part of a string that looks like one: then the careful way is merely slower) with a fraction,
+// an exponent, a negative zero or more digits than every double holds. Without backtracking over more than one
+// run of digits, so linear.
+const oddNumber = /(?:^|[:,[\s])(?:-?(?:\d+[.eE]|\d{16})|-0)/;
+
+function mayHoldLoneSurrogate(text: string): boolean {
+  return /\\u[dD][89a-fA-F]/.test(text) || !text.isWellFormed();
+}
+
+function parseText(text: string, keepNumbers: boolean): JsonValue {
+  try {
+    return keepNumbers ? JSON.parse(text, keepAsWritten) : JSON.parse(text);
+  } catch {
+    throw notJson('Not JSON');
+  }
+}
+
+function keepAsWritten(_key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== 'number') return value;
+  const source = context?.source;
+  return source === undefined || String(value) === source ? value : writtenNumber(source);
+}
+
+function refuseLoneSurrogates(value: JsonValue): void {
+  const pending: (JsonValue | undefined)[] = [value];
+  while (pending.length > 0) {
+    const next = pending.pop();
+    if (typeof next === 'string') {
+      if (!next.isWellFormed()) throw badJson('Text holds a lone surrogate');
+    } else if (typeof next === 'object' && next !== null) {
+      for (const [key, member] of Object.entries(next)) pending.push(key, member);
+    }
+  }
+}
