@@ -37,8 +37,8 @@ export function boolean(): TUnsafe<boolean> {
 }
 
 /** One of some words (or of some words and booleans). */
-export function oneOf<const V extends string | boolean>(...values: readonly V[]): TUnsafe<V> {
-  return Type.Unsafe<V>({ enum: values });
+export function oneOf<const V extends readonly (string | boolean)[]>(...values: V): TUnsafe<V[number]> {
+  return Type.Unsafe<V[number]>({ enum: values });
 }
 
 /** A text that may be written as a number (`1.2`, `10`), since that is how people write versions. */

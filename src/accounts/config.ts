@@ -1,0 +1,29 @@
+import { type SectionType, section } from '../kernel/config/index.ts';
+import { accountRules } from './options/account-rules.ts';
+import { activityOptions } from './options/activity.ts';
+import { callOptions } from './options/calls.ts';
+import { captchaOptions } from './options/captcha.ts';
+import { consentOptions } from './options/consent.ts';
+import { registrationOptions } from './options/registration.ts';
+import { secretOptions } from './options/secrets.ts';
+import { sessionOptions } from './options/sessions.ts';
+
+const options = {
+  ...registrationOptions,
+  ...captchaOptions,
+  ...sessionOptions,
+  ...secretOptions,
+  ...activityOptions,
+  ...consentOptions,
+  ...callOptions,
+};
+
+/** Accounts: registering, logging in, what users must agree to, and what they get for calls. */
+export const accountsSection = section({
+  title: 'Accounts and sessions',
+  description: 'Who may have an account, how people log in, and how they are counted.',
+  options,
+  rules: accountRules,
+});
+
+export type AccountsConfig = SectionType<typeof accountsSection>;

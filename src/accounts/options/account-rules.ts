@@ -1,0 +1,95 @@
+import type { Static, TObject } from 'typebox';
+import type { Rule } from '../../kernel/config/index.ts';
+import type { activityOptions } from './activity.ts';
+import type { callOptions } from './calls.ts';
+import type { captchaOptions } from './captcha.ts';
+import type { consentOptions } from './consent.ts';
+import type { registrationOptions } from './registration.ts';
+import type { sessionOptions } from './sessions.ts';
+
+type Captcha = Static<TObject<typeof captchaOptions & typeof registrationOptions>>;
+type Registration = Captcha;
+type Sessions = Static<TObject<typeof sessionOptions & typeof registrationOptions>>;
+type Activity = Static<TObject<typeof activityOptions>>;
+type Calls = Static<TObject<typeof callOptions>>;
+type Consent = Static<TObject<typeof consentOptions>>;
+
+const captcha: Rule<Captcha> = (values, view) => {
+  if (!values.enable_registration_captcha) return;
+  for (const key of ['recaptcha_public_key', 'recaptcha_private_key'] as const) {
+    if (values[key] === null) view.error('enable_registration_captcha', `needs ${key}`);
+  }
+  if (!values.enable_registration) view.error('enable_registration_captcha', 'needs enable_registration');
+};
+
+const provenRegistration: Rule<Registration> = (values, view) => {
+  const required = values.registrations_require_3pid.filter(
+    (medium) => medium !== 'msisdn' || !values.disable_msisdn_registration,
+  );
+  const proven =
+    values.enable_registration_captcha ||
+    values.registration_requires_token ||
+    values.enable_registration_without_verification ||
+    required.length > 0;
+  if (values.enable_registration && !proven) {
+    const message =
+      'lets nobody register: ask for a CAPTCHA, a token or an address, or allow registration without any (enable_registration_without_verification)';
+    view.warn('enable_registration', message);
+  }
+};
+
+const noEmailDelegate: Rule<Registration> = (_values, view) => {
+  if (view.given('account_threepid_delegates.email')) {
+    const message = 'is gone since 1.66.0: this server validates mail addresses itself, see the option email';
+    view.error('account_threepid_delegates.email', message);
+  }
+};
+
+const sessionsOfGuests: Rule<Sessions> = ({ session_lifetime, allow_guest_access }, view) => {
+  if (session_lifetime !== Number.POSITIVE_INFINITY && allow_guest_access) {
+    view.warn('session_lifetime', 'does not go together with allow_guest_access: guests cannot log in again');
+  }
+};
+
+const authenticationSecret: Rule<Sessions> = ({ proto_authentication_service: service }, view) => {
+  if (service.enabled && service.secret === null) {
+    view.error(
+      'proto_authentication_service.secret',
+      'must be given (or secret_path) when the service is enabled',
+    );
+  }
+};
+
+const activeUsers: Rule<Activity> = ({ limit_usage_by_mau, max_mau_value }, view) => {
+  if (limit_usage_by_mau && max_mau_value === 0) {
+    view.error('max_mau_value', 'must be given, and be above 0, with limit_usage_by_mau');
+  }
+};
+
+const liveKit: Rule<Calls> = ({ proto_rtc }, view) => {
+  for (const [index, { type, livekit_service_url }] of proto_rtc.transports.entries()) {
+    const path = `proto_rtc.transports[${index}].livekit_service_url`;
+    if (type !== 'livekit' && livekit_service_url !== null)
+      view.warn(path, 'has no effect unless the type is livekit');
+    if (type === 'livekit' && livekit_service_url === null)
+      view.error(path, 'must be given when the type is livekit');
+  }
+};
+
+const consentForGuests: Rule<Consent> = ({ user_consent: consent }, view) => {
+  if (consent?.send_server_notice_to_guests && consent.server_notice_content === null) {
+    view.warn('user_consent.send_server_notice_to_guests', 'has no effect without server_notice_content');
+  }
+};
+
+/** What must hold between the options of accounts. */
+export const accountRules = [
+  captcha,
+  provenRegistration,
+  noEmailDelegate,
+  sessionsOfGuests,
+  authenticationSecret,
+  activeUsers,
+  liveKit,
+  consentForGuests,
+];

@@ -1,0 +1,78 @@
+import {
+  boolean,
+  duration,
+  integer,
+  list,
+  mapOf,
+  nullable,
+  object,
+  oneOf,
+  option,
+  string,
+} from '../../kernel/config/index.ts';
+
+const days = 'days';
+
+/** Blocking, counting and remembering the activity of users. */
+export const activityOptions = {
+  admin_contact: option(nullable(string()), {
+    description:
+      'How users reach the administrator, such as a `mailto:` address. Errors about limits say it.',
+    default: null,
+  }),
+  hs_disabled: option(boolean(), { description: 'Keeps all users out.', default: false }),
+  hs_disabled_message: option(string(), {
+    description: 'What users are told while they are kept out.',
+    default: 'This homeserver is blocked.',
+  }),
+  limit_usage_by_mau: option(boolean(), {
+    description: 'Keeps further users out when `max_mau_value` users have been active this month.',
+    default: false,
+  }),
+  max_mau_value: option(integer({ minimum: 0 }), {
+    description: 'How many users may be active in a month. It must be given with `limit_usage_by_mau`.',
+    default: 0,
+    unit: 'users',
+  }),
+  mau_trial_days: option(integer({ minimum: 0 }), {
+    description: 'For how many days a new user is not counted.',
+    default: 0,
+    unit: days,
+  }),
+  mau_appservice_trial_days: option(mapOf(integer({ minimum: 0 })), {
+    description:
+      "For how many days new users of an application service are not counted, by the service's id. For services that are not listed it is `mau_trial_days`.",
+    default: {},
+    unit: days,
+  }),
+  mau_limit_alerting: option(boolean(), {
+    description: 'Tells users in their clients when the limit is reached.',
+    default: true,
+  }),
+  mau_stats_only: option(boolean(), {
+    description:
+      'Counts active users for the metrics without limiting them. With `limit_usage_by_mau` they are counted anyway.',
+    default: false,
+  }),
+  mau_limit_reserved_threepids: option(
+    list(
+      object({
+        medium: option(oneOf('email', 'msisdn'), { description: 'The kind of the address.', required: true }),
+        address: option(string({ minLength: 1 }), { description: 'The address.', required: true }),
+      }),
+    ),
+    {
+      description: 'Mail addresses and phone numbers whose accounts are never kept out by the limit.',
+      default: [],
+    },
+  ),
+  user_ips_max_age: option(nullable(duration()), {
+    description: "How long users' addresses and the times of their visits are remembered. Null forgets none.",
+    default: '28d',
+  }),
+  track_puppeted_user_ips: option(boolean(), {
+    description:
+      'When an administrator acts as a user, remembers the visit for that user too, who then counts as active.',
+    default: false,
+  }),
+};

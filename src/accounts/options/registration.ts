@@ -1,0 +1,136 @@
+import {
+  boolean,
+  httpUrl,
+  list,
+  nullable,
+  object,
+  oneOf,
+  option,
+  regularExpression,
+  string,
+} from '../../kernel/config/index.ts';
+
+const media = ['email', 'msisdn'] as const;
+
+/** Who may make an account, and what they must show for it. */
+export const registrationOptions = {
+  enable_registration: option(boolean(), {
+    description:
+      'Lets people make accounts themselves. With `registration_shared_secret` an administrator can make accounts even when this is off. Ask for a CAPTCHA, an address or a token as well, or others will abuse the server.',
+    default: false,
+  }),
+  enable_registration_without_verification: option(boolean(), {
+    description:
+      'Lets people register without any proof: no mail address, no phone number, no CAPTCHA, no token. It has an effect only with `enable_registration`.',
+    default: false,
+  }),
+  registrations_require_3pid: option(list(oneOf(...media)), {
+    description:
+      'What a new user must give and prove: a mail address (`email`), a phone number (`msisdn`), or both.',
+    default: [],
+  }),
+  disable_msisdn_registration: option(boolean(), {
+    description: 'Never asks new users for a phone number, even if `registrations_require_3pid` does.',
+    default: false,
+  }),
+  allowed_local_3pids: option(
+    nullable(
+      list(
+        object({
+          medium: option(oneOf(...media), {
+            description: 'What the pattern is for: `email` or `msisdn`.',
+            required: true,
+          }),
+          pattern: option(regularExpression(), {
+            description: 'A regular expression that addresses of this kind may match.',
+            required: true,
+          }),
+        }),
+      ),
+    ),
+    {
+      description:
+        'Mail addresses and phone numbers that accounts may have: those that match a pattern for their kind. Null allows all.',
+      default: null,
+    },
+  ),
+  enable_3pid_lookup: option(boolean(), {
+    description: 'Lets users look up others by mail address or phone number on identity servers.',
+    default: true,
+  }),
+  registration_requires_token: option(boolean(), {
+    description:
+      'Asks for a registration token, which administrators hand out with the admin API. Turning this off keeps the tokens.',
+    default: false,
+  }),
+  registration_shared_secret: option(nullable(string({ minLength: 1 })), {
+    description:
+      'Whoever knows this secret can make accounts, those of administrators included, even when registration is off. After it is replaced, programs must fetch new nonces.',
+    default: null,
+    secret: true,
+  }),
+  registration_shared_secret_path: option(nullable(string({ minLength: 1 })), {
+    description:
+      'A file with the value of `registration_shared_secret`. A missing file is made, with a new secret.',
+    default: null,
+    since: '1.67.0',
+    fileFor: 'registration_shared_secret',
+  }),
+  allow_guest_access: option(boolean(), {
+    description: 'Lets guests come without credentials and join rooms that are open to them.',
+    default: false,
+  }),
+  default_identity_server: option(nullable(httpUrl()), {
+    description: 'The identity server that clients are advised to use. It needs `public_baseurl`.',
+    default: null,
+  }),
+  account_threepid_delegates: option(
+    object({
+      msisdn: option(nullable(httpUrl()), {
+        description:
+          'The identity server that sends validation texts to phones, and answers the `/requestToken` requests for them. When it is null, users cannot add phone numbers.',
+        default: null,
+      }),
+    }),
+    {
+      description: 'Services that validate addresses for this server.',
+      changed: ['1.66.0: `email` is gone (deprecated in 1.64.0); giving it is an error.'],
+    },
+  ),
+  enable_3pid_changes: option(boolean(), {
+    description: 'Lets users change their mail addresses and phone numbers.',
+    default: true,
+  }),
+  inhibit_user_in_use_error: option(boolean(), {
+    description:
+      'Says that every user name is free when someone asks or begins to register, so that nobody can find out names that way. Finishing a registration with a taken name is still an error.',
+    default: false,
+  }),
+  allow_underscore_prefixed_registration: option(boolean(), {
+    description: 'Lets people register names that begin with an underscore, which application services use.',
+    default: false,
+  }),
+  request_token_inhibit_3pid_errors: option(boolean(), {
+    description:
+      'Answers `/requestToken` with a made-up session when an address is in use (or is not), so that nobody can find out addresses that way.',
+    default: false,
+  }),
+  next_link_domain_whitelist: option(nullable(list(string({ minLength: 1 }))), {
+    description:
+      'The domains to which `next_link` of a validation request may lead, whoever does the validation. Null allows all, an empty list none.',
+    default: null,
+  }),
+  user_types: option(
+    object({
+      default_user_type: option(nullable(string({ minLength: 1 })), {
+        description: 'The type of users who register without one.',
+        default: null,
+      }),
+      extra_user_types: option(list(string({ minLength: 1 })), {
+        description: 'Further types that users may have. Such users count as real ones.',
+        default: [],
+      }),
+    }),
+    { description: 'Types of users.' },
+  ),
+};

@@ -1,0 +1,23 @@
+import { boolean, list, option, type SectionType, section, string } from '../kernel/config/index.ts';
+
+/** Bridges and bots. */
+export const appservicesSection = section({
+  title: 'Application services',
+  options: {
+    app_service_config_files: option(list(string({ minLength: 1 })), {
+      description: 'The registration files of application services.',
+      default: [],
+    }),
+    track_appservice_user_ips: option(boolean(), {
+      description: 'Remembers the visits of users of application services, who then count as active users.',
+      default: false,
+    }),
+    use_appservice_legacy_authorization: option(boolean(), {
+      description:
+        'Sends the token of an application service in the query of URLs as well, for old ones. URLs end up in logs, so this is not safe.',
+      default: false,
+    }),
+  },
+});
+
+export type AppservicesConfig = SectionType<typeof appservicesSection>;

@@ -1,0 +1,25 @@
+import { boolean, integer, list, option, type SectionType, section, string } from '../kernel/config/index.ts';
+
+/** What other servers ask of this one, and what it tells them. */
+export const federationSection = section({
+  title: 'Federation with other servers',
+  options: {
+    federation_whitelist_endpoint_enabled: option(boolean(), {
+      description:
+        'Shows logged-in users the servers of `federation_domain_whitelist`, at `/_server/client/v1/config/federation_whitelist`.',
+      default: false,
+    }),
+    federation_metrics_domains: option(list(string({ minLength: 1 })), {
+      description:
+        'Servers for which the metrics say how old events are when they are sent to and received from them.',
+      default: [],
+    }),
+    federation_rr_transactions_per_room_per_second: option(integer({ minimum: 1 }), {
+      description: 'How often read receipts of a room are sent out; those in between are sent together.',
+      default: 50,
+      unit: 'transactions per second and room',
+    }),
+  },
+});
+
+export type FederationConfig = SectionType<typeof federationSection>;

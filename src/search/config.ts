@@ -1,0 +1,15 @@
+import { boolean, option, type SectionType, section } from '../kernel/config/index.ts';
+
+/** Searching messages. */
+export const searchSection = section({
+  title: 'Search',
+  options: {
+    enable_search: option(boolean(), {
+      description:
+        'Indexes messages and lets users search them. When off, new messages are not indexed and searching is an error.',
+      default: true,
+    }),
+  },
+});
+
+export type SearchConfig = SectionType<typeof searchSection>;
