@@ -1,15 +1,18 @@
+/** Takes note that `current` has reached a position. */
+export type Deliver = (position: number) => void;
+
 /** A position that is taken but not yet visible. */
-export interface Reservation {
+export interface PositionReservation {
   readonly position: number;
-  /** The fact is on disk (or needs none): it becomes visible once all lower positions have settled. */
-  complete(): void;
-  /** The fact never happened; its position stays unused. */
+  /** `deliver` is called once all lower positions have settled. */
+  complete(deliver: Deliver): void;
+  /** The position stays unused. */
   abandon(): void;
 }
 
 interface Slot {
   settled: boolean;
-  deliver: ((position: number) => void) | undefined;
+  deliver: Deliver | undefined;
 }
 
 /** A two-phase counter: hands out positions and moves `current` over those that have settled, in order. */
@@ -31,18 +34,17 @@ export class PositionCounter {
     return this.#current;
   }
 
-  /** @param deliver called when `current` reaches the position, unless it was abandoned. */
-  reserve(deliver: (position: number) => void): Reservation {
-    const slot: Slot = { settled: false, deliver };
+  reserve(): PositionReservation {
+    const slot: Slot = { settled: false, deliver: undefined };
     const position = this.#current + (this.#slots.length - this.#head) + 1;
     this.#slots.push(slot);
-    const settle = (delivered: boolean) => {
+    const settle = (deliver: Deliver | undefined) => {
       if (slot.settled) return;
-      if (!delivered) slot.deliver = undefined;
+      slot.deliver = deliver;
       slot.settled = true;
       this.#advance();
     };
-    return { position, complete: () => settle(true), abandon: () => settle(false) };
+    return { position, complete: settle, abandon: () => settle(undefined) };
   }
 
   #advance(): void {

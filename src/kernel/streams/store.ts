@@ -1,22 +1,26 @@
 import type { Database, Reader } from '../database/database.ts';
 
 export interface PositionTables {
-  stream_bound: { id: number; bound: number };
+  number_bounds: { name: string; bound: number };
   stream_followers: { name: string; position: number };
 }
 
-/** The highest position that may have been given out by earlier runs; 0 in a new database. */
-export async function readBound(reader: Reader<PositionTables>): Promise<number> {
-  const row = await reader.selectFrom('stream_bound').select('bound').executeTakeFirst();
+/** The highest number that may have been given out by earlier runs; 0 in a new database. */
+export async function readBound(reader: Reader<PositionTables>, name: string): Promise<number> {
+  const row = await reader
+    .selectFrom('number_bounds')
+    .select('bound')
+    .where('name', '=', name)
+    .executeTakeFirst();
   return row?.bound ?? 0;
 }
 
-export function extendBound(database: Database, bound: number): Promise<void> {
+export function extendBound(database: Database, name: string, bound: number): Promise<void> {
   return database.transaction<PositionTables, void>(async (writer) => {
     await writer
-      .insertInto('stream_bound')
-      .values({ id: 1, bound })
-      .onConflict((conflict) => conflict.column('id').doUpdateSet({ bound }))
+      .insertInto('number_bounds')
+      .values({ name, bound })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ bound }))
       .execute();
   });
 }

@@ -1,6 +1,6 @@
 import type { Database, Writer } from '../database/database.ts';
-import { PositionCounter, type Reservation } from './position-counter.ts';
-import { extendBound, type PositionTables, readBound } from './store.ts';
+import { DurableBound } from './durable-bound.ts';
+import { PositionCounter } from './position-counter.ts';
 
 /** A named kind of fact. Facts are delivered to listeners in the order of their positions, after commit. */
 export class Stream<F> {
@@ -22,6 +22,15 @@ export class Stream<F> {
   }
 }
 
+/** A position for a fact that is not certain yet: complete or abandon it, always. */
+export interface Reservation<F> {
+  readonly position: number;
+  /** The fact is on disk, or needs none: it is delivered once all lower positions have settled. */
+  complete(fact: F): void;
+  /** The fact never happened; its position stays unused. */
+  abandon(): void;
+}
+
 /** Gives a fact a position on its stream; the fact is delivered once the transaction is on disk. */
 export type Publish = <F>(stream: Stream<F>, fact: F) => number;
 
@@ -38,23 +47,20 @@ const boundStep = 100_000;
 export class Streams {
   readonly #database: Database;
   readonly #counter: PositionCounter;
-  #bound: number;
-  #extension: Promise<void> | undefined;
+  readonly #bound: DurableBound;
   readonly #advanced: ((current: number) => void)[] = [];
 
-  private constructor(database: Database, bound: number) {
+  private constructor(database: Database, bound: DurableBound, last: number) {
     this.#database = database;
     this.#bound = bound;
-    this.#counter = new PositionCounter(bound, (current) => {
+    this.#counter = new PositionCounter(last, (current) => {
       for (const listener of this.#advanced) listener(current);
     });
   }
 
-  /** Reads the bound of the last run and starts above it. */
+  /** Starts above every position that an earlier run may have given out. */
   static async open(database: Database): Promise<Streams> {
-    const streams = new Streams(database, await readBound(database.reader<PositionTables>()));
-    await streams.#extend();
-    return streams;
+    return new Streams(database, ...(await DurableBound.open(database, 'positions', boundStep)));
   }
 
   /** Every fact at or below this position is committed and has been delivered. */
@@ -73,55 +79,50 @@ export class Streams {
    * as soon as everything with a lower position has settled.
    */
   async write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T> {
-    const reservations: Reservation[] = [];
+    let published: { complete(): void; abandon(): void }[] = [];
+    const abandonAll = () => {
+      for (const one of published) one.abandon();
+      published = [];
+    };
     const publish: Publish = (stream, fact) => {
-      const reservation = this.reserve(stream, fact);
-      reservations.push(reservation);
+      const reservation = this.reserve(stream);
+      published.push({
+        complete: () => reservation.complete(fact),
+        abandon: () => reservation.abandon(),
+      });
       return reservation.position;
     };
     try {
       const result = await this.#database.transaction<S, T>((writer) => {
-        for (const reservation of reservations.splice(0)) reservation.abandon();
+        abandonAll(); // of an earlier attempt: the database may run `work` again
         return work(writer, publish);
       });
-      for (const reservation of reservations) reservation.complete();
+      for (const one of published) one.complete();
       return result;
     } catch (error) {
-      for (const reservation of reservations) reservation.abandon();
+      abandonAll();
       throw error;
     }
   }
 
   /** Publishes a fact that lives in memory only. */
   announce<F>(stream: Stream<F>, fact: F): number {
-    const reservation = this.reserve(stream, fact);
-    reservation.complete();
+    const reservation = this.reserve(stream);
+    reservation.complete(fact);
     return reservation.position;
   }
 
-  /** The two phases by hand, for writers that commit on their own: complete or abandon it, always. */
-  reserve<F>(stream: Stream<F>, fact: F): Reservation {
-    const reservation = this.#counter.reserve((position) => stream.deliver(fact, position));
-    if (reservation.position > this.#bound) {
+  /** The two phases by hand, for writers that commit on their own. */
+  reserve<F>(stream: Stream<F>): Reservation<F> {
+    const reservation = this.#counter.reserve();
+    if (!this.#bound.covers(reservation.position)) {
       reservation.abandon();
       throw new Error('stream positions ran out before their bound could be extended');
     }
-    if (reservation.position > this.#bound - boundStep / 2) void this.#extend();
-    return reservation;
-  }
-
-  /** Raises the bound on disk; one extension at a time, a failed one is tried again by the next reservation. */
-  #extend(): Promise<void> {
-    this.#extension ??= extendBound(this.#database, this.#bound + boundStep)
-      .then(
-        () => {
-          this.#bound += boundStep;
-        },
-        () => undefined,
-      )
-      .finally(() => {
-        this.#extension = undefined;
-      });
-    return this.#extension;
+    return {
+      position: reservation.position,
+      complete: (fact) => reservation.complete((position) => stream.deliver(fact, position)),
+      abandon: () => reservation.abandon(),
+    };
   }
 }

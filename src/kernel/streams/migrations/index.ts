@@ -5,8 +5,8 @@ export const streamMigrations: readonly Migration[] = [
     name: 'streams/0001-positions',
     async up({ db }) {
       await db.schema
-        .createTable('stream_bound')
-        .addColumn('id', 'bigint', (column) => column.primaryKey())
+        .createTable('number_bounds')
+        .addColumn('name', 'text', (column) => column.primaryKey())
         .addColumn('bound', 'bigint', (column) => column.notNull())
         .execute();
       await db.schema

@@ -1,0 +1,88 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
+import type { EventSigner } from '../protocol/index.ts';
+import { UserRooms } from './membership/user-rooms.ts';
+import { StateGroups } from './state/state-groups.ts';
+import { StateKeys } from './state/state-keys.ts';
+import type { RoomFact } from './stored-event.ts';
+import type { RoomTables } from './tables.ts';
+import { Append } from './timeline/append.ts';
+import { EventStore } from './timeline/event-store.ts';
+import { EventWriter } from './timeline/event-writer.ts';
+import { RoomHeads } from './timeline/room-heads.ts';
+import { TransactionIds } from './timeline/transaction-ids.ts';
+
+export interface RoomEngineParts {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly signer: EventSigner;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  /** How many events are kept in memory. */
+  readonly eventCacheSize: number;
+}
+
+/** How many entries of current state all rooms in memory may hold together; one is about 200 bytes. */
+const stateEntriesInMemory = 1_000_000;
+
+/** How many state keys, and how many single entries of older states, are kept in memory. */
+const [stateKeysInMemory, groupEntriesInMemory] = [100_000, 100_000];
+
+/**
+ * What rooms are made of: their events on disk and in memory, their state, and the one way to add events. The
+ * operations of this slice are built on it.
+ */
+export class RoomEngine {
+  readonly events: EventStore;
+  readonly groups: StateGroups;
+  readonly stateKeys: StateKeys;
+  readonly heads: RoomHeads;
+  readonly timeline: Append;
+  readonly transactions: TransactionIds;
+  readonly userRooms: UserRooms;
+  /** Events as they are added to the timelines of rooms. */
+  readonly stream: Stream<RoomFact>;
+  readonly #writer: EventWriter;
+
+  private constructor(
+    parts: RoomEngineParts,
+    sequences: { keys: Sequence; groups: Sequence; rooms: Sequence },
+  ) {
+    const { database } = parts;
+    const reader = database.reader<RoomTables>();
+    this.stream = new Stream<RoomFact>('rooms');
+    this.events = new EventStore(reader, parts.eventCacheSize);
+    this.groups = new StateGroups(reader, groupEntriesInMemory);
+    this.stateKeys = new StateKeys(reader, sequences.keys, stateKeysInMemory);
+    this.heads = new RoomHeads(database, this.groups, stateEntriesInMemory);
+    this.transactions = new TransactionIds(reader);
+    this.userRooms = new UserRooms(database, this.stream);
+    const { events, stateKeys, heads, stream } = this;
+    this.#writer = new EventWriter({ database, stateKeys, heads, events });
+    this.timeline = new Append({
+      ...parts,
+      heads,
+      events,
+      stateKeys,
+      stream,
+      writer: this.#writer,
+      groupIds: sequences.groups,
+      roomNids: sequences.rooms,
+    });
+  }
+
+  static async open(parts: RoomEngineParts): Promise<RoomEngine> {
+    const [keys, groups, rooms] = await Promise.all(
+      ['state_keys', 'state_groups', 'rooms'].map((name) => Sequence.open(parts.database, name)),
+    );
+    if (!keys || !groups || !rooms) throw new Error('the sequences of rooms could not be opened');
+    return new RoomEngine(parts, { keys, groups, rooms });
+  }
+
+  /** Resolves when every event that was added has settled. */
+  async close(): Promise<void> {
+    await this.#writer.settled();
+  }
+}

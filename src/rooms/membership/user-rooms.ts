@@ -1,0 +1,129 @@
+import { LRUCache } from 'lru-cache';
+import type { Database, Reader } from '../../kernel/database/index.ts';
+import type { Stream } from '../../kernel/streams/index.ts';
+import type { Membership } from '../../protocol/index.ts';
+import type { RoomFact } from '../stored-event.ts';
+import type { RoomTables } from '../tables.ts';
+
+/** What a user has to do with a room. */
+export interface UserRoom {
+  readonly roomId: string;
+  readonly roomNid: number;
+  readonly membership: Membership;
+  /** The membership event. */
+  readonly eventNid: number;
+  /** Where on the stream the membership became what it is. */
+  readonly stream: number;
+  readonly forgotten: boolean;
+}
+
+interface Loading {
+  readonly promise: Promise<Map<string, UserRoom>>;
+  /** Changes that came while the rows were being read. */
+  readonly missed: UserRoom[];
+}
+
+/** How many users' rooms are kept in memory. */
+const usersInMemory = 20_000;
+
+/** The rooms of users, in memory for those who are active. */
+export class UserRooms {
+  readonly #database: Database;
+  readonly #reader: Reader<RoomTables>;
+  readonly #users = new LRUCache<string, Map<string, UserRoom>>({ max: usersInMemory });
+  readonly #loading = new Map<string, Loading>();
+
+  constructor(database: Database, stream: Stream<RoomFact>) {
+    this.#database = database;
+    this.#reader = database.reader<RoomTables>();
+    stream.subscribe((fact) => this.#apply(fact));
+  }
+
+  /** Every room that the user has a membership in, by room id; rooms that they forgot are among them. */
+  async of(userId: string): Promise<ReadonlyMap<string, UserRoom>> {
+    const known = this.#users.get(userId);
+    if (known) return known;
+    let loading = this.#loading.get(userId);
+    if (!loading) {
+      loading = { promise: this.#load(userId), missed: [] };
+      this.#loading.set(userId, loading);
+    }
+    return loading.promise;
+  }
+
+  /** The rooms when they are in memory. */
+  peek(userId: string): ReadonlyMap<string, UserRoom> | undefined {
+    return this.#users.get(userId);
+  }
+
+  /** The ids of the rooms in which the user has that membership. */
+  async withMembership(userId: string, membership: Membership): Promise<string[]> {
+    const rooms = await this.of(userId);
+    return [...rooms.values()].filter((room) => room.membership === membership).map((room) => room.roomId);
+  }
+
+  /** Marks a room as forgotten; joining it again undoes that. */
+  async forget(userId: string, room: UserRoom): Promise<void> {
+    await this.#database.transaction<RoomTables, void>(async (writer) => {
+      await writer
+        .updateTable('memberships')
+        .set({ forgotten: 1 })
+        .where('user_id', '=', userId)
+        .where('room_nid', '=', room.roomNid)
+        .where('stream', '=', room.stream)
+        .execute();
+    });
+    this.#set(userId, { ...room, forgotten: true });
+  }
+
+  async #load(userId: string): Promise<Map<string, UserRoom>> {
+    try {
+      const rows = await this.#reader
+        .selectFrom('memberships')
+        .innerJoin('rooms', 'rooms.room_nid', 'memberships.room_nid')
+        .selectAll('memberships')
+        .select('rooms.room_id')
+        .where('user_id', '=', userId)
+        .execute();
+      const rooms = new Map<string, UserRoom>();
+      for (const row of rows) {
+        rooms.set(row.room_id, {
+          roomId: row.room_id,
+          roomNid: row.room_nid,
+          membership: row.membership as Membership,
+          eventNid: row.event_nid,
+          stream: row.stream,
+          forgotten: row.forgotten !== 0,
+        });
+      }
+      this.#users.set(userId, rooms);
+      const missed = this.#loading.get(userId)?.missed ?? [];
+      this.#loading.delete(userId);
+      for (const room of missed) this.#set(userId, room);
+      return rooms;
+    } finally {
+      this.#loading.delete(userId);
+    }
+  }
+
+  #apply({ roomId, stored, stateChanges, membershipChanges }: RoomFact): void {
+    for (const { userId, to } of membershipChanges) {
+      const event = stateChanges.find((change) => change.stateKey === userId)?.event ?? stored;
+      this.#set(userId, {
+        roomId,
+        roomNid: stored.roomNid,
+        membership: to,
+        eventNid: event.nid,
+        stream: stored.nid,
+        forgotten: false,
+      });
+    }
+  }
+
+  #set(userId: string, room: UserRoom): void {
+    const rooms = this.#users.peek(userId);
+    const present = rooms?.get(room.roomId);
+    if (rooms && (!present || present.stream <= room.stream)) rooms.set(room.roomId, room);
+    this.#loading.get(userId)?.missed.push(room);
+  }
+}

@@ -1,0 +1,87 @@
+/**
+ * How state groups are stored as deltas. Groups of one line of history are numbered 0, 1, 2, ... A group whose number
+ * ends in `k` zeros in base 32 holds what changed over the last 32^k groups and points that far back. So a full state
+ * is at most `31 * levels` deltas away, and each change is stored about `levels` times: both stay flat as a room grows.
+ */
+const base = 32;
+
+/** Deltas that reach back further than 32^3 groups are not made. */
+const levels = 3;
+
+/** State key nid to event nid; an event nid of 0 says that the key was removed. */
+export type StateDelta = ReadonlyMap<number, number>;
+
+/** A delta as it is to be written. */
+export interface GroupRows {
+  readonly id: number;
+  readonly ordinal: number;
+  readonly prevId: number | undefined;
+  readonly delta: StateDelta;
+}
+
+/** The ids of a chain, from a group back to its root, with their numbers and deltas. */
+export interface ChainLink {
+  readonly id: number;
+  readonly ordinal: number;
+  readonly delta: StateDelta;
+}
+
+/** The newest group of one line of history, and what is needed to add the next one. Mutable: owned by one head. */
+export class GroupChain {
+  #id: number | undefined;
+  #ordinal: number;
+  /** `[k]`: what changed since the last group whose number is a multiple of 32^(k+1). */
+  readonly #accumulators: Map<number, number>[];
+  /** `[k]`: the id of that group. */
+  readonly #anchors: (number | undefined)[];
+
+  /** @param links from the newest group to the root, as stored; empty for a new room. */
+  constructor(links: readonly ChainLink[] = []) {
+    this.#id = links[0]?.id;
+    this.#ordinal = links[0]?.ordinal ?? -1;
+    this.#accumulators = [];
+    this.#anchors = [];
+    for (let level = 0; level < levels; level++) {
+      const floor = Math.max(0, this.#ordinal - (Math.max(0, this.#ordinal) % base ** (level + 1)));
+      const accumulator = new Map<number, number>();
+      for (const link of links.filter((link) => link.ordinal > floor).reverse()) {
+        for (const [key, event] of link.delta) accumulator.set(key, event);
+      }
+      this.#accumulators.push(accumulator);
+      this.#anchors.push(links.find((link) => link.ordinal <= floor)?.id);
+    }
+  }
+
+  get id(): number | undefined {
+    return this.#id;
+  }
+
+  /** Adds a group with the state of the newest one and these changes. */
+  advance(id: number, changes: StateDelta): GroupRows {
+    const ordinal = this.#ordinal + 1;
+    for (const accumulator of this.#accumulators) {
+      for (const [key, event] of changes) accumulator.set(key, event);
+    }
+    const level = ordinal === 0 ? levels : trailingZeros(ordinal);
+    const rows = {
+      id,
+      ordinal,
+      prevId: level === 0 ? this.#id : this.#anchors[level - 1],
+      delta: level === 0 ? changes : new Map(this.#accumulators[level - 1]),
+    };
+    for (let below = 0; below < level; below++) {
+      this.#accumulators[below]?.clear();
+      this.#anchors[below] = id;
+    }
+    this.#id = id;
+    this.#ordinal = ordinal;
+    return rows;
+  }
+}
+
+/** How many zeros a number above 0 ends in, in base 32; at most `levels`. */
+function trailingZeros(ordinal: number): number {
+  let level = 0;
+  while (level < levels && ordinal % base ** (level + 1) === 0) level++;
+  return level;
+}

@@ -1,0 +1,96 @@
+import { LRUCache } from 'lru-cache';
+import type { Reader } from '../../kernel/database/index.ts';
+import type { Sequence } from '../../kernel/streams/index.ts';
+import { splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import type { RoomTables } from '../tables.ts';
+
+/** Numbers for pairs of event type and state key, so that state tables hold small integers. */
+export class StateKeys {
+  readonly #reader: Reader<RoomTables>;
+  readonly #sequence: Sequence;
+  readonly #nids: LRUCache<string, number>;
+  readonly #names: LRUCache<number, string>;
+  /** Given out but not yet on disk: whoever stages an event with them must stage their rows as well. */
+  readonly #unsaved = new Map<string, number>();
+
+  /** @param size how many keys are kept in memory */
+  constructor(reader: Reader<RoomTables>, sequence: Sequence, size: number) {
+    this.#reader = reader;
+    this.#sequence = sequence;
+    this.#nids = new LRUCache({ max: size });
+    this.#names = new LRUCache({ max: size });
+  }
+
+  /** The number of a key that `prepare` was called for; `undefined` when it is not in memory. */
+  peek(key: string): number | undefined {
+    return this.#unsaved.get(key) ?? this.#nids.get(key);
+  }
+
+  /** Finds or makes the number of a key; afterwards `peek` has it. */
+  async prepare(key: string): Promise<number> {
+    const known = this.peek(key) ?? (await this.find(key));
+    if (known !== undefined) return known;
+    const raced = this.peek(key);
+    if (raced !== undefined) return raced;
+    const nid = this.#sequence.next();
+    this.#unsaved.set(key, nid);
+    this.#names.set(nid, key);
+    return nid;
+  }
+
+  /** The number of a key, `undefined` when no event ever had it. */
+  async find(key: string): Promise<number | undefined> {
+    const known = this.peek(key);
+    if (known !== undefined) return known;
+    const [type, stateKey] = splitStateKey(key);
+    const row = await this.#reader
+      .selectFrom('state_keys')
+      .select('nid')
+      .where('type', '=', type)
+      .where('state_key', '=', stateKey)
+      .executeTakeFirst();
+    if (row) this.remember(row.nid, type, stateKey);
+    return row?.nid;
+  }
+
+  /** The keys behind numbers, in the same order. */
+  async names(nids: readonly number[]): Promise<string[]> {
+    const missing = nids.filter((nid) => !this.#names.has(nid));
+    const found = new Map<number, string>();
+    for (let start = 0; start < missing.length; start += 500) {
+      const rows = await this.#reader
+        .selectFrom('state_keys')
+        .selectAll()
+        .where('nid', 'in', missing.slice(start, start + 500))
+        .execute();
+      for (const row of rows) found.set(row.nid, this.remember(row.nid, row.type, row.state_key));
+    }
+    return nids.map((nid) => {
+      const name = found.get(nid) ?? this.#names.get(nid);
+      if (name === undefined) throw new Error(`state key ${nid} is not in the database`);
+      return name;
+    });
+  }
+
+  remember(nid: number, type: string, stateKey: string): string {
+    const key = stateKeyOf(type, stateKey);
+    this.#nids.set(key, nid);
+    this.#names.set(nid, key);
+    return key;
+  }
+
+  /** Whether the row of a key has yet to be written. */
+  isUnsaved(key: string): boolean {
+    return this.#unsaved.has(key);
+  }
+
+  /** The rows of these keys are on disk. */
+  saved(keys: Iterable<string>): void {
+    for (const key of keys) {
+      const nid = this.#unsaved.get(key);
+      if (nid === undefined) continue;
+      this.#unsaved.delete(key);
+      this.#nids.set(key, nid);
+    }
+  }
+}

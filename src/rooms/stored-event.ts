@@ -1,0 +1,45 @@
+import type { Membership, RoomEvent } from '../protocol/index.ts';
+
+/** An event with its place in this database. */
+export interface StoredEvent {
+  /** Stands for the event inside this database. */
+  readonly nid: number;
+  readonly roomNid: number;
+  readonly event: RoomEvent;
+  /** Place on the room's timeline; `undefined` for outliers. Negative when it was backfilled. */
+  readonly stream: number | undefined;
+  /** State group after the event; `undefined` while it is not known. */
+  readonly stateGroup: number | undefined;
+  /** State group before the event. */
+  readonly stateBefore: number | undefined;
+  readonly rejected: boolean;
+  readonly softFailed: boolean;
+  /** nid of the redaction that took effect; set when it does. */
+  redactedBy: number | undefined;
+}
+
+/** A change of the current state: an entry appears, is replaced, or (`event` undefined) is removed. */
+export interface StateChange {
+  readonly type: string;
+  readonly stateKey: string;
+  readonly event: StoredEvent | undefined;
+  /** nid of the entry before. */
+  readonly previousNid: number | undefined;
+}
+
+/** A change of somebody's membership, as part of a change of the current state. */
+export interface MembershipChange {
+  readonly userId: string;
+  /** `undefined`: no membership event before. */
+  readonly from: Membership | undefined;
+  readonly to: Membership;
+}
+
+/** The fact on the stream of rooms: an event has been added to a room's timeline. */
+export interface RoomFact {
+  readonly roomId: string;
+  readonly stored: StoredEvent;
+  /** What the event, or the state resolution that it caused, did to the current state. */
+  readonly stateChanges: readonly StateChange[];
+  readonly membershipChanges: readonly MembershipChange[];
+}

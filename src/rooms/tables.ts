@@ -1,0 +1,56 @@
+/** The tables of rooms. `nid` is a number that stands for an event, a room or a state key inside this database. */
+export interface RoomTables {
+  rooms: {
+    room_nid: number;
+    room_id: string;
+    version: string;
+    /** JSON array of the nids of the forward extremities. */
+    extremities: string;
+    /** State group of the current state; null until the room has a create event. */
+    state_group: number | null;
+    created_ts: number;
+  };
+  /** One row per event that was seen, rejected ones and outliers included. */
+  events: {
+    nid: number;
+    event_id: string;
+    room_nid: number;
+    depth: number;
+    /** Place on the timeline: positive as sent or received, negative when backfilled, null for outliers. */
+    stream: number | null;
+    /** State after the event; null while it is not known. */
+    state_group: number | null;
+    /** State before the event where it differs from the state after it. */
+    state_before: number | null;
+    /** Bits of `EventFlag`. */
+    flags: number;
+    /** nid of the redaction that took effect. */
+    redacted_by: number | null;
+    /** The PDU as JSON. */
+    json: string;
+  };
+  state_keys: { nid: number; type: string; state_key: string };
+  state_groups: { id: number; room_nid: number; ordinal: number };
+  state_group_edges: { id: number; prev_id: number };
+  state_groups_state: { group_id: number; key_nid: number; event_nid: number };
+  current_state: { room_nid: number; key_nid: number; event_nid: number; membership: string | null };
+  /** What became of the current state, for incremental sync. `event_nid` null: the entry was removed. */
+  state_deltas: { stream: number; room_nid: number; key_nid: number; event_nid: number | null };
+  memberships: {
+    user_id: string;
+    room_nid: number;
+    membership: string;
+    event_nid: number;
+    stream: number;
+    /** 1 when the user has forgotten the room. */
+    forgotten: number;
+  };
+  /** Transaction ids of clients; `scope` stands for the user and device. */
+  event_transactions: { scope: number; event_nid: number; txn_id: string };
+  room_aliases: { alias: string; room_id: string; creator: string };
+  /** Rooms in the public directory; `network` is empty for the server's own list. */
+  published_rooms: { room_id: string; network: string };
+}
+
+/** What is known of an event besides its content. */
+export const EventFlag = { rejected: 1, softFailed: 2, outlier: 4 } as const;

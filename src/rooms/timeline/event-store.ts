@@ -1,0 +1,194 @@
+import { LRUCache } from 'lru-cache';
+import type { Reader } from '../../kernel/database/index.ts';
+import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../protocol/index.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import { EventFlag, type RoomTables } from '../tables.ts';
+
+/** The columns that make a `StoredEvent`. */
+const columns = [
+  'events.nid',
+  'events.room_nid',
+  'events.event_id',
+  'events.stream',
+  'events.state_group',
+  'events.state_before',
+  'events.flags',
+  'events.redacted_by',
+  'events.json',
+  'rooms.version',
+] as const;
+
+/** How many ids one query names at most. */
+const chunk = 500;
+
+/** Which events of a room's timeline a page holds, and in which order. */
+export interface TimelineRange {
+  /** Exclusive bounds on the stream. */
+  readonly after?: number;
+  readonly before?: number;
+  /** Inclusive. */
+  readonly upTo?: number;
+  readonly limit: number;
+  readonly direction: 'forward' | 'backward';
+}
+
+/** Reads events and keeps those that were used last. Events never change, but for `redactedBy`. */
+export class EventStore {
+  readonly #reader: Reader<RoomTables>;
+  readonly #byNid: LRUCache<number, StoredEvent>;
+  readonly #nids: LRUCache<string, number>;
+
+  /** @param size how many events are kept in memory (`event_cache_size`) */
+  constructor(reader: Reader<RoomTables>, size: number) {
+    this.#reader = reader;
+    this.#byNid = new LRUCache({ max: size });
+    this.#nids = new LRUCache({ max: size });
+  }
+
+  /** Puts an event that was just written into the cache. */
+  remember(stored: StoredEvent): void {
+    this.#byNid.set(stored.nid, stored);
+    this.#nids.set(stored.event.eventId, stored.nid);
+  }
+
+  forget(stored: StoredEvent): void {
+    this.#byNid.delete(stored.nid);
+    this.#nids.delete(stored.event.eventId);
+  }
+
+  /** The event when it is in memory. */
+  peek(nid: number): StoredEvent | undefined {
+    return this.#byNid.get(nid);
+  }
+
+  peekById(eventId: string): StoredEvent | undefined {
+    const nid = this.#nids.get(eventId);
+    return nid === undefined ? undefined : this.#byNid.get(nid);
+  }
+
+  async get(nid: number): Promise<StoredEvent | undefined> {
+    return this.#byNid.get(nid) ?? (await this.getMany([nid])).get(nid);
+  }
+
+  /** The events that exist, by nid. */
+  async getMany(nids: Iterable<number>): Promise<Map<number, StoredEvent>> {
+    const found = new Map<number, StoredEvent>();
+    const missing: number[] = [];
+    for (const nid of new Set(nids)) {
+      const cached = this.#byNid.get(nid);
+      if (cached) found.set(nid, cached);
+      else missing.push(nid);
+    }
+    for (let start = 0; start < missing.length; start += chunk) {
+      const rows = await this.#select()
+        .where('events.nid', 'in', missing.slice(start, start + chunk))
+        .execute();
+      for (const row of rows) found.set(row.nid, this.#restore(row));
+    }
+    return found;
+  }
+
+  async getById(eventId: string): Promise<StoredEvent | undefined> {
+    return (await this.getManyById([eventId])).get(eventId);
+  }
+
+  /** The events that exist, by event id. */
+  async getManyById(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>> {
+    const found = new Map<string, StoredEvent>();
+    const missing: string[] = [];
+    for (const eventId of new Set(eventIds)) {
+      const cached = this.peekById(eventId);
+      if (cached) found.set(eventId, cached);
+      else missing.push(eventId);
+    }
+    for (let start = 0; start < missing.length; start += chunk) {
+      const rows = await this.#select()
+        .where('events.event_id', 'in', missing.slice(start, start + chunk))
+        .execute();
+      for (const row of rows) found.set(row.event_id, this.#restore(row));
+    }
+    return found;
+  }
+
+  /** A run of a room's timeline in the order in which this server learnt of the events. */
+  async timeline(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
+    const backward = range.direction === 'backward';
+    let query = this.#select()
+      .where('events.room_nid', '=', roomNid)
+      .where('events.stream', 'is not', null)
+      .orderBy('events.stream', backward ? 'desc' : 'asc')
+      .limit(range.limit);
+    if (range.after !== undefined) query = query.where('events.stream', '>', range.after);
+    if (range.before !== undefined) query = query.where('events.stream', '<', range.before);
+    if (range.upTo !== undefined) query = query.where('events.stream', '<=', range.upTo);
+    return (await query.execute()).map((row) => this.#restore(row));
+  }
+
+  /**
+   * A page of a room's history in topological order: by depth, then by when this server learnt of the events.
+   * @param from exclusive; absent: from the end (backward) or the beginning (forward).
+   */
+  async history(
+    roomNid: number,
+    from: { depth: number; stream: number } | undefined,
+    { limit, direction }: { limit: number; direction: 'forward' | 'backward' },
+  ): Promise<StoredEvent[]> {
+    const order = direction === 'backward' ? 'desc' : 'asc';
+    const comparison = direction === 'backward' ? '<' : '>';
+    let query = this.#select()
+      .where('events.room_nid', '=', roomNid)
+      .where('events.stream', 'is not', null)
+      .orderBy('events.depth', order)
+      .orderBy('events.stream', order)
+      .limit(limit);
+    if (from) {
+      query = query.where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('events.depth', 'events.stream'), comparison, tuple(from.depth, from.stream)),
+      );
+    }
+    return (await query.execute()).map((row) => this.#restore(row));
+  }
+
+  #select() {
+    return this.#reader
+      .selectFrom('events')
+      .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
+      .select(columns);
+  }
+
+  #restore(row: EventRow): StoredEvent {
+    const cached = this.#byNid.get(row.nid);
+    if (cached) return cached;
+    const version = getRoomVersion(row.version);
+    if (!version) throw new Error(`the database holds a room of unknown version ${row.version}`);
+    const numbers = version.strictCanonicalJson ? 'values' : 'as written';
+    const pdu = parseJsonObject(row.json, { numbers }) as Pdu;
+    const stateGroup = row.state_group ?? undefined;
+    const stored: StoredEvent = {
+      nid: row.nid,
+      roomNid: row.room_nid,
+      event: roomEventOf(pdu, version, row.event_id),
+      stream: row.stream ?? undefined,
+      stateGroup,
+      stateBefore: row.state_before ?? stateGroup,
+      rejected: (row.flags & EventFlag.rejected) !== 0,
+      softFailed: (row.flags & EventFlag.softFailed) !== 0,
+      redactedBy: row.redacted_by ?? undefined,
+    };
+    this.remember(stored);
+    return stored;
+  }
+}
+
+interface EventRow {
+  nid: number;
+  room_nid: number;
+  event_id: string;
+  stream: number | null;
+  state_group: number | null;
+  state_before: number | null;
+  flags: number;
+  redacted_by: number | null;
+  json: string;
+  version: string;
+}

@@ -1,0 +1,143 @@
+import {
+  type Membership,
+  membershipOf,
+  type RoomVersion,
+  splitStateKey,
+  stateKeyOf,
+} from '../../protocol/index.ts';
+import type { GroupChain } from '../state/group-chain.ts';
+import type { MembershipChange, StateChange, StoredEvent } from '../stored-event.ts';
+
+/** One entry of the current state. */
+export interface StateEntry {
+  readonly nid: number;
+  readonly eventId: string;
+  /** For `m.room.member` entries. */
+  readonly membership: Membership | undefined;
+}
+
+/** An event that nothing refers to yet. */
+export interface Extremity {
+  readonly nid: number;
+  readonly eventId: string;
+  readonly depth: number;
+}
+
+/** How many recent events of an active room stay with its head, so that sync need not ask the database. */
+const recentEvents = 64;
+
+/**
+ * The end of an active room's history, in memory: what the next event is built on. It runs ahead of the disk: events
+ * that are being committed are part of it already. When a commit fails the head is `broken` and must be loaded anew.
+ */
+export class RoomHead {
+  readonly roomNid: number;
+  readonly roomId: string;
+  readonly version: RoomVersion;
+  readonly chain: GroupChain;
+  broken = false;
+  #extremities: readonly Extremity[];
+  readonly #state: Map<string, StateEntry>;
+  readonly #members = new Map<string, Membership>();
+  readonly #counts = new Map<Membership, number>();
+  readonly #recent: StoredEvent[] = [];
+
+  constructor(parts: {
+    roomNid: number;
+    roomId: string;
+    version: RoomVersion;
+    chain: GroupChain;
+    extremities: readonly Extremity[];
+    state: Map<string, StateEntry>;
+  }) {
+    this.roomNid = parts.roomNid;
+    this.roomId = parts.roomId;
+    this.version = parts.version;
+    this.chain = parts.chain;
+    this.#extremities = parts.extremities;
+    this.#state = parts.state;
+    for (const [key, entry] of parts.state) this.#count(key, undefined, entry.membership);
+  }
+
+  get extremities(): readonly Extremity[] {
+    return this.#extremities;
+  }
+
+  /** The current state: `stateKeyOf(type, stateKey)` to its entry. */
+  get state(): ReadonlyMap<string, StateEntry> {
+    return this.#state;
+  }
+
+  entry(type: string, stateKey: string): StateEntry | undefined {
+    return this.#state.get(stateKeyOf(type, stateKey));
+  }
+
+  /** `undefined` when the user never had anything to do with the room. */
+  membership(userId: string): Membership | undefined {
+    return this.#members.get(userId);
+  }
+
+  /** Users with a membership event and their membership. */
+  get members(): ReadonlyMap<string, Membership> {
+    return this.#members;
+  }
+
+  memberCount(membership: Membership): number {
+    return this.#counts.get(membership) ?? 0;
+  }
+
+  /** The newest events of the timeline that this process has seen, oldest first. */
+  get recent(): readonly StoredEvent[] {
+    return this.#recent;
+  }
+
+  /** Makes `stored` the newest event. @returns what it did to the current state. */
+  append(stored: StoredEvent, extremities: readonly Extremity[]): StateChange[] {
+    this.#extremities = extremities;
+    this.#recent.push(stored);
+    if (this.#recent.length > recentEvents * 2) this.#recent.splice(0, recentEvents);
+    const { type, stateKey } = stored.event;
+    return stateKey === undefined ? [] : [this.setEntry(type, stateKey, stored)];
+  }
+
+  /** Replaces one entry of the current state. */
+  setEntry(type: string, stateKey: string, stored: StoredEvent | undefined): StateChange {
+    const key = stateKeyOf(type, stateKey);
+    const previous = this.#state.get(key);
+    const entry = stored && stateEntry(stored);
+    if (entry) this.#state.set(key, entry);
+    else this.#state.delete(key);
+    this.#count(key, previous?.membership, entry?.membership);
+    return { type, stateKey, event: stored, previousNid: previous?.nid };
+  }
+
+  #count(key: string, from: Membership | undefined, to: Membership | undefined): void {
+    if (from === undefined && to === undefined) return;
+    const [, userId] = splitStateKey(key);
+    if (from) this.#counts.set(from, this.memberCount(from) - 1);
+    if (to) {
+      this.#counts.set(to, this.memberCount(to) + 1);
+      this.#members.set(userId, to);
+    } else this.#members.delete(userId);
+  }
+}
+
+export function stateEntry(stored: StoredEvent): StateEntry {
+  const { type, eventId, content } = stored.event;
+  const membership = type === 'm.room.member' ? membershipOf(content) : undefined;
+  return { nid: stored.nid, eventId, membership };
+}
+
+/** The memberships that changes of state change. @param before the membership of a user before them */
+export function membershipChanges(
+  changes: readonly StateChange[],
+  before: (userId: string) => Membership | undefined,
+): MembershipChange[] {
+  return changes
+    .filter((change) => change.type === 'm.room.member')
+    .map(({ stateKey, event }) => ({
+      userId: stateKey,
+      from: before(stateKey),
+      to: event ? membershipOf(event.event.content) : 'leave',
+    }));
+}

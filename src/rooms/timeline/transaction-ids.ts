@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Reader } from '../../kernel/database/index.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomTables } from '../tables.ts';
+
+/** How many devices' transaction ids are kept in memory, and how many of each. */
+const [devicesInMemory, idsPerDevice] = [10_000, 1_000];
+
+/** What a device has sent: by transaction id, and back. */
+interface DeviceTransactions {
+  readonly byTxnId: Map<string, number | Promise<StoredEvent>>;
+  readonly byEvent: Map<number, string>;
+}
+
+/**
+ * Which event came of which transaction, so that a repeated request does not send again, also after a restart, and
+ * so that a device recognises its own events in sync.
+ * Source: client-server API, "Transaction identifiers".
+ */
+export class TransactionIds {
+  readonly #reader: Reader<RoomTables>;
+  readonly #devices = new LRUCache<number, DeviceTransactions>({ max: devicesInMemory });
+
+  constructor(reader: Reader<RoomTables>) {
+    this.#reader = reader;
+  }
+
+  /**
+   * Runs `send` unless this device has sent with this id before.
+   * @param txnId unique within the scope; the caller adds the path of the request
+   * @returns the event, or the nid of the one that was sent before
+   */
+  async once(
+    scope: number,
+    txnId: string,
+    send: (transaction: { scope: number; txnId: string }) => Promise<StoredEvent>,
+  ): Promise<StoredEvent | number> {
+    const device = this.#devices.get(scope) ?? (await this.#load(scope));
+    const earlier = device.byTxnId.get(txnId);
+    if (earlier !== undefined) return earlier;
+    const sending = send({ scope, txnId });
+    device.byTxnId.set(txnId, sending);
+    try {
+      const stored = await sending;
+      this.#remember(device, txnId, stored.nid);
+      return stored;
+    } catch (error) {
+      device.byTxnId.delete(txnId);
+      throw error;
+    }
+  }
+
+  /** The transaction id with which the device sent an event, as `once` was given it. */
+  async find(scope: number, eventNid: number): Promise<string | undefined> {
+    const device = this.#devices.get(scope) ?? (await this.#load(scope));
+    return device.byEvent.get(eventNid);
+  }
+
+  /** Like `find`, for a device whose transactions are in memory already. */
+  peek(scope: number, eventNid: number): string | undefined {
+    return this.#devices.get(scope)?.byEvent.get(eventNid);
+  }
+
+  /** Brings the transactions of a device into memory, for `peek`. */
+  async prepare(scope: number): Promise<void> {
+    if (!this.#devices.has(scope)) await this.#load(scope);
+  }
+
+  async #load(scope: number): Promise<DeviceTransactions> {
+    const rows = await this.#reader
+      .selectFrom('event_transactions')
+      .select(['event_nid', 'txn_id'])
+      .where('scope', '=', scope)
+      .orderBy('event_nid', 'desc')
+      .limit(idsPerDevice)
+      .execute();
+    const raced = this.#devices.get(scope);
+    if (raced) return raced;
+    const device: DeviceTransactions = { byTxnId: new Map(), byEvent: new Map() };
+    for (const row of rows.reverse()) this.#remember(device, row.txn_id, row.event_nid);
+    this.#devices.set(scope, device);
+    return device;
+  }
+
+  #remember(device: DeviceTransactions, txnId: string, eventNid: number): void {
+    device.byTxnId.set(txnId, eventNid);
+    device.byEvent.set(eventNid, txnId);
+    if (device.byEvent.size <= idsPerDevice) return;
+    const [oldest] = device.byEvent;
+    if (!oldest) return;
+    device.byEvent.delete(oldest[0]);
+    device.byTxnId.delete(oldest[1]);
+  }
+}
+
+/** A 52-bit number for a user and device, so that a row needs 7 bytes for them instead of 40. */
+export function transactionScope(userId: string, deviceId: string | undefined): number {
+  const hash = createHash('sha256')
+    .update(`${userId}\0${deviceId ?? ''}`)
+    .digest();
+  return hash.readUIntBE(0, 6) * 16 + ((hash[6] ?? 0) & 15);
+}
