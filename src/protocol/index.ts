@@ -11,6 +11,7 @@ export * from './identifiers/index.ts';
 export * from './json/index.ts';
 export * from './json.ts';
 export * from './power-levels/index.ts';
+export * from './push-rules/index.ts';
 export * from './room-versions.ts';
 export * from './server-acls/index.ts';
 export * from './state-resolution/index.ts';

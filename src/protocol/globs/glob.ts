@@ -69,6 +69,9 @@ export function compileWordLiteral(literal: string): GlobMatcher {
   return (text) => matchesWords(program, text);
 }
 
+/** Whether a text contains a literal as words, for literals that are used once. */
+export const hasWord = (text: string, literal: string): boolean => compileWordLiteral(literal)(text);
+
 function containsWord(text: string, literal: string): boolean {
   let at = text.indexOf(literal);
   while (at !== -1) {

@@ -4,6 +4,7 @@ export {
   compileWordGlob,
   compileWordLiteral,
   type GlobMatcher,
+  hasWord,
   ignoringCase,
   MAX_GLOB_LENGTH,
 } from './glob.ts';

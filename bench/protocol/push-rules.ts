@@ -1,0 +1,104 @@
+/** What it costs to find out whom of 1,000 members a message notifies, beside what `JSON.stringify` of it costs. */
+import {
+  type CompiledRuleset,
+  compileUserRules,
+  evaluateRules,
+  NO_USER_RULES,
+  PushEvent,
+  type PushMember,
+  putRule,
+  type UserPushRules,
+} from '../../src/protocol/push-rules/index.ts';
+
+const MEMBERS = 1_000;
+const ROUNDS = 300;
+
+const members: readonly PushMember[] = Array.from({ length: MEMBERS }, (_, i) => ({
+  userId: `@member${i}:example.org`,
+  displayName: `Member ${i}`,
+}));
+const message = {
+  eventId: '$Rqnc-F-dvnEYJTyHq_iKxU2bZ1CI92-kuZq3a5lr5Zg',
+  roomId: '!Nhcu5BS-UMnFX7hBVfVSoXiD7OgH6iRT-xyIuqDnpYQ',
+  type: 'm.room.message',
+  stateKey: undefined,
+  sender: '@alice:example.org',
+  content: {
+    msgtype: 'm.text',
+    body: 'A message of ordinary length, as people write them every day - with a dash and some cake.',
+    'm.mentions': { user_ids: ['@member17:example.org'] },
+  },
+  originServerTs: 1_760_000_000_000,
+  redacts: undefined,
+};
+
+/** Rules as an active user has them: ten keywords, fifty rooms without sound, fifty muted rooms. */
+function activeUser(): UserPushRules {
+  let rules = NO_USER_RULES;
+  for (let i = 0; i < 10; i++) {
+    rules = putRule(rules, 'content', `keyword${i}`, { actions: ['notify'], pattern: `keyword${i}` });
+  }
+  for (let i = 0; i < 50; i++) {
+    const id = `!room${i}:example.org`;
+    rules = putRule(rules, 'room', `!quiet${i}:example.org`, { actions: ['notify'] });
+    rules = putRule(rules, 'override', id, {
+      actions: [],
+      conditions: [{ kind: 'event_match', key: 'room_id', pattern: id }],
+    });
+  }
+  return rules;
+}
+
+function notified(rules: readonly CompiledRuleset[]): number {
+  const event = new PushEvent(message, { memberCount: MEMBERS, senderPowerLevel: 0 });
+  let count = 0;
+  for (const [i, member] of members.entries()) {
+    if (evaluateRules(rules[i]!, event, member).notify) count++;
+  }
+  return count;
+}
+
+/** Microseconds of one call: the best of all rounds, so that other work on the machine counts little. */
+function microseconds(work: () => unknown, calls: number): number {
+  let best = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS; round++) {
+    const start = performance.now();
+    for (let call = 0; call < calls; call++) work();
+    best = Math.min(best, ((performance.now() - start) / calls) * 1000);
+  }
+  return best;
+}
+
+const stringify = microseconds(() => JSON.stringify(message), 1000);
+
+function print(name: string, micros: number): void {
+  const times = (micros / stringify).toFixed(0);
+  const perMember = ((micros / MEMBERS) * 1000).toFixed(0);
+  console.log(
+    `${name.padEnd(48)} ${micros.toFixed(1).padStart(9)} us ${perMember.padStart(6)} ns/member ${times.padStart(6)} x`,
+  );
+}
+
+const defaults = compileUserRules(NO_USER_RULES);
+const legacy = compileUserRules(NO_USER_RULES, { legacyMentions: true });
+const stored = activeUser();
+const active = compileUserRules(stored);
+const shares: readonly [name: string, of: (i: number) => CompiledRuleset][] = [
+  ['all members with default rules', () => defaults],
+  ['all with default and legacy mention rules', () => legacy],
+  ['one in ten with 110 rules of their own', (i) => (i % 10 === 0 ? active : defaults)],
+  ['all with 110 rules of their own', () => active],
+];
+
+console.log(
+  `One message, ${MEMBERS} members; times JSON.stringify of the message (${stringify.toFixed(2)} us)`,
+);
+for (const [name, of] of shares) {
+  const rules = members.map((_, i) => of(i));
+  print(
+    name,
+    microseconds(() => notified(rules), 1),
+  );
+}
+const compiling = microseconds(() => compileUserRules(stored), 10);
+console.log(`compiling the rules of one such user takes ${compiling.toFixed(1)} us`);

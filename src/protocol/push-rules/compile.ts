@@ -1,0 +1,114 @@
+import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
+import { compileBodyMatch, compileCondition, type PushTest } from './conditions.ts';
+import { DEFAULT_RULES, type DefaultRule } from './default-rules.ts';
+import { outcomeOf, type PushOutcome } from './outcome.ts';
+import type { PushEvent } from './push-event.ts';
+import type { RuleKind, Ruleset } from './push-rule.ts';
+import {
+  changeKey,
+  type DefaultRuleOptions,
+  effectiveRuleset,
+  NO_USER_RULES,
+  type UserPushRules,
+} from './user-rules.ts';
+
+/** A rule that is enabled and can match some event. */
+export interface CompiledRule {
+  readonly matches: PushTest;
+  readonly outcome: PushOutcome;
+}
+
+/** The rules of a user, ready to be tried on any number of events. Immutable. */
+export interface CompiledRuleset {
+  readonly override: readonly CompiledRule[];
+  readonly content: readonly CompiledRule[];
+  /** By room id. */
+  readonly room: ReadonlyMap<string, CompiledRule>;
+  /** By user id. */
+  readonly sender: ReadonlyMap<string, CompiledRule>;
+  readonly underride: readonly CompiledRule[];
+}
+
+const always = (): boolean => true;
+const never = (): boolean => false;
+
+/** All tests in their order, undefined as soon as one of them can never hold. */
+function allOf(tests: readonly (PushTest | undefined)[]): PushTest | undefined {
+  const possible = tests.filter((test) => test !== undefined);
+  if (possible.length < tests.length) return undefined;
+  const [first = always, ...rest] = possible;
+  return rest.length === 0 ? first : (event, member) => possible.every((test) => test(event, member));
+}
+
+/** Nobody is asked here: the conditions that default rules share look at the event and the room only. */
+const NOBODY = { userId: '' };
+
+/** The test of a default rule: what is the same for all members is asked once for each event. */
+function compileDefault(rule: DefaultRule, slot: number): PushTest {
+  const test = allOf((rule.conditions ?? []).map(compileCondition)) ?? never;
+  const shared = (event: PushEvent) =>
+    !(rule.legacyMention && Object.hasOwn(event.content, 'm.mentions')) && test(event, NOBODY);
+  const own = rule.own?.matches ?? always;
+  return (event, member) => event.once(slot, shared) && own(event, member);
+}
+
+const DEFAULT_TESTS: ReadonlyMap<string, PushTest> = new Map(
+  DEFAULT_RULES.map((rule, slot) => [changeKey(rule.kind, rule.ruleId), compileDefault(rule, slot)]),
+);
+
+function compileTest(kind: RuleKind, rule: JsonObject): PushTest | undefined {
+  const known = rule['default'] === true && DEFAULT_TESTS.get(`${kind}/${String(rule['rule_id'])}`);
+  if (known) return known;
+  if (kind === 'content') return compileBodyMatch(rule['pattern']);
+  if (kind === 'room' || kind === 'sender') return always;
+  const conditions = rule['conditions'] ?? [];
+  return Array.isArray(conditions) ? allOf(conditions.map(compileCondition)) : undefined;
+}
+
+/** The rules of one kind that are enabled and well-formed, with their ids. */
+function compileKind(kind: RuleKind, ruleset: JsonObject): [ruleId: string, CompiledRule][] {
+  const rules = ruleset[kind];
+  if (!Array.isArray(rules)) return [];
+  return rules.filter(isJsonObject).flatMap((rule): [string, CompiledRule][] => {
+    const { rule_id: ruleId, enabled, actions } = rule;
+    if (typeof ruleId !== 'string' || enabled !== true || !Array.isArray(actions)) return [];
+    const matches = compileTest(kind, rule);
+    return matches === undefined ? [] : [[ruleId, { matches, outcome: outcomeOf(ruleId, actions) }]];
+  });
+}
+
+/** By id; of several rules with the same id the first counts. */
+const byId = (rules: [string, CompiledRule][]): ReadonlyMap<string, CompiledRule> =>
+  new Map(rules.toReversed());
+
+const inOrder = (rules: [string, CompiledRule][]): CompiledRule[] => rules.map(([, rule]) => rule);
+
+/**
+ * Compiles a ruleset as clients see it. Whatever is malformed, disabled or has a condition that this server does not
+ * know is left out, because it can not match. Never throws.
+ */
+export function compileRuleset(ruleset: Ruleset | JsonValue): CompiledRuleset {
+  const json = isJsonObject(ruleset as JsonValue) ? (ruleset as JsonObject) : {};
+  return {
+    override: inOrder(compileKind('override', json)),
+    content: inOrder(compileKind('content', json)),
+    room: byId(compileKind('room', json)),
+    sender: byId(compileKind('sender', json)),
+    underride: inOrder(compileKind('underride', json)),
+  };
+}
+
+const DEFAULTS = compileRuleset(effectiveRuleset('', NO_USER_RULES));
+const DEFAULTS_WITH_LEGACY = compileRuleset(effectiveRuleset('', NO_USER_RULES, { legacyMentions: true }));
+
+/**
+ * Compiles what is stored for a user. It needs no user id: default rules take it from the member they are tried for,
+ * so that all users without changes share one compiled ruleset.
+ */
+export function compileUserRules(stored: UserPushRules, options: DefaultRuleOptions = {}): CompiledRuleset {
+  const unchanged =
+    Object.keys(stored.changes).length === 0 &&
+    Object.values(stored.rules).every((rules) => rules.length === 0);
+  if (!unchanged) return compileRuleset(effectiveRuleset('', stored, options));
+  return options.legacyMentions ? DEFAULTS_WITH_LEGACY : DEFAULTS;
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { ALICE, pushEvent } from '../../../test/support/push-subject.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { compileCondition } from './conditions.ts';
+import type { PushRoomFacts, PushSubject } from './push-event.ts';
+
+/** Whether a condition holds; false when it does not compile. */
+function holds(
+  condition: JsonValue,
+  event: Partial<PushSubject> = {},
+  room: Partial<PushRoomFacts> = {},
+  displayName?: string,
+): boolean {
+  return compileCondition(condition)?.(pushEvent(event, room), { ...ALICE, displayName }) ?? false;
+}
+
+describe('event_match', () => {
+  const cases: [key: string, pattern: string, content: JsonObject, expected: boolean][] = [
+    ['content.topic', 'lunc?*', { topic: 'Lunch plans' }, true],
+    ['content.topic', 'lunc?*', { topic: 'LUNCH' }, true],
+    ['content.topic', 'lunc?*', { topic: ' lunch' }, false],
+    ['content.topic', 'lunc?*', { topic: 'lunc' }, false],
+    ['content.topic', '*', {}, false],
+    ['content.topic', '*', { topic: null }, false],
+    ['content.topic', '*', { topic: 1 }, false],
+    ['content.topic', '*', { topic: ['x'] }, false],
+    ['content.topic', '*', { topic: '' }, true],
+    ['content.body', 'ex*ple', { body: 'An example event.' }, true],
+    ['content.body', 'ex*ple', { body: 'exple' }, true],
+    ['content.body', 'ex*ple', { body: 'An exciting triple-whammy' }, true],
+    ['content.body', 'example', { body: 'examples' }, false],
+    ['content.formatted_body', 'example', { formatted_body: 'An example' }, false],
+    ['content.m\\.relates_to.rel_type', 'm.thread', { 'm.relates_to': { rel_type: 'm.thread' } }, true],
+    ['content.m.relates_to.rel_type', 'm.thread', { 'm.relates_to': { rel_type: 'm.thread' } }, false],
+    ['content.m.relates_to', 'x', { m: { relates_to: 'x' } }, true],
+    ['content.a\\\\b', 'x', { 'a\\b': 'x' }, true],
+    ['content.a\\b', 'x', { 'a\\b': 'x' }, true],
+    ['content.a\\', 'x', { 'a\\': 'x' }, true],
+    ['content..a', 'x', { '': { a: 'x' } }, true],
+    ['content.toString.name', '*', {}, false],
+    ['content.list.0', 'x', { list: ['x'] }, false],
+    ['type', 'M.ROOM.*', {}, true],
+    ['sender', '@bob:*', {}, true],
+    ['room_id', '!room:example.org', {}, true],
+    ['event_id', '$event', {}, true],
+    ['state_key', '*', {}, false],
+    ['redacts', '*', {}, false],
+  ];
+  for (const [key, pattern, content, expected] of cases) {
+    it(`${key} ${expected ? 'matches' : 'does not match'} ${pattern} in ${JSON.stringify(content)}`, () => {
+      assert.equal(holds({ kind: 'event_match', key, pattern }, { content }), expected);
+    });
+  }
+
+  it('sees an empty state key and what is redacted', () => {
+    assert.equal(holds({ kind: 'event_match', key: 'state_key', pattern: '' }, { stateKey: '' }), true);
+    assert.equal(holds({ kind: 'event_match', key: 'redacts', pattern: '$x' }, { redacts: '$x' }), true);
+  });
+});
+
+describe('event_property_is', () => {
+  const cases: [value: JsonValue, property: JsonValue | undefined, expected: boolean][] = [
+    [true, true, true],
+    [true, 'true', false],
+    [true, 1, false],
+    [1, 1, true],
+    [1, '1', false],
+    ['x', 'x', true],
+    ['x', 'X', false],
+    ['x*', 'xy', false],
+    [null, null, true],
+    [null, undefined, false],
+    [null, false, false],
+    [1.5, 1.5, false],
+    [2 ** 53, 2 ** 53, false],
+    [-(2 ** 53) + 1, -(2 ** 53) + 1, true],
+    [['x'], ['x'], false],
+    [{}, {}, false],
+  ];
+  for (const [value, property, expected] of cases) {
+    it(`${JSON.stringify(property)} ${expected ? 'is' : 'is not'} ${JSON.stringify(value)}`, () => {
+      const condition = { kind: 'event_property_is', key: 'content.m\\.federate', value };
+      assert.equal(holds(condition, { content: { 'm.federate': property } }), expected);
+    });
+  }
+});
+
+describe('event_property_contains', () => {
+  const cases: [value: JsonValue, property: JsonValue | undefined, expected: boolean][] = [
+    ['#myroom:example.com', ['#somewhere:example.org', '#myroom:example.com'], true],
+    [':example.com', ['#myroom:example.com'], false],
+    ['#MYROOM:example.com', ['#myroom:example.com'], false],
+    [null, [null], true],
+    [1, ['1', true, 1.5, [1], { a: 1 }], false],
+    [1, ['1', 1], true],
+    [['x'], [['x']], false],
+    ['x', 'x', false],
+    ['x', { 0: 'x' }, false],
+    ['x', undefined, false],
+  ];
+  for (const [value, property, expected] of cases) {
+    it(`${JSON.stringify(property)} ${expected ? 'contains' : 'does not contain'} ${JSON.stringify(value)}`, () => {
+      const condition = { kind: 'event_property_contains', key: 'content.alt_aliases', value };
+      assert.equal(holds(condition, { content: { alt_aliases: property } }), expected);
+    });
+  }
+});
+
+describe('contains_display_name', () => {
+  const cases: [displayName: string | undefined, body: JsonValue, expected: boolean][] = [
+    ['Alice', 'hello alice!', true],
+    ['Alice', 'malice', false],
+    ['Al*', 'hello alice', false],
+    ['Al*', 'hello al*', true],
+    ['[A] lice?', 'for [a] LICE?', true],
+    ['', 'hello', false],
+    [undefined, 'hello undefined', false],
+    ['1', 1, false],
+  ];
+  for (const [displayName, body, expected] of cases) {
+    it(`${displayName} ${expected ? 'is' : 'is not'} in ${JSON.stringify(body)}`, () => {
+      assert.equal(
+        holds({ kind: 'contains_display_name' }, { content: { body } }, {}, displayName),
+        expected,
+      );
+    });
+  }
+});
+
+describe('room_member_count', () => {
+  const cases: [is: JsonValue, count: number, expected: boolean][] = [
+    ['2', 2, true],
+    ['2', 3, false],
+    ['==2', 2, true],
+    ['<10', 9, true],
+    ['<10', 10, false],
+    ['>10', 10, false],
+    ['>10', 11, true],
+    ['<=10', 10, true],
+    ['<=10', 11, false],
+    ['>=10', 10, true],
+    ['>=10', 9, false],
+    ['02', 2, true],
+    [2, 2, false],
+    ['', 0, false],
+    ['=2', 2, false],
+    ['2.0', 2, false],
+    ['-2', 2, false],
+    ['== 2', 2, false],
+    ['two', 2, false],
+  ];
+  for (const [is, count, expected] of cases) {
+    it(`${JSON.stringify(is)} ${expected ? 'holds' : 'does not hold'} for ${count}`, () => {
+      assert.equal(holds({ kind: 'room_member_count', is }, {}, { memberCount: count }), expected);
+    });
+  }
+});
+
+describe('sender_notification_permission', () => {
+  const cases: [key: JsonValue, level: number, levels: JsonValue | undefined, expected: boolean][] = [
+    ['room', 50, undefined, true],
+    ['room', 49, undefined, false],
+    ['room', 49, {}, false],
+    ['room', 20, { room: 20 }, true],
+    ['room', 19, { room: 20 }, false],
+    ['room', 20, { room: '20' }, true],
+    ['room', 49, { room: 'everyone' }, false],
+    ['room', 50, null, true],
+    ['room', Number.POSITIVE_INFINITY, { room: 2 ** 53 - 1 }, true],
+    ['other', 50, { room: 20 }, true],
+    ['other', 49, { room: 20 }, false],
+    ['constructor', 50, {}, true],
+    [null, 100, {}, false],
+  ];
+  for (const [key, level, levels, expected] of cases) {
+    it(`${JSON.stringify(key)} for ${level} of ${JSON.stringify(levels)}: ${expected}`, () => {
+      const condition = { kind: 'sender_notification_permission', key };
+      assert.equal(holds(condition, {}, { senderPowerLevel: level, notificationLevels: levels }), expected);
+    });
+  }
+});
+
+describe('conditions that never hold', () => {
+  const conditions: JsonValue[] = [
+    null,
+    'event_match',
+    [],
+    {},
+    { kind: 'constructor' },
+    { kind: 'org.example.unknown', key: 'type', pattern: '*' },
+    { kind: 'event_match', key: 'type' },
+    { kind: 'event_match', pattern: '*' },
+    { kind: 'event_match', key: ['type'], pattern: '*' },
+    { kind: 'event_match', key: 'type', pattern: 1 },
+    { kind: 'event_property_is', key: 'content.absent' },
+    { kind: 'event_property_contains', key: 'content.absent' },
+    { kind: 'room_member_count' },
+    { kind: 'sender_notification_permission' },
+  ];
+  for (const condition of conditions) {
+    it(JSON.stringify(condition), () => assert.equal(compileCondition(condition), undefined));
+  }
+});

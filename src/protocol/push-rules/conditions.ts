@@ -1,0 +1,116 @@
+import { foldCase } from '../globs/fold-case.ts';
+import { compileGlob, compileWordGlob, hasWord } from '../globs/glob.ts';
+import { isJsonObject, type JsonObject, type JsonPrimitive, type JsonValue } from '../json.ts';
+import { type PropertyPath, parsePropertyPath } from './property-path.ts';
+import type { PushEvent, PushMember } from './push-event.ts';
+
+/** Whether an event fulfils a condition of a member's rule. */
+export type PushTest = (event: PushEvent, member: PushMember) => boolean;
+
+/** Source: client-server API, "m.room.power_levels": the default for `room`; others have none, so take the same. */
+const DEFAULT_NOTIFICATION_LEVEL = 50;
+const BODY_KEY = 'content.body';
+const BODY_PATH = parsePropertyPath(BODY_KEY);
+const MEMBER_COUNT = /^(==|<=|>=|<|>)?([0-9]+)$/;
+
+const COMPARISONS: Readonly<Record<string, (count: number, limit: number) => boolean>> = {
+  '==': (count, limit) => count === limit,
+  '<': (count, limit) => count < limit,
+  '>': (count, limit) => count > limit,
+  '<=': (count, limit) => count <= limit,
+  '>=': (count, limit) => count >= limit,
+};
+
+/** The compilers of all conditions; undefined means that the condition is malformed and never holds. */
+const COMPILERS: ReadonlyMap<unknown, (condition: JsonObject) => PushTest | undefined> = new Map([
+  ['event_match', ({ key, pattern }: JsonObject) => compileEventMatch(key, pattern)],
+  ['event_property_is', compilePropertyIs],
+  ['event_property_contains', compilePropertyContains],
+  ['contains_display_name', () => containsDisplayName],
+  ['room_member_count', compileMemberCount],
+  ['sender_notification_permission', compileNotificationPermission],
+]);
+
+/**
+ * Compiles a condition. Undefined when it can not hold for any event: it is malformed, or of a kind that this server
+ * does not know.
+ * Source: client-server API, "Conditions".
+ */
+export function compileCondition(condition: JsonValue): PushTest | undefined {
+  return isJsonObject(condition) ? COMPILERS.get(condition['kind'])?.(condition) : undefined;
+}
+
+/** Compiles the pattern of a `content` rule, which searches the body of the message. */
+export const compileBodyMatch = (pattern: JsonValue | undefined): PushTest | undefined =>
+  compileEventMatch(BODY_KEY, pattern);
+
+function compileEventMatch(key: JsonValue | undefined, pattern: JsonValue | undefined): PushTest | undefined {
+  if (typeof key !== 'string' || typeof pattern !== 'string') return undefined;
+  const path = parsePropertyPath(key);
+  const folded = foldCase(pattern);
+  const matches = isBody(path) ? compileWordGlob(folded) : compileGlob(folded);
+  const stepsPerCharacter = (pattern.length >>> 5) + 1;
+  const isComparison = !isBody(path) && !/[*?]/.test(pattern);
+  return (event) => {
+    const text = event.foldedString(key, path);
+    if (text === undefined) return false;
+    return (isComparison || event.spend(text.length * stepsPerCharacter)) && matches(text);
+  };
+}
+
+const isBody = (path: PropertyPath): boolean =>
+  path.length === BODY_PATH.length && path.every((name, i) => name === BODY_PATH[i]);
+
+/** Non-compound canonical JSON: no fractions, no integer outside the safe range. */
+function isComparable(value: JsonValue | undefined): value is JsonPrimitive {
+  return (
+    value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value)
+  );
+}
+
+function compilePropertyIs({ key, value }: JsonObject): PushTest | undefined {
+  if (typeof key !== 'string' || !isComparable(value)) return undefined;
+  const path = parsePropertyPath(key);
+  return (event) => event.property(path) === value;
+}
+
+function compilePropertyContains({ key, value }: JsonObject): PushTest | undefined {
+  if (typeof key !== 'string' || !isComparable(value)) return undefined;
+  const path = parsePropertyPath(key);
+  return (event) => {
+    const property = event.property(path);
+    return Array.isArray(property) && event.spend(property.length) && property.includes(value);
+  };
+}
+
+/** Whether the body contains the member's display name, as words. */
+export function containsDisplayName(event: PushEvent, { displayName }: PushMember): boolean {
+  return displayName !== undefined && displayName !== '' && bodyContains(event, displayName);
+}
+
+/** Whether the body contains a literal text, as words and in any case. */
+export function bodyContains(event: PushEvent, literal: string): boolean {
+  const body = event.foldedString(BODY_KEY, BODY_PATH);
+  if (body === undefined || !event.spend(body.length * ((literal.length >>> 5) + 1))) return false;
+  return hasWord(body, foldCase(literal));
+}
+
+function compileMemberCount({ is }: JsonObject): PushTest | undefined {
+  const [, operator = '==', digits] = (typeof is === 'string' && MEMBER_COUNT.exec(is)) || [];
+  if (digits === undefined) return undefined;
+  const compare = COMPARISONS[operator]!;
+  const limit = Number(digits);
+  return ({ room }) => compare(room.memberCount, limit);
+}
+
+function compileNotificationPermission({ key }: JsonObject): PushTest | undefined {
+  if (typeof key !== 'string') return undefined;
+  return ({ room }) => room.senderPowerLevel >= notificationLevel(room.notificationLevels, key);
+}
+
+/** Room versions before 10 may write the level as a string of digits. */
+function notificationLevel(levels: JsonValue | undefined, key: string): number {
+  const level = isJsonObject(levels) && Object.hasOwn(levels, key) ? levels[key] : undefined;
+  if (typeof level === 'string' && /^\s*[+-]?[0-9]+\s*$/.test(level)) return Number(level);
+  return typeof level === 'number' && Number.isFinite(level) ? level : DEFAULT_NOTIFICATION_LEVEL;
+}

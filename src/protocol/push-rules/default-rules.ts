@@ -1,0 +1,132 @@
+import { bodyContains, containsDisplayName, type PushTest } from './conditions.ts';
+import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
+
+/** A server-default rule, the same for all users but for the parts that name the user. */
+export interface DefaultRule {
+  readonly kind: RuleKind;
+  readonly ruleId: string;
+  readonly enabled: boolean;
+  readonly actions: readonly PushAction[];
+  /** The conditions that are the same for all users. Undefined in a `content` rule. */
+  readonly conditions?: readonly PushCondition[];
+  /** What further depends on the member: how clients see it, and how it is decided. */
+  readonly own?: OwnPart;
+  /**
+   * Removed in v1.17: it looks for mentions in the body, and only when the event has no `m.mentions`.
+   * https://spec.matrix.org/v1.16/client-server-api/#predefined-rules
+   */
+  readonly legacyMention?: true;
+}
+
+export interface OwnPart {
+  readonly condition?: (userId: string) => PushCondition;
+  readonly pattern?: (userId: string) => string;
+  readonly matches: PushTest;
+}
+
+const HIGHLIGHT: PushAction = { set_tweak: 'highlight' };
+const sound = (value: string): PushAction => ({ set_tweak: 'sound', value });
+
+const eventMatch = (key: string, pattern: string): PushCondition => ({ kind: 'event_match', key, pattern });
+const typeIs = (type: string) => eventMatch('type', type);
+const STATE_WITHOUT_KEY = eventMatch('state_key', '');
+const TWO_MEMBERS: PushCondition = { kind: 'room_member_count', is: '2' };
+const MAY_NOTIFY_ROOM: PushCondition = { kind: 'sender_notification_permission', key: 'room' };
+
+function override(
+  ruleId: string,
+  conditions: readonly PushCondition[],
+  actions: readonly PushAction[],
+  more: Partial<DefaultRule> = {},
+): DefaultRule {
+  return { kind: 'override', ruleId, enabled: true, conditions, actions, ...more };
+}
+
+function underride(
+  ruleId: string,
+  conditions: readonly PushCondition[],
+  actions: readonly PushAction[],
+): DefaultRule {
+  return { kind: 'underride', ruleId, enabled: true, conditions, actions };
+}
+
+/** The only default rule that is more important than the rules of the user. */
+export const MASTER_RULE_ID = '.m.rule.master';
+
+const localpartOf = (userId: string): string => userId.slice(1).split(':', 1)[0]!;
+
+/**
+ * The default rules of the specification in its order, those removed in v1.17 included.
+ * Source: client-server API, "Predefined Rules".
+ */
+export const DEFAULT_RULES: readonly DefaultRule[] = [
+  override(MASTER_RULE_ID, [], [], { enabled: false }),
+  override('.m.rule.suppress_notices', [eventMatch('content.msgtype', 'm.notice')], []),
+  override(
+    '.m.rule.invite_for_me',
+    [typeIs('m.room.member'), eventMatch('content.membership', 'invite')],
+    ['notify', sound('default')],
+    {
+      own: {
+        condition: (userId) => eventMatch('state_key', userId),
+        matches: (event, { userId }) => event.stateKey === userId,
+      },
+    },
+  ),
+  override('.m.rule.member_event', [typeIs('m.room.member')], []),
+  override('.m.rule.is_user_mention', [], ['notify', sound('default'), HIGHLIGHT], {
+    own: {
+      condition: (userId) => ({
+        kind: 'event_property_contains',
+        key: 'content.m\\.mentions.user_ids',
+        value: userId,
+      }),
+      matches: (event, { userId }) => event.mentionedUsers.has(userId),
+    },
+  }),
+  override('.m.rule.contains_display_name', [], ['notify', sound('default'), HIGHLIGHT], {
+    legacyMention: true,
+    own: { condition: () => ({ kind: 'contains_display_name' }), matches: containsDisplayName },
+  }),
+  override(
+    '.m.rule.is_room_mention',
+    [{ kind: 'event_property_is', key: 'content.m\\.mentions.room', value: true }, MAY_NOTIFY_ROOM],
+    ['notify', HIGHLIGHT],
+  ),
+  override(
+    '.m.rule.roomnotif',
+    [eventMatch('content.body', '@room'), MAY_NOTIFY_ROOM],
+    ['notify', HIGHLIGHT],
+    {
+      legacyMention: true,
+    },
+  ),
+  override('.m.rule.tombstone', [typeIs('m.room.tombstone'), STATE_WITHOUT_KEY], ['notify', HIGHLIGHT]),
+  override('.m.rule.reaction', [typeIs('m.reaction')], []),
+  override('.m.rule.room.server_acl', [typeIs('m.room.server_acl'), STATE_WITHOUT_KEY], []),
+  override(
+    '.m.rule.suppress_edits',
+    [{ kind: 'event_property_is', key: 'content.m\\.relates_to.rel_type', value: 'm.replace' }],
+    [],
+  ),
+  {
+    kind: 'content',
+    ruleId: '.m.rule.contains_user_name',
+    enabled: true,
+    actions: ['notify', sound('default'), HIGHLIGHT],
+    legacyMention: true,
+    own: {
+      pattern: localpartOf,
+      matches: (event, { userId }) => bodyContains(event, localpartOf(userId)),
+    },
+  },
+  underride('.m.rule.call', [typeIs('m.call.invite')], ['notify', sound('ring')]),
+  underride(
+    '.m.rule.encrypted_room_one_to_one',
+    [TWO_MEMBERS, typeIs('m.room.encrypted')],
+    ['notify', sound('default')],
+  ),
+  underride('.m.rule.room_one_to_one', [TWO_MEMBERS, typeIs('m.room.message')], ['notify', sound('default')]),
+  underride('.m.rule.message', [typeIs('m.room.message')], ['notify']),
+  underride('.m.rule.encrypted', [typeIs('m.room.encrypted')], ['notify']),
+];

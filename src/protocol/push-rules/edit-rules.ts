@@ -1,0 +1,146 @@
+import { invalidParam, notFound, tooLarge, unknown } from '../errors.ts';
+import type { JsonValue } from '../json.ts';
+import { type PushAction, type PushRule, RULE_KINDS, type RuleKind, type Ruleset } from './push-rule.ts';
+import { parseRuleBody } from './rule-body.ts';
+import {
+  changeKey,
+  type DefaultRuleChange,
+  type DefaultRuleOptions,
+  defaultRulesFor,
+  type UserPushRule,
+  type UserPushRules,
+} from './user-rules.ts';
+
+/** How many rules one user may have; muting thousands of rooms must be possible. */
+export const MAX_USER_RULES = 10_000;
+
+/** Where to put a rule, by the id of another rule of the same kind. `before` wins over `after`. */
+export interface RulePlacement {
+  readonly before?: string | undefined;
+  readonly after?: string | undefined;
+}
+
+const ruleNotFound = () => notFound('The push rule was not found.');
+
+/** Reads the kind from a request's path. Throws M_INVALID_PARAM. */
+export function parseRuleKind(kind: string): RuleKind {
+  const known = RULE_KINDS.find((each) => each === kind);
+  if (known === undefined) throw invalidParam(`Unknown kind of push rule: ${kind}`);
+  return known;
+}
+
+/** Finds a rule among those that clients see. Throws M_NOT_FOUND. */
+export function findRule(ruleset: Ruleset, kind: RuleKind, ruleId: string): PushRule {
+  const rule = ruleset[kind].find((each) => each.rule_id === ruleId);
+  if (rule === undefined) throw ruleNotFound();
+  return rule;
+}
+
+/**
+ * Adds a rule or replaces it. A new one is enabled and becomes the most important of its kind; one that exists stays
+ * enabled or disabled and keeps its place, unless the placement says otherwise.
+ * Throws M_INVALID_PARAM for ids that are not allowed, M_UNKNOWN (400) when the rule that the placement names does
+ * not exist or is a default rule, M_BAD_JSON or M_MISSING_PARAM for the body, M_TOO_LARGE for too many rules.
+ * Source: client-server API, `PUT /pushrules/global/{kind}/{ruleId}`.
+ */
+export function putRule(
+  stored: UserPushRules,
+  kind: RuleKind,
+  ruleId: string,
+  body: JsonValue,
+  placement: RulePlacement = {},
+): UserPushRules {
+  checkRuleId(ruleId);
+  const rules = stored.rules[kind];
+  const existing = rules.find((rule) => rule.rule_id === ruleId);
+  if (existing === undefined && countRules(stored) >= MAX_USER_RULES) {
+    throw tooLarge(`There may be ${MAX_USER_RULES} push rules at most`);
+  }
+  const rule = { rule_id: ruleId, enabled: existing?.enabled ?? true, ...parseRuleBody(kind, body) };
+  return withRules(stored, kind, place(rules, rule, placement));
+}
+
+/**
+ * Removes a rule of the user. Throws M_NOT_FOUND, also for default rules, which can only be disabled.
+ * Source: client-server API, `DELETE /pushrules/global/{kind}/{ruleId}`.
+ */
+export function deleteRule(stored: UserPushRules, kind: RuleKind, ruleId: string): UserPushRules {
+  const rules = stored.rules[kind].filter((rule) => rule.rule_id !== ruleId);
+  if (rules.length === stored.rules[kind].length) throw ruleNotFound();
+  return withRules(stored, kind, rules);
+}
+
+/** Enables or disables a rule of the user or a default rule. Throws M_NOT_FOUND. */
+export function setRuleEnabled(
+  stored: UserPushRules,
+  kind: RuleKind,
+  ruleId: string,
+  enabled: boolean,
+  options: DefaultRuleOptions = {},
+): UserPushRules {
+  return changeRule(stored, kind, ruleId, { enabled }, options);
+}
+
+/** Sets the actions (see `parseActions`) of a rule of the user or of a default rule. Throws M_NOT_FOUND. */
+export function setRuleActions(
+  stored: UserPushRules,
+  kind: RuleKind,
+  ruleId: string,
+  actions: readonly PushAction[],
+  options: DefaultRuleOptions = {},
+): UserPushRules {
+  return changeRule(stored, kind, ruleId, { actions }, options);
+}
+
+function changeRule(
+  stored: UserPushRules,
+  kind: RuleKind,
+  ruleId: string,
+  change: DefaultRuleChange,
+  options: DefaultRuleOptions,
+): UserPushRules {
+  const rules = stored.rules[kind];
+  if (rules.some((rule) => rule.rule_id === ruleId)) {
+    return withRules(
+      stored,
+      kind,
+      rules.map((rule) => (rule.rule_id === ruleId ? { ...rule, ...change } : rule)),
+    );
+  }
+  if (!defaultRulesFor(options).some((rule) => rule.kind === kind && rule.ruleId === ruleId))
+    throw ruleNotFound();
+  const key = changeKey(kind, ruleId);
+  return { ...stored, changes: { ...stored.changes, [key]: { ...stored.changes[key], ...change } } };
+}
+
+function checkRuleId(ruleId: string): void {
+  if (ruleId === '') throw invalidParam('The id of a push rule must not be empty');
+  if (ruleId.startsWith('.'))
+    throw invalidParam('Ids that start with a dot are those of server-default rules');
+  if (/[/\\]/.test(ruleId))
+    throw invalidParam('The id of a push rule must not contain slashes or backslashes');
+}
+
+function place(
+  rules: readonly UserPushRule[],
+  rule: UserPushRule,
+  { before, after }: RulePlacement,
+): UserPushRule[] {
+  const at = rules.findIndex((each) => each.rule_id === rule.rule_id);
+  const anchor = before ?? after;
+  if (anchor === undefined || (anchor === rule.rule_id && at !== -1)) {
+    return at === -1 ? [rule, ...rules] : rules.with(at, rule);
+  }
+  const others = rules.filter((each) => each.rule_id !== rule.rule_id);
+  const anchorAt = others.findIndex((each) => each.rule_id === anchor);
+  if (anchorAt === -1) throw unknown(`before/after rule not found: ${anchor}`, 400);
+  return others.toSpliced(before === undefined ? anchorAt + 1 : anchorAt, 0, rule);
+}
+
+const withRules = (stored: UserPushRules, kind: RuleKind, rules: readonly UserPushRule[]): UserPushRules => ({
+  ...stored,
+  rules: { ...stored.rules, [kind]: rules },
+});
+
+const countRules = ({ rules }: UserPushRules): number =>
+  RULE_KINDS.reduce((count, kind) => count + rules[kind].length, 0);

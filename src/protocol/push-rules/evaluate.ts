@@ -1,0 +1,45 @@
+import type { JsonValue } from '../json.ts';
+import { type CompiledRule, type CompiledRuleset, compileRuleset } from './compile.ts';
+import { NO_OUTCOME, type PushOutcome } from './outcome.ts';
+import { PushEvent, type PushMember, type PushRoomFacts, type PushSubject } from './push-event.ts';
+import type { Ruleset } from './push-rule.ts';
+
+/**
+ * Tries the rules of one member on an event and returns what the first that matches says. Nobody is notified of what
+ * they sent themselves.
+ * Source: client-server API, "Push Rules".
+ */
+export function evaluateRules(rules: CompiledRuleset, event: PushEvent, member: PushMember): PushOutcome {
+  if (event.sender === member.userId) return NO_OUTCOME;
+  event.startMember();
+  const rule =
+    firstMatch(rules.override, event, member) ??
+    firstMatch(rules.content, event, member) ??
+    rules.room.get(event.roomId) ??
+    rules.sender.get(event.sender) ??
+    firstMatch(rules.underride, event, member);
+  return rule?.outcome ?? NO_OUTCOME;
+}
+
+function firstMatch(
+  rules: readonly CompiledRule[],
+  event: PushEvent,
+  member: PushMember,
+): CompiledRule | undefined {
+  for (const rule of rules) {
+    if (rule.matches(event, member)) return rule;
+  }
+  return undefined;
+}
+
+/**
+ * Tries a ruleset as clients see it on one event for one member. To try many members' rules, compile them and share
+ * one `PushEvent`.
+ */
+export function evaluatePushRules(
+  ruleset: Ruleset | JsonValue,
+  event: PushSubject,
+  context: PushRoomFacts & PushMember,
+): PushOutcome {
+  return evaluateRules(compileRuleset(ruleset), new PushEvent(event, context), context);
+}

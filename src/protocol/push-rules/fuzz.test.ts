@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ALICE, subject } from '../../../test/support/push-subject.ts';
+import { MatrixError } from '../errors.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { compileRuleset } from './compile.ts';
+import { putRule } from './edit-rules.ts';
+import { evaluatePushRules, evaluateRules } from './evaluate.ts';
+import { PushEvent } from './push-event.ts';
+import { RULE_KINDS } from './push-rule.ts';
+import { NO_USER_RULES } from './user-rules.ts';
+
+const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>;
+const content = fc.dictionary(
+  fc.oneof(fc.constantFrom('body', 'm.mentions', 'msgtype', '__proto__'), fc.string()),
+  json,
+  {
+    noNullPrototype: true,
+  },
+) as fc.Arbitrary<JsonObject>;
+
+/** A value of the kind that belongs there, or any JSON in its place. */
+const or = (usual: fc.Arbitrary<JsonValue>): fc.Arbitrary<JsonValue> =>
+  fc.oneof({ weight: 4, arbitrary: usual }, { weight: 1, arbitrary: json });
+const text = fc.string({
+  unit: fc.constantFrom('a', '*', '?', ' ', '.', '\\', 'content', 'body', 'type', '😀'),
+});
+const condition = fc.record({
+  kind: or(
+    fc.constantFrom(
+      'event_match',
+      'event_property_is',
+      'event_property_contains',
+      'contains_display_name',
+      'room_member_count',
+      'sender_notification_permission',
+      'unknown',
+    ),
+  ),
+  key: or(fc.oneof(text, fc.constantFrom('content.body', 'type', 'content.m\\.mentions.room'))),
+  pattern: or(text),
+  value: json,
+  is: or(fc.constantFrom('2', '>=2', '<0', '==')),
+});
+const rule = fc.record({
+  rule_id: or(fc.oneof(text, fc.constantFrom('.m.rule.message', '.m.rule.is_user_mention'))),
+  default: or(fc.boolean()),
+  enabled: or(fc.boolean()),
+  actions: or(fc.array(or(fc.constantFrom('notify', 'dont_notify')))),
+  conditions: or(fc.array(or(condition), { maxLength: 3 })),
+  pattern: or(text),
+});
+const ruleset = or(
+  fc.record(Object.fromEntries(RULE_KINDS.map((kind) => [kind, or(fc.array(or(rule), { maxLength: 4 }))]))),
+);
+
+describe('arbitrary JSON', () => {
+  it('as rules and events never makes the evaluation throw', () => {
+    fc.assert(
+      fc.property(
+        ruleset,
+        content,
+        fc.option(fc.string(), { nil: undefined }),
+        json,
+        (rules, content, stateKey, levels) => {
+          const context = { ...ALICE, memberCount: 2, senderPowerLevel: 50, notificationLevels: levels };
+          const outcome = evaluatePushRules(rules, subject({ content, stateKey }), context);
+          assert.equal(typeof outcome.notify, 'boolean');
+        },
+      ),
+      { numRuns: 2000 },
+    );
+  });
+
+  it('gives the same outcome when the event is shared by members and when it is not', () => {
+    const member = fc.record({
+      userId: fc.constantFrom('@a:b', '@bob:example.org'),
+      displayName: fc.constantFrom('a', ''),
+    });
+    const members = fc.array(fc.tuple(ruleset, member), { maxLength: 4 });
+    fc.assert(
+      fc.property(members, content, (members, content) => {
+        const room = { memberCount: 2, senderPowerLevel: 50 };
+        const shared = new PushEvent(subject({ content }), room);
+        for (const [rules, member] of members) {
+          const alone = evaluatePushRules(rules, subject({ content }), { ...room, ...member });
+          assert.deepEqual(evaluateRules(compileRuleset(rules), shared, member), alone);
+        }
+      }),
+    );
+  });
+
+  it('as the body of a rule is refused or stored as a well-formed rule', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...RULE_KINDS), text, or(rule), (kind, ruleId, body) => {
+        try {
+          const [stored] = putRule(NO_USER_RULES, kind, ruleId, body).rules[kind];
+          assert.equal(stored?.rule_id, ruleId);
+          assert.ok(Array.isArray(stored?.actions));
+        } catch (error) {
+          assert.ok(error instanceof MatrixError, String(error));
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

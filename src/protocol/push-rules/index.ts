@@ -1,0 +1,31 @@
+export { type CompiledRuleset, compileRuleset, compileUserRules } from './compile.ts';
+export {
+  deleteRule,
+  findRule,
+  MAX_USER_RULES,
+  parseRuleKind,
+  putRule,
+  type RulePlacement,
+  setRuleActions,
+  setRuleEnabled,
+} from './edit-rules.ts';
+export { evaluatePushRules, evaluateRules } from './evaluate.ts';
+export { NO_OUTCOME, type PushOutcome } from './outcome.ts';
+export { PushEvent, type PushMember, type PushRoomFacts, type PushSubject } from './push-event.ts';
+export {
+  type PushAction,
+  type PushCondition,
+  type PushRule,
+  RULE_KINDS,
+  type RuleKind,
+  type Ruleset,
+} from './push-rule.ts';
+export { parseActions } from './rule-body.ts';
+export {
+  type DefaultRuleChange,
+  type DefaultRuleOptions,
+  effectiveRuleset,
+  NO_USER_RULES,
+  type UserPushRule,
+  type UserPushRules,
+} from './user-rules.ts';

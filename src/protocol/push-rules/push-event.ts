@@ -1,0 +1,126 @@
+import type { RoomEvent } from '../event.ts';
+import { foldCase } from '../globs/fold-case.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { type PropertyPath, propertyAt } from './property-path.ts';
+
+/** What of an event the rules can look at. */
+export type PushSubject = Pick<
+  RoomEvent,
+  'eventId' | 'roomId' | 'type' | 'stateKey' | 'sender' | 'content' | 'originServerTs' | 'redacts'
+>;
+
+/** What the rules need to know about the room, as of the event. */
+export interface PushRoomFacts {
+  /** How many users are joined. */
+  readonly memberCount: number;
+  /** Infinity for a creator in room version 12 and later. */
+  readonly senderPowerLevel: number;
+  /** `notifications` in the content of `m.room.power_levels`. */
+  readonly notificationLevels?: JsonValue | undefined;
+}
+
+/** One of the members whose rules are evaluated. */
+export interface PushMember {
+  readonly userId: string;
+  /** Their display name in the room. */
+  readonly displayName?: string | undefined;
+}
+
+/**
+ * How many steps the rules of one member may take to search through one event. One step is one character compared
+ * with up to 32 symbols of a pattern, or one element of an array. Patterns beyond it match nothing: together with the
+ * linear matcher it bounds what a user with thousands of hostile rules can cost, at some tens of milliseconds.
+ */
+export const SEARCH_BUDGET = 8_388_608;
+
+const UNKNOWN = 0;
+const MATCHES = 1;
+const DIFFERS = 2;
+
+/**
+ * An event prepared for the rules of many members: what they look up more than once is worked out once. Short-lived,
+ * because it remembers what it worked out.
+ */
+export class PushEvent {
+  readonly sender: string;
+  readonly roomId: string;
+  readonly stateKey: string | undefined;
+  readonly content: JsonObject;
+  readonly room: PushRoomFacts;
+  readonly #json: JsonObject;
+  readonly #folded = new Map<string, string | undefined>();
+  readonly #verdicts: number[] = [];
+  #mentionedUsers: ReadonlySet<JsonValue> | undefined;
+  #budget = SEARCH_BUDGET;
+
+  constructor(event: PushSubject, room: PushRoomFacts) {
+    this.sender = event.sender;
+    this.roomId = event.roomId;
+    this.stateKey = event.stateKey;
+    this.content = event.content;
+    this.room = room;
+    this.#json = clientFormat(event);
+  }
+
+  property(path: PropertyPath): JsonValue | undefined {
+    return propertyAt(this.#json, path);
+  }
+
+  /** The case-folded string at a path, undefined when there is none. `key` is the path as it was written. */
+  foldedString(key: string, path: PropertyPath): string | undefined {
+    if (this.#folded.has(key)) return this.#folded.get(key);
+    const value = this.property(path);
+    const folded = typeof value === 'string' ? foldCase(value) : undefined;
+    this.#folded.set(key, folded);
+    return folded;
+  }
+
+  /** The elements of `content.m\.mentions.user_ids`. */
+  get mentionedUsers(): ReadonlySet<JsonValue> {
+    this.#mentionedUsers ??= new Set(arrayAt(this.property(['content', 'm.mentions', 'user_ids'])));
+    return this.#mentionedUsers;
+  }
+
+  /**
+   * The answer to a question that is the same for all members, asked once, with a search budget of its own: what one
+   * member has spent must not change the answer for the others. Slots are small numbers.
+   */
+  once(slot: number, test: (event: PushEvent) => boolean): boolean {
+    const known = this.#verdicts[slot] ?? UNKNOWN;
+    if (known !== UNKNOWN) return known === MATCHES;
+    const budgetOfMember = this.#budget;
+    this.#budget = SEARCH_BUDGET;
+    const matches = test(this);
+    this.#budget = budgetOfMember;
+    this.#verdicts[slot] = matches ? MATCHES : DIFFERS;
+    return matches;
+  }
+
+  /** Gives the next member a full search budget. */
+  startMember(): void {
+    this.#budget = SEARCH_BUDGET;
+  }
+
+  /** Takes steps from the search budget of the member; false when they are not left. */
+  spend(steps: number): boolean {
+    if (steps > this.#budget) return false;
+    this.#budget -= steps;
+    return true;
+  }
+}
+
+const arrayAt = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
+
+/** The event as clients see it. Source: client-server API, "Room event format". */
+function clientFormat(event: PushSubject): JsonObject {
+  return {
+    event_id: event.eventId,
+    room_id: event.roomId,
+    type: event.type,
+    sender: event.sender,
+    origin_server_ts: event.originServerTs,
+    content: event.content,
+    ...(event.stateKey === undefined ? {} : { state_key: event.stateKey }),
+    ...(event.redacts === undefined ? {} : { redacts: event.redacts }),
+  };
+}

@@ -1,0 +1,27 @@
+import type { JsonObject } from '../json.ts';
+
+/** The kinds of rules in the order in which they are checked. Source: client-server API, "Push Rules". */
+export const RULE_KINDS = ['override', 'content', 'room', 'sender', 'underride'] as const;
+export type RuleKind = (typeof RULE_KINDS)[number];
+
+/** `notify`, `{ set_tweak, value }`, or something that this server does not know and passes on. */
+export type PushAction = string | JsonObject;
+
+export interface PushCondition extends JsonObject {
+  readonly kind: string;
+}
+
+/** A rule as clients see it. */
+export interface PushRule {
+  readonly rule_id: string;
+  readonly default: boolean;
+  readonly enabled: boolean;
+  readonly actions: readonly PushAction[];
+  /** Only in `override` and `underride` rules. */
+  readonly conditions?: readonly PushCondition[];
+  /** Only in `content` rules. */
+  readonly pattern?: string;
+}
+
+/** All rules of a user, the most important first within each kind. */
+export type Ruleset = Readonly<Record<RuleKind, readonly PushRule[]>>;
