@@ -1,6 +1,6 @@
 import type { Clock } from '../kernel/clock.ts';
-import { type AnyWriter, writerFor } from '../kernel/database/any-writer.ts';
-import type { Database, Writer } from '../kernel/database/database.ts';
+import type { Database, Writer } from '../kernel/database/index.ts';
+import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
 import { type Randomness, randomLetters } from '../kernel/randomness.ts';
 import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
 import { invalidParam, notFound, tooLarge } from '../protocol/index.ts';
@@ -56,10 +56,9 @@ const [longestName, longestId] = [100, 255];
 /** How many stale devices are removed in one transaction. */
 const staleBatch = 100;
 
-export const deviceListStream = new Stream<DeviceListChange>('device_lists');
-
 /** The devices of local users. */
 export class Devices {
+  readonly deviceListStream = new Stream<DeviceListChange>('device_lists');
   readonly #deps: DevicesDeps;
   readonly #cleanups: readonly DeviceCleanup[];
 
@@ -178,7 +177,7 @@ export class Devices {
   }
 
   async #publishChange(writer: Writer<DeviceTables>, publish: Publish, userId: string): Promise<void> {
-    await recordListChange(writer, userId, publish(deviceListStream, { userId }));
+    await recordListChange(writer, userId, publish(this.deviceListStream, { userId }));
   }
 }
 

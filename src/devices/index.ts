@@ -5,7 +5,6 @@ export {
   type DeviceRequest,
   Devices,
   type DevicesDeps,
-  deviceListStream,
 } from './devices.ts';
 export { LastSeen, type Sighting } from './last-seen.ts';
 export { deviceMigrations } from './migrations.ts';

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../kernel/clock.ts';
-import type { Database } from '../kernel/database/database.ts';
-import type { Logger } from '../kernel/observability/logger.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
 
 export interface Sighting {
   readonly userId: string;
@@ -16,8 +16,8 @@ const flushInterval = 60_000;
 /** A flush comes early when this many different sightings wait. */
 const mostWaiting = 10_000;
 
-/** Milliseconds that an address is remembered for, and between two rounds of forgetting. */
-const [keptFor, forgettingInterval] = [28 * 86_400_000, 3_600_000];
+/** Milliseconds between two rounds of forgetting. */
+const forgettingInterval = 3_600_000;
 
 const longestUserAgent = 512;
 
@@ -40,15 +40,21 @@ export class LastSeen {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #log: Logger;
+  readonly #maxAge: number;
   #waiting = new Map<string, Seen>();
   #timer: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
   #forgotten = 0;
 
-  constructor({ database, clock, log }: { database: Database; clock: Clock; log: Logger }) {
+  /** @param options `user_ips_max_age`: milliseconds, null to forget nothing */
+  constructor(
+    { database, clock, log }: { database: Database; clock: Clock; log: Logger },
+    options: { user_ips_max_age: number | null },
+  ) {
     this.#database = database;
     this.#clock = clock;
     this.#log = log;
+    this.#maxAge = options.user_ips_max_age ?? Number.POSITIVE_INFINITY;
   }
 
   /** Quick and without I/O: may be called for every request. */
@@ -81,9 +87,9 @@ export class LastSeen {
     const statements = [{ sql: upsertIp, rows: ipRows }];
     if (deviceRows.length > 0) statements.push({ sql: updateDevice, rows: deviceRows });
     const now = this.#clock.now();
-    if (now - this.#forgotten > forgettingInterval) {
+    if (this.#maxAge < now && now - this.#forgotten > forgettingInterval) {
       this.#forgotten = now;
-      statements.push({ sql: 'DELETE FROM user_ips WHERE last_seen_at < ?', rows: [[now - keptFor]] });
+      statements.push({ sql: 'DELETE FROM user_ips WHERE last_seen_at < ?', rows: [[now - this.#maxAge]] });
     }
     await this.#database.batch(statements);
   }

@@ -1,4 +1,4 @@
-import type { Migration, SchemaBuilder } from '../kernel/database/database.ts';
+import type { Migration, SchemaBuilder } from '../kernel/database/index.ts';
 
 async function createDevices({ db, clustered }: SchemaBuilder): Promise<void> {
   await clustered(

@@ -1,4 +1,4 @@
-import type { Requester } from '../kernel/http/requester.ts';
+import type { Requester } from '../kernel/http/index.ts';
 
 /**
  * Asks the user to prove who they are before something that a stolen access token must not do. Supplied by the

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Reply, type Route, route } from '../kernel/http/route.ts';
+import { Reply, type Route, route } from '../kernel/http/index.ts';
 import type { Devices } from './devices.ts';
 import type { Reauthentication } from './reauthentication.ts';
 import type { Device } from './store.ts';

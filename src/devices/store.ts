@@ -1,4 +1,4 @@
-import type { Reader, Writer } from '../kernel/database/database.ts';
+import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { DeviceTables } from './tables.ts';
 
 export interface Device {

@@ -65,13 +65,14 @@ export class Endpoint {
   }
 
   async #authenticate(exchange: Exchange): Promise<void> {
-    const { auth } = this.#route.contract;
+    const { auth, allowLocked = false } = this.#route.contract;
     if (auth === 'none') return;
     if (auth === 'server') {
       await this.#authenticateServer(exchange);
       return;
     }
     const token = accessTokenOf(exchange.headers.authorization, exchange.rawQuery['access_token']);
+    exchange.allowLocked = allowLocked;
     exchange.requester = await authenticate(this.#deps.authenticator, auth, token, exchange);
   }
 

@@ -34,6 +34,7 @@ export class Exchange implements AuthenticationContext {
   body: unknown;
   requester: Requester | undefined;
   origin: string | undefined;
+  allowLocked = false;
   stream: NodeJS.ReadableStream | undefined;
   readonly scope: Scope;
   readonly #number = ++exchanges;

@@ -26,6 +26,8 @@ export interface AuthenticationContext {
   readonly assertedDeviceId: string | undefined;
   readonly ip: string;
   readonly userAgent: string | undefined;
+  /** The route is for users too whose account is locked. */
+  readonly allowLocked?: boolean;
 }
 
 /** Checks the signature of a request of another server; supplied by the federation slice at composition. */

@@ -24,6 +24,8 @@ export interface RouteContract {
   /** One path, or several that mean the same (`r0` and `v3`). Parameters as `:name`, the rest as `*`. */
   readonly path: string | readonly string[];
   readonly auth: Auth;
+  /** Also for users whose account is locked, as logging out is (client-server API, "Account locking"). */
+  readonly allowLocked?: boolean;
   /** Query parameters: an object; integers, booleans and arrays are converted, `default`s filled in. */
   readonly query?: TSchema;
   /** JSON body; no body stands for `{}` where the schema takes that. Absent: the body is not looked at. */
