@@ -50,7 +50,7 @@ function activeUser(): UserPushRules {
 }
 
 function notified(rules: readonly CompiledRuleset[]): number {
-  const event = new PushEvent(message, { memberCount: MEMBERS, senderPowerLevel: 0 });
+  const event = new PushEvent(message, { memberCount: MEMBERS, senderMayNotify: () => false });
   let count = 0;
   for (const [i, member] of members.entries()) {
     if (evaluateRules(rules[i]!, event, member).notify) count++;

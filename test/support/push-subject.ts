@@ -7,7 +7,7 @@ import {
 } from '../../src/protocol/push-rules/push-event.ts';
 
 export const ALICE: PushMember = { userId: '@alice:example.org', displayName: 'Alice' };
-export const ROOM: PushRoomFacts = { memberCount: 10, senderPowerLevel: 0 };
+export const ROOM: PushRoomFacts = { memberCount: 10, senderMayNotify: () => false };
 
 /** A text message of Bob's, with other members where they are given. */
 export function subject(more: Partial<PushSubject> = {}): PushSubject {

@@ -1,4 +1,5 @@
 import type { RoomEvent } from '../event.ts';
+import { serverOfUser } from '../identifiers/user-ids.ts';
 import {
   type HistoryVisibility,
   historyVisibilityOf,
@@ -79,15 +80,14 @@ export interface ServerVisibilityFacts {
  */
 export function isVisibleToServer(event: VisibilitySubject, facts: ServerVisibilityFacts): boolean {
   const memberships = new Set(facts.memberships).add('leave');
-  if (event.type === 'm.room.member' && serverOf(event.stateKey) === facts.serverName) {
+  if (
+    event.type === 'm.room.member' &&
+    event.stateKey !== undefined &&
+    serverOfUser(event.stateKey) === facts.serverName
+  ) {
     memberships.add(membershipOf(event.content));
   }
   return visibilitiesAround(event, facts.visibility).some((visibility) =>
     memberships.values().some((membership) => allows(visibility, membership, facts.joinedLater)),
   );
-}
-
-function serverOf(userId: string | undefined): string | undefined {
-  const colon = userId?.indexOf(':') ?? -1;
-  return colon === -1 ? undefined : userId!.slice(colon + 1);
 }

@@ -7,8 +7,6 @@ import type { PushEvent, PushMember } from './push-event.ts';
 /** Whether an event fulfils a condition of a member's rule. */
 export type PushTest = (event: PushEvent, member: PushMember) => boolean;
 
-/** Source: client-server API, "m.room.power_levels": the default for `room`; others have none, so take the same. */
-const DEFAULT_NOTIFICATION_LEVEL = 50;
 const BODY_KEY = 'content.body';
 const BODY_PATH = parsePropertyPath(BODY_KEY);
 const MEMBER_COUNT = /^(==|<=|>=|<|>)?([0-9]+)$/;
@@ -105,12 +103,5 @@ function compileMemberCount({ is }: JsonObject): PushTest | undefined {
 
 function compileNotificationPermission({ key }: JsonObject): PushTest | undefined {
   if (typeof key !== 'string') return undefined;
-  return ({ room }) => room.senderPowerLevel >= notificationLevel(room.notificationLevels, key);
-}
-
-/** Room versions before 10 may write the level as a string of digits. */
-function notificationLevel(levels: JsonValue | undefined, key: string): number {
-  const level = isJsonObject(levels) && Object.hasOwn(levels, key) ? levels[key] : undefined;
-  if (typeof level === 'string' && /^\s*[+-]?[0-9]+\s*$/.test(level)) return Number(level);
-  return typeof level === 'number' && Number.isFinite(level) ? level : DEFAULT_NOTIFICATION_LEVEL;
+  return ({ room }) => room.senderMayNotify(key);
 }

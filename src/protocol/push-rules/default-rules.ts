@@ -1,3 +1,4 @@
+import { localpartOf } from '../identifiers/user-ids.ts';
 import { bodyContains, containsDisplayName, type PushTest } from './conditions.ts';
 import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
 
@@ -52,8 +53,6 @@ function underride(
 
 /** The only default rule that is more important than the rules of the user. */
 export const MASTER_RULE_ID = '.m.rule.master';
-
-const localpartOf = (userId: string): string => userId.slice(1).split(':', 1)[0]!;
 
 /**
  * The default rules of the specification in its order, those removed in v1.17 included.

@@ -21,6 +21,8 @@ function matchingRule(
   return outcome.ruleId?.replace('.m.rule.', '');
 }
 
+const MODERATOR = { senderMayNotify: (key: string) => key === 'room' };
+
 /** What a client might have sent in place of rules. */
 const json = (value: object): JsonValue => JSON.parse(JSON.stringify(value));
 const state = (type: string, content: JsonObject = {}, stateKey = '') => subject({ type, content, stateKey });
@@ -46,9 +48,9 @@ describe('the default rules', () => {
     ['message', mentions({ user_ids: ALICE.userId })],
     ['message', mentions({ user_ids: ['@alice'] })],
     ['message', mentions([ALICE.userId])],
-    ['is_room_mention', mentions({ room: true }), { senderPowerLevel: 50 }],
-    ['message', mentions({ room: true }), { senderPowerLevel: 49 }],
-    ['message', mentions({ room: 'true' }), { senderPowerLevel: 100 }],
+    ['is_room_mention', mentions({ room: true }), MODERATOR],
+    ['message', mentions({ room: true }), {}],
+    ['message', mentions({ room: 'true' }), MODERATOR],
     ['tombstone', state('m.room.tombstone')],
     [undefined, state('m.room.tombstone', {}, 'x')],
     [undefined, subject({ type: 'm.room.tombstone' })],
@@ -59,23 +61,23 @@ describe('the default rules', () => {
     ['suppress_edits', subject({ type: 'm.room.encrypted', content: edit })],
     [undefined, state('m.room.topic', { topic: 'Alice' })],
     [undefined, subject({ sender: ALICE.userId })],
-    ['message', message({ body: 'Alice alice @room' }), { senderPowerLevel: 100 }],
+    ['message', message({ body: 'Alice alice @room' }), MODERATOR],
   ];
   for (const [rule, event, room] of cases) {
-    it(`${rule ?? 'no rule'} for ${event.type} ${JSON.stringify(event.content)} ${JSON.stringify(room ?? {})}`, () => {
+    it(`${rule ?? 'no rule'} for ${event.type} ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
       assert.equal(matchingRule(event, room), rule);
     });
   }
 
   const legacyCases: [rule: string, event: PushSubject, room?: Partial<PushRoomFacts>][] = [
     ['contains_display_name', message({ body: 'hey ALICE' })],
-    ['message', mentions({}, { body: 'hey ALICE @room' }), { senderPowerLevel: 100 }],
-    ['roomnotif', message({ body: 'hey @room!' }), { senderPowerLevel: 50 }],
-    ['message', message({ body: 'hey @room!' }), { senderPowerLevel: 49 }],
+    ['message', mentions({}, { body: 'hey ALICE @room' }), MODERATOR],
+    ['roomnotif', message({ body: 'hey @room!' }), MODERATOR],
+    ['message', message({ body: 'hey @room!' }), {}],
     ['is_user_mention', mentions({ user_ids: [ALICE.userId] }, { body: 'hey ALICE' })],
   ];
   for (const [rule, event, room] of legacyCases) {
-    it(`with legacy mentions: ${rule} for ${JSON.stringify(event.content)} ${JSON.stringify(room ?? {})}`, () => {
+    it(`with legacy mentions: ${rule} for ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
       assert.equal(matchingRule(event, room, { legacyMentions: true }), rule);
     });
   }
@@ -237,7 +239,7 @@ describe('hostile rules', () => {
   });
 
   it('of one member do not change the outcome for the next', () => {
-    const room = { ...ROOM, senderPowerLevel: 100 };
+    const room = { ...ROOM, ...MODERATOR };
     const event = new PushEvent(message({ body: `@room ${body}` }), room);
     const defaults = effectiveRuleset('', NO_USER_RULES, { legacyMentions: true });
     const wasteful = Array.from({ length: 1000 }, (_, i) => ({

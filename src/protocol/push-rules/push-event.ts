@@ -13,10 +13,8 @@ export type PushSubject = Pick<
 export interface PushRoomFacts {
   /** How many users are joined. */
   readonly memberCount: number;
-  /** Infinity for a creator in room version 12 and later. */
-  readonly senderPowerLevel: number;
-  /** `notifications` in the content of `m.room.power_levels`. */
-  readonly notificationLevels?: JsonValue | undefined;
+  /** Whether the sender's power level lets them trigger the notification of this key: `PowerLevels.canNotify`. */
+  senderMayNotify(key: string): boolean;
 }
 
 /** One of the members whose rules are evaluated. */
