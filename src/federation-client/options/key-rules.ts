@@ -1,0 +1,37 @@
+import type { Static, TObject } from 'typebox';
+import type { Rule } from '../../kernel/config/index.ts';
+import type { keyOptions } from './keys.ts';
+import type { requestOptions } from './requests.ts';
+
+type Values = Static<TObject<typeof keyOptions & typeof requestOptions>>;
+
+const publicKeyServer = 'matrix.org';
+
+const provenKeys: Rule<Values> = (values, view) => {
+  if (values.federation_verify_certificates) return;
+  for (const [index, server] of values.trusted_key_servers.entries()) {
+    const listed = Object.keys(server.verify_keys ?? {}).length > 0;
+    if (listed || server.accept_keys_insecurely) continue;
+    const message = `${server.server_name} needs verify_keys while federation_verify_certificates is off, or its answers could be made up by anyone in between; accept_keys_insecurely: true accepts that`;
+    view.error(`trusted_key_servers[${index}]`, message);
+  }
+};
+
+const defaultKeyServer: Rule<Values> = (values, view) => {
+  const asked = values.trusted_key_servers.some(({ server_name }) => server_name === publicKeyServer);
+  if (asked && !values.suppress_key_server_warning) {
+    const message = `${publicKeyServer} is asked for the keys of other servers; if that is what you want, set suppress_key_server_warning: true`;
+    view.notice('trusted_key_servers', message);
+  }
+};
+
+const idleExemptions: Rule<Values> = (values, view) => {
+  const exempt = values.federation_certificate_verification_whitelist;
+  if (!values.federation_verify_certificates && exempt.length > 0) {
+    const message = 'has no effect while federation_verify_certificates is off';
+    view.warn('federation_certificate_verification_whitelist', message);
+  }
+};
+
+/** What must hold between the options of requests and keys. */
+export const keyRules = [provenKeys, defaultKeyServer, idleExemptions];

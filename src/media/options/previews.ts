@@ -1,0 +1,79 @@
+import {
+  boolean,
+  cidr,
+  globOrRegularExpression,
+  list,
+  nullable,
+  object,
+  option,
+  size,
+  string,
+} from '../../kernel/config/index.ts';
+
+const component = (name: string) =>
+  option(nullable(globOrRegularExpression()), {
+    description: `A pattern for the ${name} of a URL. Null matches any.`,
+    default: null,
+  });
+
+const blockedUrl = object({
+  username: component('user name'),
+  netloc: component('host with its port'),
+  scheme: component('scheme'),
+  path: component('path'),
+});
+
+/** Previews of links. */
+export const previewOptions = {
+  url_preview_enabled: option(boolean(), {
+    description: 'Lets clients ask for previews of links. It needs `url_preview_ip_range_blacklist`.',
+    default: false,
+  }),
+  url_preview_ip_range_blacklist: option(nullable(list(cidr())), {
+    description:
+      'Addresses of which no preview is made. There is no built-in list; the default of `ip_range_blacklist` is a good one. `0.0.0.0` and `::` are refused whatever this list says. Behind an HTTP proxy the list has no effect.',
+    default: null,
+  }),
+  url_preview_ip_range_whitelist: option(list(cidr()), {
+    description: 'Exceptions from `url_preview_ip_range_blacklist`.',
+    default: [],
+  }),
+  url_preview_url_blacklist: option(list(blockedUrl), {
+    description:
+      'URLs of which no preview is made: those for which every given part of an entry matches. A part is a pattern as for file names, or a regular expression when it begins with `^`. This is a convenience and no protection.',
+    default: [],
+  }),
+  max_spider_size: option(size(), {
+    description: 'The largest page that is fetched for a preview.',
+    default: '10M',
+    unit: 'bytes',
+  }),
+  url_preview_accept_language: option(
+    list(
+      string({
+        pattern:
+          '^(\\*|[A-Za-z0-9]{1,8}(-[A-Za-z0-9]{1,8})*)(\\s*;\\s*q=(0(\\.[0-9]{0,3})?|1(\\.0{0,3})?))?$',
+        allowed: 'a language such as en, en-GB;q=0.8 or *;q=0.1',
+      }),
+    ),
+    {
+      description:
+        'The languages in which pages are asked for, in the manner of the header `Accept-Language`.',
+      default: ['en'],
+    },
+  ),
+  oembed: option(
+    object({
+      disable_default_providers: option(boolean(), {
+        description: 'Forgets the built-in list of sites that offer oEmbed.',
+        default: false,
+      }),
+      additional_providers: option(list(string({ minLength: 1 })), {
+        description:
+          'Files with further sites that offer oEmbed, in the format of the public list of providers.',
+        default: [],
+      }),
+    }),
+    { description: 'Previews by oEmbed.' },
+  ),
+};

@@ -1,0 +1,150 @@
+import {
+  boolean,
+  duration,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  openObject,
+  option,
+  size,
+  string,
+} from '../../kernel/config/index.ts';
+
+const provider = object({
+  module: option(string({ minLength: 1 }), {
+    description: 'The kind of storage, such as `file_system`.',
+    required: true,
+  }),
+  store_local: option(boolean(), { description: 'Stores what local users upload.', default: false }),
+  store_remote: option(boolean(), {
+    description: 'Stores what is fetched from other servers.',
+    default: false,
+  }),
+  store_synchronous: option(boolean(), {
+    description: 'Finishes an upload only when it has been stored here too.',
+    default: false,
+  }),
+  config: option(
+    openObject({
+      directory: option(nullable(string({ minLength: 1 })), {
+        description: 'For `file_system`: the directory to store in.',
+        default: null,
+      }),
+    }),
+    { description: 'What the storage needs to know. Members that are not listed here are handed to it.' },
+  ),
+});
+
+const uploadLimit = object({
+  time_period: option(duration(), {
+    description: 'The span over which uploads are added up.',
+    required: true,
+  }),
+  max_size: option(size(), {
+    description: 'How much one user may upload in that span.',
+    required: true,
+    unit: 'bytes',
+  }),
+});
+
+const thumbnail = object({
+  width: option(integer({ minimum: 1 }), { description: 'The width.', required: true, unit: 'pixels' }),
+  height: option(integer({ minimum: 1 }), { description: 'The height.', required: true, unit: 'pixels' }),
+  method: option(oneOf('crop', 'scale'), {
+    description: '`crop` fills the size and cuts off what is over; `scale` fits the whole picture into it.',
+    required: true,
+  }),
+});
+
+/** Uploads, downloads, thumbnails and their storage. */
+export const repositoryOptions = {
+  enable_authenticated_media: option(boolean(), {
+    description:
+      'Marks new uploads as authenticated: they are served to logged-in users and to servers that sign their requests, and are not found on the old endpoints `/_proto/media/…/download` and `…/thumbnail`. Media that was stored while this was off stays on the old endpoints; all media is at `/_proto/client/v1/media`. Turning this off shows authenticated media on the old endpoints again.',
+    default: true,
+    changed: ['1.120: on by default.'],
+  }),
+  enable_media_repo: option(boolean(), {
+    description: 'Runs the media repository in the main process. Turn it off when a worker does that.',
+    default: true,
+  }),
+  media_store_path: option(string({ minLength: 1 }), {
+    description: 'The directory in which media is kept.',
+    default: 'media_store',
+  }),
+  max_pending_media_uploads: option(integer({ minimum: 0 }), {
+    description: 'How many media addresses a user may have created without uploading to them yet.',
+    default: 5,
+    unit: 'addresses',
+  }),
+  unused_expiration_time: option(duration(), {
+    description: 'How long a created media address waits for its upload.',
+    default: '24h',
+  }),
+  media_storage_providers: option(list(provider), {
+    description: 'Further places in which media is stored.',
+    default: [],
+  }),
+  max_upload_size: option(size(), {
+    description: 'The largest single upload.',
+    default: '50M',
+    unit: 'bytes',
+  }),
+  media_upload_limits: option(list(uploadLimit), {
+    description:
+      'How much one user may upload over spans of time, beside `max_upload_size`. Modules may decide otherwise.',
+    default: [],
+  }),
+  max_image_pixels: option(size(), {
+    description: 'The largest picture of which thumbnails are made.',
+    default: '32M',
+    unit: 'pixels',
+  }),
+  remote_media_download_burst_count: option(size(), {
+    description: 'How much media of other servers one client address may fetch at once.',
+    default: '500MiB',
+    unit: 'bytes',
+  }),
+  remote_media_download_per_second: option(size(), {
+    description: 'How much media of other servers one client address may fetch per second in the long run.',
+    default: '87KiB',
+    unit: 'bytes per second',
+  }),
+  prevent_media_downloads_from: option(list(string({ minLength: 1 })), {
+    description:
+      'Servers whose media users cannot get, not even what is stored here already. The admin API still reaches it.',
+    default: [],
+  }),
+  dynamic_thumbnails: option(boolean(), {
+    description:
+      'Makes a thumbnail of exactly the size that was asked for. When off, the nearest of `thumbnail_sizes` is served.',
+    default: false,
+  }),
+  thumbnail_sizes: option(list(thumbnail), {
+    description: 'The thumbnails that are made of every uploaded picture.',
+    default: [
+      { width: 32, height: 32, method: 'crop' },
+      { width: 96, height: 96, method: 'crop' },
+      { width: 320, height: 240, method: 'scale' },
+      { width: 640, height: 480, method: 'scale' },
+      { width: 800, height: 600, method: 'scale' },
+    ],
+  }),
+  media_retention: option(
+    object({
+      local_media_lifetime: option(nullable(duration()), {
+        description:
+          'Uploads of local users that nobody has looked at for this long are deleted, thumbnails included. Null keeps them.',
+        default: null,
+      }),
+      remote_media_lifetime: option(nullable(duration()), {
+        description:
+          'Copies of media of other servers that nobody has looked at for this long are deleted. Null keeps them.',
+        default: null,
+      }),
+    }),
+    { description: 'How long media is kept. Quarantined and protected media is never deleted.' },
+  ),
+};

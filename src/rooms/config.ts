@@ -1,0 +1,15 @@
+import { type SectionType, section } from '../kernel/config/index.ts';
+import { autoJoinOptions } from './options/auto-join.ts';
+import { creationOptions } from './options/creation.ts';
+import { membershipOptions } from './options/membership.ts';
+import { retentionOptions } from './options/retention.ts';
+import { roomRules } from './options/room-rules.ts';
+
+/** Rooms: making them, being in them, and how long they are remembered. */
+export const roomsSection = section({
+  title: 'Rooms',
+  options: { ...creationOptions, ...membershipOptions, ...autoJoinOptions, ...retentionOptions },
+  rules: roomRules,
+});
+
+export type RoomsConfig = SectionType<typeof roomsSection>;

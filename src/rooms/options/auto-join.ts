@@ -1,0 +1,40 @@
+import {
+  boolean,
+  list,
+  localpart,
+  nullable,
+  oneOf,
+  option,
+  roomIdOrAlias,
+} from '../../kernel/config/index.ts';
+
+/** Rooms that new users find themselves in. */
+export const autoJoinOptions = {
+  auto_join_rooms: option(list(roomIdOrAlias()), {
+    description:
+      'Rooms and spaces that new users are joined to. Those that do not exist are made when the first user registers.',
+    default: [],
+  }),
+  autocreate_auto_join_rooms: option(boolean(), {
+    description: 'Makes the rooms that do not exist. Spaces are never made.',
+    default: true,
+  }),
+  autocreate_auto_join_rooms_federated: option(boolean(), {
+    description: 'Lets users of other servers into the rooms that are made. It is fixed when a room is made.',
+    default: true,
+  }),
+  autocreate_auto_join_room_preset: option(oneOf('public_chat', 'private_chat', 'trusted_private_chat'), {
+    description:
+      'The preset of the rooms that are made. With `trusted_private_chat`, those who join get power level 100. The two private presets need `auto_join_mxid_localpart`.',
+    default: 'public_chat',
+  }),
+  auto_join_mxid_localpart: option(nullable(localpart()), {
+    description:
+      'The user who makes the rooms, and who invites new users to those that need an invitation; in a room that exists, this user must be a member who may invite. Null lets the first user who registers make them.',
+    default: null,
+  }),
+  auto_join_rooms_for_guests: option(boolean(), {
+    description: 'Joins guests to the rooms, too.',
+    default: true,
+  }),
+};

@@ -1,0 +1,78 @@
+import {
+  boolean,
+  duration,
+  eitherOf,
+  freeObject,
+  integer,
+  list,
+  nullable,
+  object,
+  oneOf,
+  option,
+  string,
+  versionOneOf,
+} from '../../kernel/config/index.ts';
+
+const powerLevels = (preset: string) =>
+  option(nullable(freeObject()), {
+    description: `Power levels of rooms made with the preset \`${preset}\`. Null keeps those of the preset.`,
+    default: null,
+  });
+
+/** What a new room is like. */
+export const creationOptions = {
+  default_room_version: option(versionOneOf('1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'), {
+    description: 'The version of rooms that are made without naming one.',
+    default: '10',
+    changed: ['1.76: 10 in place of 9.'],
+  }),
+  encryption_enabled_by_default_for_room_type: option(oneOf('all', 'invite', 'off'), {
+    description:
+      'Which new rooms of local users are encrypted from the start: `all`, those made with the presets `private_chat` or `trusted_private_chat` (`invite`), or none (`off`).',
+    default: 'off',
+  }),
+  default_power_level_content_override: option(
+    object({
+      private_chat: powerLevels('private_chat'),
+      trusted_private_chat: powerLevels('trusted_private_chat'),
+      public_chat: powerLevels('public_chat'),
+    }),
+    {
+      description:
+        "Power levels of new rooms, by preset, in the form that a request to make a room gives them; the request's own come after. A member such as `events` replaces all that the preset has under that name: without an override, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100.",
+      default: {},
+    },
+  ),
+  room_prejoin_state: option(
+    object({
+      disable_default_event_types: option(boolean(), {
+        description:
+          'Leaves out what is shared by default: `m.room.join_rules`, `m.room.canonical_alias`, `m.room.avatar`, `m.room.encryption`, `m.room.name`, `m.room.create` and `m.room.topic`.',
+        default: false,
+      }),
+      additional_event_types: option(
+        list(eitherOf(string({ minLength: 1 }), list(string(), { minItems: 2, maxItems: 2 }))),
+        {
+          description: 'Further state to share: an event type, or a pair of event type and state key.',
+          default: [],
+        },
+      ),
+    }),
+    { description: 'The state of a room that people see who are invited or who knock.' },
+  ),
+  dummy_events_threshold: option(integer({ minimum: 1 }), {
+    description:
+      'When the history of a room has this many loose ends, the server ties them together with an event of type `org.proto.dummy_event`.',
+    default: 10,
+    unit: 'forward extremities',
+  }),
+  max_event_delay_duration: option(nullable(duration()), {
+    description: 'How far ahead a client may schedule an event. Null lets clients schedule none.',
+    default: null,
+  }),
+  use_frozen_dicts: option(boolean(), {
+    description:
+      'Freezes events in memory, so that a mistake in the code cannot change what others see. It costs time.',
+    default: false,
+  }),
+};

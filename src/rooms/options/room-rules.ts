@@ -1,0 +1,75 @@
+import type { Static, TObject } from 'typebox';
+import type { Rule } from '../../kernel/config/index.ts';
+import type { autoJoinOptions } from './auto-join.ts';
+import type { creationOptions } from './creation.ts';
+import type { retentionOptions } from './retention.ts';
+
+type AutoJoin = Static<TObject<typeof autoJoinOptions>>;
+type Creation = Static<TObject<typeof creationOptions>>;
+type Retention = Static<TObject<typeof retentionOptions>>;
+
+const privatePresets: Rule<AutoJoin> = (values, view) => {
+  const preset = values.autocreate_auto_join_room_preset;
+  if (preset !== 'public_chat' && values.auto_join_mxid_localpart === null) {
+    view.error('autocreate_auto_join_room_preset', `${preset} needs auto_join_mxid_localpart`);
+  }
+};
+
+const positiveDelay: Rule<Creation> = ({ max_event_delay_duration }, view) => {
+  if (max_event_delay_duration === 0) {
+    view.error('max_event_delay_duration', 'found 0; allowed: a duration above 0, or null');
+  }
+};
+
+const lifetimeOrder: Rule<Retention> = ({ retention }, view) => {
+  const pairs = [
+    [
+      'retention.default_policy',
+      'min_lifetime',
+      retention.default_policy.min_lifetime,
+      'max_lifetime',
+      retention.default_policy.max_lifetime,
+    ],
+    [
+      'retention',
+      'allowed_lifetime_min',
+      retention.allowed_lifetime_min,
+      'allowed_lifetime_max',
+      retention.allowed_lifetime_max,
+    ],
+    ...(retention.purge_jobs ?? []).map(
+      (job, index) =>
+        [
+          `retention.purge_jobs[${index}]`,
+          'shortest_max_lifetime',
+          job.shortest_max_lifetime,
+          'longest_max_lifetime',
+          job.longest_max_lifetime,
+        ] as const,
+    ),
+  ] as const;
+  for (const [path, lowName, low, highName, high] of pairs) {
+    if (low !== null && high !== null && low > high)
+      view.error(`${path}.${lowName}`, `must not be above ${highName}`);
+  }
+};
+
+const purgeCoverage: Rule<Retention> = ({ retention: { purge_jobs: jobs } }, view) => {
+  if (jobs === null) return;
+  for (const [index, { interval }] of jobs.entries()) {
+    if (interval === 0)
+      view.error(`retention.purge_jobs[${index}].interval`, 'found 0; allowed: a duration above 0');
+  }
+  const below = jobs.some((job) => job.shortest_max_lifetime === null);
+  const above = jobs.some((job) => job.longest_max_lifetime === null);
+  if (!below || !above) {
+    const bounds = [
+      ...(below ? [] : ['without a lower bound']),
+      ...(above ? [] : ['without an upper bound']),
+    ];
+    view.warn('retention.purge_jobs', `leaves rooms out: add a job ${bounds.join(' and one ')}`);
+  }
+};
+
+/** What must hold between the options of rooms. */
+export const roomRules = [privatePresets, positiveDelay, lifetimeOrder, purgeCoverage];

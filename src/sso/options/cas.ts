@@ -1,0 +1,42 @@
+import { boolean, integer, mapOf, nullable, object, option, string } from '../../kernel/config/index.ts';
+import { providerFace } from './provider.ts';
+
+const cas = object({
+  enabled: option(boolean(), { description: 'Lets users log in with CAS.', default: false }),
+  ...providerFace,
+  server_url: option(
+    nullable(string({ pattern: '^https?://\\S+$', allowed: 'an absolute http:// or https:// URL' })),
+    {
+      description: 'The URL of the CAS server. It must be given when CAS is enabled.',
+      default: null,
+    },
+  ),
+  protocol_version: option(nullable(integer({ minimum: 1, maximum: 3 })), {
+    description: 'The version of the CAS protocol. `required_attributes` needs 3.',
+    default: null,
+  }),
+  displayname_attribute: option(nullable(string({ minLength: 1 })), {
+    description: 'The attribute that becomes the display name. Null takes none.',
+    default: null,
+  }),
+  required_attributes: option(mapOf(nullable(string())), {
+    description:
+      'Attributes that a user must have, with the value each must have; null stands for any value.',
+    default: {},
+  }),
+  enable_registration: option(boolean(), {
+    description: 'Makes accounts for users who log in for the first time.',
+    default: true,
+  }),
+  allow_numeric_ids: option(boolean(), {
+    description: 'Accepts users whose name is a number, by putting `numeric_ids_prefix` before it.',
+    default: false,
+  }),
+  numeric_ids_prefix: option(string({ pattern: '^[A-Za-z0-9]+$', allowed: 'letters and digits' }), {
+    description: 'What is put before the name of such users.',
+    default: 'u',
+    since: '1.93.0',
+  }),
+});
+
+export const casOption = option(cas, { description: 'Logging in with CAS.' });

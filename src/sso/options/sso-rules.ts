@@ -1,0 +1,36 @@
+import type { Static } from 'typebox';
+import type { Rule } from '../../kernel/config/index.ts';
+import type { casOption } from './cas.ts';
+import type { jwtOption } from './jwt.ts';
+import type { saml2Option } from './saml2.ts';
+
+interface Values {
+  readonly saml2_config: Static<typeof saml2Option>;
+  readonly cas_config: Static<typeof casOption>;
+  readonly jwt_config: Static<typeof jwtOption>;
+}
+
+const saml2: Rule<Values> = ({ saml2_config: saml2 }, view) => {
+  if (saml2 !== null && saml2.sp_config === null && saml2.config_path === null) {
+    view.warn('saml2_config', 'turns nothing on: it needs sp_config or config_path');
+  }
+};
+
+const cas: Rule<Values> = ({ cas_config: cas }, view) => {
+  if (!cas.enabled) return;
+  if (cas.server_url === null) view.error('cas_config.server_url', 'must be given when CAS is enabled');
+  if (Object.keys(cas.required_attributes).length > 0 && cas.protocol_version !== 3) {
+    view.error('cas_config.required_attributes', 'needs protocol_version: 3');
+  }
+};
+
+const jwt: Rule<Values> = ({ jwt_config: jwt }, view) => {
+  if (!jwt.enabled) return;
+  for (const name of ['secret', 'algorithm'] as const) {
+    if (jwt[name] === null)
+      view.error(`jwt_config.${name}`, 'must be given when JSON web tokens are enabled');
+  }
+};
+
+/** What must hold between the options of SAML2, CAS and JSON web tokens. */
+export const ssoRules = [saml2, cas, jwt];
