@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { canonicalValue } from '../../../test/protocol/arbitrary.ts';
+import { MatrixError } from '../errors.ts';
+import type { JsonValue } from '../json.ts';
+import { canonicalJson, compareCodePoints, MAX_JSON_DEPTH } from './canonical-json.ts';
+import { parseJson } from './parse-json.ts';
+
+const badJson = { name: 'MatrixError', errcode: 'M_BAD_JSON' };
+
+suite('the examples of the specification', () => {
+  const profile =
+    '{"auth":{"success":true,"mxid":"@john.doe:example.com","profile":{"display_name":"John Doe","three_pids":' +
+    '[{"medium":"email","address":"john.doe@example.org"},{"medium":"msisdn","address":"123456789"}]}}}';
+  const examples: readonly (readonly [input: string, canonical: string])[] = [
+    ['{ }', '{}'],
+    ['{ "one": 1, "two": "Two" }', '{"one":1,"two":"Two"}'],
+    ['{ "b": "2", "a": "1" }', '{"a":"1","b":"2"}'],
+    [
+      profile,
+      '{"auth":{"mxid":"@john.doe:example.com","profile":{"display_name":"John Doe","three_pids":' +
+        '[{"address":"john.doe@example.org","medium":"email"},{"address":"123456789","medium":"msisdn"}]},' +
+        '"success":true}}',
+    ],
+    ['{ "a": "日本語" }', '{"a":"日本語"}'],
+    ['{ "本": 2, "日": 1 }', '{"日":1,"本":2}'],
+    ['{ "a": "\\u65E5" }', '{"a":"日"}'],
+    ['{ "a": null }', '{"a":null}'],
+    ['{ "a": -0, "b": 1e10 }', '{"a":0,"b":10000000000}'],
+  ];
+  for (const [input, canonical] of examples) {
+    test(input, () => assert.equal(canonicalJson(parseJson(input)), canonical));
+  }
+});
+
+test('sorts keys by code point, not by UTF-16 unit, and numbers as text', () => {
+  const text = '{"":0,"10":1,"9":2,"E":3,"e":4,"é":5,"\ud7ff":6,"\ue000":7,"\uffff":8,"\u{1f600}":9}';
+  const reversed = Object.fromEntries(Object.entries(JSON.parse(text) as object).reverse());
+  assert.equal(canonicalJson(reversed), text);
+  assert.ok(compareCodePoints('\uffff', '\u{10000}') < 0);
+  assert.ok('\uffff' > '\u{10000}', 'what a plain sort would do');
+});
+
+test('escapes exactly what JSON demands, in the short form where there is one', () => {
+  const text = canonicalJson('\u0000\u0001\b\t\n\u000b\f\r\u001f "\\/\u007f\u0080\u2028\u{1f600}');
+  const escaped = '\\u0000\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f \\"\\\\/';
+  assert.equal(text, `"${escaped}\u007f\u0080\u2028\u{1f600}"`);
+});
+
+test('refuses lone surrogates in values and keys', () => {
+  for (const value of ['\ud800', 'a\udc00b', { '\ud83d': 1 }, ['\ude00\ud83d']]) {
+    assert.throws(() => canonicalJson(value), badJson);
+  }
+});
+
+suite('numbers', () => {
+  const max = Number.MAX_SAFE_INTEGER;
+
+  test('strict: integers of 53 bits only', () => {
+    assert.equal(canonicalJson([max, -max, 0, -0]), `[${max},${-max},0,0]`);
+    for (const number of [max + 1, -max - 1, 0.5, 1e300, Number.NaN, Number.POSITIVE_INFINITY]) {
+      assert.throws(() => canonicalJson([number]), badJson);
+    }
+  });
+
+  test('strict: refuses what was written as a float, an exponent or a negative zero', () => {
+    for (const source of ['1.0', '1e3', '-0', '-0.0', '12345678901234567890', '9007199254740993']) {
+      const value = parseJson(`[${source}]`, { numbers: 'as written' });
+      assert.throws(() => canonicalJson(value), badJson, source);
+    }
+  });
+
+  test('as written: keeps every digit', () => {
+    const text = '[1.0,1e3,1E+3,0.10,-1.5e-9,12345678901234567890,-9223372036854775808,50.57,1]';
+    assert.equal(canonicalJson(parseJson(text, { numbers: 'as written' }), 'as written'), text);
+    assert.equal(JSON.stringify(parseJson(text, { numbers: 'as written' })), text);
+    assert.equal(canonicalJson(parseJson('-0', { numbers: 'as written' }), 'as written'), '0');
+    assert.throws(() => canonicalJson(Number.NaN, 'as written'), badJson);
+  });
+
+  test('an object that only looks like a number kept as written is an object', () => {
+    assert.equal(canonicalJson({ rawJSON: '1.0' }), '{"rawJSON":"1.0"}');
+    const nested = parseJson('[1.0,{"rawJSON":"}"}]', { numbers: 'as written' });
+    assert.equal(canonicalJson(nested, 'as written'), '[1.0,{"rawJSON":"}"}]');
+  });
+});
+
+test('leaves out undefined members and refuses what is no JSON', () => {
+  assert.equal(canonicalJson({ a: undefined, b: 1, c: undefined }), '{"b":1}');
+  assert.equal(canonicalJson({ a: undefined }), '{}');
+  const functions = [() => 1] as unknown as JsonValue;
+  assert.throws(() => canonicalJson(functions), badJson);
+});
+
+test('takes the greatest depth and refuses the next', () => {
+  const nested = (depth: number) => parseJson('['.repeat(depth) + ']'.repeat(depth), { maxDepth: depth });
+  assert.equal(canonicalJson(nested(MAX_JSON_DEPTH)).length, 2 * MAX_JSON_DEPTH);
+  assert.throws(() => canonicalJson(nested(MAX_JSON_DEPTH + 1)), badJson);
+  assert.throws(() => canonicalJson(nested(100_000)), badJson);
+});
+
+suite('properties', () => {
+  test('parsing gives the value back, and the form is a fixed point', () => {
+    fc.assert(
+      fc.property(canonicalValue, (value) => {
+        const text = canonicalJson(value);
+        const again = parseJson(text);
+        assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(value)));
+        assert.equal(canonicalJson(again), text);
+        assert.equal(canonicalJson(value, 'as written'), text);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('the order of keys does not matter, down to the leaves', () => {
+    fc.assert(
+      fc.property(canonicalValue, fc.infiniteStream(fc.nat()), (value, random) => {
+        assert.equal(canonicalJson(shuffled(value, random)), canonicalJson(value));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('keys come out in the order of their UTF-8 bytes', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(fc.string({ unit: 'binary' })), (keys) => {
+        const written = canonicalJson(Object.fromEntries(keys.map((key) => [key, 0])));
+        const expected = keys
+          .toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+          .map((key) => `${JSON.stringify(key)}:0`);
+        assert.equal(written, `{${expected.join(',')}}`);
+      }),
+    );
+  });
+
+  test('never throws anything but a MatrixError', () => {
+    fc.assert(
+      fc.property(
+        fc.anything({ withSparseArray: true, withBigInt: true, withNullPrototype: true }),
+        (any) => {
+          try {
+            canonicalJson(any as JsonValue);
+          } catch (error) {
+            assert.ok(error instanceof MatrixError);
+          }
+        },
+      ),
+    );
+  });
+});
+
+function shuffled(value: JsonValue, random: Iterator<number>): JsonValue {
+  if (Array.isArray(value)) return value.map((item: JsonValue) => shuffled(item, random));
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).map(([key, item]) => ({
+    rank: random.next().value as number,
+    entry: [key, shuffled(item as JsonValue, random)] as const,
+  }));
+  return Object.fromEntries(entries.toSorted((a, b) => a.rank - b.rank).map(({ entry }) => entry));
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { getRoomVersion, type RoomVersion, roomVersions } from './room-versions.ts';
+
+/** The first version in which something is so. */
+function since(holds: (version: RoomVersion) => boolean): string | undefined {
+  return [...roomVersions.values()].find(holds)?.id;
+}
+
+test('knows versions 1 to 12, in their order, and no other', () => {
+  const ids = Array.from({ length: 12 }, (_, index) => String(index + 1));
+  assert.deepEqual([...roomVersions.keys()], ids);
+  assert.deepEqual(
+    [...roomVersions.values()].map(({ id }) => id),
+    ids,
+  );
+  assert.equal(getRoomVersion('13'), undefined);
+  assert.equal(getRoomVersion('__proto__'), undefined);
+});
+
+test('each difference comes with the version that the specification names', () => {
+  assert.equal(
+    since((v) => v.stateResolution === 'v2'),
+    '2',
+  );
+  assert.equal(
+    since((v) => v.eventReferences === 'ids' && v.eventId === 'hash, base64' && !v.redactionAuthRule),
+    '3',
+  );
+  assert.equal(
+    since((v) => v.eventId === 'hash, base64url'),
+    '4',
+  );
+  assert.equal(
+    since((v) => v.enforceKeyValidity),
+    '5',
+  );
+  assert.equal(
+    since((v) => v.strictCanonicalJson && !v.aliasesAuthRule && v.notificationLevelsChecked),
+    '6',
+  );
+  assert.equal(
+    since((v) => v.knock),
+    '7',
+  );
+  assert.equal(
+    since((v) => v.restricted),
+    '8',
+  );
+  assert.equal(
+    since((v) => v.redaction === 'v9'),
+    '9',
+  );
+  assert.equal(
+    since((v) => v.knockRestricted && v.powerLevelNumbers === 'integers'),
+    '10',
+  );
+  assert.equal(
+    since((v) => v.redactsIn === 'content' && v.creator === 'sender'),
+    '11',
+  );
+  assert.equal(
+    since((v) => v.roomId === 'create event' && !v.createInAuthEvents && v.privilegedCreators),
+    '12',
+  );
+});
+
+test('the table can not be changed', () => {
+  const version = getRoomVersion('12')! as { stable: boolean };
+  assert.throws(() => {
+    version.stable = false;
+  }, TypeError);
+});
