@@ -1,3 +1,4 @@
+export { afterCommit } from './after-commit.ts';
 export { type AnyWriter, writerFor } from './any-writer.ts';
 export * from './database.ts';
 export {

@@ -1,6 +1,7 @@
 import { type Kysely, sql } from 'kysely';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Logger } from '../../observability/logger.ts';
+import { runAfterCommit } from '../after-commit.ts';
 import type { Database, Reader, SchemaBuilder, Statement, Writer } from '../database.ts';
 import { DatabaseClosed } from '../errors.ts';
 import { IdleGuard } from '../idle-guard.ts';
@@ -27,6 +28,7 @@ export class PostgresDatabase implements Database {
   readonly statistics = noStatistics();
   readonly #clock: Clock;
   readonly #idleLimit: number;
+  readonly #log: Logger;
   readonly #pool: ConnectionPool;
   readonly #scanning: ConnectionPool;
   readonly #reader: Kysely<unknown>;
@@ -36,6 +38,7 @@ export class PostgresDatabase implements Database {
   #closing: Promise<void> | undefined;
 
   private constructor(options: PostgresOptions, log: Logger, clock: Clock) {
+    this.#log = log;
     this.#clock = clock;
     this.#idleLimit = options.idleLimit ?? defaultIdleLimit;
     this.#pool = new ConnectionPool(options, 'main', log);
@@ -135,6 +138,7 @@ export class PostgresDatabase implements Database {
       throw new Undone(scope.failure ?? (error as Error), error);
     }
     await this.#commit(session);
+    runAfterCommit(writer, this.#log);
     return value;
   }
 

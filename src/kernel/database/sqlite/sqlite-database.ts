@@ -1,6 +1,7 @@
 import { CreateTableBuilder, type Kysely, sql } from 'kysely';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Logger } from '../../observability/logger.ts';
+import { runAfterCommit } from '../after-commit.ts';
 import type { Database, Reader, SchemaBuilder, Statement, Writer } from '../database.ts';
 import { IdleGuard } from '../idle-guard.ts';
 import { type Execute, type Outcome, readerOver, writerOver } from '../queries.ts';
@@ -30,8 +31,7 @@ export interface SqliteOptions {
 }
 
 const defaultGroup: GroupLimits = { entries: 1_000, duration: 50, waiting: 100_000 };
-/** Shared by both databases' options. */
-export const defaultIdleLimit = 10_000;
+const defaultIdleLimit = 10_000;
 
 /**
  * A file, written by one connection in a worker thread, read by one connection on the calling thread and by others in
@@ -40,6 +40,7 @@ export const defaultIdleLimit = 10_000;
 export class SqliteDatabase implements Database {
   readonly statistics = noStatistics();
   readonly #idleLimit: number;
+  readonly #log: Logger;
   readonly #clock: Clock;
   readonly #writing: WorkerClient;
   readonly #reading: SqliteConnection;
@@ -52,6 +53,7 @@ export class SqliteDatabase implements Database {
   private constructor(options: SqliteOptions, writing: WorkerClient, log: Logger, clock: Clock) {
     const file = fileOf(options);
     this.#idleLimit = options.idleLimit ?? defaultIdleLimit;
+    this.#log = log;
     this.#clock = clock;
     this.#writing = writing;
     this.#reading = new SqliteConnection(file, 'reading');
@@ -118,15 +120,20 @@ export class SqliteDatabase implements Database {
   }
 
   #transaction<S, T>(work: (writer: Writer<S>) => Promise<T>, idleLimit: number): Promise<T> {
+    let writer: Writer<S>;
     const begin = (group: Group) => {
       this.statistics.transactions += 1;
       const scope = new TransactionWork(this.#writeIn(group), new IdleGuard(this.#clock, idleLimit));
-      const writer = writerOver(this.reader<S>(), sqliteGrammar, scope.execute);
+      writer = writerOver(this.reader<S>(), sqliteGrammar, scope.execute);
       return { scope, work: async () => work(writer) };
     };
-    return new Promise((resolve, reject) =>
-      this.#queue.add(new TransactionEntry(begin, { resolve, reject })),
-    );
+    return new Promise((settle, reject) => {
+      const resolve = (value: T) => {
+        runAfterCommit(writer, this.#log);
+        settle(value);
+      };
+      this.#queue.add(new TransactionEntry(begin, { resolve, reject }));
+    });
   }
 
   #writeIn(group: Group): Execute {

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { manualClock } from '../../../test/support/manual-clock.ts';
+import type { JsonValue } from '../../protocol/json.ts';
+import type { Database } from '../database/index.ts';
+import { silentLogger } from '../observability/index.ts';
+import { type JobHandler, type JobOrder, Jobs, jobMigrations } from './index.ts';
+
+forEachDatabase((open) => {
+  const setUp = async (given?: { database: Database; clock: ReturnType<typeof manualClock> }) => {
+    const database = given?.database ?? (await open(jobMigrations));
+    const clock = given?.clock ?? manualClock();
+    const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+    const schedule = (order: Partial<JobOrder>) =>
+      database.transaction((writer) =>
+        jobs.schedule(writer, { kind: 'greet', payload: 'hello', runAt: clock.now(), ...order }),
+      );
+    return { database, clock, jobs, schedule };
+  };
+  /** Remembers the payloads it was run with. */
+  const recorder = (options: Partial<JobHandler<JsonValue>> = {}) => {
+    const ran: JsonValue[] = [];
+    const run: JobHandler<JsonValue>['run'] = async ({ payload }) => {
+      ran.push(payload);
+    };
+    return { ran, handler: { run, ...options } };
+  };
+  /** Time passes, and what comes due is done. */
+  const pass = async ({ clock, jobs }: Awaited<ReturnType<typeof setUp>>, milliseconds: number) => {
+    clock.advance(milliseconds);
+    await jobs.settled();
+  };
+
+  test('a job runs after its time and is gone then', async () => {
+    const at = await setUp();
+    const { ran, handler } = recorder();
+    at.jobs.register('greet', handler);
+    await at.jobs.start();
+    await at.schedule({ payload: { to: 'Ann' }, runAt: at.clock.now() + 1_000 });
+    await pass(at, 999);
+    assert.deepEqual(ran, []);
+    await pass(at, 1);
+    assert.deepEqual(ran, [{ to: 'Ann' }]);
+    assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
+  });
+
+  test('a job whose transaction is undone never runs', async () => {
+    const at = await setUp();
+    const { ran, handler } = recorder();
+    at.jobs.register('greet', handler);
+    await at.jobs.start();
+    const failing = at.database.transaction(async (writer) => {
+      await at.jobs.schedule(writer, { kind: 'greet', payload: null, runAt: 0 });
+      throw new Error('no');
+    });
+    await assert.rejects(failing, /no/);
+    await pass(at, 60_000);
+    assert.deepEqual(ran, []);
+  });
+
+  test('there is one job of a kind and key, and an order may replace it', async () => {
+    const at = await setUp();
+    const { ran, handler } = recorder();
+    at.jobs.register('greet', handler);
+    await at.jobs.start();
+    const later = at.clock.now() + 5_000;
+    await at.schedule({ key: 'a', payload: 1, runAt: later });
+    await at.schedule({ key: 'a', payload: 2, runAt: later });
+    await at.schedule({ key: 'b', payload: 3, runAt: later });
+    await at.schedule({ key: 'b', payload: 4, runAt: later + 1, replace: true });
+    await pass(at, 5_000);
+    assert.deepEqual(ran, [1]);
+    await pass(at, 1);
+    assert.deepEqual(ran, [1, 4]);
+  });
+
+  test('a job that is ordered again while it runs, runs again', async () => {
+    const at = await setUp();
+    const ran: JsonValue[] = [];
+    at.jobs.register('greet', {
+      async run({ payload }) {
+        ran.push(payload);
+        if (payload === 1) await at.schedule({ key: 'a', payload: 2 });
+      },
+    });
+    await at.jobs.start();
+    await at.schedule({ key: 'a', payload: 1 });
+    await at.jobs.settled();
+    assert.deepEqual(ran, [1, 2]);
+  });
+
+  test('a job that fails is tried again, from where it came to, and is given up at last', async () => {
+    const at = await setUp();
+    const seen: [JsonValue, number][] = [];
+    at.jobs.register<number>('greet', {
+      maxAttempts: 3,
+      async run({ payload, attempt, progress }) {
+        seen.push([payload, attempt]);
+        await progress(payload + 1);
+        throw new Error('not now');
+      },
+    });
+    await at.jobs.start();
+    await at.schedule({ payload: 10 });
+    await at.jobs.settled();
+    assert.deepEqual(seen, [[10, 1]]);
+    await pass(at, 1_000);
+    await pass(at, 1_999);
+    assert.equal(seen.length, 2);
+    await pass(at, 1);
+    await pass(at, 10_000_000);
+    assert.deepEqual(seen, [
+      [10, 1],
+      [11, 2],
+      [12, 3],
+    ]);
+    const [job] = await at.jobs.list({ kind: 'greet' });
+    assert.deepEqual([job?.state, job?.error, job?.attempts, job?.running], ['failed', 'not now', 3, false]);
+  });
+
+  test('what a job returns can be read for as long as it is kept', async () => {
+    const at = await setUp();
+    at.jobs.register('greet', { keep: 10_000, run: async () => ({ greeted: 3 }) });
+    await at.jobs.start();
+    await at.schedule({});
+    await at.jobs.settled();
+    const [job] = await at.jobs.list({ state: 'done' });
+    assert.deepEqual([job?.result, job?.finishedAt], [{ greeted: 3 }, at.clock.now()]);
+    await pass(at, 3_600_000);
+    assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
+  });
+
+  test('what was interrupted runs again after a restart', async () => {
+    const first = await setUp();
+    let interrupted = 0;
+    first.jobs.register('greet', {
+      run: ({ signal }) =>
+        new Promise<void>((_, reject) => {
+          interrupted += 1;
+          signal.addEventListener('abort', () => reject(new Error('stopped')));
+        }),
+    });
+    await first.jobs.start();
+    await first.schedule({ payload: 'again' });
+    while (interrupted === 0) await new Promise((resolve) => setImmediate(resolve));
+    assert.equal((await first.jobs.list({ kind: 'greet' }))[0]?.running, true);
+    await first.jobs.stop();
+
+    const second = await setUp({ database: await open.restart(first.database), clock: first.clock });
+    const { ran, handler } = recorder();
+    second.jobs.register('greet', handler);
+    await second.jobs.start();
+    await second.jobs.settled();
+    assert.deepEqual(ran, ['again']);
+  });
+
+  test('a job that another process has is left alone until its lease ends', async () => {
+    const at = await setUp();
+    const { ran, handler } = recorder();
+    at.jobs.register('greet', handler);
+    await at.jobs.start();
+    await at.schedule({ runAt: at.clock.now() + 1_000 });
+    const lease = at.clock.now() + 30_000;
+    await at.database.batch([
+      { sql: "update jobs set lease_until = ? where kind = 'greet'", rows: [[lease]] },
+    ]);
+    await pass(at, 29_999);
+    assert.deepEqual(ran, []);
+    await pass(at, 1);
+    assert.deepEqual(ran, ['hello']);
+  });
+
+  test('no more of a kind run at the same time than it allows', async () => {
+    const at = await setUp();
+    let running = 0;
+    let most = 0;
+    at.jobs.register('greet', {
+      parallel: 2,
+      async run() {
+        running += 1;
+        most = Math.max(most, running);
+        await at.database.transaction(async () => {});
+        running -= 1;
+      },
+    });
+    await at.jobs.start();
+    await Promise.all(Array.from({ length: 9 }, () => at.schedule({})));
+    await at.jobs.settled();
+    assert.equal(most, 2);
+    assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
+  });
+
+  test('a recurring job comes again and again, also after it failed', async () => {
+    const at = await setUp();
+    const times: number[] = [];
+    const start = at.clock.now();
+    at.jobs.every('tick', 10_000, {
+      async run() {
+        times.push(at.clock.now() - start);
+        if (times.length === 1) throw new Error('once');
+      },
+    });
+    await at.jobs.start();
+    for (let second = 0; second < 32; second += 1) await pass(at, 1_000);
+    assert.deepEqual(times, [10_000, 11_000, 21_000, 31_000]);
+  });
+
+  test('a job is taken back before it runs', async () => {
+    const at = await setUp();
+    const { ran, handler } = recorder();
+    at.jobs.register('greet', handler);
+    await at.jobs.start();
+    await at.schedule({ key: 'a', runAt: at.clock.now() + 1_000 });
+    const cancel = () => at.database.transaction((writer) => at.jobs.cancel(writer, 'greet', 'a'));
+    assert.deepEqual([await cancel(), await cancel()], [true, false]);
+    await pass(at, 20_000);
+    assert.deepEqual(ran, []);
+  });
+});
