@@ -1,0 +1,37 @@
+import type { RoomEvent } from '../event.ts';
+import type { JsonObject } from '../json.ts';
+import type { ThreadSummary } from './threads.ts';
+
+/** What there is to tell about the children of an event, with events in the format of clients. */
+export interface ChildFacts {
+  /** See `latestReplacement`. */
+  readonly replacement?: JsonObject | undefined;
+  /** See `summariseThread`. */
+  readonly thread?: ThreadSummary<JsonObject> | undefined;
+  /** The ids of the events that reference this one. */
+  readonly references?: readonly string[] | undefined;
+}
+
+/**
+ * The value of `m.relations` in the `unsigned` of an event, undefined when there is nothing to tell. Annotations are
+ * not aggregated, and state events get no aggregations.
+ * Source: client-server API, "Aggregations of child events".
+ */
+export function bundleRelations(
+  event: Pick<RoomEvent, 'stateKey'>,
+  { replacement, thread, references = [] }: ChildFacts,
+): JsonObject | undefined {
+  if (event.stateKey !== undefined) return undefined;
+  if (replacement === undefined && thread === undefined && references.length === 0) return undefined;
+  return {
+    ...(replacement && { 'm.replace': replacement }),
+    ...(thread && { 'm.thread': threadAggregation(thread) }),
+    ...(references.length > 0 && { 'm.reference': { chunk: references.map((event_id) => ({ event_id })) } }),
+  };
+}
+
+const threadAggregation = (thread: ThreadSummary<JsonObject>): JsonObject => ({
+  latest_event: thread.latestEvent,
+  count: thread.count,
+  current_user_participated: thread.currentUserParticipated,
+});

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { JsonObject } from '../json.ts';
+import {
+  applyReplacement,
+  compareReplacements,
+  isValidReplacement,
+  latestReplacement,
+  type Replacement,
+} from './replacements.ts';
+
+function event(more: Partial<Replacement> = {}): Replacement {
+  return {
+    eventId: '$original',
+    roomId: '!r:x',
+    type: 'm.room.message',
+    stateKey: undefined,
+    sender: '@alice:x',
+    content: { body: 'cake' },
+    originServerTs: 0,
+    ...more,
+  };
+}
+
+const editContent = (
+  eventId = '$original',
+  more: JsonObject = { 'm.new_content': { body: 'new' } },
+): JsonObject => ({
+  body: '* new',
+  'm.relates_to': { rel_type: 'm.replace', event_id: eventId },
+  ...more,
+});
+
+const edit = (more: Partial<Replacement> = {}) =>
+  event({ eventId: '$edit', content: editContent(), ...more });
+const encrypted = { type: 'm.room.encrypted' };
+
+describe('isValidReplacement', () => {
+  const cases: [why: string, original: Replacement, edit: Replacement, expected: boolean][] = [
+    ['a plain edit', event(), edit(), true],
+    ['an edit of something else', event(), edit({ content: editContent('$other') }), false],
+    ['another room', event(), edit({ roomId: '!s:x' }), false],
+    ['another sender', event(), edit({ sender: '@bob:x' }), false],
+    ['another type', event(), edit({ type: 'm.sticker' }), false],
+    ['a state event edited', event({ stateKey: '' }), edit(), false],
+    ['a state event as edit', event(), edit({ stateKey: '' }), false],
+    ['an edit of an edit', event({ content: editContent('$first') }), edit(), false],
+    [
+      'an edit of a thread reply',
+      event({ content: { 'm.relates_to': { rel_type: 'm.thread', event_id: '$t' } } }),
+      edit(),
+      true,
+    ],
+    ['no new content', event(), edit({ content: editContent('$original', {}) }), false],
+    ['a redacted edit', event(), edit({ content: {} }), false],
+    [
+      'another relation',
+      event(),
+      edit({
+        content: { 'm.relates_to': { rel_type: 'm.thread', event_id: '$original' }, 'm.new_content': {} },
+      }),
+      false,
+    ],
+    ['encrypted', event(encrypted), edit({ ...encrypted, content: editContent('$original', {}) }), true],
+    [
+      'an encrypted edit of cleartext',
+      event(),
+      edit({ ...encrypted, content: editContent('$original', {}) }),
+      false,
+    ],
+    ['a cleartext edit of an encrypted event', event(encrypted), edit(), false],
+  ];
+  for (const [why, original, candidate, expected] of cases) {
+    it(`${why}: ${expected}`, () => assert.equal(isValidReplacement(original, candidate), expected));
+  }
+});
+
+describe('latestReplacement', () => {
+  const at = (originServerTs: number, eventId: string) => edit({ originServerTs, eventId });
+
+  it('is the one with the highest timestamp, then with the largest event id', () => {
+    const edits = [at(1, '$z'), at(3, '$a'), at(3, '$b'), at(2, '$y')];
+    assert.equal(latestReplacement(event(), false, edits)?.eventId, '$b');
+    assert.equal(latestReplacement(event(), false, edits.toReversed())?.eventId, '$b');
+  });
+
+  it('passes over invalid ones', () => {
+    const edits = [at(1, '$a'), edit({ originServerTs: 9, sender: '@bob:x' })];
+    assert.equal(latestReplacement(event(), false, edits)?.eventId, '$a');
+  });
+
+  it('is none when the original is redacted or there are none', () => {
+    assert.equal(latestReplacement(event(), true, [at(1, '$a')]), undefined);
+    assert.equal(latestReplacement(event(), false, []), undefined);
+  });
+
+  it('is the last by the order of replacements', () => {
+    const candidate = fc.record({
+      originServerTs: fc.nat(3),
+      eventId: fc.constantFrom('$a', '$b', '$A', '$c'),
+    });
+    fc.assert(
+      fc.property(fc.array(candidate, { minLength: 1 }), (candidates) => {
+        const edits = candidates.map(({ originServerTs, eventId }) => at(originServerTs, eventId));
+        const last = edits.toSorted(compareReplacements).at(-1)!;
+        const latest = latestReplacement(event(), false, edits)!;
+        assert.deepEqual([latest.originServerTs, latest.eventId], [last.originServerTs, last.eventId]);
+      }),
+    );
+  });
+});
+
+describe('applyReplacement', () => {
+  it('replaces all content', () => {
+    const original = { body: 'I really like cake', msgtype: 'm.text', formatted_body: 'I really like cake' };
+    const newContent = {
+      body: 'chocolate',
+      msgtype: 'm.text',
+      'com.example.extension_property': 'chocolate',
+    };
+    assert.deepEqual(
+      applyReplacement(original, editContent('$x', { 'm.new_content': newContent })),
+      newContent,
+    );
+  });
+
+  it('keeps the relation of the original and ignores that of the new content', () => {
+    const relation = { rel_type: 'm.thread', event_id: '$t' };
+    const newContent = { body: 'new', 'm.relates_to': { rel_type: 'm.annotation', event_id: '$evil' } };
+    const replaced = editContent('$x', { 'm.new_content': newContent });
+    assert.deepEqual(applyReplacement({ body: 'old' }, replaced), { body: 'new' });
+    assert.deepEqual(applyReplacement({ 'm.relates_to': relation }, replaced), {
+      body: 'new',
+      'm.relates_to': relation,
+    });
+  });
+
+  it('changes nothing without new content', () => {
+    assert.deepEqual(applyReplacement({ body: 'old' }, { 'm.new_content': 'new' }), { body: 'old' });
+  });
+});

@@ -1,0 +1,72 @@
+import type { RoomEvent } from '../event.ts';
+import { isJsonObject, type JsonObject } from '../json.ts';
+import { relationOf } from './relation.ts';
+
+/** What of an event decides about replacements. */
+export type Replaceable = Pick<RoomEvent, 'eventId' | 'roomId' | 'type' | 'stateKey' | 'sender' | 'content'>;
+export type Replacement = Replaceable & Pick<RoomEvent, 'originServerTs'>;
+
+/**
+ * Whether an event is a valid replacement of another. What an encrypted replacement holds can not be checked.
+ * Source: client-server API, "Validity of replacement events".
+ */
+export function isValidReplacement(original: Replaceable, edit: Replaceable): boolean {
+  const relation = relationOf(edit.content);
+  return (
+    relation?.relType === 'm.replace' &&
+    relation.eventId === original.eventId &&
+    original.roomId === edit.roomId &&
+    original.sender === edit.sender &&
+    original.type === edit.type &&
+    original.stateKey === undefined &&
+    edit.stateKey === undefined &&
+    relationOf(original.content)?.relType !== 'm.replace' &&
+    (edit.type === 'm.room.encrypted' || Object.hasOwn(edit.content, 'm.new_content'))
+  );
+}
+
+/**
+ * Orders replacements of one event: negative when `a` is older than `b`. By `origin_server_ts`, and by event id where
+ * those are equal.
+ * Source: client-server API, "Server-side aggregation of m.replace relationships".
+ */
+export function compareReplacements(
+  a: Pick<Replacement, 'eventId' | 'originServerTs'>,
+  b: Pick<Replacement, 'eventId' | 'originServerTs'>,
+): number {
+  if (a.originServerTs !== b.originServerTs) return a.originServerTs - b.originServerTs;
+  if (a.eventId === b.eventId) return 0;
+  return a.eventId < b.eventId ? -1 : 1;
+}
+
+/**
+ * The replacement to bundle with an event: the most recent valid one, none when the original is redacted. Redacted
+ * edits must not be among the candidates; they lost their relation, so they would not be valid either.
+ * Source: client-server API, "Server-side aggregation of m.replace relationships".
+ */
+export function latestReplacement<Edit extends Replacement>(
+  original: Replaceable,
+  originalIsRedacted: boolean,
+  candidates: Iterable<Edit>,
+): Edit | undefined {
+  if (originalIsRedacted) return undefined;
+  let latest: Edit | undefined;
+  for (const candidate of candidates) {
+    if (!isValidReplacement(original, candidate)) continue;
+    if (latest === undefined || compareReplacements(latest, candidate) < 0) latest = candidate;
+  }
+  return latest;
+}
+
+/**
+ * The content of an event with a replacement applied: `m.new_content`, but with the original's `m.relates_to`. For
+ * what the server itself shows, such as search and notification texts; events are served to clients unchanged.
+ * Source: client-server API, "Applying m.new_content".
+ */
+export function applyReplacement(original: JsonObject, edit: JsonObject): JsonObject {
+  const newContent = edit['m.new_content'];
+  if (!isJsonObject(newContent)) return original;
+  const { 'm.relates_to': _ignored, ...replaced } = newContent;
+  const relatesTo = original['m.relates_to'];
+  return relatesTo === undefined ? replaced : { ...replaced, 'm.relates_to': relatesTo };
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { MatrixError } from '../errors.ts';
+import type { JsonObject } from '../json.ts';
+import { bundleRelations } from './bundle.ts';
+import { checkThreadRoot, summariseThread, threadRootOf } from './threads.ts';
+
+const relation = (rel_type: string, event_id: string): JsonObject => ({
+  'm.relates_to': { rel_type, event_id },
+});
+
+describe('checkThreadRoot', () => {
+  it('allows events without relation, and replies', () => {
+    checkThreadRoot({ body: 'x' });
+    checkThreadRoot({ 'm.relates_to': { 'm.in_reply_to': { event_id: '$a' } } });
+  });
+
+  for (const relType of ['m.thread', 'm.replace', 'm.annotation', 'org.example']) {
+    it(`refuses an event with ${relType}`, () => {
+      assert.throws(
+        () => checkThreadRoot(relation(relType, '$a')),
+        (error) => error instanceof MatrixError && error.status === 400 && error.errcode === 'M_UNKNOWN',
+      );
+    });
+  }
+});
+
+describe('threadRootOf', () => {
+  const events: Record<string, JsonObject> = {
+    $root: {},
+    $reply: relation('m.thread', '$root'),
+    $reaction: relation('m.annotation', '$reply'),
+    $second: relation('m.reference', '$reaction'),
+    $third: relation('m.reference', '$second'),
+    $fourth: relation('m.reference', '$third'),
+    $onRoot: relation('m.annotation', '$root'),
+    $lost: relation('m.annotation', '$unknown'),
+    $loop: relation('m.reference', '$loop'),
+  };
+  const cases: [eventId: string, expected: string | undefined][] = [
+    ['$root', undefined],
+    ['$reply', '$root'],
+    ['$reaction', '$root'],
+    ['$second', '$root'],
+    ['$third', '$root'],
+    ['$fourth', undefined],
+    ['$onRoot', undefined],
+    ['$lost', undefined],
+    ['$loop', undefined],
+  ];
+  for (const [eventId, expected] of cases) {
+    it(`of ${eventId} is ${expected}`, () => {
+      assert.equal(
+        threadRootOf(events[eventId]!, (id) => events[id]),
+        expected,
+      );
+    });
+  }
+});
+
+describe('summariseThread', () => {
+  const by = (sender: string, eventId = '$e') => ({ sender, eventId });
+
+  it('counts and takes the last', () => {
+    const replies = [by('@b:x', '$1'), by('@c:x', '$2')];
+    assert.deepEqual(summariseThread(by('@a:x'), replies, '@d:x'), {
+      latestEvent: replies[1],
+      count: 2,
+      currentUserParticipated: false,
+    });
+  });
+
+  it('says whether the user wrote the root or a reply', () => {
+    const participated = (userId: string) =>
+      summariseThread(by('@a:x'), [by('@b:x'), by('@c:x')], userId)?.currentUserParticipated;
+    assert.deepEqual(['@a:x', '@b:x', '@d:x'].map(participated), [true, true, false]);
+  });
+
+  it('is nothing without replies', () => {
+    assert.equal(summariseThread(by('@a:x'), [], '@a:x'), undefined);
+  });
+});
+
+describe('bundleRelations', () => {
+  const message = { stateKey: undefined };
+  const thread = { latestEvent: { event_id: '$l' }, count: 7, currentUserParticipated: true };
+
+  it('has the forms of the specification', () => {
+    const replacement = { event_id: '$edit' };
+    assert.deepEqual(bundleRelations(message, { replacement, thread, references: ['$one', '$two'] }), {
+      'm.replace': { event_id: '$edit' },
+      'm.thread': { latest_event: { event_id: '$l' }, count: 7, current_user_participated: true },
+      'm.reference': { chunk: [{ event_id: '$one' }, { event_id: '$two' }] },
+    });
+    assert.deepEqual(Object.keys(bundleRelations(message, { thread }) ?? {}), ['m.thread']);
+  });
+
+  it('is nothing without children, and for state events', () => {
+    assert.equal(bundleRelations(message, {}), undefined);
+    assert.equal(bundleRelations(message, { references: [] }), undefined);
+    assert.equal(bundleRelations({ stateKey: '' }, { thread }), undefined);
+  });
+});
