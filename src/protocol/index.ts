@@ -12,6 +12,8 @@ export * from './json/index.ts';
 export * from './json.ts';
 export * from './power-levels/index.ts';
 export * from './push-rules/index.ts';
+export * from './relations/index.ts';
+export * from './room-summary/index.ts';
 export * from './room-versions.ts';
 export * from './server-acls/index.ts';
 export * from './state-resolution/index.ts';

@@ -1,0 +1,33 @@
+import type { Membership } from '../history-visibility/history-visibility.ts';
+
+/** How many heroes clients are given. Source: client-server API, `GET /sync`, "RoomSummary". */
+export const MAX_HEROES = 5;
+
+/** One entry of the member list of a room. */
+export interface SummaryMember {
+  readonly userId: string;
+  readonly membership: Membership;
+}
+
+/**
+ * The users after whom a room without a name is called: the first five others who are joined or invited, or if there
+ * are none, the first five who have left or are banned. Reads no more members than it needs.
+ * Source: client-server API, `GET /sync`, "RoomSummary".
+ *
+ * @param members in the order in which the server learned of their memberships
+ * @param userId who asks; never one of the heroes
+ */
+export function selectHeroes(members: Iterable<SummaryMember>, userId: string): string[] {
+  const present: string[] = [];
+  const gone: string[] = [];
+  for (const member of members) {
+    if (member.userId === userId) continue;
+    if (member.membership === 'join' || member.membership === 'invite') {
+      present.push(member.userId);
+      if (present.length === MAX_HEROES) break;
+    } else if (member.membership !== 'knock' && gone.length < MAX_HEROES) {
+      gone.push(member.userId);
+    }
+  }
+  return present.length > 0 ? present : gone;
+}

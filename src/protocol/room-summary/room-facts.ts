@@ -1,0 +1,57 @@
+import { historyVisibilityOf } from '../history-visibility/history-visibility.ts';
+import { isRoomAlias, isRoomId } from '../identifiers/room-ids.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
+
+/** The content of a state event, undefined when the state has none. */
+export type StateContent = (type: string, stateKey: string) => JsonObject | undefined;
+
+/** What the state of a room says about it, for summaries, directories, spaces and names. */
+export interface RoomFacts {
+  /** Not empty. */
+  readonly name: string | undefined;
+  readonly canonicalAlias: string | undefined;
+  readonly topic: string | undefined;
+  readonly avatarUrl: string | undefined;
+  /** `invite` where it is not set. */
+  readonly joinRule: string;
+  /** The rooms whose members may join by a restricted join rule. */
+  readonly allowedRoomIds: readonly string[];
+  readonly guestCanJoin: boolean;
+  readonly worldReadable: boolean;
+  /** For instance `m.space`. Source: client-server API, "Rooms", "Types". */
+  readonly roomType: string | undefined;
+  /** The algorithm, undefined in rooms without encryption. */
+  readonly encryption: string | undefined;
+  readonly roomVersion: string;
+}
+
+/** Reads the facts from the state of a room. What is malformed counts as absent. Never throws. */
+export function roomFactsOf(content: StateContent): RoomFacts {
+  const text = (type: string, property: string) => textOf(content(type, '')?.[property]);
+  const alias = text('m.room.canonical_alias', 'alias');
+  const joinRules = content('m.room.join_rules', '');
+  return {
+    name: text('m.room.name', 'name'),
+    canonicalAlias: isRoomAlias(alias) ? alias : undefined,
+    topic: text('m.room.topic', 'topic'),
+    avatarUrl: text('m.room.avatar', 'url'),
+    joinRule: textOf(joinRules?.['join_rule']) ?? 'invite',
+    allowedRoomIds: allowedRoomIds(joinRules),
+    guestCanJoin: text('m.room.guest_access', 'guest_access') === 'can_join',
+    worldReadable: historyVisibilityOf(content('m.room.history_visibility', '')) === 'world_readable',
+    roomType: text('m.room.create', 'type'),
+    encryption: text('m.room.encryption', 'algorithm'),
+    roomVersion: text('m.room.create', 'room_version') ?? '1',
+  };
+}
+
+const textOf = (value: JsonValue | undefined): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+/** Source: client-server API, `m.room.join_rules`, `allow`; only in the two restricted join rules. */
+function allowedRoomIds(joinRules: JsonObject | undefined): string[] {
+  const { join_rule: rule, allow } = joinRules ?? {};
+  if ((rule !== 'restricted' && rule !== 'knock_restricted') || !Array.isArray(allow)) return [];
+  const conditions = allow.filter(isJsonObject).filter(({ type }) => type === 'm.room_membership');
+  return [...new Set(conditions.map(({ room_id }) => room_id).filter(isRoomId))];
+}

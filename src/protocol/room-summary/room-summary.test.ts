@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { Membership } from '../history-visibility/history-visibility.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
+import { MAX_HEROES, type SummaryMember, selectHeroes } from './heroes.ts';
+import { roomFactsOf } from './room-facts.ts';
+import { displayNamesOf, roomNameOf } from './room-name.ts';
+import { roomSummaryOf } from './room-summary.ts';
+
+describe('selectHeroes', () => {
+  const members = (text: string): SummaryMember[] =>
+    text.split(' ').map((entry) => {
+      const [userId = '', membership] = entry.split('=');
+      return { userId, membership: membership as Membership };
+    });
+  const cases: [members: string, heroes: string][] = [
+    ['me=join', ''],
+    ['me=join a=join b=invite c=leave d=knock', 'a b'],
+    ['a=join me=join b=join c=join d=join e=invite f=join', 'a b c d e'],
+    ['a=leave b=ban me=join c=knock', 'a b'],
+    ['a=leave b=leave me=leave c=leave d=leave e=ban f=leave', 'a b c d e'],
+    ['a=leave b=leave c=leave d=leave e=ban f=leave me=join g=invite', 'g'],
+  ];
+  for (const [list, heroes] of cases) {
+    it(`of ${list} are ${heroes || 'none'}`, () => {
+      assert.equal(selectHeroes(members(list), 'me').join(' '), heroes);
+    });
+  }
+
+  it('reads no further than the fifth', () => {
+    function* endless(): Generator<SummaryMember> {
+      for (let i = 0; ; i++) yield { userId: `u${i}`, membership: 'join' };
+    }
+    assert.equal(selectHeroes(endless(), 'me').length, MAX_HEROES);
+  });
+});
+
+describe('roomNameOf', () => {
+  const hero = (displayName: string | undefined, userId = `@${displayName}:x`) => ({ userId, displayName });
+  const alice = hero('Alice');
+  const bob = hero('Bob');
+  const base = {
+    name: undefined,
+    canonicalAlias: undefined,
+    heroes: [alice, bob],
+    joinedCount: 3,
+    invitedCount: 0,
+  };
+  const cases: [expected: string, facts: Partial<Parameters<typeof roomNameOf>[0]>][] = [
+    ['Tea', { name: 'Tea', canonicalAlias: '#tea:x' }],
+    ['#tea:x', { name: '', canonicalAlias: '#tea:x' }],
+    ['Alice and Bob', {}],
+    ['Alice', { heroes: [alice], joinedCount: 1, invitedCount: 1 }],
+    ['Alice, Bob, and Charlie', { heroes: [alice, bob, hero('Charlie')], joinedCount: 4 }],
+    ['Alice, Bob, and 1 other', { joinedCount: 2, invitedCount: 2 }],
+    ['Alice, Bob, and 1234 others', { joinedCount: 1237 }],
+    ['Alice and Bob', { joinedCount: 2 }],
+    ['Empty Room (was Alice and Bob)', { joinedCount: 1 }],
+    ['Empty Room (was Alice)', { heroes: [alice], joinedCount: 0 }],
+    ['Empty Room', { heroes: [], joinedCount: 1 }],
+    ['1 other person', { heroes: [], joinedCount: 2 }],
+    ['7 other people', { heroes: [], joinedCount: 8 }],
+    ['@a:x and Bob', { heroes: [hero(undefined, '@a:x'), bob] }],
+  ];
+  for (const [expected, facts] of cases) {
+    it(expected, () => assert.equal(roomNameOf({ ...base, ...facts }), expected));
+  }
+
+  it('tells members of the same name apart', () => {
+    const names = displayNamesOf([
+      hero('Al', '@a:x'),
+      hero('Bo', '@b:x'),
+      hero('Al', '@c:x'),
+      hero('', '@d:x'),
+    ]);
+    assert.deepEqual(names, ['Al (@a:x)', 'Bo', 'Al (@c:x)', '@d:x']);
+  });
+});
+
+describe('roomSummaryOf', () => {
+  const facts = { heroes: ['@a:x'], joinedCount: 2, invitedCount: 1 };
+  const counts = { 'm.joined_member_count': 2, 'm.invited_member_count': 1 };
+
+  it('has heroes in rooms without name and alias', () => {
+    const summary = roomSummaryOf({ ...facts, name: '', canonicalAlias: undefined });
+    assert.deepEqual(summary, { 'm.heroes': ['@a:x'], ...counts });
+  });
+
+  it('has only counts in other rooms', () => {
+    assert.deepEqual(roomSummaryOf({ ...facts, name: 'Tea', canonicalAlias: undefined }), counts);
+    assert.deepEqual(roomSummaryOf({ ...facts, name: undefined, canonicalAlias: '#tea:x' }), counts);
+  });
+});
+
+describe('roomFactsOf', () => {
+  const state = (contents: Record<string, JsonObject>) => (type: string, stateKey: string) =>
+    stateKey === '' ? contents[type] : undefined;
+
+  it('reads the state of a room', () => {
+    const allow = [
+      { type: 'm.room_membership', room_id: '!space:x' },
+      { type: 'm.room_membership', room_id: '!space:x' },
+      { type: 'm.room_membership', room_id: 'space' },
+      { type: 'org.example', room_id: '!other:x' },
+      null,
+    ];
+    const facts = roomFactsOf(
+      state({
+        'm.room.create': { room_version: '11', type: 'm.space' },
+        'm.room.name': { name: 'Tea' },
+        'm.room.topic': { topic: 'Leaves' },
+        'm.room.avatar': { url: 'mxc://x/y' },
+        'm.room.canonical_alias': { alias: '#tea:x' },
+        'm.room.join_rules': { join_rule: 'restricted', allow },
+        'm.room.guest_access': { guest_access: 'can_join' },
+        'm.room.history_visibility': { history_visibility: 'world_readable' },
+        'm.room.encryption': { algorithm: 'm.megolm.v1.aes-sha2' },
+      }),
+    );
+    assert.deepEqual(facts, {
+      name: 'Tea',
+      canonicalAlias: '#tea:x',
+      topic: 'Leaves',
+      avatarUrl: 'mxc://x/y',
+      joinRule: 'restricted',
+      allowedRoomIds: ['!space:x'],
+      guestCanJoin: true,
+      worldReadable: true,
+      roomType: 'm.space',
+      encryption: 'm.megolm.v1.aes-sha2',
+      roomVersion: '11',
+    });
+  });
+
+  const nothing = {
+    name: undefined,
+    canonicalAlias: undefined,
+    topic: undefined,
+    avatarUrl: undefined,
+    joinRule: 'invite',
+    allowedRoomIds: [],
+    guestCanJoin: false,
+    worldReadable: false,
+    roomType: undefined,
+    encryption: undefined,
+    roomVersion: '1',
+  };
+
+  it('has the defaults of the specification where the state says nothing', () => {
+    assert.deepEqual(roomFactsOf(state({})), nothing);
+  });
+
+  it('takes what is malformed as absent', () => {
+    const odd = {
+      name: 1,
+      alias: 'tea',
+      topic: [],
+      url: null,
+      join_rule: {},
+      type: 5,
+      room_version: 11,
+      algorithm: '',
+    };
+    assert.deepEqual(
+      roomFactsOf(() => odd),
+      nothing,
+    );
+  });
+
+  it('lists allowed rooms for restricted join rules only', () => {
+    const allow = [{ type: 'm.room_membership', room_id: '!space:x' }];
+    const allowed = (join_rule: string) =>
+      roomFactsOf(state({ 'm.room.join_rules': { join_rule, allow } })).allowedRoomIds;
+    assert.deepEqual(['public', 'invite', 'knock', 'restricted', 'knock_restricted'].map(allowed), [
+      [],
+      [],
+      [],
+      ['!space:x'],
+      ['!space:x'],
+    ]);
+  });
+
+  it('never throws', () => {
+    const properties = [
+      'name',
+      'alias',
+      'topic',
+      'url',
+      'join_rule',
+      'allow',
+      'guest_access',
+      'history_visibility',
+    ];
+    fc.assert(
+      fc.property(fc.dictionary(fc.constantFrom(...properties), fc.jsonValue()), (content) => {
+        assert.equal(typeof roomFactsOf(() => content as Record<string, JsonValue>).joinRule, 'string');
+      }),
+    );
+  });
+});
