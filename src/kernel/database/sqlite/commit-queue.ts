@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.ts';
 import { DatabaseClosed, DatabaseOverloaded } from '../errors.ts';
 import type { DatabaseStatistics } from '../statistics.ts';
 import { Group } from './group.ts';
-import type { WorkerClient } from './worker-client.ts';
+import type { Executor } from './protocol.ts';
 
 /** Something that writes. */
 export interface Entry {
@@ -29,7 +29,7 @@ export interface GroupLimits {
  * as many as are ready, and someone alone does not wait for others to come.
  */
 export class CommitQueue {
-  readonly #worker: WorkerClient;
+  readonly #executor: Executor;
   readonly #clock: Clock;
   readonly #limits: GroupLimits;
   readonly #statistics: DatabaseStatistics;
@@ -37,8 +37,8 @@ export class CommitQueue {
   #working: Promise<void> | undefined;
   #closed = false;
 
-  constructor(worker: WorkerClient, clock: Clock, limits: GroupLimits, statistics: DatabaseStatistics) {
-    this.#worker = worker;
+  constructor(executor: Executor, clock: Clock, limits: GroupLimits, statistics: DatabaseStatistics) {
+    this.#executor = executor;
     this.#clock = clock;
     this.#limits = limits;
     this.#statistics = statistics;
@@ -75,7 +75,7 @@ export class CommitQueue {
 
   async #commitGroup(): Promise<void> {
     const entries = this.#waiting.splice(0, this.#limits.entries);
-    const group = new Group(this.#worker);
+    const group = new Group(this.#executor);
     const taken = await this.#runEach(entries, group);
     this.#waiting.unshift(...entries.slice(taken.length));
     const alive = taken.filter((entry) => entry !== undefined);

@@ -1,7 +1,6 @@
 import type { Table } from './connection.ts';
 import { typedError } from './errors.ts';
-import type { Operation, Result } from './protocol.ts';
-import type { WorkerClient } from './worker-client.ts';
+import type { Executor, Operation, Result } from './protocol.ts';
 
 interface Pending {
   readonly operation: Operation;
@@ -14,13 +13,13 @@ interface Pending {
  * the next one that somebody does, so that a group of batches costs one message.
  */
 export class Group {
-  readonly #worker: WorkerClient;
+  readonly #executor: Executor;
   readonly #controls: Promise<unknown>[] = [];
   #held: Pending[] = [];
   #failure: Error | undefined;
 
-  constructor(worker: WorkerClient) {
-    this.#worker = worker;
+  constructor(executor: Executor) {
+    this.#executor = executor;
     this.control('begin');
   }
 
@@ -58,7 +57,7 @@ export class Group {
     if (held.length === 0) return;
     this.#held = [];
     try {
-      const results = await this.#worker.send(held.map(({ operation }) => operation));
+      const results = await this.#executor.send(held.map(({ operation }) => operation));
       for (const [index, pending] of held.entries()) settle(pending, results[index]);
     } catch (error) {
       for (const { reject } of held) reject(error as Error);

@@ -33,3 +33,9 @@ export interface Response {
   readonly id: number;
   readonly results: readonly Result[];
 }
+
+/** Somewhere operations are done: a worker thread, seen from the thread that asks. */
+export interface Executor {
+  /** Has the operations done in order, and resolves with a result for each. */
+  send(operations: readonly Operation[]): Promise<readonly Result[]>;
+}

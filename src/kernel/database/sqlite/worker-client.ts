@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { DatabaseClosed } from '../errors.ts';
-import type { Operation, Request, Response, Result, WorkerOptions } from './protocol.ts';
+import type { Executor, Operation, Request, Response, Result, WorkerOptions } from './protocol.ts';
 
 interface Waiting {
   resolve(results: readonly Result[]): void;
@@ -8,7 +8,7 @@ interface Waiting {
 }
 
 /** The calling thread's end of a worker that owns one connection. */
-export class WorkerClient {
+export class WorkerClient implements Executor {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
   readonly #exited: Promise<void>;
@@ -37,7 +37,7 @@ export class WorkerClient {
     return this.#waiting.size;
   }
 
-  /** Has the operations done in order, and resolves with a result for each. Rejects when the worker is lost. */
+  /** Rejects when the worker is lost. */
   send(operations: readonly Operation[]): Promise<readonly Result[]> {
     if (this.#lost) return Promise.reject(this.#lost);
     this.#lastId += 1;

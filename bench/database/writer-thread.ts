@@ -1,0 +1,140 @@
+/**
+ * Where should the connection live that writes SQLite: on the main thread or in a worker thread? Runs the same group
+ * commit over both, in alternating rounds: `node bench/database/writer-thread.ts [folder of the database]`.
+ *
+ * Each operation is a batch of three rows, as a message event makes; `signed` ones also hash and sign on the main
+ * thread what they write, as sending an event does.
+ */
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { systemClock } from '../../src/kernel/clock.ts';
+import type { Statement } from '../../src/kernel/database/index.ts';
+import { CommitQueue } from '../../src/kernel/database/sqlite/commit-queue.ts';
+import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
+import { BatchEntry } from '../../src/kernel/database/sqlite/entries.ts';
+import { OperationRunner } from '../../src/kernel/database/sqlite/operation-runner.ts';
+import type { Executor } from '../../src/kernel/database/sqlite/protocol.ts';
+import { WorkerClient } from '../../src/kernel/database/sqlite/worker-client.ts';
+import { noStatistics } from '../../src/kernel/database/statistics.ts';
+
+const duration = 2_000;
+const rounds = 3;
+const { privateKey } = generateKeyPairSync('ed25519');
+const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(400) } });
+
+interface Place extends Executor {
+  close(): Promise<void>;
+}
+
+const schema = [
+  'create table events (position integer primary key, room integer, json text) strict',
+  'create table event_ids (event_id text primary key, position integer) strict, without rowid',
+  'create table timeline (room integer, position integer, primary key (room, position)) strict, without rowid',
+];
+
+function mainThread(path: string): Place {
+  const connection = new SqliteConnection({ path, flush: 'every-commit' }, 'writing');
+  const runner = new OperationRunner(connection, 'writing');
+  return { send: async (operations) => runner.run(operations), close: async () => connection.close() };
+}
+
+function workerThread(path: string): Place {
+  return new WorkerClient({ file: { path, flush: 'every-commit' }, access: 'writing' }, (error) => {
+    throw error;
+  });
+}
+
+let position = 0;
+
+function messageRows(signed: boolean): Statement[] {
+  position += 1;
+  const room = position % 32;
+  if (signed) sign(null, createHash('sha256').update(body).digest(), privateKey);
+  return [
+    { sql: 'insert into events (position, room, json) values (?, ?, ?)', rows: [[position, room, body]] },
+    {
+      sql: 'insert into event_ids (event_id, position) values (?, ?)',
+      rows: [[createHash('sha256').update(String(position)).digest('base64url'), position]],
+    },
+    { sql: 'insert into timeline (room, position) values (?, ?)', rows: [[room, position]] },
+  ];
+}
+
+interface Measurement {
+  readonly rate: number;
+  readonly flushes: number;
+  readonly latency: number;
+  readonly blocked: number;
+}
+
+async function measure(
+  make: (path: string) => Place,
+  clients: number,
+  signed: boolean,
+  parent: string,
+): Promise<Measurement> {
+  const folder = mkdtempSync(join(parent, 'hearth-bench-'));
+  const place = make(join(folder, 'bench.db'));
+  const statistics = noStatistics();
+  const limits = { entries: 1_000, duration: 50, waiting: 100_000 };
+  const queue = new CommitQueue(place, systemClock, limits, statistics);
+  const run = (statements: Statement[]) =>
+    new Promise<void>((resolve, reject) => queue.add(new BatchEntry(statements, { resolve, reject })));
+  await run(schema.map((sql) => ({ sql, rows: [[]] })));
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  const latencies: number[] = [];
+  delay.enable();
+  const start = performance.now();
+  const client = async () => {
+    while (performance.now() - start < duration) {
+      const before = performance.now();
+      await run(messageRows(signed));
+      latencies.push(performance.now() - before);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  await Promise.all(Array.from({ length: clients }, client));
+  const elapsed = performance.now() - start;
+  delay.disable();
+  await place.close();
+  rmSync(folder, { recursive: true });
+  latencies.sort((a, b) => a - b);
+  return {
+    rate: (latencies.length / elapsed) * 1_000,
+    flushes: (statistics.flushes / elapsed) * 1_000,
+    latency: latencies[Math.floor(latencies.length * 0.95)] ?? Number.NaN,
+    blocked: delay.percentile(99) / 1e6 - 1,
+  };
+}
+
+const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
+
+const parent = process.argv[2] ?? tmpdir();
+const places = { main: mainThread, worker: workerThread };
+console.log('clients  work      thread  per second  flushes/s  p95 ms  loop blocked p99 ms');
+for (const signed of [false, true]) {
+  for (const clients of [1, 32, 256]) {
+    const results = { main: [] as Measurement[], worker: [] as Measurement[] };
+    for (let round = 0; round < rounds; round += 1) {
+      for (const name of ['main', 'worker'] as const) {
+        results[name].push(await measure(places[name], clients, signed, parent));
+      }
+    }
+    for (const name of ['main', 'worker'] as const) {
+      const of = (key: keyof Measurement) => median(results[name].map((result) => result[key]));
+      const cells = [
+        of('rate').toFixed(0),
+        of('flushes').toFixed(0),
+        of('latency').toFixed(2),
+        of('blocked').toFixed(2),
+      ];
+      console.log(
+        [String(clients).padEnd(8), (signed ? 'signed' : 'bare').padEnd(9), name.padEnd(7)].join(' '),
+        cells.map((cell, index) => cell.padStart([10, 10, 7, 13][index]!)).join(' '),
+      );
+    }
+  }
+}
