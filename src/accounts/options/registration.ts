@@ -75,6 +75,7 @@ export const registrationOptions = {
     default: null,
     since: '1.67.0',
     fileFor: 'registration_shared_secret',
+    created: 'secret',
   }),
   allow_guest_access: option(boolean(), {
     description: 'Lets guests come without credentials and join rooms that are open to them.',

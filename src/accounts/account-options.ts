@@ -1,0 +1,26 @@
+import type { ServerName } from '../protocol/index.ts';
+import type { AccountsConfig } from './config.ts';
+
+/** What the operator decides about accounts, by the names of the options. Durations are milliseconds. */
+export interface AccountOptions
+  extends Pick<
+    AccountsConfig,
+    | 'enable_registration'
+    | 'enable_registration_without_verification'
+    | 'registration_shared_secret'
+    | 'bcrypt_rounds'
+    | 'allow_guest_access'
+    | 'inhibit_user_in_use_error'
+    | 'allow_underscore_prefixed_registration'
+    | 'session_lifetime'
+    | 'refreshable_access_token_lifetime'
+    | 'refresh_token_lifetime'
+    | 'nonrefreshable_access_token_lifetime'
+    | 'ui_auth'
+    | 'password_config'
+    | 'user_types'
+  > {
+  readonly server_name: ServerName;
+}
+
+export type PasswordPolicyOptions = AccountOptions['password_config']['policy'];

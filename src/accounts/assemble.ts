@@ -1,0 +1,123 @@
+import { type DeviceCleanup, Devices, LastSeen } from '../devices/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import type { Streams } from '../kernel/streams/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
+import type { AccountOptions } from './account-options.ts';
+import { type AccountCompanion, Accounts } from './accounts.ts';
+import { Housekeeping } from './housekeeping.ts';
+import { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
+import { Reauthenticator } from './interactive-auth/reauthenticator.ts';
+import { dummyStage, type Flows, type Stage } from './interactive-auth/stage.ts';
+import type { AccountLimits } from './limits.ts';
+import { Login, type LoginType } from './login/login.ts';
+import { PasswordChange } from './passwords/password-change.ts';
+import { PasswordHasher } from './passwords/password-hasher.ts';
+import { PasswordLogin } from './passwords/password-login.ts';
+import { Registration } from './registration/registration.ts';
+import { SharedSecretRegistration } from './registration/shared-secret.ts';
+import { accountManagementRoutes } from './routes/account-routes.ts';
+import { loginRoutes, sessionRoutes } from './routes/login-routes.ts';
+import { registrationRoutes, sharedSecretRoutes } from './routes/registration-routes.ts';
+import { SessionAuthenticator } from './sessions/session-authenticator.ts';
+import { SessionCache } from './sessions/session-cache.ts';
+import { Sessions } from './sessions/sessions.ts';
+import type { UsernameReservations } from './usernames.ts';
+
+export interface AccountsEnvironment {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Logger;
+  readonly limits: AccountLimits;
+}
+
+export interface AccountsSliceOptions extends AccountOptions {
+  readonly user_ips_max_age: number | null;
+  readonly delete_stale_devices_after: number | null;
+}
+
+/** What other slices add to accounts. */
+export interface AccountExtensions {
+  /** Told when devices are removed. */
+  readonly deviceCleanups?: readonly DeviceCleanup[];
+  /** Told when accounts are made and closed. */
+  readonly companions?: readonly AccountCompanion[];
+  /** Further stages of interactive authentication. */
+  readonly stages?: readonly Stage[];
+  /** Flows that registration asks for; without any, it asks for nothing. */
+  readonly verification?: () => Flows;
+  /** Flows besides the password by which a logged-in user can prove who they are. */
+  readonly confirmation?: () => Flows;
+  readonly loginTypes?: readonly LoginType[];
+  readonly reservations?: UsernameReservations;
+  /** What `/.well-known/proto/client` says; logins are told it too. */
+  readonly wellKnown?: JsonObject | undefined;
+}
+
+export type AccountsSlice = ReturnType<typeof assembleAccounts>;
+
+const noReservations: UsernameReservations = { isReservedFrom: () => false };
+
+/** Puts accounts, sessions and devices together. */
+export function assembleAccounts(
+  environment: AccountsEnvironment,
+  options: AccountsSliceOptions,
+  extensions: AccountExtensions = {},
+) {
+  const { limits } = environment;
+  const cache = new SessionCache();
+  const sessions = new Sessions({ ...environment, cache, options });
+  const devices = new Devices(environment, [sessions, ...(extensions.deviceCleanups ?? [])]);
+  const lastSeen = new LastSeen(environment, options);
+  const hasher = new PasswordHasher(options.bcrypt_rounds, options.password_config.pepper);
+  const passwordLogin = new PasswordLogin({ ...environment, hasher, limits: limits.login }, options);
+  const stages = [dummyStage, passwordLogin, ...(extensions.stages ?? [])];
+  const interactiveAuth = new InteractiveAuth(environment, stages);
+  const accounts = new Accounts(
+    { ...environment, devices, sessions, interactiveAuth },
+    extensions.companions ?? [],
+  );
+  const core = { ...environment, accounts, devices, sessions, hasher, interactiveAuth, lastSeen };
+  const flows = () => [
+    ...(passwordLogin.confirms ? [[passwordLogin.type]] : []),
+    ...(extensions.confirmation?.() ?? []),
+  ];
+  const reservations = extensions.reservations ?? noReservations;
+  const verification = extensions.verification ?? (() => []);
+  const registration = new Registration({ ...core, reservations, verification }, options);
+  return {
+    accounts,
+    devices,
+    sessions,
+    lastSeen,
+    interactiveAuth,
+    registration,
+    authenticator: new SessionAuthenticator({ ...core, cache }),
+    reauthenticator: new Reauthenticator({ auth: interactiveAuth, sessions, flows }, options),
+    sharedSecretRegistration: new SharedSecretRegistration({ ...environment, registration }, options),
+    login: new Login({
+      ...core,
+      limits: limits.login,
+      types: [passwordLogin, ...(extensions.loginTypes ?? [])],
+    }),
+    passwordChange: new PasswordChange({ accounts, hasher }, options),
+    housekeeping: new Housekeeping(core, options),
+    wellKnown: extensions.wellKnown,
+  };
+}
+
+/** The routes of accounts and sessions; those of devices are `deviceRoutes(slice.devices, slice.reauthenticator)`. */
+export function accountRoutes(slice: AccountsSlice): Route[] {
+  return [
+    ...registrationRoutes(slice.registration),
+    ...sharedSecretRoutes(slice.sharedSecretRegistration),
+    ...loginRoutes(slice.login, slice.wellKnown),
+    ...sessionRoutes(slice),
+    ...accountManagementRoutes(slice),
+  ];
+}

@@ -1,0 +1,33 @@
+/** Accounts of this server: how they are made and closed, how people log in, and who a token belongs to. */
+export type { AccountOptions } from './account-options.ts';
+export { type AccountChange, type AccountCompanion, Accounts, type Logout } from './accounts.ts';
+export {
+  type AccountExtensions,
+  type AccountsEnvironment,
+  type AccountsSlice,
+  type AccountsSliceOptions,
+  accountRoutes,
+  assembleAccounts,
+} from './assemble.ts';
+export type { Housekeeping } from './housekeeping.ts';
+export { Challenge } from './interactive-auth/challenge.ts';
+export type { GuardedRequest, InteractiveAuth, ProvenRequest } from './interactive-auth/interactive-auth.ts';
+export type { AccountConfirmation, Reauthenticator } from './interactive-auth/reauthenticator.ts';
+export type { Flows, Stage, StageContext } from './interactive-auth/stage.ts';
+export type { AccountLimits, Limiter } from './limits.ts';
+export type { Login, LoginType } from './login/login.ts';
+export { accountMigrations } from './migrations.ts';
+export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
+export { checkPasswordPolicy } from './passwords/password-policy.ts';
+export type {
+  DeviceWish,
+  NewAccount,
+  OpenedSession,
+  Registered,
+  Registration,
+} from './registration/registration.ts';
+export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
+export { expiredToken, lockedAccount, unknownToken } from './sessions/refusals.ts';
+export type { IssuedTokens, SessionChange, Sessions } from './sessions/sessions.ts';
+export type { User } from './user-store.ts';
+export type { UsernameReservations } from './usernames.ts';

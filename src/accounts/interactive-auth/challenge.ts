@@ -1,0 +1,28 @@
+import { MatrixError } from '../../protocol/index.ts';
+
+export interface ChallengeBody {
+  readonly flows: readonly { readonly stages: readonly string[] }[];
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly session: string;
+  readonly completed: readonly string[];
+}
+
+/**
+ * The answer that asks the client to prove something, or something else. An error code is there only when a stage has
+ * just failed: clients take it as one.
+ * Source: client-server API, "User-Interactive API in the REST API".
+ */
+export class Challenge extends MatrixError {
+  readonly #body: ChallengeBody;
+  readonly #failure: MatrixError | undefined;
+
+  constructor(body: ChallengeBody, failure?: MatrixError) {
+    super(401, failure?.errcode ?? 'M_FORBIDDEN', failure?.message ?? 'More authentication is needed');
+    this.#body = body;
+    this.#failure = failure;
+  }
+
+  override toJSON(): Record<string, unknown> {
+    return { ...this.#failure?.toJSON(), ...this.#body };
+  }
+}

@@ -1,0 +1,51 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { AccountTables } from '../tables.ts';
+
+export type SessionRow = AccountTables['interactive_sessions'];
+
+export async function findInteractiveSession(
+  reader: Reader<AccountTables>,
+  idHash: string,
+): Promise<SessionRow | undefined> {
+  return await reader
+    .selectFrom('interactive_sessions')
+    .selectAll()
+    .where('id_hash', '=', idHash)
+    .executeTakeFirst();
+}
+
+/** Inserts or replaces a session. */
+export async function saveInteractiveSession(writer: Writer<AccountTables>, row: SessionRow): Promise<void> {
+  const { id_hash, ...rest } = row;
+  await writer
+    .insertInto('interactive_sessions')
+    .values(row)
+    .onConflict((conflict) => conflict.column('id_hash').doUpdateSet(rest))
+    .execute();
+}
+
+/** @returns whether it was there: of two that try, one succeeds */
+export async function deleteInteractiveSession(
+  writer: Writer<AccountTables>,
+  idHash: string,
+): Promise<boolean> {
+  const result = await writer
+    .deleteFrom('interactive_sessions')
+    .where('id_hash', '=', idHash)
+    .executeTakeFirst();
+  return result.numDeletedRows > 0n;
+}
+
+export async function deleteInteractiveSessionsBefore(
+  writer: Writer<AccountTables>,
+  before: number,
+): Promise<void> {
+  await writer.deleteFrom('interactive_sessions').where('created_at', '<', before).execute();
+}
+
+export async function deleteInteractiveSessionsOf(
+  writer: Writer<AccountTables>,
+  userId: string,
+): Promise<void> {
+  await writer.deleteFrom('interactive_sessions').where('user_id', '=', userId).execute();
+}

@@ -1,0 +1,74 @@
+import type { Devices } from '../../devices/index.ts';
+import type { Streams } from '../../kernel/streams/index.ts';
+import { type JsonObject, MatrixError } from '../../protocol/index.ts';
+import type { AccountLimits } from '../limits.ts';
+import type { DeviceWish, OpenedSession } from '../registration/registration.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import type { AccountTables } from '../tables.ts';
+
+/** A way to log in. */
+export interface LoginType {
+  /** For instance `m.login.password`. */
+  readonly type: string;
+  /** Whether the operator offers it. */
+  readonly opensSessions: boolean;
+  /** Further members of its entry in the list of flows. */
+  flow?(): JsonObject;
+  /** Finds out who logs in. Throws MatrixError M_FORBIDDEN when they do not prove it. */
+  login(body: JsonObject, context: { ip: string }): Promise<{ userId: string }>;
+}
+
+export interface LoginDeps {
+  readonly streams: Streams;
+  readonly devices: Devices;
+  readonly sessions: Sessions;
+  readonly limits: AccountLimits['login'];
+  readonly types: readonly LoginType[];
+}
+
+/** Logs people in. Source: client-server API, "Login". */
+export class Login {
+  readonly #deps: LoginDeps;
+
+  constructor(deps: LoginDeps) {
+    this.#deps = deps;
+  }
+
+  /** What `GET /login` lists. */
+  flows(): JsonObject[] {
+    return this.#offered().map((type) => ({ type: type.type, ...type.flow?.() }));
+  }
+
+  /** @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and what the type says */
+  async login(
+    body: JsonObject,
+    device: DeviceWish,
+    ip: string,
+  ): Promise<{ userId: string; session: OpenedSession }> {
+    const type = this.#offered().find((candidate) => candidate.type === body['type']);
+    if (type === undefined) throw new MatrixError(400, 'M_UNKNOWN', 'Unknown login type');
+    this.#deps.devices.check(device);
+    this.#deps.limits.address.take(ip);
+    const { userId } = await type.login(body, { ip });
+    return { userId, session: await this.open(userId, device) };
+  }
+
+  /** Opens a session for somebody who has proven who they are. */
+  open(userId: string, { deviceId, displayName, refreshable }: DeviceWish): Promise<OpenedSession> {
+    const { devices, sessions, streams } = this.#deps;
+    return streams.write<AccountTables, OpenedSession>(async (writer, publish) => {
+      const device = await devices.ensure(writer, publish, { userId, deviceId, displayName });
+      const tokens = await sessions.open(writer, publish, {
+        userId,
+        deviceId: device.deviceId,
+        isNewDevice: device.created,
+        refreshable,
+      });
+      return { deviceId: device.deviceId, ...tokens };
+    });
+  }
+
+  #offered(): LoginType[] {
+    return this.#deps.types.filter((type) => type.opensSessions);
+  }
+}

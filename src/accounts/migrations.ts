@@ -1,0 +1,89 @@
+import type { Migration, SchemaBuilder } from '../kernel/database/index.ts';
+
+const flags = ['is_guest', 'is_admin', 'is_deactivated', 'is_erased', 'is_locked', 'is_suspended'] as const;
+
+async function createUsers({ db }: SchemaBuilder): Promise<void> {
+  let users = db.schema
+    .createTable('users')
+    .addColumn('user_id', 'text', (column) => column.primaryKey())
+    .addColumn('folded_id', 'text', (column) => column.notNull())
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('password_hash', 'text')
+    .addColumn('user_type', 'text')
+    .addColumn('appservice_id', 'text');
+  for (const flag of flags)
+    users = users.addColumn(flag, 'integer', (column) => column.notNull().defaultTo(0));
+  await users.execute();
+  await db.schema.createIndex('users_folded_id').on('users').column('folded_id').execute();
+}
+
+async function createAccessTokens({ db }: SchemaBuilder): Promise<void> {
+  await db.schema
+    .createTable('access_tokens')
+    .addColumn('id', 'bigint', (column) => column.primaryKey())
+    .addColumn('hash', 'text', (column) => column.notNull().unique())
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('device_id', 'text')
+    .addColumn('refresh_token_id', 'bigint')
+    .addColumn('replaces_refresh_token_id', 'bigint')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint')
+    .addColumn('confirmed_at', 'bigint', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createIndex('access_tokens_device')
+    .on('access_tokens')
+    .columns(['user_id', 'device_id'])
+    .execute();
+  await db.schema.createIndex('access_tokens_expiry').on('access_tokens').column('expires_at').execute();
+}
+
+async function createRefreshTokens({ db }: SchemaBuilder): Promise<void> {
+  await db.schema
+    .createTable('refresh_tokens')
+    .addColumn('id', 'bigint', (column) => column.primaryKey())
+    .addColumn('hash', 'text', (column) => column.notNull().unique())
+    .addColumn('user_id', 'text', (column) => column.notNull())
+    .addColumn('device_id', 'text', (column) => column.notNull())
+    .addColumn('replaces_id', 'bigint')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint')
+    .addColumn('session_expires_at', 'bigint')
+    .execute();
+  await db.schema
+    .createIndex('refresh_tokens_device')
+    .on('refresh_tokens')
+    .columns(['user_id', 'device_id'])
+    .execute();
+  await db.schema.createIndex('refresh_tokens_expiry').on('refresh_tokens').column('expires_at').execute();
+}
+
+async function createInteractiveSessions({ db }: SchemaBuilder): Promise<void> {
+  await db.schema
+    .createTable('interactive_sessions')
+    .addColumn('id_hash', 'text', (column) => column.primaryKey())
+    .addColumn('user_id', 'text')
+    .addColumn('created_at', 'bigint', (column) => column.notNull())
+    .addColumn('operation', 'text', (column) => column.notNull())
+    .addColumn('body_digest', 'text', (column) => column.notNull())
+    .addColumn('sealed_body', 'bytea', (column) => column.notNull())
+    .addColumn('completed', 'text', (column) => column.notNull())
+    .execute();
+  await db.schema
+    .createIndex('interactive_sessions_created_at')
+    .on('interactive_sessions')
+    .column('created_at')
+    .execute();
+}
+
+export const accountMigrations: readonly Migration[] = [
+  {
+    name: 'accounts/0001-accounts',
+    async up(schema) {
+      await createUsers(schema);
+      await createAccessTokens(schema);
+      await createRefreshTokens(schema);
+      await createInteractiveSessions(schema);
+    },
+  },
+];

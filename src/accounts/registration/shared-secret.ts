@@ -1,0 +1,108 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../../kernel/clock.ts';
+import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
+import type { AccountOptions } from '../account-options.ts';
+import { checkPasswordPolicy } from '../passwords/password-policy.ts';
+import type { Registered, Registration } from './registration.ts';
+
+export interface SharedSecretRequest {
+  readonly nonce: string;
+  readonly username: string;
+  readonly password: string;
+  readonly admin?: boolean;
+  readonly user_type?: string | null;
+  readonly refresh_token?: boolean;
+  readonly mac: string;
+}
+
+type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types' | 'password_config'>;
+
+/** Milliseconds that a nonce is good for, and how many may be out at once. */
+const [nonceLifetime, mostNonces] = [60_000, 1000];
+
+/** Types of users that are always there. */
+const knownUserTypes = ['bot', 'support'];
+
+/**
+ * Makes accounts, administrators included, for those who know `registration_shared_secret`. It never travels: what does
+ * is a MAC under it.
+ */
+export class SharedSecretRegistration {
+  readonly #registration: Registration;
+  readonly #clock: Clock;
+  readonly #randomness: Randomness;
+  readonly #options: Options;
+  /** Nonce to when it expires, oldest first. */
+  readonly #nonces = new Map<string, number>();
+
+  constructor(deps: { registration: Registration; clock: Clock; randomness: Randomness }, options: Options) {
+    this.#registration = deps.registration;
+    this.#clock = deps.clock;
+    this.#randomness = deps.randomness;
+    this.#options = options;
+  }
+
+  /** A text that makes one registration unlike every other. Throws MatrixError M_UNKNOWN when there is no secret. */
+  nonce(): string {
+    this.#secret();
+    const now = this.#clock.now();
+    for (const [nonce, expiry] of this.#nonces) {
+      if (expiry > now && this.#nonces.size < mostNonces) break;
+      this.#nonces.delete(nonce);
+    }
+    const nonce = randomString(this.#randomness, 64);
+    this.#nonces.set(nonce, now + nonceLifetime);
+    return nonce;
+  }
+
+  /**
+   * Makes the account when the MAC is right.
+   * @throws MatrixError M_UNKNOWN for a bad nonce, M_FORBIDDEN for a bad MAC, and what registration says
+   */
+  async register(request: SharedSecretRequest): Promise<Registered> {
+    const secret = this.#secret();
+    const expiry = this.#nonces.get(request.nonce);
+    this.#nonces.delete(request.nonce);
+    if (expiry === undefined || expiry <= this.#clock.now()) {
+      throw new MatrixError(400, 'M_UNKNOWN', 'Unknown nonce');
+    }
+    const { username, password, admin = false } = request;
+    if (`${username}${password}`.includes('\0')) throw invalidParam('Neither may hold U+0000');
+    if (!macMatches(request, secret)) throw forbidden('The MAC is wrong');
+    const userType = this.#checkUserType(request.user_type ?? undefined);
+    checkPasswordPolicy(password, this.#options.password_config.policy);
+    const userId = this.#registration.userIdFor(username);
+    const login = { refreshable: request.refresh_token === true };
+    return this.#registration.create({ userId, password, isAdmin: admin, userType, login });
+  }
+
+  #secret(): string {
+    const secret = this.#options.registration_shared_secret;
+    if (secret === null)
+      throw new MatrixError(400, 'M_UNKNOWN', 'Registration by shared secret is not enabled');
+    return secret;
+  }
+
+  #checkUserType(userType: string | undefined): string | undefined {
+    if (userType === undefined) return undefined;
+    if ([...knownUserTypes, ...this.#options.user_types.extra_user_types].includes(userType)) return userType;
+    throw invalidParam('Unknown user type');
+  }
+}
+
+/**
+ * HMAC-SHA1, hexadecimal, over nonce, name, password, `admin` or `notadmin` and, when given, the type of the user,
+ * each separated by U+0000. Programs that register users compute it this way.
+ */
+export function registrationMac(request: Omit<SharedSecretRequest, 'mac'>, secret: string): string {
+  const parts = [request.nonce, request.username, request.password, request.admin ? 'admin' : 'notadmin'];
+  if (request.user_type) parts.push(request.user_type);
+  return createHmac('sha1', secret).update(parts.join('\0')).digest('hex');
+}
+
+function macMatches(request: SharedSecretRequest, secret: string): boolean {
+  const expected = Buffer.from(registrationMac(request, secret));
+  const given = Buffer.from(request.mac.toLowerCase());
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}

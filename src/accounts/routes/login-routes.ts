@@ -1,0 +1,95 @@
+import { Type } from 'typebox';
+import type { Devices } from '../../devices/index.ts';
+import { type Requester, type Route, route } from '../../kernel/http/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { Accounts } from '../accounts.ts';
+import type { Login } from '../login/login.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { deviceWish, sessionResponse, toDeviceWish, toSessionResponse } from './session-response.ts';
+
+const paths = {
+  login: ['/_proto/client/v3/login', '/_proto/client/r0/login'],
+  refresh: '/_proto/client/v3/refresh',
+  logout: ['/_proto/client/v3/logout', '/_proto/client/r0/logout'],
+  logoutAll: ['/_proto/client/v3/logout/all', '/_proto/client/r0/logout/all'],
+} as const;
+
+/** Bytes of a login: anybody may send one. */
+const bodyLimit = 65_536;
+
+/** @param wellKnown what `/.well-known/proto/client` says, for clients that ask nowhere else */
+export function loginRoutes(login: Login, wellKnown: JsonObject | undefined): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getLoginFlows',
+        method: 'GET',
+        path: paths.login,
+        auth: 'none',
+        response: Type.Object({ flows: Type.Array(Type.Object({ type: Type.String() })) }),
+      },
+      () => ({ flows: login.flows() }),
+    ),
+    route(
+      {
+        operationId: 'login',
+        method: 'POST',
+        path: paths.login,
+        auth: 'none',
+        body: Type.Object({ type: Type.String(), ...deviceWish }),
+        bodyLimit,
+        response: sessionResponse,
+      },
+      async ({ body, ip }) => {
+        const { userId, session } = await login.login(body as JsonObject, toDeviceWish(body), ip);
+        return { ...toSessionResponse(userId, session), well_known: wellKnown };
+      },
+    ),
+  ];
+}
+
+export function sessionRoutes(deps: { sessions: Sessions; accounts: Accounts; devices: Devices }): Route[] {
+  const { accounts, devices, sessions } = deps;
+  return [
+    route(
+      {
+        operationId: 'refresh',
+        method: 'POST',
+        path: paths.refresh,
+        auth: 'none',
+        body: Type.Object({ refresh_token: Type.String() }),
+        bodyLimit,
+        response: Type.Object({ access_token: Type.String() }),
+      },
+      async ({ body }) => {
+        const tokens = await sessions.refresh(body.refresh_token);
+        return {
+          access_token: tokens.accessToken,
+          refresh_token: tokens.refreshToken,
+          expires_in_ms: tokens.expiresInMs,
+        };
+      },
+    ),
+    route(
+      { operationId: 'logout', method: 'POST', path: paths.logout, auth: 'guest', allowLocked: true },
+      async ({ requester }) => {
+        await logout(requester, sessions, devices);
+        return {};
+      },
+    ),
+    route(
+      { operationId: 'logout_all', method: 'POST', path: paths.logoutAll, auth: 'guest', allowLocked: true },
+      async ({ requester }) => {
+        await accounts.logoutAll(requester.userId);
+        return {};
+      },
+    ),
+  ];
+}
+
+/** A device goes with its session. */
+async function logout(requester: Requester, sessions: Sessions, devices: Devices): Promise<void> {
+  const { userId, deviceId, tokenId } = requester;
+  if (deviceId !== undefined) await devices.remove(userId, [deviceId]);
+  else if (tokenId !== undefined) await sessions.close(userId, tokenId);
+}

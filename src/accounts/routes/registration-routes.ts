@@ -1,0 +1,79 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { Registered, Registration } from '../registration/registration.ts';
+import type { SharedSecretRegistration } from '../registration/shared-secret.ts';
+import { sessionResponse, toSessionResponse } from './session-response.ts';
+
+const answer = ({ userId, session }: Registered) => toSessionResponse(userId, session);
+
+/** Bytes of a registration: anybody may send one. */
+const bodyLimit = 65_536;
+
+export function registrationRoutes(registration: Registration): Route[] {
+  return [
+    route(
+      {
+        operationId: 'register',
+        method: 'POST',
+        path: ['/_proto/client/v3/register', '/_proto/client/r0/register'],
+        auth: 'none',
+        query: Type.Object({
+          kind: Type.Union([Type.Literal('user'), Type.Literal('guest')], { default: 'user' }),
+        }),
+        body: Type.Object({ initial_device_display_name: Type.Optional(Type.Unknown()) }),
+        bodyLimit,
+        response: sessionResponse,
+      },
+      async ({ query, body, ip }) => {
+        if (query.kind === 'user') return answer(await registration.register(body as JsonObject, ip));
+        const name = body.initial_device_display_name;
+        return answer(await registration.registerGuest(typeof name === 'string' ? name : undefined, ip));
+      },
+    ),
+    route(
+      {
+        operationId: 'checkUsernameAvailability',
+        method: 'GET',
+        path: ['/_proto/client/v3/register/available', '/_proto/client/r0/register/available'],
+        auth: 'none',
+        query: Type.Object({ username: Type.String() }),
+        response: Type.Object({ available: Type.Literal(true) }),
+      },
+      async ({ query, ip }) => {
+        await registration.checkAvailable(query.username, ip);
+        return { available: true };
+      },
+    ),
+  ];
+}
+
+/** Registration of accounts by those who know the shared secret. */
+export function sharedSecretRoutes(registration: SharedSecretRegistration): Route[] {
+  const path = '/_server/admin/v1/register';
+  return [
+    route({ method: 'GET', path, auth: 'none', response: Type.Object({ nonce: Type.String() }) }, () => ({
+      nonce: registration.nonce(),
+    })),
+    route(
+      {
+        method: 'POST',
+        path,
+        auth: 'none',
+        body: Type.Object({
+          nonce: Type.String(),
+          username: Type.String({ minLength: 1 }),
+          password: Type.String({ minLength: 1 }),
+          admin: Type.Optional(Type.Boolean()),
+          user_type: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+          displayname: Type.Optional(Type.String()),
+          refresh_token: Type.Optional(Type.Boolean()),
+          mac: Type.String(),
+        }),
+        bodyLimit,
+        response: sessionResponse,
+      },
+      async ({ body }) => answer(await registration.register(body)),
+    ),
+  ];
+}

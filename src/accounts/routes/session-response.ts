@@ -1,0 +1,41 @@
+import { Type } from 'typebox';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { DeviceWish, OpenedSession } from '../registration/registration.ts';
+
+/** What `/register` and `/login` answer. */
+export const sessionResponse = Type.Object({
+  user_id: Type.String(),
+  home_server: Type.String(),
+  access_token: Type.Optional(Type.String()),
+  device_id: Type.Optional(Type.String()),
+  refresh_token: Type.Optional(Type.String()),
+  expires_in_ms: Type.Optional(Type.Integer()),
+});
+
+export function toSessionResponse(userId: string, session: OpenedSession | undefined): JsonObject {
+  return {
+    user_id: userId,
+    home_server: userId.slice(userId.indexOf(':') + 1),
+    access_token: session?.accessToken,
+    device_id: session?.deviceId,
+    refresh_token: session?.refreshToken,
+    expires_in_ms: session?.expiresInMs,
+  };
+}
+
+/** What the bodies of `/register` and `/login` say about the device. */
+export const deviceWish = {
+  device_id: Type.Optional(Type.String()),
+  initial_device_display_name: Type.Optional(Type.String()),
+  refresh_token: Type.Optional(Type.Boolean()),
+};
+
+export const toDeviceWish = (body: {
+  device_id?: string;
+  initial_device_display_name?: string;
+  refresh_token?: boolean;
+}): DeviceWish => ({
+  deviceId: body.device_id,
+  displayName: body.initial_device_display_name,
+  refreshable: body.refresh_token === true,
+});

@@ -1,0 +1,23 @@
+import { MatrixError } from '../../protocol/index.ts';
+import type { RefreshTokenRow } from './token-store.ts';
+
+/** The token is not, or no more, one of ours: the client must log in anew. */
+export const unknownToken = (message: string) =>
+  new MatrixError(401, 'M_UNKNOWN_TOKEN', message, { soft_logout: false });
+
+/** The token has expired: the client may keep its keys (client-server API, "Soft logout"). */
+export const expiredToken = (message: string) =>
+  new MatrixError(401, 'M_UNKNOWN_TOKEN', message, { soft_logout: true });
+
+/** Client-server API, "Account locking". */
+export const lockedAccount = () =>
+  new MatrixError(401, 'M_USER_LOCKED', 'This account has been locked', { soft_logout: true });
+
+/** @returns the token when it may be exchanged */
+export function checkRefreshToken(token: RefreshTokenRow | undefined, now: number): RefreshTokenRow {
+  if (token === undefined || token.is_deactivated === 1) throw unknownToken('Unknown refresh token');
+  if (token.is_locked === 1) throw lockedAccount();
+  if (token.expires_at !== null && token.expires_at <= now)
+    throw expiredToken('The refresh token has expired');
+  return token;
+}

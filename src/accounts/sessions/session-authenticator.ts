@@ -1,0 +1,79 @@
+import type { LastSeen } from '../../devices/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { AuthenticationContext, Authenticator, Requester } from '../../kernel/http/index.ts';
+import type { AccountTables } from '../tables.ts';
+import { expiredToken, lockedAccount, unknownToken } from './refusals.ts';
+import type { Session, SessionCache } from './session-cache.ts';
+import type { Sessions } from './sessions.ts';
+import { type AccessTokenRow, findAccessToken } from './token-store.ts';
+import { hashToken } from './tokens.ts';
+
+export interface SessionAuthenticatorDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly cache: SessionCache;
+  readonly sessions: Sessions;
+  readonly lastSeen: LastSeen;
+}
+
+/** No token that this server gives out is longer: a longer one is not worth hashing. */
+const longestToken = 255;
+
+/** Finds out whose access token a request carries. Without a query when it was seen before. */
+export class SessionAuthenticator implements Authenticator {
+  readonly #deps: SessionAuthenticatorDeps;
+
+  constructor(deps: SessionAuthenticatorDeps) {
+    this.#deps = deps;
+  }
+
+  /** @throws MatrixError M_UNKNOWN_TOKEN, with `soft_logout` when it has expired; M_USER_LOCKED */
+  authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester> {
+    if (token.length > longestToken) throw unknownToken('Unknown access token');
+    const hash = hashToken(token);
+    const session = this.#deps.cache.get(hash);
+    return session ? this.#admit(session, context) : this.#load(hash, context);
+  }
+
+  #admit(session: Session, context: AuthenticationContext): Requester {
+    const { clock, lastSeen } = this.#deps;
+    if (session.expiresAt !== undefined && session.expiresAt <= clock.now()) {
+      throw expiredToken('The access token has expired');
+    }
+    if (session.isLocked && !context.allowLocked) throw lockedAccount();
+    const { userId, deviceId } = session.requester;
+    lastSeen.record({ userId, deviceId, ip: context.ip, userAgent: context.userAgent });
+    return session.requester;
+  }
+
+  async #load(hash: string, context: AuthenticationContext): Promise<Requester> {
+    const { cache, clock, database, sessions } = this.#deps;
+    const { generation } = cache;
+    const row = await findAccessToken(database.reader<AccountTables>(), hash);
+    if (row === undefined || row.is_deactivated === 1) throw unknownToken('Unknown access token');
+    const session = toSession(row);
+    const requester = this.#admit(session, context);
+    if (row.replaces_refresh_token_id !== null) {
+      await sessions.firstUse(row.user_id, row.replaces_refresh_token_id);
+    } else {
+      cache.put(hash, session, generation, clock.now());
+    }
+    return requester;
+  }
+}
+
+function toSession(row: AccessTokenRow): Session {
+  return {
+    requester: Object.freeze({
+      userId: row.user_id,
+      deviceId: row.device_id ?? undefined,
+      isGuest: row.is_guest === 1,
+      isAdmin: row.is_admin === 1,
+      appservice: undefined,
+      tokenId: row.id,
+    }),
+    isLocked: row.is_locked === 1,
+    expiresAt: row.expires_at ?? undefined,
+  };
+}

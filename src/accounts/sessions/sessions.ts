@@ -1,0 +1,221 @@
+import type { DeviceCleanup } from '../../devices/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { type AnyWriter, writerFor } from '../../kernel/database/index.ts';
+import type { Randomness } from '../../kernel/randomness.ts';
+import { type Publish, Stream, type Streams } from '../../kernel/streams/index.ts';
+import type { AccountOptions } from '../account-options.ts';
+import type { AccountTables } from '../tables.ts';
+import { checkRefreshToken } from './refusals.ts';
+import type { SessionCache } from './session-cache.ts';
+import {
+  deleteAccessToken,
+  deleteExpiredTokens,
+  deleteTokensOfDevices,
+  deleteTokensOfUser,
+  findRefreshToken,
+  insertAccessToken,
+  insertRefreshToken,
+  markConfirmed,
+  readConfirmedAt,
+  retireReplaced,
+} from './token-store.ts';
+import { hashToken, newToken } from './tokens.ts';
+
+/** Sessions of a user, or what the user may do, have changed: forget what you know about them. */
+export interface SessionChange {
+  readonly userId: string;
+}
+
+export type SessionOptions = Pick<
+  AccountOptions,
+  | 'session_lifetime'
+  | 'refreshable_access_token_lifetime'
+  | 'refresh_token_lifetime'
+  | 'nonrefreshable_access_token_lifetime'
+>;
+
+export interface SessionsDeps {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly cache: SessionCache;
+  readonly options: SessionOptions;
+}
+
+/** What a client gets to go on with. */
+export interface IssuedTokens {
+  readonly accessToken: string;
+  readonly refreshToken: string | undefined;
+  /** Milliseconds; `undefined` when the access token does not expire. */
+  readonly expiresInMs: number | undefined;
+}
+
+interface Issue {
+  readonly userId: string;
+  readonly deviceId: string;
+  readonly refreshable: boolean;
+  /** Milliseconds since the epoch, `Infinity` when the session does not end. */
+  readonly sessionEnd: number;
+  /** The refresh token that these tokens come from. */
+  readonly replaces: number | null;
+  readonly confirmedAt: number;
+}
+
+const finiteOrNull = (time: number) => (Number.isFinite(time) ? time : null);
+
+/** Access and refresh tokens of users and their devices: how they are made, renewed and revoked. */
+export class Sessions implements DeviceCleanup {
+  readonly sessionStream = new Stream<SessionChange>('sessions');
+  readonly #deps: SessionsDeps;
+
+  constructor(deps: SessionsDeps) {
+    this.#deps = deps;
+    this.sessionStream.subscribe(({ userId }) => deps.cache.forget(userId));
+  }
+
+  /** Opens a session inside the caller's transaction. A session that the device had is closed. */
+  async open(
+    writer: AnyWriter,
+    publish: Publish,
+    session: { userId: string; deviceId: string; isNewDevice: boolean; refreshable: boolean },
+  ): Promise<IssuedTokens> {
+    const { userId, deviceId, isNewDevice, refreshable } = session;
+    if (!isNewDevice) await this.devicesRemoved(writer, publish, userId, [deviceId]);
+    const now = this.#deps.clock.now();
+    const sessionEnd = now + this.#deps.options.session_lifetime;
+    return this.#issue(writer, {
+      userId,
+      deviceId,
+      refreshable,
+      sessionEnd,
+      replaces: null,
+      confirmedAt: now,
+    });
+  }
+
+  /** Client-server API, "Refreshing access tokens". Throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED. */
+  async refresh(secret: string): Promise<IssuedTokens> {
+    const { database, streams, clock } = this.#deps;
+    const hash = hashToken(secret);
+    const found = await findRefreshToken(database.reader<AccountTables>(), hash);
+    checkRefreshToken(found, clock.now());
+    return streams.write<AccountTables, IssuedTokens>(async (writer, publish) => {
+      const token = checkRefreshToken(await findRefreshToken(writer, hash), clock.now());
+      if (token.replaces_id !== null) await this.#retire(writer, publish, token.user_id, token.replaces_id);
+      return this.#issue(writer, {
+        userId: token.user_id,
+        deviceId: token.device_id,
+        refreshable: true,
+        sessionEnd: token.session_expires_at ?? Number.POSITIVE_INFINITY,
+        replaces: token.id,
+        confirmedAt: 0,
+      });
+    });
+  }
+
+  /** A refreshed access token was used for the first time: the tokens before it are revoked. */
+  async firstUse(userId: string, replaced: number): Promise<void> {
+    await this.change(userId, (writer, publish) => this.#retire(writer, publish, userId, replaced));
+  }
+
+  /** Ends a session that has no device. */
+  async close(userId: string, tokenId: number): Promise<void> {
+    await this.change(userId, (writer) => deleteAccessToken(writerFor<AccountTables>(writer), tokenId));
+  }
+
+  /** Ends all sessions of a user, except `kept`, inside the caller's transaction. */
+  async closeAllIn(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    kept?: { tokenId: number | undefined; deviceId: string | undefined },
+  ): Promise<void> {
+    this.#deps.cache.suspect(userId, this.#deps.clock.now());
+    await deleteTokensOfUser(writerFor<AccountTables>(writer), userId, kept);
+    publish(this.sessionStream, { userId });
+  }
+
+  async devicesRemoved(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    deviceIds: readonly string[],
+  ): Promise<void> {
+    this.#deps.cache.suspect(userId, this.#deps.clock.now());
+    await deleteTokensOfDevices(writerFor<AccountTables>(writer), userId, deviceIds);
+    publish(this.sessionStream, { userId });
+  }
+
+  /** Runs a transaction after which nothing that was known about the user's sessions is relied upon. */
+  async change<T>(userId: string, work: (writer: AnyWriter, publish: Publish) => Promise<T>): Promise<T> {
+    const { cache, clock, streams } = this.#deps;
+    cache.suspect(userId, clock.now());
+    return streams.write<AccountTables, T>((writer, publish) => {
+      publish(this.sessionStream, { userId });
+      return work(writer, publish);
+    });
+  }
+
+  /** Notes that the user has just proved who they are. */
+  async markConfirmed(tokenId: number): Promise<void> {
+    const at = this.#deps.clock.now();
+    await this.#deps.database.transaction<AccountTables, void>((writer) =>
+      markConfirmed(writer, tokenId, at),
+    );
+  }
+
+  /** Milliseconds since the user last proved who they are in this session. */
+  async sinceConfirmed(tokenId: number): Promise<number> {
+    const at = await readConfirmedAt(this.#deps.database.reader<AccountTables>(), tokenId);
+    return this.#deps.clock.now() - (at ?? 0);
+  }
+
+  /** Deletes tokens that expired some time before; until then they are answered with `soft_logout`. */
+  async removeExpired(before: number): Promise<void> {
+    await this.#deps.database.transaction<AccountTables, void>((writer) =>
+      deleteExpiredTokens(writer, before),
+    );
+  }
+
+  async #retire(writer: AnyWriter, publish: Publish, userId: string, replaced: number): Promise<void> {
+    this.#deps.cache.suspect(userId, this.#deps.clock.now());
+    await retireReplaced(writerFor<AccountTables>(writer), replaced);
+    publish(this.sessionStream, { userId });
+  }
+
+  async #issue(anyWriter: AnyWriter, issue: Issue): Promise<IssuedTokens> {
+    const { randomness, clock, options } = this.#deps;
+    const writer = writerFor<AccountTables>(anyWriter);
+    const created_at = clock.now();
+    const owner = { user_id: issue.userId, device_id: issue.deviceId, created_at };
+    const refresh = issue.refreshable ? newToken(randomness, 'hrt') : undefined;
+    if (refresh) {
+      await insertRefreshToken(writer, {
+        ...owner,
+        id: refresh.id,
+        hash: refresh.hash,
+        replaces_id: issue.replaces,
+        expires_at: finiteOrNull(Math.min(created_at + options.refresh_token_lifetime, issue.sessionEnd)),
+        session_expires_at: finiteOrNull(issue.sessionEnd),
+      });
+    }
+    const access = newToken(randomness, 'hat');
+    const lifetime = refresh
+      ? options.refreshable_access_token_lifetime
+      : options.nonrefreshable_access_token_lifetime;
+    const expires_at = finiteOrNull(Math.min(created_at + lifetime, issue.sessionEnd));
+    await insertAccessToken(writer, {
+      ...owner,
+      id: access.id,
+      hash: access.hash,
+      refresh_token_id: refresh?.id ?? null,
+      replaces_refresh_token_id: issue.replaces,
+      expires_at,
+      confirmed_at: issue.confirmedAt,
+    });
+    const expiresInMs = expires_at === null ? undefined : expires_at - created_at;
+    return { accessToken: access.secret, refreshToken: refresh?.secret, expiresInMs };
+  }
+}

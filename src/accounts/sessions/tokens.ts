@@ -1,0 +1,28 @@
+import { hash } from 'node:crypto';
+import { type Randomness, randomString } from '../../kernel/randomness.ts';
+
+/** About 238 bits. */
+const tokenLength = 40;
+
+/** A secret and what is stored of it. */
+export interface Token {
+  readonly id: number;
+  /** Known to the client only. */
+  readonly secret: string;
+  readonly hash: string;
+}
+
+/** @param kind `hat` for access tokens, `hrt` for refresh tokens: so that a leaked one is recognised. */
+export function newToken(randomness: Randomness, kind: 'hat' | 'hrt'): Token {
+  const secret = `${kind}_${randomString(randomness, tokenLength)}`;
+  return { id: randomId(randomness), secret, hash: hashToken(secret) };
+}
+
+/** SHA-256, base64url: tokens are long and random, so nothing slower is needed. */
+export const hashToken = (secret: string) => hash('sha256', secret, 'base64url');
+
+/** A positive number of 48 bits. */
+function randomId(randomness: Randomness): number {
+  const bytes = randomness.bytes(6);
+  return Buffer.from(bytes.buffer, bytes.byteOffset, 6).readUIntBE(0, 6) + 1;
+}

@@ -1,0 +1,58 @@
+/** The tables of accounts. Times are milliseconds since the epoch, flags are 0 or 1. */
+export interface AccountTables {
+  users: {
+    user_id: string;
+    /** `user_id` in lower case: historical ids may differ from a new one by case only. */
+    folded_id: string;
+    created_at: number;
+    /** Null for guests, for accounts without a password and for deactivated ones. */
+    password_hash: string | null;
+    user_type: string | null;
+    appservice_id: string | null;
+    is_guest: number;
+    is_admin: number;
+    is_deactivated: number;
+    is_erased: number;
+    is_locked: number;
+    is_suspended: number;
+  };
+  access_tokens: {
+    id: number;
+    /** SHA-256 of the token, base64url. */
+    hash: string;
+    user_id: string;
+    device_id: string | null;
+    /** The refresh token that was given out together with it. */
+    refresh_token_id: number | null;
+    /** The refresh token that it came from, until it is used for the first time. */
+    replaces_refresh_token_id: number | null;
+    created_at: number;
+    expires_at: number | null;
+    /** When the user last proved who they are in this session. */
+    confirmed_at: number;
+  };
+  refresh_tokens: {
+    id: number;
+    hash: string;
+    user_id: string;
+    device_id: string;
+    /** The refresh token that it came from, until it or its access token is used for the first time. */
+    replaces_id: number | null;
+    created_at: number;
+    expires_at: number | null;
+    /** When the session ends, however often it is refreshed. */
+    session_expires_at: number | null;
+  };
+  interactive_sessions: {
+    /** SHA-256 of the session id, base64url: the id itself opens `sealed_body`. */
+    id_hash: string;
+    /** Null while nobody is logged in, as in a registration. */
+    user_id: string | null;
+    created_at: number;
+    operation: string;
+    body_digest: string;
+    sealed_body: Uint8Array;
+    /** JSON object: completed stage to its result. */
+    completed: string;
+  };
+}

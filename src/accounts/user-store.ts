@@ -1,0 +1,122 @@
+import type { Reader, Writer } from '../kernel/database/index.ts';
+import type { AccountTables } from './tables.ts';
+
+/** An account of this server. */
+export interface User {
+  readonly userId: string;
+  readonly createdAt: number;
+  readonly userType: string | undefined;
+  /** Id of the application service that made it. */
+  readonly appservice: string | undefined;
+  readonly hasPassword: boolean;
+  readonly isGuest: boolean;
+  readonly isAdmin: boolean;
+  readonly isDeactivated: boolean;
+  /** Deactivated, and asked for what they sent to be hidden from those who join later. */
+  readonly isErased: boolean;
+  readonly isLocked: boolean;
+  readonly isSuspended: boolean;
+}
+
+/** A user together with what proves a password. */
+export interface UserSecrets {
+  readonly user: User;
+  readonly passwordHash: string | undefined;
+}
+
+export interface NewUser {
+  readonly userId: string;
+  readonly createdAt: number;
+  readonly passwordHash: string | undefined;
+  readonly userType: string | undefined;
+  readonly appservice: string | undefined;
+  readonly isGuest: boolean;
+  readonly isAdmin: boolean;
+}
+
+/** The flags that may change after registration, by their columns. */
+export type UserFlags = Partial<
+  Pick<AccountTables['users'], 'is_admin' | 'is_deactivated' | 'is_erased' | 'is_locked' | 'is_suspended'>
+>;
+
+const fold = (userId: string) => userId.toLowerCase();
+
+function toSecrets(row: AccountTables['users']): UserSecrets {
+  const user = {
+    userId: row.user_id,
+    createdAt: row.created_at,
+    userType: row.user_type ?? undefined,
+    appservice: row.appservice_id ?? undefined,
+    hasPassword: row.password_hash !== null,
+    isGuest: row.is_guest === 1,
+    isAdmin: row.is_admin === 1,
+    isDeactivated: row.is_deactivated === 1,
+    isErased: row.is_erased === 1,
+    isLocked: row.is_locked === 1,
+    isSuspended: row.is_suspended === 1,
+  };
+  return { user, passwordHash: row.password_hash ?? undefined };
+}
+
+export async function readUser(reader: Reader<AccountTables>, userId: string): Promise<User | undefined> {
+  const row = await reader.selectFrom('users').selectAll().where('user_id', '=', userId).executeTakeFirst();
+  return row && toSecrets(row).user;
+}
+
+/** The account with that id; failing that, the only one whose id differs by case alone. */
+export async function readUserForLogin(
+  reader: Reader<AccountTables>,
+  userId: string,
+): Promise<UserSecrets | undefined> {
+  const rows = await reader.selectFrom('users').selectAll().where('folded_id', '=', fold(userId)).execute();
+  const row =
+    rows.find((candidate) => candidate.user_id === userId) ?? (rows.length === 1 ? rows[0] : undefined);
+  return row && toSecrets(row);
+}
+
+/** Whether an id is taken, also by one that differs by case alone. */
+export async function isTaken(reader: Reader<AccountTables>, userId: string): Promise<boolean> {
+  const row = await reader
+    .selectFrom('users')
+    .select('user_id')
+    .where('folded_id', '=', fold(userId))
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** @returns whether the id was free */
+export async function insertUser(writer: Writer<AccountTables>, user: NewUser): Promise<boolean> {
+  const result = await writer
+    .insertInto('users')
+    .values({
+      user_id: user.userId,
+      folded_id: fold(user.userId),
+      created_at: user.createdAt,
+      password_hash: user.passwordHash ?? null,
+      user_type: user.userType ?? null,
+      appservice_id: user.appservice ?? null,
+      is_guest: user.isGuest ? 1 : 0,
+      is_admin: user.isAdmin ? 1 : 0,
+      is_deactivated: 0,
+      is_erased: 0,
+      is_locked: 0,
+      is_suspended: 0,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+/** @returns whether there is such a user */
+export async function updateUser(
+  writer: Writer<AccountTables>,
+  userId: string,
+  change: UserFlags & { password_hash?: string | null },
+): Promise<boolean> {
+  const result = await writer
+    .updateTable('users')
+    .set(change)
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}
