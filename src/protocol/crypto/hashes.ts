@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { EventText } from '../events/event-text.ts';
-import type { JsonObject } from '../json.ts';
+import { isJsonObject, type JsonObject } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
+import { decodeBase64, encodeBase64 } from './base64.ts';
 
 /** SHA-256 of the text in UTF-8, as unpadded base64. */
 export function sha256(text: string): string {
@@ -20,6 +21,17 @@ export function sha256Url(text: string): string {
  */
 export function contentHash(pdu: JsonObject, version: RoomVersion): string {
   return sha256(new EventText(pdu, version).hashed);
+}
+
+/**
+ * Whether `hashes.sha256` of an event is the given hash (unpadded base64), however it is written: what counts is the
+ * bytes.
+ */
+export function hasContentHash(pdu: JsonObject, expected: string): boolean {
+  const claimed = isJsonObject(pdu.hashes) ? pdu.hashes.sha256 : undefined;
+  if (claimed === expected) return true;
+  const bytes = typeof claimed === 'string' ? decodeBase64(claimed) : undefined;
+  return bytes !== undefined && encodeBase64(bytes) === expected;
 }
 
 /**

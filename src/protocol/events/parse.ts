@@ -1,6 +1,6 @@
-import { hashEventId, sha256 } from '../crypto/hashes.ts';
+import { hasContentHash, hashEventId, sha256 } from '../crypto/hashes.ts';
 import type { Pdu, RoomEvent } from '../event.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import type { JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { EventText } from './event-text.ts';
 import { checkFormat } from './format.ts';
@@ -34,7 +34,7 @@ export function receivePdu(json: JsonValue, version: RoomVersion): ReceivedEvent
     event: roomEventOf(pdu, version, eventIdOf(pdu, signed, version)),
     json: canonical,
     signed,
-    hashMatches: (pdu.hashes as JsonObject).sha256 === sha256(text.hashed),
+    hashMatches: hasContentHash(pdu, sha256(text.hashed)),
   };
 }
 
@@ -44,6 +44,6 @@ export function parsePdu(json: JsonValue, version: RoomVersion): RoomEvent {
 }
 
 /** The id of an event whose format is right. Source: "Event IDs" of each room version. */
-export function eventIdOf(pdu: Pdu, signed: string, version: RoomVersion): string {
+function eventIdOf(pdu: Pdu, signed: string, version: RoomVersion): string {
   return version.eventId === 'origin' ? (pdu.event_id as string) : hashEventId(signed, version);
 }

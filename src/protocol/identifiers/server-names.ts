@@ -26,7 +26,7 @@ export function parseServerName(text: string): ServerNameParts | undefined {
   const host = text.slice(0, end);
   if (host.startsWith('[')) {
     const address = host.slice(1, -1);
-    return isIpv6(address) ? { host: address, port, kind: 'ipv6' } : undefined;
+    return host.endsWith(']') && isIpv6(address) ? { host: address, port, kind: 'ipv6' } : undefined;
   }
   if (!dnsName.test(host)) return undefined;
   return { host, port, kind: isIpv4(host) ? 'ipv4' : 'dns' };

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { EventText } from '../events/event-text.ts';
+import type { JsonObject } from '../json.ts';
+import { getRoomVersion, roomVersions } from '../room-versions.ts';
+import { decodeBase64 } from './base64.ts';
+import { SigningKey } from './ed25519.ts';
+import { contentHash, hasContentHash, referenceHash, sha256, sha256Url } from './hashes.ts';
+
+const key = SigningKey.fromSeed('1', decodeBase64('YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1')!)!;
+
+interface Example {
+  readonly name: string;
+  readonly event: JsonObject;
+  readonly hash: string;
+  readonly signature: string;
+}
+
+const examples: readonly Example[] = [
+  {
+    name: 'a minimal event',
+    event: {
+      room_id: '!x:domain',
+      sender: '@a:domain',
+      origin: 'domain',
+      origin_server_ts: 1000000,
+      signatures: {},
+      hashes: {},
+      type: 'X',
+      content: {},
+      prev_events: [],
+      auth_events: [],
+      depth: 3,
+      unsigned: { age_ts: 1000000 },
+    },
+    hash: '5jM4wQpv6lnBo7CLIghJuHdW+s2CMBJPUOGOC89ncos',
+    signature: 'KxwGjPSDEtvnFgU00fwFz+l6d2pJM6XBIaMEn81SXPTRl16AqLAYqfIReFGZlHi5KLjAWbOoMszkwsQma+lYAg',
+  },
+  {
+    name: 'an event with redactable content',
+    event: {
+      content: { body: 'Here is the message content' },
+      event_id: '$0:domain',
+      origin: 'domain',
+      origin_server_ts: 1000000,
+      type: 'm.room.message',
+      room_id: '!r:domain',
+      sender: '@u:domain',
+      signatures: {},
+      unsigned: { age_ts: 1000000 },
+    },
+    hash: 'onLKD1bGljeBWQhWZ1kaP9SorVmRQNdN5aM2JYU2n/g',
+    signature: 'Wm+VzmOUOz08Ds+0NTWb1d4CZrVsJSikkeRxh6aCcUwu6pNC78FunoD7KNWzqFn241eYHYMGCA5McEiVPdhzBA',
+  },
+];
+
+suite('the examples of the specification', () => {
+  const version = getRoomVersion('1')!;
+  for (const { name, event, hash, signature } of examples) {
+    test(name, () => {
+      assert.equal(contentHash(event, version), hash);
+      const text = new EventText(event, version);
+      text.hashes = { sha256: hash };
+      assert.equal(key.sign(text.signed), signature);
+    });
+  }
+});
+
+test('no hash depends on signatures or unsigned, and the content hash not on hashes', () => {
+  const event = examples[0]!.event;
+  for (const version of roomVersions.values()) {
+    const changed = { ...event, signatures: { a: { 'ed25519:1': 'b' } }, unsigned: { age: 1 } };
+    assert.equal(contentHash(changed, version), contentHash(event, version));
+    assert.equal(referenceHash(changed, version), referenceHash(event, version));
+    const { hashes: _hashes, ...bare } = event;
+    assert.equal(contentHash(bare, version), contentHash(event, version));
+    assert.notEqual(referenceHash(bare, version), referenceHash(event, version));
+  }
+});
+
+test('a content hash is compared by its bytes', () => {
+  const expected = '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU';
+  for (const written of [expected, `${expected}=`, expected.replaceAll('+', '-').replaceAll('/', '_')]) {
+    assert.ok(hasContentHash({ hashes: { sha256: written } }, expected));
+  }
+  for (const written of ['', expected.slice(1), expected.replace('4', '5'), `${expected} `, 1, null]) {
+    assert.ok(!hasContentHash({ hashes: { sha256: written } }, expected));
+  }
+  for (const hashes of [undefined, {}, [], 'sha256', null]) assert.ok(!hasContentHash({ hashes }, expected));
+});
+
+test('the two alphabets of a hash', () => {
+  assert.equal(sha256(''), '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU');
+  assert.equal(sha256Url(''), '47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU');
+});

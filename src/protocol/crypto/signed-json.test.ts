@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { canonicalObject } from '../../../test/protocol/arbitrary.ts';
+import { parseJsonObject } from '../json/index.ts';
+import type { JsonObject } from '../json.ts';
+import { isSignedWithAnyKey } from './any-key.ts';
+import { decodeBase64 } from './base64.ts';
+import { SigningKey, type VerifyKey } from './ed25519.ts';
+import { signJson, verifyJson } from './signed-json.ts';
+
+const key = SigningKey.fromSeed('1', decodeBase64('YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1')!)!;
+const other = SigningKey.generate('2');
+
+/** Finds the public halves of those keys by their id. */
+function known(...keys: readonly SigningKey[]): (keyId: string) => VerifyKey | undefined {
+  return (keyId) => keys.find((each) => each.keyId === keyId)?.publicKey;
+}
+
+suite('the examples of the specification', () => {
+  const examples: readonly (readonly [JsonObject, string])[] = [
+    [{}, 'K8280/U9SSy9IVtjBuVeLr+HpOB4BQFWbg+UZaADMtTdGYI7Geitb76LTrr5QV/7Xg4ahLwYGYZzuHGZKM5ZAQ'],
+    [
+      { one: 1, two: 'Two' },
+      'KqmLSbO39/Bzb0QIYE82zqLwsA+PDzYIpIRA2sRQ4sL53+sN6/fpNSoqE7BP7vBZhG6kYdD13EIMJpvhJI+6Bw',
+    ],
+  ];
+  for (const [object, signature] of examples) {
+    test(JSON.stringify(object), () => {
+      const signed = signJson(object, 'domain', key);
+      assert.deepEqual(signed, { ...object, signatures: { domain: { 'ed25519:1': signature } } });
+      assert.ok(verifyJson(signed, 'domain', known(key)));
+    });
+  }
+});
+
+suite('signing', () => {
+  test('keeps other signatures and unsigned, which are not covered', () => {
+    const once = signJson({ a: 1, unsigned: { age: 5 } }, 'example.org', key);
+    const twice = signJson(signJson(once, 'example.org', other), 'elsewhere', key);
+    assert.deepEqual(Object.keys(twice.signatures), ['example.org', 'elsewhere']);
+    assert.deepEqual(twice.unsigned, { age: 5 });
+    const changed = { ...twice, unsigned: { age: 6 } };
+    for (const server of ['example.org', 'elsewhere']) {
+      assert.ok(verifyJson(changed, server, known(key, other)));
+    }
+  });
+
+  test('replaces signatures that are no objects', () => {
+    for (const signatures of [1, 'text', [], null, { 'example.org': 5 }]) {
+      assert.ok(verifyJson(signJson({ signatures }, 'example.org', key), 'example.org', known(key)));
+    }
+  });
+
+  test('covers numbers as they were written', () => {
+    const object = parseJsonObject('{"a":1.0,"b":1e3}', { numbers: 'as written' });
+    const signed = signJson(object, 'example.org', key);
+    assert.ok(verifyJson(signed, 'example.org', known(key)));
+    assert.ok(!verifyJson({ ...signed, a: 1 }, 'example.org', known(key)));
+  });
+});
+
+suite('checking', () => {
+  const signed = signJson({ a: 1 }, 'example.org', key);
+  const signature = signed.signatures['example.org']!['ed25519:1']!;
+
+  test('needs a known key of that entity', () => {
+    assert.ok(!verifyJson(signed, 'elsewhere', known(key)));
+    assert.ok(!verifyJson(signed, 'example.org', known()));
+    assert.ok(!verifyJson(signed, '__proto__', known(key)));
+    assert.ok(!verifyJson({ a: 1 }, 'example.org', known(key)));
+  });
+
+  test('wants all signatures of known keys to be right, and skips the others', () => {
+    const withMore = (more: Record<string, string>) => ({
+      ...signed,
+      signatures: { 'example.org': { 'ed25519:1': signature, ...more } },
+    });
+    assert.ok(verifyJson(withMore({ 'ed25519:2': signature }), 'example.org', known(key)));
+    assert.ok(!verifyJson(withMore({ 'ed25519:2': signature }), 'example.org', known(key, other)));
+    assert.ok(verifyJson(withMore({ 'rsa:1': 'x' }), 'example.org', known(key)));
+  });
+
+  test('survives any shape of signatures', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (signatures) => {
+        const object = { a: 1, signatures } as JsonObject;
+        assert.equal(verifyJson(object, 'example.org', known(key)), false);
+        assert.equal(isSignedWithAnyKey(object, [key.publicKey.base64]), false);
+      }),
+    );
+    assert.equal(verifyJson({ ...signed, a: '\ud800' }, 'example.org', known(key)), false);
+    assert.equal(isSignedWithAnyKey({ ...signed, a: '\ud800' }, [key.publicKey.base64]), false);
+  });
+
+  test('what was signed verifies, and nothing else does', () => {
+    fc.assert(
+      fc.property(canonicalObject, canonicalObject, (object, different) => {
+        const result = signJson(object, 'example.org', key);
+        assert.ok(verifyJson(result, 'example.org', known(key)));
+        const swapped = { ...different, signatures: result.signatures };
+        const same = JSON.stringify(signJson(different, 'x', key).signatures['x']);
+        assert.equal(
+          verifyJson(swapped, 'example.org', known(key)),
+          same === JSON.stringify(result.signatures['example.org']),
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+suite('signatures of any key', () => {
+  const signed = signJson({ mxid: '@a:example.org', token: 'abc' }, 'identity.example.org', key);
+
+  test('one right pair of key and signature is enough', () => {
+    const more = signJson(signed, 'elsewhere', other);
+    assert.ok(isSignedWithAnyKey(more, ['no key', other.publicKey.base64]));
+    assert.ok(isSignedWithAnyKey(more, [key.publicKey.base64]));
+    assert.ok(!isSignedWithAnyKey(signed, [other.publicKey.base64]));
+    assert.ok(!isSignedWithAnyKey(signed, []));
+    assert.ok(!isSignedWithAnyKey({ ...signed, token: 'abd' }, [key.publicKey.base64]));
+  });
+
+  test('many keys and signatures take bounded time', () => {
+    const right = signed.signatures['identity.example.org']!['ed25519:1']!;
+    const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`ed25519:${i}`, right]));
+    const keys = Array.from({ length: 1000 }, () => other.publicKey.base64);
+    const start = performance.now();
+    assert.equal(isSignedWithAnyKey({ ...signed, signatures: { x: many } }, keys), false);
+    assert.ok(performance.now() - start < 1000);
+  });
+});

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inspect } from 'node:util';
+import { SigningKey, VerifyKey } from './ed25519.ts';
+import { readSigningKeys, writeSigningKeys } from './signing-key-file.ts';
+
+const seed = 'YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1';
+
+test('reads several keys, in order, whatever the white space', () => {
+  const keys = readSigningKeys(`ed25519 a_AbCd ${seed}\r\n\n  ed25519\tauto  ${seed}=\n`);
+  assert.deepEqual(
+    keys.map((key) => key.keyId),
+    ['ed25519:a_AbCd', 'ed25519:auto'],
+  );
+  assert.equal(keys[0]!.publicKey.base64, keys[1]!.publicKey.base64);
+});
+
+test('writes what it reads', () => {
+  const file = `ed25519 a_AbCd ${SigningKey.generate('a').exportSeed()}\ned25519 b ${SigningKey.generate('b').exportSeed()}\n`;
+  assert.equal(writeSigningKeys(readSigningKeys(file)), file);
+});
+
+test('says which line is wrong, and never what is in it', () => {
+  const wrong: readonly (readonly [line: string, message: RegExp])[] = [
+    [`ed25519 ${seed}`, /^Line 2: expected/],
+    [`ed25519 a ${seed} more`, /^Line 2: expected/],
+    [`rsa a ${seed}`, /^Line 2: the algorithm/],
+    [`ed25519 a:b ${seed}`, /^Line 2: the name/],
+    [`ed25519 a ${seed}AAAA`, /^Line 2: the seed/],
+    [`ed25519 a ${seed.replace('Y', '!')}`, /^Line 2: the seed/],
+  ];
+  for (const [line, message] of wrong) {
+    assert.throws(
+      () => readSigningKeys(`ed25519 ok ${seed}\n${line}\n`),
+      (error: Error) =>
+        error.name === 'SigningKeyFileError' && message.test(error.message) && !error.message.includes(seed),
+    );
+  }
+  assert.throws(() => readSigningKeys('\n \n'), /holds no key/);
+});
+
+test('fresh keys differ, sign, and do not show their secret', () => {
+  const [one, two] = [SigningKey.generate('1'), SigningKey.generate('2')];
+  assert.notEqual(one.exportSeed(), two.exportSeed());
+  const signature = one.sign('text');
+  assert.ok(one.publicKey.verifies('text', signature));
+  assert.ok(!two.publicKey.verifies('text', signature));
+  assert.ok(!one.publicKey.verifies('other text', signature));
+  for (const text of [JSON.stringify({ one }), inspect(one), String(one)]) {
+    assert.ok(!text.includes(one.exportSeed()));
+  }
+});
+
+test('public keys are 32 bytes of base64, in either alphabet', () => {
+  const key = VerifyKey.fromBase64('XSl0kuyvrXNj6A+7/tkrB9sxSbRi08Of5uRhxOqZtEQ')!;
+  assert.equal(key.base64, 'XSl0kuyvrXNj6A+7/tkrB9sxSbRi08Of5uRhxOqZtEQ');
+  assert.equal(VerifyKey.fromBase64('XSl0kuyvrXNj6A-7_tkrB9sxSbRi08Of5uRhxOqZtEQ=')?.base64, key.base64);
+  for (const text of ['', 'AAAA', '!', `${key.base64}AAAA`])
+    assert.equal(VerifyKey.fromBase64(text), undefined);
+  for (const signature of ['', 'AAAA', '!', 'A'.repeat(86), 'A'.repeat(88)]) {
+    assert.equal(key.verifies('text', signature), false);
+  }
+});
