@@ -46,6 +46,7 @@ export const keyOptions = {
       'The file with the key that signs events and requests. A missing file is made, with a new key. Null stands for `<server_name>.signing.key` beside the first configuration file.',
     default: null,
     since: '1.67',
+    created: 'signing-key',
   }),
   old_signing_keys: option(mapOf(oldKey, keyIds), {
     description: 'Keys with which this server signed in the past, by key id.',

@@ -3,6 +3,7 @@ import {
   duration,
   integer,
   list,
+  nullable,
   object,
   option,
   string,
@@ -30,10 +31,11 @@ export const requestOptions = {
       'PEM files of the authorities to trust for other servers, in place of those that the host trusts.',
     default: [],
   }),
-  federation_domain_whitelist: option(list(string({ minLength: 1 })), {
+  federation_domain_whitelist: option(nullable(list(string({ minLength: 1 }))), {
     description:
-      'The only servers to speak with. When it is not given, all servers are. It does not keep users out of rooms in which other servers are.',
+      'The only servers to speak with. When it is not given (or null), all servers are; an empty list that is given speaks with none. It does not keep users out of rooms in which other servers are.',
     default: [],
+    unset: null,
   }),
   federation: option(
     object({

@@ -1,11 +1,14 @@
+export { type Alias, renameAliases } from './aliases.ts';
 export { formatDuration, parseDuration } from './duration.ts';
 export { IpRangeSet } from './ip-range.ts';
 export {
   type ConfigurationSource,
   type ConfigurationValues,
+  type DocumentTransform,
   type Loaded,
   loadConfiguration,
   type Sections,
+  type Surroundings,
 } from './load.ts';
 export { option } from './option.ts';
 export {
@@ -14,7 +17,7 @@ export {
   compileRegularExpression,
   type Matcher,
 } from './patterns.ts';
-export { formatProblem, type Position, type Problem } from './problems.ts';
+export { Findings, formatProblem, type Position, type Problem } from './problems.ts';
 export type { Rule, RuleView } from './rules.ts';
 export {
   type AnySection,
@@ -25,4 +28,6 @@ export {
   sectionDefaults,
 } from './section.ts';
 export { formatSize, parseSize } from './size.ts';
+export { mapNode, nodeFromValue, type SourceMap, type SourceNode, scalarNode } from './source.ts';
+export { readSourceFiles, type SourceFiles } from './source-files.ts';
 export * from './types.ts';

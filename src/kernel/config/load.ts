@@ -1,7 +1,10 @@
+import type { Randomness } from '../randomness.ts';
+import { givenOptions } from './given.ts';
 import { suggestion } from './nearest-name.ts';
 import { Findings, type Problem } from './problems.ts';
 import { defaultValue, readValue } from './read.ts';
-import { RuleView } from './rules.ts';
+import { type Rule, RuleView } from './rules.ts';
+import { createMissingFiles, type MissingFile, readValueFiles } from './secret-files.ts';
 import { type AnySection, type SectionType, sectionOptions } from './section.ts';
 import type { SourceEntry, SourceMap } from './source.ts';
 import { parseYaml } from './yaml-source.ts';
@@ -17,6 +20,22 @@ export type Sections = Readonly<Record<string, AnySection>>;
 /** The values of all sections, by the sections' names. */
 export type ConfigurationValues<S extends Sections> = { readonly [Name in keyof S]: SectionType<S[Name]> };
 
+/** Changes the document before it is read: old names, environment variables, values that follow from others. */
+export type DocumentTransform = (document: SourceMap, findings: Findings) => SourceMap;
+
+/** What surrounds the sections when a whole configuration is loaded. */
+export interface Surroundings<S extends Sections> {
+  readonly transforms?: readonly DocumentTransform[];
+  /** Rules between options of several sections. */
+  readonly rules?: readonly Rule<ConfigurationValues<S>>[];
+  /** Names that other servers know and this one does not, with what to say about each. */
+  readonly elsewhere?: ReadonlyMap<string, string>;
+  /** Options whose effect a test proves; the others that are given are remarked upon. */
+  readonly proven?: ReadonlySet<string>;
+  /** Makes missing key and secret files; without it they stay missing and nothing is written. */
+  readonly createMissing?: { readonly randomness: Randomness };
+}
+
 export interface Loaded<S extends Sections> {
   /** Whole only when there are no errors. */
   readonly values: ConfigurationValues<S>;
@@ -27,49 +46,82 @@ export interface Loaded<S extends Sections> {
 
 /**
  * Reads and checks the sources, later ones overriding the top-level options of earlier ones. Finds all
- * mistakes at once; it throws for none of them.
+ * mistakes at once; it throws for none of them. Files that options name are read, and missing ones made
+ * if asked for, once nothing else is wrong.
  */
 export function loadConfiguration<S extends Sections>(
   sources: readonly ConfigurationSource[],
   sections: S,
+  surroundings: Surroundings<S> = {},
+  findings: Findings = new Findings(),
 ): Loaded<S> {
-  const findings = new Findings();
-  const document = mergeSources(sources, findings);
-  const values = readSections(document, sections, findings);
-  if (findings.errors.length === 0) applyRules(values, sections, new RuleView(document, findings));
+  const trees = sources.map(({ file, text }) => parseYaml(file, text, findings));
+  let document = mergeTrees(trees);
+  for (const transform of surroundings.transforms ?? []) document = transform(document, findings);
+  const readable = !trees.includes(undefined);
+  const values = readSections(document, sections, readable ? findings : new Findings());
+  if (readable) {
+    reportUnknown(document, sections, surroundings.elsewhere, findings);
+    finish(values as ConfigurationValues<S>, document, sections, surroundings, findings);
+  }
   return { values: values as ConfigurationValues<S>, ...findings };
 }
 
-function mergeSources(sources: readonly ConfigurationSource[], findings: Findings): SourceMap {
-  const entries = new Map<string, SourceEntry>();
-  for (const { file, text } of sources) {
-    const tree = parseYaml(file, text, findings);
-    for (const [name, entry] of tree?.entries ?? []) entries.set(name, entry);
+/** What can be judged only when each value is right by itself. */
+function finish<S extends Sections>(
+  values: ConfigurationValues<S>,
+  document: SourceMap,
+  sections: S,
+  { rules = [], proven, createMissing }: Surroundings<S>,
+  findings: Findings,
+): void {
+  const view = new RuleView(document, findings);
+  const missing: MissingFile[] = [];
+  for (const [name, section] of Object.entries(sections)) {
+    missing.push(...readValueFiles(sectionOptions(section), values[name] as Record<string, unknown>, view));
   }
+  if (findings.errors.length > 0) return;
+  for (const [name, section] of Object.entries(sections)) {
+    for (const rule of section.rules) rule(values[name] as never, view);
+  }
+  for (const rule of rules) rule(values, view);
+  for (const { path, at } of proven ? givenOptions(document, sections) : []) {
+    if (!proven?.has(path)) findings.notice(path, 'is not in force yet: this release does not act on it', at);
+  }
+  if (createMissing && findings.errors.length === 0)
+    createMissingFiles(missing, createMissing.randomness, view);
+}
+
+function mergeTrees(trees: readonly (SourceMap | undefined)[]): SourceMap {
+  const entries = new Map<string, SourceEntry>();
+  for (const tree of trees) for (const [name, entry] of tree?.entries ?? []) entries.set(name, entry);
   return { kind: 'map', entries };
 }
 
 function readSections(document: SourceMap, sections: Sections, findings: Findings): Record<string, unknown> {
   const values: Record<string, Record<string, unknown>> = {};
-  const known = new Set<string>();
   for (const [sectionName, section] of Object.entries(sections)) {
     const sectionValues: Record<string, unknown> = {};
     for (const [name, schema] of Object.entries(sectionOptions(section))) {
-      known.add(name);
       const entry = document.entries.get(name);
       const context = { findings, path: name, at: entry?.at, secret: schema['x-secret'] === true };
       sectionValues[name] = entry ? readValue(schema, entry.node, context) : defaultValue(schema, context);
     }
     values[sectionName] = sectionValues;
   }
-  for (const [name, { at }] of document.entries) {
-    if (!known.has(name)) findings.warn(name, `is not a known option${suggestion(name, known)}`, at);
-  }
   return values;
 }
 
-function applyRules(values: Record<string, unknown>, sections: Sections, view: RuleView): void {
-  for (const [name, section] of Object.entries(sections)) {
-    for (const rule of section.rules) rule(values[name] as never, view);
+function reportUnknown(
+  document: SourceMap,
+  sections: Sections,
+  elsewhere: ReadonlyMap<string, string> | undefined,
+  findings: Findings,
+): void {
+  const known = new Set(Object.values(sections).flatMap((section) => Object.keys(sectionOptions(section))));
+  for (const [name, { at }] of document.entries) {
+    if (known.has(name)) continue;
+    const remark = elsewhere?.get(name);
+    findings.warn(name, remark ?? `is not a known option${suggestion(name, known)}`, at);
   }
 }

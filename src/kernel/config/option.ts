@@ -40,6 +40,10 @@ export interface OptionSchema {
   readonly 'x-reloadable'?: boolean;
   /** The sibling option whose value the file named here holds. */
   readonly 'x-file-for'?: string;
+  /** What the server makes when the file named here is missing. */
+  readonly 'x-created'?: 'secret' | 'signing-key';
+  /** The value when nothing is given, where that means something else than giving the default. */
+  readonly 'x-unset'?: unknown;
   /** The ledger counts this mapping as one option. */
   readonly 'x-whole'?: boolean;
 }
@@ -71,6 +75,10 @@ export interface OptionNotes {
   readonly reloadable?: true;
   /** For `x_path` options: the sibling whose value the named file holds. */
   readonly fileFor?: string;
+  /** For options that name a file: what the server makes when it is missing. */
+  readonly created?: 'secret' | 'signing-key';
+  /** The value when nothing is given, where that means something else than giving the default. */
+  readonly unset?: null;
   /** A mapping that the ledger counts as one option. */
   readonly whole?: true;
 }
@@ -89,6 +97,8 @@ export function option<T extends TSchema>(type: T, notes: OptionNotes): TUnsafe<
     ...(notes.secret && { 'x-secret': true }),
     ...(notes.reloadable && { 'x-reloadable': true }),
     ...(notes.fileFor !== undefined && { 'x-file-for': notes.fileFor }),
+    ...(notes.created && { 'x-created': notes.created }),
+    ...(notes.unset !== undefined && { 'x-unset': notes.unset }),
     ...(notes.whole && { 'x-whole': true }),
   };
   return { ...type, ...keywords } as unknown as TUnsafe<Static<T>>;

@@ -50,6 +50,7 @@ export function defaultValue(schema: OptionSchema, context: ReadContext): unknow
     context.findings.error(context.path, `must be given; allowed: ${describeAllowed(schema)}`, context.at);
     return undefined;
   }
+  if (schema['x-unset'] !== undefined) return schema['x-unset'];
   if (schema.default !== undefined) return readValue(schema, nodeFromValue(schema.default), context);
   return isMapping(schema) ? readValue(schema, mapNode([], context.at), context) : undefined;
 }

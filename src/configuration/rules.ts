@@ -1,0 +1,69 @@
+import type { HearthConfiguration } from '../configuration.ts';
+import type { Rule } from '../kernel/config/index.ts';
+
+const consentResource: Rule<HearthConfiguration> = ({ http, accounts }, view) => {
+  const path = resourcePath(http.listeners, 'consent');
+  if (path === undefined) return;
+  const consent = accounts.user_consent;
+  for (const name of ['template_dir', 'version'] as const) {
+    if ((consent?.[name] ?? null) === null)
+      view.error(path, `the consent resource needs user_consent.${name}`);
+  }
+  if (accounts.form_secret === null)
+    view.error(path, 'the consent resource needs form_secret (or form_secret_path)');
+};
+
+const consentNotices: Rule<HearthConfiguration> = ({ accounts, admin }, view) => {
+  if (accounts.user_consent?.server_notice_content && admin.server_notices === null) {
+    view.error('user_consent.server_notice_content', 'needs server_notices');
+  }
+};
+
+const identityServer: Rule<HearthConfiguration> = ({ accounts, server }, view) => {
+  if (accounts.default_identity_server !== null && server.public_baseurl === null) {
+    view.warn('default_identity_server', 'has no effect without public_baseurl');
+  }
+};
+
+const avatars: Rule<HearthConfiguration> = ({ profiles, media }, view) => {
+  if (media.enable_media_repo) return;
+  for (const name of ['max_avatar_size', 'allowed_avatar_mimetypes'] as const) {
+    if (profiles[name] === null) continue;
+    view.warn(
+      name,
+      'lets nobody change their avatar, unless this server has a media repository (enable_media_repo)',
+    );
+  }
+};
+
+const proxiedPreviews: Rule<HearthConfiguration> = ({ outbound, media }, view) => {
+  const proxied = (outbound.http_proxy ?? outbound.https_proxy) !== null;
+  if (proxied && media.url_preview_enabled) {
+    view.warn('url_preview_ip_range_blacklist', 'has no effect on requests that go through a proxy');
+  }
+};
+
+const metricsListener: Rule<HearthConfiguration> = ({ http, observability }, view) => {
+  const path = resourcePath(http.listeners, 'metrics');
+  const listener = http.listeners.findIndex(({ type }) => type === 'metrics');
+  if (observability.enable_metrics || (path === undefined && listener === -1)) return;
+  view.warn(path ?? `listeners[${listener}].type`, 'serves nothing unless enable_metrics is on');
+};
+
+/** Rules between options of different sections. */
+export const configurationRules: readonly Rule<HearthConfiguration>[] = [
+  consentResource,
+  consentNotices,
+  identityServer,
+  avatars,
+  proxiedPreviews,
+  metricsListener,
+];
+
+function resourcePath(listeners: HearthConfiguration['http']['listeners'], name: string): string | undefined {
+  for (const [index, { resources }] of listeners.entries()) {
+    const resource = resources.findIndex(({ names }) => names.some((other) => other === name));
+    if (resource !== -1) return `listeners[${index}].resources[${resource}].names`;
+  }
+  return undefined;
+}

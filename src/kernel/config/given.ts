@@ -1,0 +1,64 @@
+import type { OptionSchema } from './option.ts';
+import { childPath, type Position } from './problems.ts';
+import { type AnySection, sectionOptions } from './section.ts';
+import type { SourceMap, SourceNode } from './source.ts';
+
+/** A dotted path without indexes (`listeners[].port`) and where it first stands in a file. */
+export interface GivenOption {
+  readonly path: string;
+  readonly at: Position;
+}
+
+/** The options that the files give, each once: those that the ledger counts, in the order of the document. */
+export function givenOptions(
+  document: SourceMap,
+  sections: Readonly<Record<string, AnySection>>,
+): GivenOption[] {
+  const found = new Map<string, Position>();
+  const known = Object.values(sections).flatMap((section) => Object.entries(sectionOptions(section)));
+  const schemas = new Map(known);
+  for (const [name, entry] of document.entries) {
+    const schema = schemas.get(name);
+    if (schema) collect(schema, entry.node, name, entry.at, found);
+  }
+  return [...found].map(([path, at]) => ({ path, at }));
+}
+
+/** The members that the ledger counts one by one, or undefined for an option that it counts as one. */
+export function countedMembers(schema: OptionSchema): Readonly<Record<string, OptionSchema>> | undefined {
+  if (schema['x-whole']) return undefined;
+  const members = schema.properties ?? {};
+  return Object.keys(members).length > 0 ? members : undefined;
+}
+
+function collect(
+  schema: OptionSchema,
+  node: SourceNode,
+  path: string,
+  at: Position | undefined,
+  found: Map<string, Position>,
+): void {
+  const inner =
+    schema.items ??
+    (typeof schema.additionalProperties === 'object' ? schema.additionalProperties : undefined);
+  const parts = inner && countedMembers(inner) ? partsOf(node) : undefined;
+  if (inner && parts) {
+    const suffix = schema.items ? '[]' : '.*';
+    for (const part of parts) collect(inner, part, `${path}${suffix}`, part.at, found);
+    return;
+  }
+  const members = countedMembers(schema);
+  if (members && node.kind === 'map') {
+    for (const [name, entry] of node.entries) {
+      const member = members[name];
+      if (member) collect(member, entry.node, childPath(path, name), entry.at, found);
+    }
+    return;
+  }
+  if (at !== undefined && !found.has(path)) found.set(path, at);
+}
+
+function partsOf(node: SourceNode): readonly SourceNode[] {
+  if (node.kind === 'list') return node.items;
+  return node.kind === 'map' ? [...node.entries.values()].map((entry) => entry.node) : [];
+}

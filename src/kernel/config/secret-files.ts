@@ -1,0 +1,131 @@
+import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { SigningKey, writeSigningKeys } from '../../protocol/crypto/index.ts';
+import { type Randomness, randomLetters, randomString } from '../randomness.ts';
+import type { OptionSchema } from './option.ts';
+import { childPath } from './problems.ts';
+import type { RuleView } from './rules.ts';
+
+/** A file that an option names, that does not exist, and that the server may make. */
+export interface MissingFile {
+  readonly path: string;
+  readonly file: string;
+  readonly content: 'secret' | 'signing-key';
+  /** Takes the content over into the values. */
+  readonly settle: (content: string) => void;
+}
+
+type Values = Record<string, unknown>;
+type Members = Readonly<Record<string, OptionSchema>>;
+
+/**
+ * Reads the files that `…_path` options name into the options that they stand for, once and for all, and
+ * returns those that are missing and may be made. Reports files that are missing, unreadable or empty,
+ * and options that are given both ways.
+ */
+export function readValueFiles(members: Members, values: Values, view: RuleView, path = ''): MissingFile[] {
+  return Object.entries(members).flatMap(([name, schema]) => {
+    const memberPath = childPath(path, name);
+    const value = values[name];
+    const target = schema['x-file-for'];
+    if (target !== undefined || schema['x-created']) {
+      return typeof value === 'string' ? readValueFile(schema, value, memberPath, values, view) : [];
+    }
+    return partsOf(schema, value, memberPath).flatMap((part) =>
+      readValueFiles(part.members, part.values, view, part.path),
+    );
+  });
+}
+
+/** Makes missing files, each readable by its owner only, and hands their content on. */
+export function createMissingFiles(
+  missing: readonly MissingFile[],
+  randomness: Randomness,
+  view: RuleView,
+): void {
+  for (const { path, file, content, settle } of missing) {
+    const text = content === 'secret' ? randomString(randomness, 64) : newSigningKey(randomness);
+    try {
+      writePrivate(file, text);
+      settle(text);
+    } catch (error) {
+      view.error(path, `the file ${file} cannot be made: ${reason(error)}`);
+    }
+  }
+}
+
+function readValueFile(
+  schema: OptionSchema,
+  file: string,
+  path: string,
+  values: Values,
+  view: RuleView,
+): MissingFile[] {
+  const target = schema['x-file-for'];
+  if (target !== undefined && values[target] != null) {
+    view.error(path, `cannot be given together with ${target}`);
+    return [];
+  }
+  const settle = (content: string): void => {
+    if (target !== undefined) values[target] = content;
+  };
+  try {
+    const content = readFileSync(file, 'utf8').trim();
+    if (content === '') view.error(path, `the file ${file} is empty`);
+    else settle(content);
+  } catch (error) {
+    const content = schema['x-created'];
+    if (content && isMissing(error)) return [{ path, file, content, settle }];
+    view.error(path, `the file ${file} cannot be read: ${reason(error)}`);
+  }
+  return [];
+}
+
+function partsOf(
+  schema: OptionSchema,
+  value: unknown,
+  path: string,
+): { members: Members; values: Values; path: string }[] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) {
+    return schema.items === undefined
+      ? []
+      : value.flatMap((item, index) => partsOf(schema.items ?? {}, item, `${path}[${index}]`));
+  }
+  return schema.properties ? [{ members: schema.properties, values: value as Values, path }] : [];
+}
+
+/** Fails when the file exists: nothing is ever overwritten. On return the content is on disk. */
+function writePrivate(file: string, text: string): void {
+  const descriptor = openSync(file, 'wx', 0o600);
+  try {
+    writeSync(descriptor, text);
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function newSigningKey(randomness: Randomness): string {
+  const key = SigningKey.fromSeed(`a_${randomLetters(randomness, 4)}`, randomness.bytes(32));
+  if (key === undefined) throw new Error('the source of randomness gave too few bytes');
+  return writeSigningKeys([key]);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EACCES: 'permission is denied',
+  EEXIST: 'it exists already',
+  EISDIR: 'it is a directory',
+  ENOTDIR: 'a part of its path is not a directory',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+};
+
+function reason(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return reasons[code] ?? (code || 'for an unknown reason');
+}
