@@ -1,6 +1,5 @@
 import { stateKeyOf } from '../event.ts';
-import { isJsonObject } from '../json/index.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 
 /** As much of an event as the selection of its auth events depends on. */

@@ -1,6 +1,5 @@
 import type { RoomEvent } from '../event.ts';
-import { isJsonObject } from '../json/index.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { PowerLevelNumbers } from '../room-versions.ts';
 import { levelReader, type ReadLevel } from './level-values.ts';
 

@@ -26,7 +26,10 @@ export function resolveV1(
 /** Key to the events that contend for it, each once, from the earliest to the latest. */
 type ConflictsByKey = Map<string, RoomEvent[]>;
 
-/** Tells apart what is in conflict: keys for which the sets name different events. */
+/**
+ * Tells apart what is in conflict: keys for which the sets name different events. A set that lacks a key does not
+ * object to it.
+ */
 function separate(
   stateSets: readonly StateMap<string>[],
   source: StateResolutionSource,
@@ -42,20 +45,16 @@ function separate(
   const state = new Map<string, string>();
   const conflicts: ConflictsByKey = new Map();
   for (const [key, contenders] of ids) {
-    const events = contenders.size > 1 ? knownEvents(contenders, source) : [];
-    if (events.length > 1) conflicts.set(key, events.sort(compareByDepth));
-    else state.set(key, events[0]?.eventId ?? [...contenders][0]!);
+    const [only, ...others] = contenders.size === 1 ? contenders : knownIds(contenders, source);
+    if (only === undefined) continue;
+    if (others.length === 0) state.set(key, only);
+    else conflicts.set(key, [only, ...others].map((id) => source.event(id)!).sort(compareByDepth));
   }
   return { state, conflicts };
 }
 
-function knownEvents(ids: Iterable<string>, source: StateResolutionSource): RoomEvent[] {
-  const events: RoomEvent[] = [];
-  for (const id of ids) {
-    const event = source.event(id);
-    if (event !== undefined) events.push(event);
-  }
-  return events;
+function knownIds(ids: Iterable<string>, source: StateResolutionSource): string[] {
+  return [...ids].filter((id) => source.event(id) !== undefined);
 }
 
 /** By ascending depth, then descending SHA-1 of the event id. */

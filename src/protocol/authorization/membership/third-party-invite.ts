@@ -1,6 +1,5 @@
 import { isSignedWithAnyKey } from '../../crypto/any-key.ts';
-import { isJsonObject } from '../../json/index.ts';
-import type { JsonObject, JsonValue } from '../../json.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../json.ts';
 import { membershipOf } from '../room-state.ts';
 import { property } from '../select-auth-events.ts';
 import { allowIf, reject, type Verdict } from '../verdict.ts';

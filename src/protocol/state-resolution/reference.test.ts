@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { resolveState } from './resolve.ts';
+import { type ForkedRoom, makeForkedRoom } from './test/forked-rooms.ts';
+import { sorted } from './test/memory-source.ts';
+import { ReferenceResolution } from './test/reference.ts';
+
+/** How many rooms are compared; `FORKED_ROOMS=50000` for a long run. */
+const rooms = Number(process.env['FORKED_ROOMS'] ?? 10_000);
+
+function reference(room: ForkedRoom, chains: 'whole' | 'within the full conflicted set') {
+  const algorithm = room.version.stateResolution;
+  assert(algorithm !== 'v1');
+  return new ReferenceResolution(room.source, algorithm, chains).resolve(room.states);
+}
+
+test(`resolves ${rooms} forked rooms as the specification says`, () => {
+  let forked = 0;
+  for (let seed = 0; seed < rooms; seed++) {
+    const room = makeForkedRoom(seed);
+    const resolved = resolveState(room.version, room.states, room.source);
+    const expected = reference(room, 'within the full conflicted set');
+    assert.deepEqual(sorted(resolved), sorted(expected), `room ${seed}, version ${room.version.id}`);
+    if (room.states.some((state) => sorted(state).join() !== sorted(room.states[0]!).join())) forked++;
+  }
+  assert(forked > rooms * 0.8, `only ${forked} rooms had anything to resolve`);
+});
+
+test('in v12, following auth chains within the full conflicted set misses nothing', () => {
+  for (let seed = 0; seed < 3000; seed++) {
+    const room = makeForkedRoom(seed);
+    if (room.version.stateResolution !== 'v2.1') continue;
+    const whole = reference(room, 'whole');
+    assert.deepEqual(
+      sorted(reference(room, 'within the full conflicted set')),
+      sorted(whole),
+      `room ${seed}`,
+    );
+  }
+});

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { createId, type EventFields, testEvent, version } from '../authorization/test/test-events.ts';
+import { type RoomEvent, stateKeyOf } from '../event.ts';
+import { resolveState } from './resolve.ts';
+import { MemorySource, sorted, stateOf } from './test/memory-source.ts';
+
+const v1 = version(1);
+const [ann, bob, cat] = ['@ann:a.example', '@bob:b.example', '@cat:c.example'] as const;
+
+let made = 0;
+function event(fields: EventFields): RoomEvent {
+  return testEvent(v1, { stateKey: '', eventId: `$${++made}:a.example`, ...fields });
+}
+
+function member(user: string, membership: string, fields: Partial<EventFields> = {}): RoomEvent {
+  return event({ type: 'm.room.member', sender: user, stateKey: user, content: { membership }, ...fields });
+}
+
+function levels(sender: string, users: Record<string, number>, depth: number): RoomEvent {
+  return event({ type: 'm.room.power_levels', sender, content: { users }, depth });
+}
+
+function topic(sender: string, depth: number, eventId = `$${++made}:a.example`): RoomEvent {
+  return event({ type: 'm.room.topic', sender, depth, eventId });
+}
+
+/** What all states of these rooms have in common. */
+const common = [
+  event({
+    type: 'm.room.create',
+    sender: ann,
+    content: { creator: ann },
+    eventId: createId,
+    prevEventIds: [],
+  }),
+  member(ann, 'join'),
+  member(bob, 'join'),
+];
+
+/** The resolution of two states that have these events besides the common ones, in either order. */
+function resolve(one: readonly RoomEvent[], other: readonly RoomEvent[]): Map<string, string> {
+  const source = new MemorySource([...common, ...one, ...other]);
+  const states = [one, other].map((events) => stateOf([...common, ...events]));
+  const resolved = resolveState(v1, states, source);
+  assert.deepEqual(sorted(resolveState(v1, states.toReversed(), source)), sorted(resolved));
+  return new Map(resolved);
+}
+
+/** The event that the two resolve to, of those for the same key. */
+function winner(one: readonly RoomEvent[], other: readonly RoomEvent[], of: RoomEvent): string | undefined {
+  return resolve(one, other).get(stateKeyOf(of.type, of.stateKey!));
+}
+
+describe('state resolution v1', () => {
+  test('keeps what only one of the states has', () => {
+    const joined = member(cat, 'join');
+    const set = topic(ann, 5);
+    const resolved = resolve([joined], [set]);
+    assert.equal(resolved.size, common.length + 2);
+  });
+
+  test('takes the latest power levels, if each is allowed after those before it', () => {
+    const first = levels(ann, { [ann]: 100, [bob]: 100 }, 5);
+    const second = levels(bob, { [ann]: 100, [bob]: 100, [cat]: 100 }, 6);
+    assert.equal(winner([first], [second], first), second.eventId);
+  });
+
+  test('does not look at what comes after power levels that are not allowed', () => {
+    const first = levels(ann, { [ann]: 100, [bob]: 0 }, 5);
+    const second = levels(bob, { [ann]: 100, [bob]: 100 }, 6);
+    assert.equal(winner([first], [second], first), first.eventId);
+  });
+
+  test('takes the first of the power levels unchecked', () => {
+    const first = levels(cat, { [cat]: 100 }, 5);
+    const second = levels(ann, { [ann]: 100 }, 6);
+    assert.equal(winner([first], [second], first), first.eventId);
+  });
+
+  test('of equal depth, the one with the lower SHA-1 of its id comes later', () => {
+    const events = [levels(ann, { [ann]: 100 }, 5), levels(ann, { [ann]: 100 }, 5)] as const;
+    const [lower] = [...events].sort((a, b) => (hash('sha1', a.eventId) < hash('sha1', b.eventId) ? -1 : 1));
+    assert.equal(winner([events[0]], [events[1]], events[0]), lower!.eventId);
+  });
+
+  test('resolves join rules by the power levels, and memberships by both', () => {
+    const open = event({
+      type: 'm.room.join_rules',
+      sender: ann,
+      content: { join_rule: 'public' },
+      depth: 5,
+    });
+    const closed = event({
+      type: 'm.room.join_rules',
+      sender: bob,
+      content: { join_rule: 'invite' },
+      depth: 6,
+    });
+    const old = levels(ann, { [ann]: 100, [bob]: 50 }, 5);
+    const without = levels(ann, { [ann]: 100 }, 6);
+    const left = member(cat, 'leave', { depth: 5 });
+    const joined = member(cat, 'join', { depth: 6 });
+    const resolved = resolve([old, open, left], [without, closed, joined]);
+    assert.equal(resolved.get(stateKeyOf('m.room.power_levels', '')), without.eventId);
+    assert.equal(resolved.get(stateKeyOf('m.room.join_rules', '')), open.eventId);
+    assert.equal(resolved.get(stateKeyOf('m.room.member', cat)), joined.eventId);
+  });
+
+  test('resolves memberships independently of each other', () => {
+    const rules = event({ type: 'm.room.join_rules', sender: ann, content: { join_rule: 'public' } });
+    const catLeft = member(cat, 'leave', { depth: 5 });
+    const catJoined = member(cat, 'join', { depth: 6 });
+    const dan = '@dan:a.example';
+    const invited = { stateKey: dan, content: { membership: 'invite' } };
+    const danLeft = member(dan, 'leave', { depth: 5 });
+    const danInvited = member(cat, 'invite', { ...invited, depth: 6 });
+    const resolved = resolve([rules, catLeft, danLeft], [rules, catJoined, danInvited]);
+    assert.equal(resolved.get(stateKeyOf('m.room.member', cat)), catJoined.eventId);
+    // The inviter is not in the room as long as their own membership is in conflict.
+    assert.equal(resolved.get(stateKeyOf('m.room.member', dan)), danLeft.eventId);
+  });
+
+  test('of everything else, takes the deepest that is allowed', () => {
+    const [early, late, latest] = [topic(ann, 5), topic(ann, 6), topic(bob, 7)];
+    assert.equal(winner([early], [late], early), late.eventId);
+    assert.equal(winner([late], [latest], late), late.eventId);
+  });
+
+  test('of equal depth, takes the one with the lower SHA-1 of its id', () => {
+    const events = [topic(ann, 5, '$x:a.example'), topic(ann, 5, '$y:a.example')] as const;
+    const [lower] = [...events].sort((a, b) => (hash('sha1', a.eventId) < hash('sha1', b.eventId) ? -1 : 1));
+    assert.equal(winner([events[0]], [events[1]], events[0]), lower!.eventId);
+  });
+
+  test('keeps the earliest if none is allowed', () => {
+    const [early, late] = [topic(bob, 5), topic(bob, 6)];
+    assert.equal(winner([early], [late], early), early.eventId);
+  });
+
+  test('takes no notice of events that are not known', () => {
+    const known = topic(ann, 5);
+    const source = new MemorySource([...common, known]);
+    const states = [known.eventId, '$unknown:a.example'].map((id) =>
+      stateOf(common).set(stateKeyOf('m.room.topic', ''), id),
+    );
+    assert.equal(resolveState(v1, states, source).get(stateKeyOf('m.room.topic', '')), known.eventId);
+  });
+});

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { testEvent, version } from '../authorization/test/test-events.ts';
+import { stateKeyOf } from '../event.ts';
+import { authChainDifference, conflictedSubgraph } from './auth-chains.ts';
+import { resolveState } from './resolve.ts';
+import type { StateResolutionSource } from './source.ts';
+import { makeForkedRoom } from './test/forked-rooms.ts';
+import { MemorySource, sorted, stateOf } from './test/memory-source.ts';
+import { Random } from './test/random.ts';
+
+const seeds = fc.integer({ min: 0, max: 2 ** 31 });
+const versions = ['1', '2', '11', '12'].map(version);
+
+/** The same room, resolved with the algorithm of any version. */
+function forEachVersion(check: (roomVersion: ReturnType<typeof version>) => void): void {
+  for (const roomVersion of versions) check(roomVersion);
+}
+
+describe('whatever the room', () => {
+  test('the order of the states and of what they hold does not matter', () => {
+    fc.assert(
+      fc.property(seeds, (seed) => {
+        const { source, states } = makeForkedRoom(seed);
+        const random = new Random(seed);
+        const others = random.shuffle(states).map((state) => new Map(random.shuffle([...state])));
+        const reordered = new MemorySource(random.shuffle([...source.events.values()]));
+        for (const id of source.rejected) reordered.rejected.add(id);
+        forEachVersion((roomVersion) => {
+          const resolved = resolveState(roomVersion, states, source);
+          assert.deepEqual(sorted(resolveState(roomVersion, others, reordered)), sorted(resolved));
+        });
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('a state that comes twice changes nothing', () => {
+    fc.assert(
+      fc.property(seeds, (seed) => {
+        const { source, states } = makeForkedRoom(seed);
+        forEachVersion((roomVersion) => {
+          const resolved = resolveState(roomVersion, states, source);
+          const twice = resolveState(roomVersion, [...states, states[0]!], source);
+          assert.deepEqual(sorted(twice), sorted(resolved));
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('equal states resolve to themselves', () => {
+    fc.assert(
+      fc.property(seeds, fc.integer({ min: 1, max: 4 }), (seed, count) => {
+        const { source, states } = makeForkedRoom(seed);
+        const copies = Array.from({ length: count }, () => new Map(states[0]));
+        forEachVersion((roomVersion) => {
+          assert.deepEqual(sorted(resolveState(roomVersion, copies, source)), sorted(states[0]!));
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('what is the same everywhere stays', () => {
+    fc.assert(
+      fc.property(seeds, (seed) => {
+        const { source, states } = makeForkedRoom(seed);
+        forEachVersion((roomVersion) => {
+          const resolved = resolveState(roomVersion, states, source);
+          for (const [key, id] of states[0]!) {
+            if (states.every((state) => state.get(key) === id)) assert.equal(resolved.get(key), id);
+          }
+        });
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+test('no states resolve to an empty one', () => {
+  for (const roomVersion of versions) {
+    assert.equal(resolveState(roomVersion, [], new MemorySource()).size, 0);
+  }
+});
+
+test('a source may answer for the auth chains itself', () => {
+  for (let seed = 0; seed < 300; seed++) {
+    const room = makeForkedRoom(seed);
+    const asked: string[] = [];
+    const indexed: StateResolutionSource = {
+      event: (id) => room.source.event(id),
+      isRejected: (id) => room.source.isRejected(id),
+      authChainDifference(sets) {
+        asked.push('difference');
+        return authChainDifference(sets, room.source);
+      },
+      conflictedSubgraph(conflicted) {
+        asked.push('subgraph');
+        return conflictedSubgraph(conflicted, room.source);
+      },
+    };
+    const resolved = resolveState(room.version, room.states, room.source);
+    assert.deepEqual(sorted(resolveState(room.version, room.states, indexed)), sorted(resolved));
+    const isForked = room.states.some((state) => sorted(state).join() !== sorted(room.states[0]!).join());
+    const questions = room.version.id === '12' ? ['difference', 'subgraph'] : ['difference'];
+    assert.deepEqual(asked, isForked ? questions : []);
+  }
+});
+
+test('events that the source does not know take no part', () => {
+  for (const roomVersion of versions) {
+    const topic = stateKeyOf('m.room.topic', '');
+    const states = [new Map([[topic, '$unknown']]), new Map([[topic, '$other']])];
+    assert.equal(resolveState(roomVersion, states, new MemorySource()).size, 0);
+  }
+});
+
+test('cycles of auth events, which chosen event ids make possible, end', () => {
+  const roomVersion = version(2);
+  const event = (eventId: string, type: string, authEventIds: string[]) =>
+    testEvent(roomVersion, { type, stateKey: '', sender: '@a:a.example', eventId, authEventIds });
+  const source = new MemorySource([
+    event('$1:a.example', 'm.room.power_levels', ['$2:a.example']),
+    event('$2:a.example', 'm.room.power_levels', ['$1:a.example']),
+    event('$3:a.example', 'm.room.topic', ['$1:a.example', '$3:a.example']),
+  ]);
+  const one = stateOf([source.event('$1:a.example')!]);
+  const other = stateOf([source.event('$2:a.example')!, source.event('$3:a.example')!]);
+  for (const algorithm of versions) assert(resolveState(algorithm, [one, other], source).size <= 2);
+});
+
+test('auth chains may be as deep as they like', () => {
+  const roomVersion = version(12);
+  const source = new MemorySource();
+  const depth = 100_000;
+  const id = (index: number) => `$${index}`;
+  for (let index = 0; index < depth; index++) {
+    const authEventIds = index === 0 ? [] : [id(index - 1)];
+    source.add(
+      testEvent(roomVersion, {
+        type: 'm.room.power_levels',
+        stateKey: '',
+        sender: '@a:a.example',
+        eventId: id(index),
+        authEventIds,
+        originServerTs: index,
+      }),
+    );
+  }
+  const states = [0, depth - 1].map((index) => stateOf([source.event(id(index))!]));
+  assert.equal(authChainDifference([new Set([id(0)]), new Set([id(depth - 1)])], source).size, depth - 1);
+  assert.equal(conflictedSubgraph(new Set([id(0), id(depth - 1)]), source).size, depth);
+  assert.equal(resolveState(roomVersion, states, source).size, 0);
+});

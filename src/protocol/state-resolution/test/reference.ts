@@ -1,0 +1,251 @@
+import { authorize } from '../../authorization/index.ts';
+import { type RoomEvent, type StateMap, splitStateKey, stateKeyOf } from '../../event.ts';
+import { creatorsOf, powerLevelsContentOf } from '../../power-levels/index.ts';
+import type { MemorySource } from './memory-source.ts';
+
+/**
+ * State resolution v2 and v2.1, written down from the text of the specification sentence by sentence, with sets and
+ * loops and no thought of speed: what the fast one is compared with.
+ * Source: https://spec.matrix.org/latest/rooms/v2/#state-resolution,
+ * https://spec.matrix.org/latest/rooms/v12/#state-resolution
+ */
+export class ReferenceResolution {
+  readonly #source: MemorySource;
+  readonly #isV21: boolean;
+  /** How far step 1 follows the auth chains of power events; see `stepOne`. */
+  readonly #chains: 'whole' | 'within the full conflicted set';
+
+  constructor(
+    source: MemorySource,
+    algorithm: 'v2' | 'v2.1',
+    chains: 'whole' | 'within the full conflicted set',
+  ) {
+    this.#source = source;
+    this.#isV21 = algorithm === 'v2.1';
+    this.#chains = chains;
+  }
+
+  /** "The resolution of a set of states is obtained as follows." */
+  resolve(states: readonly StateMap<string>[]): Map<string, string> {
+    const unconflicted = this.#unconflictedStateMap(states);
+    const full = this.#fullConflictedSet(states);
+    const x = this.#stepOne(full);
+    const sorted = this.#reverseTopologicalPowerOrdering(x);
+    // 2
+    const initial = this.#isV21 ? new Map<string, string>() : new Map(unconflicted);
+    const partial = this.#iterativeAuthChecks(initial, sorted);
+    // 3
+    const remaining = difference(full, x);
+    const powerLevels = partial.get(stateKeyOf('m.room.power_levels', ''));
+    const ordered = this.#mainlineOrdering(powerLevels, remaining);
+    // 4
+    const result = this.#iterativeAuthChecks(partial, ordered);
+    // 5
+    for (const [key, id] of unconflicted) result.set(key, id);
+    return result;
+  }
+
+  /** "If a given key K is present in every S with the same value V in each state map." */
+  #unconflictedStateMap(states: readonly StateMap<string>[]): Map<string, string> {
+    const keys = union(states.map((state) => new Set(state.keys())));
+    const map = new Map<string, string>();
+    for (const key of keys) {
+      const values = new Set(states.map((state) => state.get(key)));
+      const [value] = values;
+      if (values.size === 1 && value !== undefined) map.set(key, value);
+    }
+    return map;
+  }
+
+  /** "Otherwise, V belongs to the conflicted state set." */
+  #conflictedStateSet(states: readonly StateMap<string>[]): Set<string> {
+    const unconflicted = this.#unconflictedStateMap(states);
+    const set = new Set<string>();
+    for (const state of states) {
+      for (const [key, id] of state) if (!unconflicted.has(key)) set.add(id);
+    }
+    return set;
+  }
+
+  /** "All of E's auth events, all of their auth events, and so on." */
+  #authChain(id: string): Set<string> {
+    const chain = new Set<string>();
+    let found = this.#authEventIds(id);
+    while (found.length > 0) {
+      const fresh = found.filter((authId) => !chain.has(authId));
+      for (const authId of fresh) chain.add(authId);
+      found = fresh.flatMap((authId) => this.#authEventIds(authId));
+    }
+    return chain;
+  }
+
+  #authEventIds(id: string): readonly string[] {
+    return this.#source.event(id)?.authEventIds ?? [];
+  }
+
+  /** "∪ C − ∩ C". */
+  #authDifference(states: readonly StateMap<string>[]): Set<string> {
+    const chains = states.map((state) => union([...state.values()].map((id) => this.#authChain(id))));
+    const [first, ...others] = chains;
+    const inAll = others.reduce((common, chain) => common.intersection(chain), first!);
+    return difference(union(chains), inAll);
+  }
+
+  /** "The union of all such paths between any pair of events in the conflicted state set." */
+  #conflictedStateSubgraph(conflicted: Set<string>): Set<string> {
+    const subgraph = new Set<string>();
+    for (const start of conflicted) {
+      for (const between of this.#authChain(start)) {
+        const leadsOn = conflicted.has(between) || !this.#authChain(between).isDisjointFrom(conflicted);
+        if (leadsOn) subgraph.add(between).add(start);
+      }
+    }
+    return subgraph;
+  }
+
+  /** Events that are not known can not be looked at, so they belong to nothing. */
+  #fullConflictedSet(states: readonly StateMap<string>[]): Set<string> {
+    const conflicted = this.#conflictedStateSet(states);
+    const parts = [conflicted, this.#authDifference(states)];
+    if (this.#isV21) parts.push(this.#conflictedStateSubgraph(conflicted));
+    return new Set([...union(parts)].filter((id) => this.#source.event(id) !== undefined));
+  }
+
+  /**
+   * "Select the set X of all power events that appear in the full conflicted set. For each such power event P,
+   * enlarge X by adding the events in the auth chain of P which also belong to the full conflicted set."
+   */
+  #stepOne(full: Set<string>): Set<string> {
+    const powerEvents = [...full].filter((id) => this.#isPowerEvent(this.#known(id)));
+    if (this.#chains === 'whole') {
+      return union([
+        new Set(powerEvents),
+        ...powerEvents.map((id) => this.#authChain(id).intersection(full)),
+      ]);
+    }
+    const x = new Set(powerEvents);
+    for (const id of x) for (const authId of this.#authEventIds(id)) if (full.has(authId)) x.add(authId);
+    return x;
+  }
+
+  #isPowerEvent({ type, stateKey, sender, content }: RoomEvent): boolean {
+    if (type === 'm.room.power_levels' || type === 'm.room.join_rules') return stateKey === '';
+    const takesAway = content['membership'] === 'leave' || content['membership'] === 'ban';
+    return type === 'm.room.member' && takesAway && sender !== stateKey;
+  }
+
+  /** Kahn's algorithm: "at each step selecting, among all the candidate vertices, the smallest vertex". */
+  #reverseTopologicalPowerOrdering(x: Set<string>): string[] {
+    const left = new Set(x);
+    const order: string[] = [];
+    while (left.size > 0) {
+      const candidates = [...left].filter((id) => !this.#authEventIds(id).some((authId) => left.has(authId)));
+      const [smallest] = candidates.sort((a, b) => this.#comparePower(a, b));
+      order.push(smallest!);
+      left.delete(smallest!);
+    }
+    return order;
+  }
+
+  #comparePower(x: string, y: string): number {
+    const powers = [this.#senderPower(x), this.#senderPower(y)] as const;
+    if (powers[0] !== powers[1]) return powers[0] > powers[1] ? -1 : 1;
+    return this.#compareTime(x, y);
+  }
+
+  #compareTime(x: string, y: string): number {
+    const a = this.#known(x);
+    const b = this.#known(y);
+    if (a.originServerTs !== b.originServerTs) return a.originServerTs - b.originServerTs;
+    return x < y ? -1 : 1;
+  }
+
+  /** The power of the sender "when looking at their respective `auth_event`s". */
+  #senderPower(id: string): number {
+    const event = this.#known(id);
+    const createId = event.version.createInAuthEvents ? undefined : `$${event.roomId.slice(1)}`;
+    const create = createId === undefined ? this.#cited(id, 'm.room.create') : this.#known(createId);
+    const creators = create === undefined ? new Set<string>() : creatorsOf(create);
+    if (event.version.privilegedCreators && creators.has(event.sender)) return Number.POSITIVE_INFINITY;
+    const powerLevels = this.#cited(id, 'm.room.power_levels');
+    if (powerLevels === undefined) return creators.has(event.sender) ? 100 : 0;
+    const content = powerLevelsContentOf(powerLevels);
+    return content.users?.get(event.sender) ?? content.named.get('users_default') ?? 0;
+  }
+
+  /** "The mainline of P is the list of events", P itself first. */
+  #mainline(powerLevels: string | undefined): string[] {
+    const mainline: string[] = [];
+    for (let p = powerLevels; p !== undefined; p = this.#cited(p, 'm.room.power_levels')?.eventId) {
+      mainline.push(p);
+    }
+    return mainline;
+  }
+
+  #mainlinePosition(id: string, mainline: readonly string[]): number {
+    const [, ...cited] = this.#mainline(id);
+    const met = cited.find((e) => mainline.includes(e));
+    return met === undefined ? Number.POSITIVE_INFINITY : mainline.indexOf(met);
+  }
+
+  #mainlineOrdering(powerLevels: string | undefined, ids: Set<string>): string[] {
+    const mainline = this.#mainline(powerLevels);
+    return [...ids].sort((x, y) => {
+      const positions = [this.#mainlinePosition(x, mainline), this.#mainlinePosition(y, mainline)] as const;
+      if (positions[0] !== positions[1]) return positions[0] > positions[1] ? -1 : 1;
+      return this.#compareTime(x, y);
+    });
+  }
+
+  /** "Applying the state event to the room state if the state event is allowed by the authorisation rules." */
+  #iterativeAuthChecks(initial: StateMap<string>, ids: readonly string[]): Map<string, string> {
+    const state = new Map(initial);
+    for (const id of ids) {
+      const event = this.#known(id);
+      const inForce = this.#acceptedAuthEvents(event);
+      for (const [key, current] of state) inForce.set(key, this.#known(current));
+      const { allowed } = authorize(event, (type, stateKey) => inForce.get(stateKeyOf(type, stateKey)));
+      if (allowed) state.set(stateKeyOf(event.type, event.stateKey!), id);
+    }
+    return state;
+  }
+
+  /** "The appropriate state event from the event's `auth_events` is used if the auth event is not rejected." */
+  #acceptedAuthEvents(event: RoomEvent): Map<string, RoomEvent> {
+    const ids = event.version.createInAuthEvents
+      ? event.authEventIds
+      : [`$${event.roomId.slice(1)}`, ...event.authEventIds];
+    const accepted = ids.filter((id) => this.#source.event(id) !== undefined && !this.#source.isRejected(id));
+    return new Map(
+      accepted.map((id) => {
+        const authEvent = this.#known(id);
+        return [stateKeyOf(authEvent.type, authEvent.stateKey!), authEvent];
+      }),
+    );
+  }
+
+  #cited(id: string, type: string): RoomEvent | undefined {
+    for (const authId of this.#authEventIds(id)) {
+      const event = this.#source.event(authId);
+      if (event?.type === type && event.stateKey === '') return event;
+    }
+    return undefined;
+  }
+
+  #known(id: string): RoomEvent {
+    return this.#source.event(id)!;
+  }
+}
+
+function union(sets: readonly Set<string>[]): Set<string> {
+  return new Set(sets.flatMap((set) => [...set]));
+}
+
+function difference(set: Set<string>, without: Set<string>): Set<string> {
+  return new Set([...set].filter((id) => !without.has(id)));
+}
+
+/** A state with readable keys, for messages. */
+export function readable(state: StateMap<string>): Record<string, string> {
+  return Object.fromEntries([...state].map(([key, id]) => [splitStateKey(key).join('|'), id]));
+}

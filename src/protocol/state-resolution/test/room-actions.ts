@@ -1,0 +1,97 @@
+import type { EventFields } from '../../authorization/test/test-events.ts';
+import { isJsonObject, type JsonObject } from '../../json.ts';
+import type { Random } from './random.ts';
+
+type Action = (random: Random, users: readonly string[], powerLevels: JsonObject) => EventFields;
+
+/** Something that some user tries to do in a room with those power levels; it may well not be allowed. */
+export const randomAction: Action = (random, users, powerLevels) =>
+  random.pick(actions)(random, users, powerLevels);
+
+const joinRules = ['public', 'public', 'invite', 'knock', 'restricted', 'knock_restricted'];
+
+const membership =
+  (value: string): Action =>
+  (random, users) => ({
+    type: 'm.room.member',
+    sender: random.pick(users),
+    stateKey: random.pick(users),
+    content: { membership: value },
+  });
+
+const ownMembership =
+  (value: string): Action =>
+  (random, users) => {
+    const sender = random.pick(users);
+    return { type: 'm.room.member', sender, stateKey: sender, content: { membership: value } };
+  };
+
+const restrictedJoin: Action = (random, users) => {
+  const sender = random.pick(users);
+  const via = random.pick(users);
+  return {
+    type: 'm.room.member',
+    sender,
+    stateKey: sender,
+    content: { membership: 'join', join_authorised_via_users_server: via },
+    signatures: { [via.slice(via.indexOf(':') + 1)]: { 'ed25519:1': 'c2lnbmVk' } },
+  };
+};
+
+const setJoinRule: Action = (random, users) => ({
+  type: 'm.room.join_rules',
+  sender: random.pick(users),
+  stateKey: '',
+  content: { join_rule: random.pick(joinRules) },
+});
+
+const setUserLevel: Action = (random, users, powerLevels) => {
+  const before = isJsonObject(powerLevels['users']) ? powerLevels['users'] : {};
+  const level = random.pick([0, 25, 50, 75, 100]);
+  const content = { ...powerLevels, users: { ...before, [random.pick(users)]: level } };
+  return { type: 'm.room.power_levels', sender: random.pick(users), stateKey: '', content };
+};
+
+const setRequiredLevel: Action = (random, users, powerLevels) => {
+  const name = random.pick(['ban', 'kick', 'invite', 'state_default', 'users_default', 'events_default']);
+  const content = { ...powerLevels, [name]: random.pick([0, 25, 50]) };
+  return { type: 'm.room.power_levels', sender: random.pick(users), stateKey: '', content };
+};
+
+const setTopic: Action = (random, users) => ({
+  type: random.pick(['m.room.topic', 'm.room.name']),
+  sender: random.pick(users),
+  stateKey: '',
+  content: {},
+});
+
+const inviteThirdParty: Action = (random, users) => ({
+  type: 'm.room.third_party_invite',
+  sender: random.pick(users),
+  stateKey: random.pick(['token', 'ticket']),
+  content: { public_key: 'a2V5' },
+});
+
+/** As often as they are worth it: what races with something else comes up more. */
+const actions: readonly Action[] = [
+  ownMembership('join'),
+  ownMembership('join'),
+  ownMembership('join'),
+  ownMembership('leave'),
+  ownMembership('knock'),
+  membership('invite'),
+  membership('invite'),
+  membership('ban'),
+  membership('ban'),
+  membership('leave'),
+  restrictedJoin,
+  setJoinRule,
+  setJoinRule,
+  setUserLevel,
+  setUserLevel,
+  setUserLevel,
+  setRequiredLevel,
+  setTopic,
+  setTopic,
+  inviteThirdParty,
+];
