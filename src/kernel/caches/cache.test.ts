@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/manual-clock.ts';
+import { sectionDefaults } from '../config/index.ts';
 import { createMetrics } from '../observability/index.ts';
-import { type CacheFactors, CacheRegistry } from './index.ts';
+import { CacheRegistry, cachesSection } from './index.ts';
 
-const factors = (
-  globalFactor: number,
-  perCache: Record<string, number> = {},
-  ttl?: number,
-): CacheFactors => ({
-  globalFactor,
-  perCache: new Map(Object.entries(perCache)),
-  ttl,
-});
+const factors = (global_factor: number, per_cache_factors: Record<string, number> = {}, ttl?: number) =>
+  sectionDefaults(cachesSection, {
+    caches: {
+      global_factor,
+      per_cache_factors,
+      expire_caches: ttl !== undefined,
+      ...(ttl !== undefined && { cache_entry_ttl: ttl }),
+    },
+  });
 
 describe('Cache', () => {
   it('keeps the most recently used entries', () => {

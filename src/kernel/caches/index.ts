@@ -1,3 +1,4 @@
 /** Bounded memory of what was read or computed before. */
 export { Cache, type CacheSettings } from './cache.ts';
-export { type CacheFactors, type CacheOptions, CacheRegistry } from './registry.ts';
+export { type CachesConfig, cachesSection } from './config.ts';
+export { type CacheOptions, CacheRegistry } from './registry.ts';

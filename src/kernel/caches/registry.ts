@@ -1,14 +1,7 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { Metrics } from '../observability/index.ts';
 import { Cache, type CacheSettings } from './cache.ts';
-
-export interface CacheFactors {
-  readonly globalFactor: number;
-  /** By the name of the cache; letters and digits only are compared, in lower case. */
-  readonly perCache: ReadonlyMap<string, number>;
-  /** Milliseconds without use after which entries go; `undefined`: never. */
-  readonly ttl: number | undefined;
-}
+import { type CachesConfig, cacheFactor } from './config.ts';
 
 export interface CacheOptions {
   /** Entries at factor 1. */
@@ -24,12 +17,12 @@ const sweepInterval = 60_000;
 export class CacheRegistry {
   readonly #clock: Clock;
   readonly #caches = new Map<string, { cache: AnyCache; fixed: boolean }>();
-  #factors: CacheFactors;
+  #config: CachesConfig;
   #sweep: Timer | undefined;
 
-  constructor(clock: Clock, factors: CacheFactors, metrics?: Metrics) {
+  constructor(clock: Clock, config: CachesConfig, metrics?: Metrics) {
     this.#clock = clock;
-    this.#factors = normalized(factors);
+    this.#config = config;
     if (metrics) this.#show(metrics);
     this.#scheduleSweep();
   }
@@ -45,9 +38,9 @@ export class CacheRegistry {
     return cache;
   }
 
-  /** Applies other factors to every cache. */
-  configure(factors: CacheFactors): void {
-    this.#factors = normalized(factors);
+  /** Applies other factors and another lifetime to every cache. */
+  configure(config: CachesConfig): void {
+    this.#config = config;
     for (const [name, { cache, fixed }] of this.#caches) {
       if (!fixed) cache.configure(this.#settings(name, fixed));
     }
@@ -60,8 +53,8 @@ export class CacheRegistry {
 
   #settings(name: string, fixed: boolean): CacheSettings {
     if (fixed) return { factor: 1, ttl: undefined };
-    const { globalFactor, perCache, ttl } = this.#factors;
-    return { factor: perCache.get(plain(name)) ?? globalFactor, ttl };
+    const { expire_caches, cache_entry_ttl } = this.#config.caches;
+    return { factor: cacheFactor(this.#config, name), ttl: expire_caches ? cache_entry_ttl : undefined };
   }
 
   #scheduleSweep(): void {
@@ -103,10 +96,3 @@ const shown: readonly { name: string; help: string; read: (cache: AnyCache) => n
     read: (cache) => cache.evictions,
   },
 ];
-
-const normalized = (factors: CacheFactors): CacheFactors => ({
-  ...factors,
-  perCache: new Map([...factors.perCache].map(([name, factor]) => [plain(name), factor])),
-});
-
-const plain = (name: string) => name.toLowerCase().replace(/[^a-z0-9]/g, '');

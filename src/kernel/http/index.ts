@@ -1,4 +1,6 @@
 /** HTTP: listeners, routes as data, and the checks that every request goes through. */
+export { type HttpConfig, httpSection } from './config.ts';
+export { listenersOf } from './configured-listeners.ts';
 export { healthRoute } from './health.ts';
 export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners.ts';
 export { metricsRoute } from './metrics-route.ts';
@@ -10,7 +12,7 @@ export type {
   ServerAuthenticator,
   SignedRequest,
 } from './requester.ts';
-export { type ListenerResource, type ResourceName, resourceNames } from './resources.ts';
+export type { ListenerResource, ResourceName } from './resources.ts';
 export {
   type Auth,
   type Handler,

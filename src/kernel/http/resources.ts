@@ -1,17 +1,6 @@
-/** What a listener can be asked to serve (requirement document 1, section 2.3). */
-export const resourceNames = [
-  'client',
-  'consent',
-  'federation',
-  'keys',
-  'media',
-  'metrics',
-  'openid',
-  'replication',
-  'static',
-  'health',
-] as const;
+import type { resourceNames } from './listener-options.ts';
 
+/** What a listener can be asked to serve (requirement document 1, section 2.3). */
 export type ResourceName = (typeof resourceNames)[number];
 
 /** Resources that come with others. */

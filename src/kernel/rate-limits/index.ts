@@ -1,2 +1,3 @@
 /** Limits on how often something may be done. */
-export { type RateLimit, RateLimiter } from './rate-limiter.ts';
+export { type RateLimit, type RateLimitsConfig, rateLimitsSection } from './config.ts';
+export { RateLimiter } from './rate-limiter.ts';

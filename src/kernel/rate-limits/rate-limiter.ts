@@ -1,13 +1,6 @@
 import { limitExceeded } from '../../protocol/index.ts';
 import type { Clock } from '../clock.ts';
-
-/** The documents' `rc` object. */
-export interface RateLimit {
-  /** Actions that drain from the bucket per second. */
-  readonly per_second: number;
-  /** Actions that the bucket holds. */
-  readonly burst_count: number;
-}
+import type { RateLimit } from './config.ts';
 
 interface Bucket {
   level: number;
