@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { draftFor } from '../../../test/protocol/drafts.ts';
+import { buildEvent, type EventDraft, signEvent } from '../events/build.ts';
+import { receivePdu } from '../events/parse.ts';
+import { getRoomVersion, roomVersions } from '../room-versions.ts';
+import { SigningKey } from './ed25519.ts';
+import { isKeyValidFor, isSignedByServer, requiredSigners, type ServerKey } from './event-signatures.ts';
+
+const key = SigningKey.generate('1');
+const signer = { serverName: 'example.org', key };
+const DAY = 24 * 60 * 60 * 1000;
+
+function eventOf(versionId: string, changes: Partial<EventDraft> = {}) {
+  const version = getRoomVersion(versionId)!;
+  return buildEvent({ ...draftFor(version), ...changes }, version, signer).event;
+}
+
+function signersOf(versionId: string, changes: Partial<EventDraft> = {}): string[] | undefined {
+  const signers = requiredSigners(eventOf(versionId, changes));
+  return signers && [...signers];
+}
+
+suite('who must sign', () => {
+  test('the server of the sender, in every version', () => {
+    for (const id of roomVersions.keys()) assert.deepEqual(signersOf(id), ['example.org']);
+  });
+
+  test('up to version 2, the server of the event id too', () => {
+    for (const id of ['1', '2']) {
+      assert.deepEqual(signersOf(id, { eventId: '$0:elsewhere' }), ['example.org', 'elsewhere']);
+    }
+  });
+
+  test('not the server of the sender of a third-party invite', () => {
+    const invite = { type: 'm.room.member', stateKey: '@b:elsewhere' };
+    const content = { membership: 'invite', third_party_invite: { signed: {} } };
+    assert.deepEqual(signersOf('1', { ...invite, content }), ['example.org'], 'the server of the event id');
+    assert.deepEqual(signersOf('10', { ...invite, content }), []);
+    assert.deepEqual(signersOf('10', { ...invite, content: { ...content, membership: 'join' } }), [
+      'example.org',
+    ]);
+    assert.deepEqual(signersOf('10', { ...invite, content: { membership: 'invite' } }), ['example.org']);
+    assert.deepEqual(signersOf('10', { ...invite, type: 'm.room.other', content }), ['example.org']);
+    const malformed = { ...content, third_party_invite: true };
+    assert.deepEqual(signersOf('10', { ...invite, content: malformed }), ['example.org']);
+  });
+
+  test('since version 8, the server that let a member join', () => {
+    const join = (via: string | number): Partial<EventDraft> => ({
+      type: 'm.room.member',
+      stateKey: '@alice:example.org',
+      content: { membership: 'join', join_authorised_via_users_server: via },
+    });
+    assert.deepEqual(signersOf('7', join('@b:elsewhere')), ['example.org']);
+    assert.deepEqual(signersOf('8', join('@b:elsewhere')), ['example.org', 'elsewhere']);
+    assert.deepEqual(signersOf('8', join('@b:example.org')), ['example.org']);
+    assert.equal(signersOf('8', join('nobody')), undefined);
+    assert.equal(signersOf('8', join(5)), undefined);
+    assert.deepEqual(signersOf('8', { ...join('nobody'), type: 'm.room.other' }), ['example.org']);
+  });
+});
+
+suite('when a key counts', () => {
+  const now = 100 * DAY;
+  const validUntil = (validUntilTs: number, expiredTs?: number): ServerKey => ({
+    key: key.publicKey,
+    validUntilTs,
+    expiredTs,
+  });
+  const counts = (versionId: string, originServerTs: number, serverKey: ServerKey) =>
+    isKeyValidFor(serverKey, eventOf(versionId, { originServerTs }), now);
+
+  test('since version 5, while it is valid', () => {
+    assert.equal(counts('4', now, validUntil(now - 1)), true);
+    assert.equal(counts('5', now, validUntil(now - 1)), false);
+    assert.equal(counts('5', now, validUntil(now)), true);
+  });
+
+  test('since version 5, at most seven days from now', () => {
+    assert.equal(counts('4', now + 8 * DAY, validUntil(now + 100 * DAY)), true);
+    assert.equal(counts('5', now + 8 * DAY, validUntil(now + 100 * DAY)), false);
+    assert.equal(counts('5', now + 7 * DAY, validUntil(now + 100 * DAY)), true);
+  });
+
+  test('in every version, only for events before its server retired it', () => {
+    for (const id of roomVersions.keys()) {
+      assert.equal(counts(id, 50, validUntil(0, 50)), true, id);
+      assert.equal(counts(id, 51, validUntil(now, 50)), false, id);
+    }
+  });
+});
+
+suite('the signature of a server', () => {
+  const version = getRoomVersion('10')!;
+  const event = eventOf('10', { originServerTs: 1000 });
+  const { signed } = receivePdu(event.pdu, version);
+  const forged = { ...event, pdu: { ...event.pdu, signatures: { 'example.org': { 'ed25519:1': 'AAAA' } } } };
+  const valid = { key: key.publicKey, validUntilTs: 2000 };
+  const expired = { key: key.publicKey, validUntilTs: 999 };
+
+  test('is right, wrong, or of a key that is not known or not valid', () => {
+    assert.equal(
+      isSignedByServer(event, signed, 'example.org', () => valid, 5000),
+      true,
+    );
+    assert.equal(
+      isSignedByServer(event, `${signed} `, 'example.org', () => valid, 5000),
+      false,
+    );
+    assert.equal(
+      isSignedByServer(forged, signed, 'example.org', () => valid, 5000),
+      false,
+    );
+    assert.equal(
+      isSignedByServer(event, signed, 'elsewhere', () => valid, 5000),
+      false,
+    );
+    assert.equal(
+      isSignedByServer(event, signed, 'example.org', () => undefined, 5000),
+      false,
+    );
+    assert.equal(
+      isSignedByServer(event, signed, 'example.org', () => expired, 5000),
+      false,
+    );
+  });
+
+  test('of one valid key is enough, if no other valid key disagrees', () => {
+    const second = { serverName: 'example.org', key: SigningKey.generate('2') };
+    const both = signEvent(event, second).event;
+    const other = { key: second.key.publicKey, validUntilTs: 2000 };
+    const look = (keys: Record<string, ServerKey>) => (_server: string, keyId: string) => keys[keyId];
+    const check = (keys: Record<string, ServerKey>) =>
+      isSignedByServer(both, signed, 'example.org', look(keys), 5000);
+    assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': other }), true);
+    assert.equal(check({ 'ed25519:2': other }), true);
+    assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': valid }), false);
+    assert.equal(check({ 'ed25519:1': valid, 'ed25519:2': expired }), true);
+  });
+});

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import fc from 'fast-check';
+import { anyRoomVersion, draftOf } from '../../../test/protocol/arbitrary.ts';
+import { draftFor } from '../../../test/protocol/drafts.ts';
+import { SigningKey } from '../crypto/ed25519.ts';
+import { contentHash, referenceHash } from '../crypto/hashes.ts';
+import { canonicalJson, parseJson } from '../json/index.ts';
+import type { JsonObject } from '../json.ts';
+import { getRoomVersion, roomVersions } from '../room-versions.ts';
+import { buildEvent, signEvent } from './build.ts';
+import { checkIntegrity } from './integrity.ts';
+import { MAX_EVENT_BYTES } from './limits.ts';
+import { receivePdu } from './parse.ts';
+
+const key = SigningKey.generate('1');
+const signer = { serverName: 'example.org', key };
+const serverKey = { key: key.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER };
+
+test('what is built is received as it was built, in every room version', () => {
+  fc.assert(
+    fc.property(
+      anyRoomVersion.chain((version) => draftOf(version).map((draft) => ({ version, draft }))),
+      ({ version, draft }) => {
+        const { event, json } = buildEvent(draft, version, signer);
+        assert.equal(canonicalJson(event.pdu), json);
+        const received = receivePdu(parseJson(json, { numbers: 'as written' }), version);
+        assert.equal(received.json, json);
+        assert.deepEqual({ ...received.event, pdu: 0, content: 0 }, { ...event, pdu: 0, content: 0 });
+        assert.equal((event.pdu.hashes as JsonObject).sha256, contentHash(event.pdu, version));
+        const integrity = checkIntegrity(received, () => serverKey, draft.originServerTs);
+        const viaOther = version.restricted && 'join_authorised_via_users_server' in draft.content;
+        assert.equal(integrity.outcome, viaOther ? 'reject' : 'ok');
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+suite('what room versions want differently', () => {
+  test('event ids: chosen, or the reference hash in either alphabet', () => {
+    for (const [id, version] of roomVersions) {
+      const { event } = buildEvent(draftFor(version), version, signer);
+      const hash = referenceHash(event.pdu, version);
+      const url = hash.replaceAll('+', '-').replaceAll('/', '_');
+      const expected = Number(id) <= 2 ? '$0:example.org' : `$${Number(id) === 3 ? hash : url}`;
+      assert.equal(event.eventId, expected);
+      assert.equal(event.pdu['event_id'], Number(id) <= 2 ? expected : undefined);
+    }
+  });
+
+  test('references: pairs with hashes, or ids', () => {
+    for (const [id, version] of roomVersions) {
+      const { event } = buildEvent(draftFor(version), version, signer);
+      const [auth, prev] = ['$auth:example.org', '$before:example.org'];
+      assert.deepEqual([event.authEventIds, event.prevEventIds], [[auth], [prev]]);
+      const pair = [auth, { sha256: `hash of ${auth}` }];
+      assert.deepEqual(event.pdu['auth_events'], [Number(id) <= 2 ? pair : auth]);
+    }
+  });
+
+  test('redactions: the event to redact at the top, or in the content', () => {
+    for (const [id, version] of roomVersions) {
+      const draft = {
+        ...draftFor(version),
+        type: 'm.room.redaction',
+        content: { reason: 'x' },
+        redacts: '$1:a',
+      };
+      const { event } = buildEvent(draft, version, signer);
+      assert.equal(event.redacts, '$1:a');
+      assert.equal(event.pdu['redacts'], Number(id) < 11 ? '$1:a' : undefined);
+      assert.equal(event.content['redacts'], Number(id) < 11 ? undefined : '$1:a');
+    }
+  });
+
+  test('the room id of version 12 is the id of its create event', () => {
+    const version = getRoomVersion('12')!;
+    const create = { ...draftFor(version), type: 'm.room.create', roomId: undefined, stateKey: '' };
+    const { event, json } = buildEvent(create, version, signer);
+    assert.equal(event.roomId, `!${event.eventId.slice(1)}`);
+    assert.equal(event.pdu.room_id, undefined);
+    assert.equal(json.includes('room_id'), false);
+  });
+
+  test('numbers: integers since version 6', () => {
+    for (const [id, version] of roomVersions) {
+      const draft = { ...draftFor(version), content: { number: 50.57 } };
+      if (Number(id) < 6) assert.ok(buildEvent(draft, version, signer).json.includes('50.57'));
+      else assert.throws(() => buildEvent(draft, version, signer), { errcode: 'M_BAD_JSON' });
+    }
+  });
+
+  test('drafts without the ids that the version needs are refused', () => {
+    const [v1, v11, v12] = ['1', '11', '12'].map((id) => getRoomVersion(id)!);
+    const refused = { errcode: 'M_BAD_JSON' };
+    assert.throws(() => buildEvent({ ...draftFor(v1!), eventId: undefined }, v1!, signer), refused);
+    assert.throws(() => buildEvent({ ...draftFor(v1!), eventId: '$hash' }, v1!, signer), refused);
+    assert.throws(() => buildEvent({ ...draftFor(v1!), referenceHash: undefined }, v1!, signer), refused);
+    assert.throws(() => buildEvent({ ...draftFor(v11!), eventId: '$0:a' }, v11!, signer), refused);
+    assert.throws(() => buildEvent({ ...draftFor(v11!), roomId: undefined }, v11!, signer), refused);
+    assert.throws(() => buildEvent({ ...draftFor(v12!), roomId: undefined }, v12!, signer), refused);
+    assert.throws(() => buildEvent({ ...draftFor(v12!), type: 'm.room.create' }, v12!, signer), refused);
+  });
+});
+
+suite('sizes', () => {
+  const tooLarge = { errcode: 'M_TOO_LARGE', status: 413 };
+
+  test('an event has 65,536 bytes at most, signatures included', () => {
+    const version = getRoomVersion('12')!;
+    const build = (body: string) =>
+      buildEvent({ ...draftFor(version), content: { body } }, version, signer).json;
+    const room = MAX_EVENT_BYTES - Buffer.byteLength(build(''));
+    assert.equal(Buffer.byteLength(build('x'.repeat(room))), MAX_EVENT_BYTES);
+    assert.throws(() => build('x'.repeat(room + 1)), tooLarge);
+    assert.throws(() => build(`é${'x'.repeat(room - 1)}`), tooLarge);
+    assert.throws(() => build('"'.repeat(room / 2 + 1)), tooLarge);
+  });
+
+  test('types and state keys have 255 code points, since version 11 bytes', () => {
+    for (const [id, version] of roomVersions) {
+      const build = (type: string, stateKey: string) => () =>
+        buildEvent({ ...draftFor(version), type, stateKey }, version, signer);
+      const bytes = Number(id) >= 11;
+      assert.ok(build('x'.repeat(255), 'y'.repeat(255))());
+      assert.throws(build('x'.repeat(256), ''), tooLarge);
+      assert.throws(build('x', 'y'.repeat(256)), tooLarge);
+      assert.throws(build('😀'.repeat(256), ''), tooLarge);
+      if (bytes) assert.throws(build('😀'.repeat(64), ''), tooLarge);
+      else assert.ok(build('😀'.repeat(255), 'é'.repeat(255))());
+    }
+  });
+
+  test('a depth beyond the end of the range is set to the end', () => {
+    const version = getRoomVersion('12')!;
+    const { event } = buildEvent({ ...draftFor(version), depth: 2 ** 53 }, version, signer);
+    assert.equal(event.depth, Number.MAX_SAFE_INTEGER);
+  });
+});
+
+test('a second server signs the same event', () => {
+  for (const version of roomVersions.values()) {
+    const { event } = buildEvent(draftFor(version), version, signer);
+    const second = { serverName: 'elsewhere', key: SigningKey.generate('2') };
+    const both = signEvent(event, second);
+    assert.equal(both.event.eventId, event.eventId);
+    assert.deepEqual(Object.keys(both.event.pdu.signatures as JsonObject), ['example.org', 'elsewhere']);
+    const received = receivePdu(parseJson(both.json), version);
+    assert.equal(received.hashMatches, true);
+    const signature = (both.event.pdu.signatures as Record<string, Record<string, string>>)['elsewhere']!;
+    assert.ok(second.key.publicKey.verifies(received.signed, signature['ed25519:2']!));
+  }
+});

@@ -1,0 +1,19 @@
+import type { EventDraft, RoomVersion } from '../../src/protocol/index.ts';
+
+/** A message as a user of example.org sends it, valid in that room version. */
+export function draftFor(version: RoomVersion): EventDraft {
+  const ownIds = version.eventId === 'origin';
+  return {
+    type: 'm.room.message',
+    sender: '@alice:example.org',
+    content: { msgtype: 'm.text', body: 'Hello' },
+    roomId:
+      version.roomId === 'origin' ? '!room:example.org' : '!Nhcu5BS-UMnFX7hBVfVSoXiD7OgH6iRT-xyIuqDnpYQ',
+    depth: 5,
+    originServerTs: 1_000_000,
+    authEventIds: ['$auth:example.org'],
+    prevEventIds: ['$before:example.org'],
+    eventId: ownIds ? '$0:example.org' : undefined,
+    referenceHash: ownIds ? (id) => `hash of ${id}` : undefined,
+  };
+}
