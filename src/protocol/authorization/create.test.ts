@@ -1,0 +1,105 @@
+import { describe } from 'node:test';
+import type { JsonObject } from '../json.ts';
+import { create, creator, testRules, versions } from './test/rule-cases.ts';
+
+const all = versions(1);
+const withCreator = (content: JsonObject) => create({ creator, ...content });
+
+describe('rule 1, m.room.create', () => {
+  testRules([
+    { rule: '1.5', does: 'a plain one', versions: all, allowed: true, event: withCreator({}) },
+    {
+      rule: '1.1',
+      does: 'with previous events',
+      versions: all,
+      allowed: false,
+      event: { ...withCreator({}), prevEventIds: ['$x:a.example'] },
+    },
+    {
+      rule: '1.2',
+      does: 'a room id of another server',
+      versions: versions(1, 11),
+      allowed: false,
+      event: { ...withCreator({}), roomId: '!room:other.example' },
+    },
+    {
+      rule: '1.2',
+      does: 'a room id without a server, as the sender',
+      versions: versions(1, 11),
+      allowed: false,
+      event: { ...withCreator({}), sender: 'creator', roomId: '!room' },
+    },
+    {
+      rule: '1.2',
+      does: 'a room id of the server with its port',
+      versions: versions(1, 11),
+      allowed: true,
+      event: { ...withCreator({}), sender: '@c:a.example:8448', roomId: '!room:a.example:8448' },
+    },
+    {
+      rule: '1.2',
+      does: 'a room id in the event since v12',
+      versions: versions(12),
+      allowed: false,
+      event: { ...withCreator({}), pduRoomId: '!create:a.example' },
+    },
+    {
+      rule: '1.3',
+      does: 'a known room version',
+      versions: all,
+      allowed: true,
+      event: withCreator({ room_version: '10' }),
+    },
+    ...['99', '', 1, null, ['1']].map((room_version) => ({
+      rule: '1.3',
+      does: `the room version ${JSON.stringify(room_version)}`,
+      versions: all,
+      allowed: false,
+      event: withCreator({ room_version }),
+    })),
+    {
+      rule: 'v1 1.4',
+      does: 'no creator up to v10',
+      versions: versions(1, 10),
+      allowed: false,
+      event: create({}),
+    },
+    {
+      rule: 'v1 1.4',
+      does: 'no creator since v11',
+      versions: versions(11),
+      allowed: true,
+      event: create({}),
+    },
+    {
+      rule: '1.4',
+      does: 'a list of additional creators',
+      versions: versions(12),
+      allowed: true,
+      event: create({ additional_creators: ['@a:a.example', '@UPPER:b.example:8448'] }),
+    },
+    {
+      rule: '1.4',
+      does: 'an empty list of additional creators',
+      versions: versions(12),
+      allowed: true,
+      event: create({ additional_creators: [] }),
+    },
+    ...[null, '@a:a.example', {}, [1], ['@a:a.example', null], ['a:a.example'], ['@a'], ['@a:b c']].map(
+      (additional_creators) => ({
+        rule: '1.4',
+        does: `the additional creators ${JSON.stringify(additional_creators)} since v12`,
+        versions: versions(12),
+        allowed: false,
+        event: create({ additional_creators }),
+      }),
+    ),
+    {
+      rule: '1.4',
+      does: 'whatever additional creators up to v11',
+      versions: versions(1, 11),
+      allowed: true,
+      event: withCreator({ additional_creators: 1 }),
+    },
+  ]);
+});

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type RoomEvent, stateKeyOf } from '../../event.ts';
+import type { JsonObject, JsonValue } from '../../json.ts';
+import { type RoomVersion, roomVersions } from '../../room-versions.ts';
+import { authorize } from '../index.ts';
+import { createId, type EventFields, lookupIn, testEvent } from './test-events.ts';
+
+/** The people of the rooms that the rules are tried in. */
+export const creator = '@creator:a.example';
+export const moderator = '@moderator:a.example';
+export const member = '@member:b.example';
+export const stranger = '@stranger:b.example';
+
+/** The versions with these numbers, both ends included. */
+export function versions(from: number, to = 12): RoomVersion[] {
+  return [...roomVersions.values()].filter(({ id }) => from <= Number(id) && Number(id) <= to);
+}
+
+/** One way to meet a rule. */
+export interface RuleCase {
+  /** The rule in v12, or with `v1` in front if v12 does not have it. */
+  readonly rule: string;
+  readonly does: string;
+  readonly versions: readonly RoomVersion[];
+  readonly allowed: boolean;
+  readonly event: EventFields;
+  /** What is different in the state from `usualState`. */
+  readonly state?: readonly EventFields[];
+  /** Which keys of `usualState` are not there. */
+  readonly without?: readonly string[];
+}
+
+/** Accept and reject cases, each in all its versions. */
+export function testRules(cases: readonly RuleCase[]): void {
+  for (const { rule, does, versions, allowed, event, state = [], without = [] } of cases) {
+    test(`${rule}: ${does}, ${allowed ? 'allowed' : 'rejected'}`, () => {
+      assert(versions.length > 0);
+      for (const version of versions) {
+        const lookup = lookupIn(stateWith(version, state, without));
+        const verdict = authorize(testEvent(version, event), lookup);
+        const reason = verdict.allowed ? 'allowed' : verdict.reason;
+        assert.equal(verdict.allowed, allowed, `version ${version.id}: ${reason}`);
+      }
+    });
+  }
+}
+
+function stateWith(
+  version: RoomVersion,
+  changes: readonly EventFields[],
+  without: readonly string[],
+): RoomEvent[] {
+  const state = new Map<string, RoomEvent>();
+  for (const fields of [...usualState(version), ...changes]) {
+    const event = testEvent(version, fields);
+    state.set(stateKeyOf(event.type, event.stateKey!), event);
+  }
+  for (const key of without) state.delete(key);
+  return [...state.values()];
+}
+
+/** A room with a creator, a moderator and a member, which can be joined by invitation. */
+function usualState(version: RoomVersion): EventFields[] {
+  const users = version.privilegedCreators ? { [moderator]: 50 } : { [creator]: 100, [moderator]: 50 };
+  return [
+    create(version.creator === 'content' ? { creator } : {}),
+    membership(creator, 'join'),
+    membership(moderator, 'join'),
+    membership(member, 'join'),
+    levels({ users }),
+    joinRule('invite'),
+  ];
+}
+
+export function create(content: JsonObject): EventFields {
+  return {
+    type: 'm.room.create',
+    sender: creator,
+    stateKey: '',
+    content,
+    eventId: createId,
+    prevEventIds: [],
+  };
+}
+
+/** A membership that the user set themselves, or `by` somebody else. */
+export function membership(user: string, value: JsonValue, by = user, more: JsonObject = {}): EventFields {
+  return { type: 'm.room.member', sender: by, stateKey: user, content: { membership: value, ...more } };
+}
+
+export function levels(content: JsonObject, sender = creator): EventFields {
+  return { type: 'm.room.power_levels', sender, stateKey: '', content };
+}
+
+export function joinRule(rule: JsonValue): EventFields {
+  return { type: 'm.room.join_rules', sender: creator, stateKey: '', content: { join_rule: rule } };
+}
+
+export function message(sender: string, more: Partial<EventFields> = {}): EventFields {
+  return { type: 'm.room.message', sender, ...more };
+}
+
+/** The key of the power levels, for `without`. */
+export const powerLevelsKey = stateKeyOf('m.room.power_levels', '');
+export const joinRulesKey = stateKeyOf('m.room.join_rules', '');
+export const createKey = stateKeyOf('m.room.create', '');
