@@ -1,10 +1,11 @@
 import type { Clock } from '../kernel/clock.ts';
-import type { Database } from '../kernel/database/index.ts';
+import type { Database, Reader } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
 import { UserRooms } from './membership/user-rooms.ts';
 import { StateGroups } from './state/state-groups.ts';
+import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
 import { StateKeys } from './state/state-keys.ts';
 import type { RoomFact } from './stored-event.ts';
 import type { RoomTables } from './tables.ts';
@@ -44,6 +45,7 @@ export class RoomEngine {
   readonly userRooms: UserRooms;
   /** Events as they are added to the timelines of rooms. */
   readonly stream: Stream<RoomFact>;
+  readonly #reader: Reader<RoomTables>;
   readonly #writer: EventWriter;
 
   private constructor(
@@ -52,6 +54,7 @@ export class RoomEngine {
   ) {
     const { database } = parts;
     const reader = database.reader<RoomTables>();
+    this.#reader = reader;
     this.stream = new Stream<RoomFact>('rooms');
     this.events = new EventStore(reader, parts.eventCacheSize);
     this.groups = new StateGroups(reader, groupEntriesInMemory);
@@ -79,6 +82,17 @@ export class RoomEngine {
     );
     if (!keys || !groups || !rooms) throw new Error('the sequences of rooms could not be opened');
     return new RoomEngine(parts, { keys, groups, rooms });
+  }
+
+  /** All values that an entry of a room's current state has had, oldest first. @param key as `stateKeyOf` */
+  async stateHistory(roomNid: number, key: string): Promise<StateHistoryEntry[]> {
+    const keyNid = await this.stateKeys.find(key);
+    return keyNid === undefined ? [] : stateHistory(this.#reader, this.events, roomNid, keyNid);
+  }
+
+  /** What changed of a room's current state in `(after, upTo]` of the stream. */
+  stateDeltas(roomNid: number, after: number, upTo: number): Promise<StateDelta[]> {
+    return stateDeltas(this.#reader, roomNid, after, upTo);
   }
 
   /** Resolves when every event that was added has settled. */

@@ -96,6 +96,11 @@ export const roomMigrations: readonly Migration[] = [
         .addPrimaryKeyConstraint('state_deltas_key', ['room_nid', 'stream', 'key_nid'])
         .$call(clustered)
         .execute();
+      await db.schema
+        .createIndex('state_deltas_by_key')
+        .on('state_deltas')
+        .columns(['room_nid', 'key_nid', 'stream'])
+        .execute();
     },
   },
   {

@@ -32,6 +32,12 @@ export interface TimelineRange {
   readonly direction: 'forward' | 'backward';
 }
 
+/** A place in a room's history: after the event with that depth and stream, whether there is one or not. */
+export interface HistoryPlace {
+  readonly depth: number;
+  readonly stream: number;
+}
+
 /** Reads events and keeps those that were used last. Events never change, but for `redactedBy`. */
 export class EventStore {
   readonly #reader: Reader<RoomTables>;
@@ -126,15 +132,15 @@ export class EventStore {
 
   /**
    * A page of a room's history in topological order: by depth, then by when this server learnt of the events.
-   * @param from exclusive; absent: from the end (backward) or the beginning (forward).
+   * @param from the place after the event there; absent: the end (backward) or the beginning (forward).
    */
   async history(
     roomNid: number,
-    from: { depth: number; stream: number } | undefined,
+    from: HistoryPlace | undefined,
     { limit, direction }: { limit: number; direction: 'forward' | 'backward' },
   ): Promise<StoredEvent[]> {
     const order = direction === 'backward' ? 'desc' : 'asc';
-    const comparison = direction === 'backward' ? '<' : '>';
+    const comparison = direction === 'backward' ? '<=' : '>';
     let query = this.#select()
       .where('events.room_nid', '=', roomNid)
       .where('events.stream', 'is not', null)
@@ -147,6 +153,19 @@ export class EventStore {
       );
     }
     return (await query.execute()).map((row) => this.#restore(row));
+  }
+
+  /** The place in a room's history that a position on the stream stands for: after what was there by then. */
+  async placeAt(roomNid: number, position: number): Promise<HistoryPlace> {
+    const row = await this.#reader
+      .selectFrom('events')
+      .select(['depth', 'stream'])
+      .where('room_nid', '=', roomNid)
+      .where('stream', '<=', position)
+      .orderBy('stream', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    return { depth: row?.depth ?? 0, stream: row?.stream ?? 0 };
   }
 
   #select() {

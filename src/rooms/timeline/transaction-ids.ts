@@ -28,38 +28,34 @@ export class TransactionIds {
 
   /**
    * Runs `send` unless this device has sent with this id before.
-   * @param txnId unique within the scope; the caller adds the path of the request
+   * @param path what the request addresses besides the transaction: ids are unique within it only
    * @returns the event, or the nid of the one that was sent before
    */
   async once(
     scope: number,
+    path: string,
     txnId: string,
     send: (transaction: { scope: number; txnId: string }) => Promise<StoredEvent>,
   ): Promise<StoredEvent | number> {
     const device = this.#devices.get(scope) ?? (await this.#load(scope));
-    const earlier = device.byTxnId.get(txnId);
+    const key = pathMark(path) + txnId;
+    const earlier = device.byTxnId.get(key);
     if (earlier !== undefined) return earlier;
-    const sending = send({ scope, txnId });
-    device.byTxnId.set(txnId, sending);
+    const sending = send({ scope, txnId: key });
+    device.byTxnId.set(key, sending);
     try {
       const stored = await sending;
-      this.#remember(device, txnId, stored.nid);
+      this.#remember(device, key, stored.nid);
       return stored;
     } catch (error) {
-      device.byTxnId.delete(txnId);
+      device.byTxnId.delete(key);
       throw error;
     }
   }
 
-  /** The transaction id with which the device sent an event, as `once` was given it. */
-  async find(scope: number, eventNid: number): Promise<string | undefined> {
-    const device = this.#devices.get(scope) ?? (await this.#load(scope));
-    return device.byEvent.get(eventNid);
-  }
-
-  /** Like `find`, for a device whose transactions are in memory already. */
+  /** The transaction id with which the device sent an event; call `prepare` before. */
   peek(scope: number, eventNid: number): string | undefined {
-    return this.#devices.get(scope)?.byEvent.get(eventNid);
+    return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(markLength);
   }
 
   /** Brings the transactions of a device into memory, for `peek`. */
@@ -92,6 +88,14 @@ export class TransactionIds {
     device.byEvent.delete(oldest[0]);
     device.byTxnId.delete(oldest[1]);
   }
+}
+
+/** Characters of a `pathMark`. */
+const markLength = 4;
+
+/** Tells the paths of requests apart in few bytes; it stands in front of the transaction id. */
+function pathMark(path: string): string {
+  return createHash('sha256').update(path).digest('base64url').slice(0, markLength);
 }
 
 /** A 52-bit number for a user and device, so that a row needs 7 bytes for them instead of 40. */

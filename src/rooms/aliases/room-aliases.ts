@@ -1,0 +1,156 @@
+import type { Database, Reader } from '../../kernel/database/index.ts';
+import {
+  fitsBytes,
+  forbidden,
+  invalidParam,
+  isRoomAlias,
+  MatrixError,
+  notFound,
+  PowerLevels,
+  parseRoomAlias,
+  serverOfUser,
+} from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import { RoomView } from '../history/room-view.ts';
+import type { RoomTables } from '../tables.ts';
+
+/** Most servers that the answer to a look-up names. */
+const mostServers = 20;
+
+/** The names of rooms on this server. Source: client-server API, "Room aliases". */
+export class RoomAliases {
+  readonly #database: Database;
+  readonly #reader: Reader<RoomTables>;
+  readonly #engine: RoomEngine;
+  readonly #serverName: string;
+
+  constructor(database: Database, engine: RoomEngine, serverName: string) {
+    this.#database = database;
+    this.#reader = database.reader<RoomTables>();
+    this.#engine = engine;
+    this.#serverName = serverName;
+  }
+
+  /** The room behind an alias of this server, `undefined` when there is none. */
+  async find(alias: string): Promise<string | undefined> {
+    const row = await this.#reader
+      .selectFrom('room_aliases')
+      .select('room_id')
+      .where('alias', '=', alias)
+      .executeTakeFirst();
+    return row?.room_id;
+  }
+
+  /** The aliases that this server has for a room, in order. */
+  async of(roomId: string): Promise<string[]> {
+    const rows = await this.#reader
+      .selectFrom('room_aliases')
+      .select('alias')
+      .where('room_id', '=', roomId)
+      .orderBy('alias')
+      .execute();
+    return rows.map((row) => row.alias);
+  }
+
+  /** Like `of`, for a user. @throws MatrixError M_FORBIDDEN when they may not read the room */
+  async ofReadable(userId: string, roomId: string): Promise<string[]> {
+    await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
+    return this.of(roomId);
+  }
+
+  /** Servers that know the room, this one first. */
+  async serversOf(roomId: string): Promise<string[]> {
+    const head = await this.#engine.heads.get(roomId);
+    const servers = new Set([this.#serverName]);
+    for (const [userId, membership] of head?.members ?? []) {
+      if (membership === 'join') servers.add(serverOfUser(userId));
+      if (servers.size >= mostServers) break;
+    }
+    return [...servers];
+  }
+
+  /** @throws MatrixError M_NOT_FOUND */
+  async resolve(alias: string): Promise<string> {
+    if (!isRoomAlias(alias)) throw invalidParam('This is not a room alias');
+    const roomId = await this.find(alias);
+    if (roomId === undefined) throw notFound(`Room alias ${alias} not found`);
+    return roomId;
+  }
+
+  /**
+   * The full alias for a localpart that somebody wants to give a new room.
+   * @throws MatrixError M_INVALID_PARAM, M_ROOM_IN_USE
+   */
+  async checkNew(_userId: string, localpart: string): Promise<string> {
+    const alias = `#${localpart}:${this.#serverName}`;
+    if (localpart === '' || /[\s:\0]/.test(localpart) || !fitsBytes(alias) || !isRoomAlias(alias)) {
+      throw invalidParam('This can not be the name of a room');
+    }
+    if ((await this.find(alias)) !== undefined) throw inUse(alias);
+    return alias;
+  }
+
+  /** @throws MatrixError M_ROOM_IN_USE when the alias exists, also for the same room */
+  async put(userId: string, alias: string, roomId: string): Promise<void> {
+    const created = await this.#database.transaction<RoomTables, boolean>(async (writer) => {
+      const result = await writer
+        .insertInto('room_aliases')
+        .values({ alias, room_id: roomId, creator: userId })
+        .onConflict((conflict) => conflict.column('alias').doNothing())
+        .executeTakeFirst();
+      return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+    });
+    if (!created) throw inUse(alias);
+  }
+
+  /** For `PUT /directory/room/{roomAlias}`. */
+  async create(userId: string, alias: string, roomId: string): Promise<void> {
+    const parts = parseRoomAlias(alias);
+    if (!parts) throw invalidParam('This is not a room alias');
+    if (parts.serverName !== this.#serverName) throw invalidParam('The alias belongs to another server');
+    const head = await this.#engine.heads.get(roomId);
+    if (!head) throw notFound('Unknown room');
+    if (head.membership(userId) !== 'join') throw forbidden('You are not in this room');
+    const full = await this.checkNew(userId, parts.localpart).catch(asConflict);
+    await this.put(userId, full, roomId).catch(asConflict);
+  }
+
+  /** For `DELETE /directory/room/{roomAlias}`: who made the alias, may send canonical aliases, or is an admin. */
+  async remove(userId: string, alias: string, isAdmin: boolean): Promise<void> {
+    const row = await this.#reader
+      .selectFrom('room_aliases')
+      .selectAll()
+      .where('alias', '=', alias)
+      .executeTakeFirst();
+    if (!row) throw notFound(`Room alias ${alias} not found`);
+    if (row.creator !== userId && !isAdmin && !(await this.#mayName(userId, row.room_id))) {
+      throw forbidden('You may not remove this alias');
+    }
+    await this.#database.transaction<RoomTables, void>(async (writer) => {
+      await writer.deleteFrom('room_aliases').where('alias', '=', alias).execute();
+    });
+  }
+
+  /** Whether the user has the power to send `m.room.canonical_alias`. */
+  async #mayName(userId: string, roomId: string): Promise<boolean> {
+    const head = await this.#engine.heads.get(roomId);
+    if (head?.membership(userId) !== 'join') return false;
+    const [create, levels] = await Promise.all(
+      ['m.room.create', 'm.room.power_levels'].map(async (type) => {
+        const entry = head.entry(type, '');
+        return entry && (await this.#engine.events.get(entry.nid))?.event;
+      }),
+    );
+    return new PowerLevels(create, levels).canSend(userId, 'm.room.canonical_alias', true);
+  }
+}
+
+const inUse = (alias: string) => new MatrixError(400, 'M_ROOM_IN_USE', `Room alias ${alias} is taken`);
+
+/** What `createRoom` calls M_ROOM_IN_USE is a 409 M_UNKNOWN for `PUT /directory/room`. */
+function asConflict(error: unknown): never {
+  if (error instanceof MatrixError && error.errcode === 'M_ROOM_IN_USE') {
+    throw new MatrixError(409, 'M_UNKNOWN', error.message);
+  }
+  throw error;
+}

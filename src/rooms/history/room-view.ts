@@ -1,0 +1,117 @@
+import {
+  forbidden,
+  historyVisibilityOf,
+  isVisibleToUser,
+  type Membership,
+  membershipOf,
+  stateKeyOf,
+} from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+/** An event that a user may see. */
+export interface VisibleEvent {
+  readonly stored: StoredEvent;
+  /** The user's membership when the event was sent (`unsigned.membership`). */
+  readonly membership: Membership;
+}
+
+const visibilityKey = stateKeyOf('m.room.history_visibility', '');
+
+/** What one user may see of one room. Source: client-server API, "Room History Visibility". */
+export class RoomView {
+  readonly head: RoomHead;
+  readonly userId: string;
+  readonly #engine: RoomEngine;
+  /** Where on the stream the user joined last; `Infinity` while they are in the room. */
+  readonly #lastJoin: number;
+
+  private constructor(engine: RoomEngine, head: RoomHead, userId: string, lastJoin: number) {
+    this.#engine = engine;
+    this.head = head;
+    this.userId = userId;
+    this.#lastJoin = lastJoin;
+  }
+
+  /** The view of a user, whatever they may see; nothing at all is possible. */
+  static async open(engine: RoomEngine, head: RoomHead, userId: string): Promise<RoomView> {
+    if (head.membership(userId) === 'join') {
+      return new RoomView(engine, head, userId, Number.POSITIVE_INFINITY);
+    }
+    const changes = await engine.stateHistory(head.roomNid, stateKeyOf('m.room.member', userId));
+    const joins = changes.filter(({ event }) => event && membershipOf(event.event.content) === 'join');
+    return new RoomView(engine, head, userId, Math.max(0, ...joins.map(({ stream }) => stream)));
+  }
+
+  /**
+   * The view of a user who wants to read the room.
+   * @throws MatrixError M_FORBIDDEN for users who were never in it, unless it is world-readable
+   */
+  static async forReading(engine: RoomEngine, head: RoomHead | undefined, userId: string): Promise<RoomView> {
+    if (head) {
+      const view = await RoomView.open(engine, head, userId);
+      if (view.hasBeenJoined || (await view.#isWorldReadable())) return view;
+    }
+    throw forbidden('You are not in this room');
+  }
+
+  /** Whether the user is in the room or has been. */
+  get hasBeenJoined(): boolean {
+    return this.#lastJoin > 0;
+  }
+
+  get isJoined(): boolean {
+    return this.#lastJoin === Number.POSITIVE_INFINITY;
+  }
+
+  /** Those of the events that the user may see, in the same order. */
+  async filter(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+    const facts = await this.#facts(events);
+    const visible: VisibleEvent[] = [];
+    for (const [index, stored] of events.entries()) {
+      const fact = facts[index];
+      if (!fact || stored.rejected || stored.softFailed) continue;
+      const { userId } = this;
+      const joinedLater = this.#lastJoin > (stored.stream ?? 0);
+      if (isVisibleToUser(stored.event, { userId, ...fact, joinedLater })) {
+        visible.push({ stored, membership: membershipWith(stored, userId) ?? fact.membership });
+      }
+    }
+    return visible;
+  }
+
+  /** Visibility and membership before each event. */
+  async #facts(events: readonly StoredEvent[]) {
+    const { groups, stateKeys, events: store } = this.#engine;
+    const memberKey = stateKeyOf('m.room.member', this.userId);
+    const keys = await Promise.all([stateKeys.find(visibilityKey), stateKeys.find(memberKey)]);
+    const [visibilityNid = 0, memberNid = 0] = keys;
+    const states = await groups.entries(
+      events.map(({ stateBefore }) => stateBefore).filter((group) => group !== undefined),
+      [visibilityNid, memberNid],
+    );
+    const nids = [...states.values()].flatMap((state) => [...state.values()]);
+    const found = await store.getMany(nids);
+    const contentOf = (group: number | undefined, key: number) => {
+      const nid = group === undefined ? undefined : states.get(group)?.get(key);
+      return nid === undefined ? undefined : found.get(nid)?.event.content;
+    };
+    return events.map(({ stateBefore }) => ({
+      visibility: historyVisibilityOf(contentOf(stateBefore, visibilityNid)),
+      membership: membershipOf(contentOf(stateBefore, memberNid)),
+    }));
+  }
+
+  async #isWorldReadable(): Promise<boolean> {
+    const entry = this.head.state.get(visibilityKey);
+    const event = entry && (await this.#engine.events.get(entry.nid));
+    return historyVisibilityOf(event?.event.content) === 'world_readable';
+  }
+}
+
+/** The membership that the event itself gives the user. */
+function membershipWith({ event }: StoredEvent, userId: string): Membership | undefined {
+  const isOwn = event.type === 'm.room.member' && event.stateKey === userId;
+  return isOwn ? membershipOf(event.content) : undefined;
+}

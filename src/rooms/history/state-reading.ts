@@ -1,0 +1,136 @@
+import {
+  type ClientEvent,
+  forbidden,
+  type JsonObject,
+  type Membership,
+  membershipOf,
+  notFound,
+  stateKeyOf,
+} from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { ClientEvents, Viewer } from './client-events.ts';
+import { decodePlace } from './history-token.ts';
+import { RoomView } from './room-view.ts';
+
+/** Which members `GET /members` is asked for. */
+export interface MembersRequest {
+  readonly at?: string | undefined;
+  readonly membership?: string | undefined;
+  readonly notMembership?: string | undefined;
+}
+
+/**
+ * Reads the state of rooms for users: the current one for those who are in the room, the one at the time they left
+ * for those who were. Source: client-server API, "Getting events for a room".
+ */
+export class StateReading {
+  readonly #engine: RoomEngine;
+  readonly #clientEvents: ClientEvents;
+
+  constructor(engine: RoomEngine, clientEvents: ClientEvents) {
+    this.#engine = engine;
+    this.#clientEvents = clientEvents;
+  }
+
+  /** The whole state. */
+  async all(viewer: Viewer, roomId: string): Promise<ClientEvent[]> {
+    const view = await this.#view(viewer.userId, roomId);
+    const events = await this.#engine.events.getMany(await this.#stateNids(view));
+    return this.#render(view, viewer, [...events.values()]);
+  }
+
+  /** One entry. @throws MatrixError M_NOT_FOUND */
+  async one(viewer: Viewer, roomId: string, type: string, stateKey: string): Promise<ClientEvent> {
+    const view = await this.#view(viewer.userId, roomId);
+    const nid = await this.#entryNid(view, stateKeyOf(type, stateKey));
+    const stored = nid === undefined ? undefined : await this.#engine.events.get(nid);
+    const [event] = stored ? await this.#render(view, viewer, [stored]) : [];
+    if (!event) throw notFound('The room has no such state');
+    return event;
+  }
+
+  /** The membership events. */
+  async members(viewer: Viewer, roomId: string, request: MembersRequest): Promise<ClientEvent[]> {
+    const view = await this.#view(viewer.userId, roomId);
+    const nids =
+      request.at === undefined ? await this.#memberNids(view) : await this.#memberNidsAt(view, request.at);
+    const events = [...(await this.#engine.events.getMany(nids)).values()].filter(({ event }) => {
+      const membership = membershipOf(event.content);
+      return (
+        event.type === 'm.room.member' &&
+        (request.membership === undefined || membership === request.membership) &&
+        membership !== request.notMembership
+      );
+    });
+    return this.#render(view, viewer, events);
+  }
+
+  /** Who is in the room, with their profiles. @throws MatrixError M_FORBIDDEN for those who are not in it */
+  async joinedMembers(userId: string, roomId: string): Promise<Record<string, JsonObject>> {
+    const head = await this.#engine.heads.get(roomId);
+    if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
+    const nids = [...head.state.values()]
+      .filter((entry) => entry.membership === 'join')
+      .map(({ nid }) => nid);
+    const joined: Record<string, JsonObject> = {};
+    for (const { event } of (await this.#engine.events.getMany(nids)).values()) {
+      const { displayname, avatar_url } = event.content;
+      joined[event.stateKey ?? ''] = {
+        ...(typeof displayname === 'string' ? { display_name: displayname } : undefined),
+        ...(typeof avatar_url === 'string' ? { avatar_url } : undefined),
+      };
+    }
+    return joined;
+  }
+
+  async #view(userId: string, roomId: string): Promise<RoomView> {
+    return RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
+  }
+
+  /** The state group that somebody who is not in the room any more may see; `undefined`: the current state. */
+  async #lastGroup(view: RoomView): Promise<number | undefined> {
+    if (view.isJoined || !view.hasBeenJoined) return undefined;
+    const room = (await this.#engine.userRooms.of(view.userId)).get(view.head.roomId);
+    return room && (await this.#engine.events.get(room.eventNid))?.stateGroup;
+  }
+
+  async #stateNids(view: RoomView): Promise<Iterable<number>> {
+    const group = await this.#lastGroup(view);
+    if (group !== undefined) return (await this.#engine.groups.load(group)).values();
+    return [...view.head.state.values()].map(({ nid }) => nid);
+  }
+
+  async #memberNids(view: RoomView): Promise<Iterable<number>> {
+    const group = await this.#lastGroup(view);
+    if (group !== undefined) return (await this.#engine.groups.load(group)).values();
+    return [...view.head.state.values()].filter((entry) => entry.membership).map(({ nid }) => nid);
+  }
+
+  async #memberNidsAt(view: RoomView, token: string): Promise<Iterable<number>> {
+    const { events, groups } = this.#engine;
+    const decoded = decodePlace(token);
+    const { roomNid } = view.head;
+    const place = 'position' in decoded ? await events.placeAt(roomNid, decoded.position) : decoded;
+    const [stored] = await events.history(roomNid, place, { limit: 1, direction: 'backward' });
+    if (stored?.stateGroup === undefined) return [];
+    return (await groups.load(stored.stateGroup)).values();
+  }
+
+  async #entryNid(view: RoomView, key: string): Promise<number | undefined> {
+    const group = await this.#lastGroup(view);
+    if (group === undefined) return view.head.state.get(key)?.nid;
+    const keyNid = await this.#engine.stateKeys.find(key);
+    return keyNid === undefined
+      ? undefined
+      : (await this.#engine.groups.entries([group], [keyNid])).get(group)?.get(keyNid);
+  }
+
+  #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
+    const membership: Membership = view.head.membership(viewer.userId) ?? 'leave';
+    return this.#clientEvents.render(
+      events.map((stored) => ({ stored, membership })),
+      viewer,
+    );
+  }
+}

@@ -1,0 +1,66 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import type { Streams } from '../kernel/streams/index.ts';
+import type { EventSigner } from '../protocol/index.ts';
+import { RoomAliases } from './aliases/room-aliases.ts';
+import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
+import { RoomEngine } from './engine.ts';
+import { ClientEvents } from './history/client-events.ts';
+import { Reading } from './history/reading.ts';
+import { StateReading } from './history/state-reading.ts';
+import {
+  type LocalUsers,
+  type MemberProfiles,
+  type MembershipOptions,
+  Memberships,
+} from './membership/memberships.ts';
+import { PublishedRooms } from './published-rooms.ts';
+import { Sending } from './sending.ts';
+
+export interface RoomsParts {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly signer: EventSigner;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly profiles: MemberProfiles;
+  readonly users: LocalUsers;
+  readonly options: CreationOptions & MembershipOptions;
+  /** How many events are kept in memory (`event_cache_size` times its factor). */
+  readonly eventCacheSize: number;
+}
+
+/** The operations of this slice. */
+export interface Rooms {
+  readonly engine: RoomEngine;
+  readonly aliases: RoomAliases;
+  readonly published: PublishedRooms;
+  readonly memberships: Memberships;
+  readonly creation: RoomCreation;
+  readonly sending: Sending;
+  readonly reading: Reading;
+  readonly stateReading: StateReading;
+  readonly clientEvents: ClientEvents;
+}
+
+export async function openRooms(parts: RoomsParts): Promise<Rooms> {
+  const { database, clock, randomness, options } = parts;
+  const { serverName } = parts.signer;
+  const engine = await RoomEngine.open(parts);
+  const aliases = new RoomAliases(database, engine, serverName);
+  const published = new PublishedRooms(database);
+  const memberships = new Memberships({ ...parts, engine, serverName });
+  const clientEvents = new ClientEvents(engine, clock);
+  return {
+    engine,
+    aliases,
+    published,
+    memberships,
+    creation: new RoomCreation({ engine, memberships, aliases, published, options, serverName, randomness }),
+    sending: new Sending(engine, memberships, aliases),
+    reading: new Reading(engine, clientEvents),
+    stateReading: new StateReading(engine, clientEvents),
+    clientEvents,
+  };
+}

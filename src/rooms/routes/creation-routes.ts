@@ -1,0 +1,102 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { RoomAliases } from '../aliases/room-aliases.ts';
+import type { RoomCreation } from '../creation/create-room.ts';
+import { clientPath } from './paths.ts';
+
+const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}));
+
+const createRoomBody = Type.Object({
+  visibility: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('private')])),
+  room_alias_name: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String()),
+  topic: Type.Optional(Type.String()),
+  invite: Type.Optional(Type.Array(Type.String())),
+  room_version: Type.Optional(Type.String()),
+  creation_content: Type.Optional(jsonObject),
+  initial_state: Type.Optional(
+    Type.Array(
+      Type.Object({ type: Type.String(), state_key: Type.Optional(Type.String()), content: jsonObject }),
+    ),
+  ),
+  preset: Type.Optional(
+    Type.Union([
+      Type.Literal('private_chat'),
+      Type.Literal('public_chat'),
+      Type.Literal('trusted_private_chat'),
+    ]),
+  ),
+  is_direct: Type.Optional(Type.Boolean()),
+  power_level_content_override: Type.Optional(jsonObject),
+});
+
+/** Client-server API, "Creation" and "Room aliases". */
+export function creationRoutes(creation: RoomCreation, aliases: RoomAliases): Route[] {
+  return [
+    route(
+      {
+        operationId: 'createRoom',
+        method: 'POST',
+        path: clientPath('/createRoom'),
+        auth: 'user',
+        body: createRoomBody,
+        response: Type.Object({ room_id: Type.String() }),
+      },
+      async ({ body, requester }) => ({ room_id: await creation.create(requester.userId, body) }),
+    ),
+    ...aliasRoutes(aliases),
+  ];
+}
+
+function aliasRoutes(aliases: RoomAliases): Route[] {
+  const path = clientPath('/directory/room/:roomAlias');
+  return [
+    route(
+      {
+        operationId: 'getRoomIdByAlias',
+        method: 'GET',
+        path,
+        auth: 'none',
+        response: Type.Object({ room_id: Type.String(), servers: Type.Array(Type.String()) }),
+      },
+      async ({ params }) => {
+        const roomId = await aliases.resolve(params.roomAlias);
+        return { room_id: roomId, servers: await aliases.serversOf(roomId) };
+      },
+    ),
+    route(
+      {
+        operationId: 'setRoomAlias',
+        method: 'PUT',
+        path,
+        auth: 'user',
+        body: Type.Object({ room_id: Type.String() }),
+        response: Type.Object({}),
+      },
+      async ({ params, body, requester }) => {
+        await aliases.create(requester.userId, params.roomAlias, body.room_id);
+        return {};
+      },
+    ),
+    route(
+      { operationId: 'deleteRoomAlias', method: 'DELETE', path, auth: 'user', response: Type.Object({}) },
+      async ({ params, requester }) => {
+        await aliases.remove(requester.userId, params.roomAlias, requester.isAdmin);
+        return {};
+      },
+    ),
+    route(
+      {
+        operationId: 'getLocalAliases',
+        method: 'GET',
+        path: clientPath('/rooms/:roomId/aliases'),
+        auth: 'user',
+        response: Type.Object({ aliases: Type.Array(Type.String()) }),
+      },
+      async ({ params, requester }) => ({
+        aliases: await aliases.ofReadable(requester.userId, params.roomId),
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,188 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { Reading } from '../history/reading.ts';
+import type { StateReading } from '../history/state-reading.ts';
+import type { TimelineFilter } from '../history/timeline-filter.ts';
+import { clientPath } from './paths.ts';
+
+const event = Type.Unsafe<JsonObject>(Type.Object({}));
+const events = Type.Array(event);
+
+/** How many events a page holds when the client does not say. */
+const usualLimit = 10;
+
+/** Turns the `filter` query parameter into a filter; `undefined` stands for no filter. */
+export type ReadFilter = (
+  filter: string | undefined,
+) => TimelineFilter & { readonly limit: number | undefined };
+
+/** Client-server API, "Getting events for a room". @param mostEvents the largest page (`filter_timeline_limit`) */
+export function readingRoutes(
+  reading: Reading,
+  stateReading: StateReading,
+  readFilter: ReadFilter,
+  mostEvents: number,
+): Route[] {
+  const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? usualLimit, mostEvents));
+  return [
+    ...pageRoutes(reading, readFilter, limitOf),
+    ...stateRoutes(stateReading),
+    ...memberRoutes(reading, stateReading),
+  ];
+}
+
+function pageRoutes(
+  reading: Reading,
+  readFilter: ReadFilter,
+  limitOf: (asked: number | undefined) => number,
+): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getOneRoomEvent',
+        method: 'GET',
+        path: clientPath('/rooms/:roomId/event/:eventId'),
+        auth: 'guest',
+        response: event,
+      },
+      ({ params, requester }) => reading.event(requester, params.roomId, params.eventId),
+    ),
+    route(
+      {
+        operationId: 'getRoomEvents',
+        method: 'GET',
+        path: clientPath('/rooms/:roomId/messages'),
+        auth: 'guest',
+        query: Type.Object({
+          from: Type.Optional(Type.String()),
+          to: Type.Optional(Type.String()),
+          dir: Type.Union([Type.Literal('f'), Type.Literal('b')]),
+          limit: Type.Optional(Type.Integer()),
+          filter: Type.Optional(Type.String()),
+        }),
+        response: Type.Object({ start: Type.String(), end: Type.Optional(Type.String()), chunk: events }),
+      },
+      ({ params, query, requester }) => {
+        const filter = readFilter(query.filter);
+        return reading.messages(requester, params.roomId, {
+          from: query.from,
+          to: query.to,
+          direction: query.dir === 'f' ? 'forward' : 'backward',
+          limit: Math.max(1, limitOf(query.limit ?? filter.limit)),
+          filter,
+        });
+      },
+    ),
+    route(
+      {
+        operationId: 'getEventContext',
+        method: 'GET',
+        path: clientPath('/rooms/:roomId/context/:eventId'),
+        auth: 'guest',
+        query: Type.Object({ limit: Type.Optional(Type.Integer()), filter: Type.Optional(Type.String()) }),
+        response: event,
+      },
+      ({ params, query, requester }) => {
+        const filter = readFilter(query.filter);
+        const limit = limitOf(query.limit ?? filter.limit);
+        return reading.context(requester, params.roomId, params.eventId, { limit, filter });
+      },
+    ),
+  ];
+}
+
+function stateRoutes(stateReading: StateReading): Route[] {
+  const contract = {
+    operationId: 'getRoomStateWithKey',
+    method: 'GET',
+    auth: 'guest',
+    response: event,
+  } as const;
+  const query = Type.Object({
+    format: Type.Optional(Type.Union([Type.Literal('content'), Type.Literal('event')])),
+  });
+  return [
+    route(
+      {
+        operationId: 'getRoomState',
+        method: 'GET',
+        path: clientPath('/rooms/:roomId/state'),
+        auth: 'guest',
+        response: events,
+      },
+      ({ params, requester }) => stateReading.all(requester, params.roomId),
+    ),
+    route(
+      { ...contract, query, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
+      async ({ params, query: { format }, requester }) => {
+        const found = await stateReading.one(requester, params.roomId, params.eventType, params.stateKey);
+        return format === 'event' ? found : found.content;
+      },
+    ),
+    route(
+      {
+        ...contract,
+        query,
+        path: [
+          '/_proto/client/v3/rooms/:roomId/state/:eventType',
+          '/_proto/client/r0/rooms/:roomId/state/:eventType',
+          '/_proto/client/v3/rooms/:roomId/state/:eventType/',
+          '/_proto/client/r0/rooms/:roomId/state/:eventType/',
+        ],
+      },
+      async ({ params, query: { format }, requester }) => {
+        const found = await stateReading.one(requester, params.roomId, params.eventType, '');
+        return format === 'event' ? found : found.content;
+      },
+    ),
+  ];
+}
+
+function memberRoutes(reading: Reading, stateReading: StateReading): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getMembersByRoom',
+        method: 'GET',
+        path: clientPath('/rooms/:roomId/members'),
+        auth: 'guest',
+        query: Type.Object({
+          at: Type.Optional(Type.String()),
+          membership: Type.Optional(Type.String()),
+          not_membership: Type.Optional(Type.String()),
+        }),
+        response: Type.Object({ chunk: events }),
+      },
+      async ({ params, query, requester }) => ({
+        chunk: await stateReading.members(requester, params.roomId, {
+          at: query.at,
+          membership: query.membership,
+          notMembership: query.not_membership,
+        }),
+      }),
+    ),
+    route(
+      {
+        operationId: 'getJoinedMembersByRoom',
+        method: 'GET',
+        path: clientPath('/rooms/:roomId/joined_members'),
+        auth: 'guest',
+        response: Type.Object({ joined: Type.Unsafe<Record<string, JsonObject>>(Type.Object({})) }),
+      },
+      async ({ params, requester }) => ({
+        joined: await stateReading.joinedMembers(requester.userId, params.roomId),
+      }),
+    ),
+    route(
+      {
+        operationId: 'getJoinedRooms',
+        method: 'GET',
+        path: clientPath('/joined_rooms'),
+        auth: 'guest',
+        response: Type.Object({ joined_rooms: Type.Array(Type.String()) }),
+      },
+      async ({ requester }) => ({ joined_rooms: await reading.joinedRooms(requester.userId) }),
+    ),
+  ];
+}
