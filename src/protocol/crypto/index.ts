@@ -8,6 +8,6 @@ export {
   type ServerKey,
   type ServerKeyLookup,
 } from './event-signatures.ts';
-export { contentHash, referenceHash, sha256, sha256Url } from './hashes.ts';
+export { sha256, sha256Url } from './sha256.ts';
 export { signJson, verifyJson } from './signed-json.ts';
 export { readSigningKeys, SigningKeyFileError, writeSigningKeys } from './signing-key-file.ts';

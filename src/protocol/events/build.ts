@@ -1,5 +1,5 @@
 import type { SigningKey } from '../crypto/ed25519.ts';
-import { hashEventId, sha256 } from '../crypto/hashes.ts';
+import { sha256 } from '../crypto/sha256.ts';
 import { withSignature } from '../crypto/signed-json.ts';
 import { badJson } from '../errors.ts';
 import type { Pdu, RoomEvent } from '../event.ts';
@@ -7,6 +7,7 @@ import { isEventIdOf } from '../identifiers/event-ids.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { EventText } from './event-text.ts';
+import { hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
 

@@ -1,5 +1,6 @@
 export { type BuiltEvent, buildEvent, type EventDraft, type EventSigner, signEvent } from './build.ts';
 export { type ClientEvent, clientEvent, clientEventWithoutRoomId } from './client-format.ts';
+export { contentHash, hasContentHash, referenceHash } from './hashes.ts';
 export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';
 export { MAX_AUTH_EVENTS, MAX_EVENT_BYTES, MAX_PREV_EVENTS } from './limits.ts';
 export { parsePdu, type ReceivedEvent, receivePdu } from './parse.ts';

@@ -1,9 +1,10 @@
-import { hasContentHash, hashEventId, sha256 } from '../crypto/hashes.ts';
+import { sha256 } from '../crypto/sha256.ts';
 import type { Pdu, RoomEvent } from '../event.ts';
 import type { JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { EventText } from './event-text.ts';
 import { checkFormat } from './format.ts';
+import { hasContentHash, hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
 

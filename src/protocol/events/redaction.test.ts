@@ -3,10 +3,10 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion, draftOf } from '../../../test/protocol/arbitrary.ts';
 import { SigningKey } from '../crypto/ed25519.ts';
-import { contentHash, referenceHash } from '../crypto/hashes.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
+import { contentHash, referenceHash } from './hashes.ts';
 import { redactContent, redactPdu } from './redaction.ts';
 
 const signer = { serverName: 'example.org', key: SigningKey.generate('1') };

@@ -1,18 +1,8 @@
-import { hash } from 'node:crypto';
-import { EventText } from '../events/event-text.ts';
+import { decodeBase64, encodeBase64 } from '../crypto/base64.ts';
+import { sha256, sha256Url } from '../crypto/sha256.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
-import { decodeBase64, encodeBase64 } from './base64.ts';
-
-/** SHA-256 of the text in UTF-8, as unpadded base64. */
-export function sha256(text: string): string {
-  return hash('sha256', text, 'base64').slice(0, 43);
-}
-
-/** SHA-256 of the text in UTF-8, as URL-safe unpadded base64. */
-export function sha256Url(text: string): string {
-  return hash('sha256', text, 'base64url');
-}
+import { EventText } from './event-text.ts';
 
 /**
  * Covers the whole event; stands in its `hashes.sha256`. Unpadded base64.
