@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CompiledQuery } from 'kysely';
 import { forEachDatabase } from '../../../test/support/databases.ts';
-import { type Migration, type Statement, UniqueViolation } from './index.ts';
+import {
+  afterCommit,
+  type Database,
+  DatabaseClosed,
+  type Migration,
+  type Statement,
+  TransactionTimeout,
+  UniqueViolation,
+  type Writer,
+} from './index.ts';
 
 interface Schema {
   notes: { id: number; text: string; bytes: Uint8Array | null; weight: number | null };
@@ -79,5 +89,202 @@ forEachDatabase((open) => {
       { id: 2, text: 'b' },
       { id: 4, text: 'e' },
     ]);
+  });
+
+  const write = (database: Database, id: number, text = 'x') =>
+    database.transaction(async (writer: Writer<Schema>) => {
+      await writer.insertInto('notes').values({ id, text }).execute();
+    });
+  const ids = async (database: Database) => {
+    const rows = await database.reader<Schema>().selectFrom('notes').select('id').orderBy('id').execute();
+    return rows.map(({ id }) => id);
+  };
+
+  test('batches take effect in the order of the calls', async () => {
+    const database = await open([notes]);
+    const set =
+      'insert into notes (id, text) values (1, ?) on conflict (id) do update set text = excluded.text';
+    await Promise.all(Array.from({ length: 50 }, (_, n) => database.batch([{ sql: set, rows: [[`${n}`]] }])));
+    const row = await database.reader<Schema>().selectFrom('notes').select('text').executeTakeFirst();
+    assert.equal(row?.text, '49');
+  });
+
+  test('what is ready at the same time shares a flush', async () => {
+    const database = await open([notes]);
+    const before = { ...database.statistics };
+    await Promise.all(Array.from({ length: 100 }, (_, n) => database.batch([insert([n, 'x'])])));
+    const { flushes, batches, writes } = database.statistics;
+    assert.equal(batches - before.batches, 100);
+    assert.equal(writes - before.writes, 100);
+    assert.equal(flushes - before.flushes, 1);
+    assert.equal((await ids(database)).length, 100);
+    assert.equal(database.statistics.reads - before.reads, 1);
+  });
+
+  test('a failed statement dooms its transaction, also when the error is caught', async () => {
+    const database = await open([notes]);
+    await write(database, 1);
+    const transaction = database.transaction(async (writer: Writer<Schema>) => {
+      await writer.insertInto('notes').values({ id: 2, text: 'x' }).execute();
+      const again = writer.insertInto('notes').values({ id: 1, text: 'x' }).execute();
+      await assert.rejects(again, UniqueViolation);
+      return 'pretends to be well';
+    });
+    await assert.rejects(transaction, UniqueViolation);
+    assert.deepEqual(await ids(database), [1]);
+  });
+
+  test('work that throws passes its own error on', async () => {
+    const database = await open([notes]);
+    class Taken extends Error {}
+    const transaction = database.transaction(async (writer: Writer<Schema>) => {
+      await writer.insertInto('notes').values({ id: 1, text: 'x' }).execute();
+      throw new Taken();
+    });
+    await assert.rejects(transaction, Taken);
+    assert.deepEqual(await ids(database), []);
+  });
+
+  test('work that hangs is undone, and those behind it go on', async () => {
+    const database = await open([notes], { idleLimit: 100 });
+    const nested = database.transaction(async (writer: Writer<Schema>) => {
+      await writer.insertInto('notes').values({ id: 1, text: 'x' }).execute();
+      await new Promise(() => {});
+    });
+    const next = write(database, 2);
+    await assert.rejects(nested, TransactionTimeout);
+    await next;
+    assert.deepEqual(await ids(database), [2]);
+  });
+
+  test('a writer is of no use after its transaction', async () => {
+    const database = await open([notes]);
+    let kept: Writer<Schema> | undefined;
+    await database.transaction(async (writer: Writer<Schema>) => {
+      kept = writer;
+    });
+    await assert.rejects(
+      async () => kept?.insertInto('notes').values({ id: 1, text: 'x' }).execute(),
+      /has ended/,
+    );
+    assert.deepEqual(await ids(database), []);
+  });
+
+  test('statements that the work does not wait for belong to it all the same', async () => {
+    const database = await open([notes]);
+    await database.transaction(async (writer: Writer<Schema>) => {
+      for (const id of [1, 2, 3]) void writer.insertInto('notes').values({ id, text: 'x' }).execute();
+    });
+    assert.deepEqual(await ids(database), [1, 2, 3]);
+  });
+
+  test('what follows a commit happens once, and not when the transaction is undone', async () => {
+    const database = await open([notes]);
+    const called: string[] = [];
+    await database.transaction(async (writer) => afterCommit(writer, () => called.push('good')));
+    const undone = database.transaction(async (writer) => {
+      afterCommit(writer, () => called.push('bad'));
+      throw new Error('no');
+    });
+    await assert.rejects(undone);
+    assert.deepEqual(called, ['good']);
+  });
+
+  test('values come back as they went in', async () => {
+    const database = await open([notes]);
+    const bytes = Uint8Array.from({ length: 3_000_000 }, (_, index) => index % 251);
+    const view = Buffer.from('in a pool');
+    const text = 'ä€😀"\'?$1'.repeat(100_000);
+    await database.batch([
+      {
+        sql: 'insert into notes (id, text, bytes, weight) values (?, ?, ?, ?)',
+        rows: [
+          [Number.MAX_SAFE_INTEGER, text, bytes, 0.1],
+          [-1, '', view, 5],
+          [0, '\u2028', null, null],
+        ],
+      },
+    ]);
+    const rows = await database.reader<Schema>().selectFrom('notes').selectAll().orderBy('id').execute();
+    assert.deepEqual(rows, [
+      { id: -1, text: '', bytes: new Uint8Array(view), weight: 5 },
+      { id: 0, text: '\u2028', bytes: null, weight: null },
+      { id: Number.MAX_SAFE_INTEGER, text, bytes, weight: 0.1 },
+    ]);
+    assert.deepEqual(
+      await database.scanner<Schema>().selectFrom('notes').selectAll().orderBy('id').execute(),
+      rows,
+    );
+  });
+
+  test('values that are not portable are refused', async () => {
+    const database = await open([notes]);
+    for (const value of [true, undefined, new Date()]) {
+      const query = CompiledQuery.raw('select id from notes where id = ?', [value]);
+      await assert.rejects(database.reader().executeQuery(query), /can not be bound/);
+    }
+    await assert.rejects(
+      database.batch([{ sql: 'insert into notes (id, text) values (?, ?)', rows: [['a', 'b']] }]),
+    );
+  });
+
+  test('compiled statements are the same on every database', async () => {
+    const database = await open([notes]);
+    const sql =
+      "insert into notes (id, text) values (?, '?' || ?) on conflict (id) do update set text = excluded.text";
+    await database.transaction(async (writer) => {
+      for (const text of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) {
+        const { numAffectedRows } = await writer.executeQuery(CompiledQuery.raw(sql, [7, text]));
+        assert.equal(numAffectedRows, 1n);
+      }
+    });
+    const { rows } = await database
+      .reader()
+      .executeQuery(CompiledQuery.raw('select text from notes where id = ?', [7]));
+    assert.deepEqual(rows, [{ text: '?g' }]);
+  });
+
+  test('text is ordered by code point, sums are numbers, truth is 0 or 1, likeness minds the case', async () => {
+    const database = await open([notes]);
+    await database.batch([
+      insert([1, 'b'], [2, 'B'], [3, 'a'], [4, 'ä'], [5, '_'], [6, '\u{10000}'], [7, '\uffee']),
+    ]);
+    const reader = database.reader<Schema>();
+    const ordered = await reader.selectFrom('notes').select('text').orderBy('text').execute();
+    assert.deepEqual(
+      ordered.map(({ text }) => text),
+      ['B', '_', 'a', 'b', 'ä', '\uffee', '\u{10000}'],
+    );
+    const query =
+      "select sum(id) as sum, count(*) as count, exists(select 1) as truth from notes where text like 'b%'";
+    const { rows } = await reader.executeQuery(CompiledQuery.raw(query));
+    assert.deepEqual(rows, [{ sum: 1, count: 1, truth: 1 }]);
+  });
+
+  test('an upsert tells how many rows it changed', async () => {
+    const database = await open([notes]);
+    const upsert = (id: number, text: string) =>
+      database.transaction(async (writer: Writer<Schema>) => {
+        const result = await writer
+          .insertInto('notes')
+          .values({ id, text })
+          .onConflict((conflict) => conflict.column('id').doNothing())
+          .returning('text')
+          .execute();
+        return result.length;
+      });
+    assert.deepEqual([await upsert(1, 'a'), await upsert(1, 'b')], [1, 0]);
+  });
+
+  test('close waits for what was asked for, and refuses what comes later', async () => {
+    const database = await open([notes]);
+    const writes = [write(database, 1), database.batch([insert([2, 'x'])])];
+    const closing = database.close();
+    await Promise.all(writes);
+    await closing;
+    await assert.rejects(write(database, 3), DatabaseClosed);
+    await assert.rejects(database.batch([insert([4, 'x'])]), DatabaseClosed);
+    const again = await open.restart(database);
+    assert.deepEqual(await ids(again), [1, 2]);
   });
 });

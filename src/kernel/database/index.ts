@@ -10,4 +10,5 @@ export {
 } from './errors.ts';
 export { migrate, NewerDatabase } from './migrate.ts';
 export { type DatabaseOptions, type DatabaseSurroundings, openDatabase } from './open.ts';
+export { databaseOptions } from './options.ts';
 export type { DatabaseStatistics } from './statistics.ts';

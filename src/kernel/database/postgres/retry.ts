@@ -1,9 +1,16 @@
 import { type Clock, sleep } from '../../clock.ts';
+import { randomFraction, systemRandomness } from '../../randomness.ts';
 import { Conflict, Disconnected } from './errors.ts';
 
-/** Attempts in all; the waits between them add up to some six seconds, enough for a server to restart. */
-const attempts = 8;
-const firstWait = { conflict: 2, disconnected: 50 };
+/**
+ * How often to try in all, and the longest first wait in milliseconds; each wait is longer than the one before. After
+ * a lost connection they add up to some six seconds, enough for a server to restart. After a conflict they are
+ * random, so that those who met do not meet again.
+ */
+const policies = {
+  conflict: { attempts: 12, wait: (failures: number) => randomFraction(systemRandomness) * 2 ** failures },
+  disconnected: { attempts: 8, wait: (failures: number) => 25 * 2 ** failures },
+};
 
 /** An attempt that failed, and whether nothing of it can have taken effect. */
 export class Undone extends Error {
@@ -20,19 +27,19 @@ export class Undone extends Error {
 
 /** Runs `attempt` again while it rejects with `Undone` because of a conflict or a lost connection. */
 export async function retrying<T>(clock: Clock, attempt: () => Promise<T>): Promise<T> {
-  for (let number = 1; ; number += 1) {
+  for (let failures = 1; ; failures += 1) {
     try {
       return await attempt();
     } catch (failure) {
       if (!(failure instanceof Undone)) throw failure;
-      const base = waitAfter(failure.reason);
-      if (base === undefined || number >= attempts) throw failure.error;
-      await sleep(clock, base * 2 ** (number - 1));
+      const policy = policyFor(failure.reason);
+      if (!policy || failures >= policy.attempts) throw failure.error;
+      await sleep(clock, policy.wait(failures));
     }
   }
 }
 
-function waitAfter(reason: Error): number | undefined {
-  if (reason instanceof Conflict) return firstWait.conflict;
-  return reason instanceof Disconnected ? firstWait.disconnected : undefined;
+function policyFor(reason: Error) {
+  if (reason instanceof Conflict) return policies.conflict;
+  return reason instanceof Disconnected ? policies.disconnected : undefined;
 }

@@ -73,6 +73,8 @@ export class SqliteConnection {
   /** Must be called when tables have changed: prepared statements know their columns. */
   forgetStatements(): void {
     this.#prepared.clear();
+    // A change by another connection is noticed when a statement runs, not yet when it is prepared.
+    this.#database.prepare('select count(*) from sqlite_schema').get();
   }
 
   close(): void {

@@ -26,6 +26,11 @@ export class ScannerPool {
     return result!.table!;
   }
 
+  /** Must be called when tables have changed. */
+  async forgetStatements(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.send([{ kind: 'forget-statements' }])));
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all([...this.#workers].map((worker) => worker.close()));

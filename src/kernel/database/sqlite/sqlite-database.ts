@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { CreateTableBuilder, type Kysely, sql } from 'kysely';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Logger } from '../../observability/logger.ts';
@@ -21,7 +24,7 @@ import { WorkerClient } from './worker-client.ts';
 /** Where and how; times in milliseconds. */
 export interface SqliteOptions {
   readonly kind: 'sqlite';
-  /** The database's file; made when it does not exist. SQLite puts two more beside it. */
+  /** The database's file; made when it does not exist. SQLite puts two more beside it. `:memory:` forgets everything. */
   readonly path: string;
   /** `never` is for tests: a crash of the machine (not of the process) may destroy the file. */
   readonly flush?: SqliteFile['flush'];
@@ -49,6 +52,7 @@ export class SqliteDatabase implements Database {
   readonly #reader: Kysely<unknown>;
   readonly #scanner: Kysely<unknown>;
   #closing: Promise<void> | undefined;
+  #remove: (() => void) | undefined;
 
   private constructor(options: SqliteOptions, writing: WorkerClient, log: Logger, clock: Clock) {
     const file = fileOf(options);
@@ -64,17 +68,19 @@ export class SqliteDatabase implements Database {
   }
 
   /** Opens or makes the file. */
-  static async open(
-    options: SqliteOptions,
-    log: Logger,
-    clock: Clock = systemClock,
-  ): Promise<SqliteDatabase> {
-    const writing = new WorkerClient({ file: fileOf(options), access: 'writing' }, (error) =>
-      log.fatal({ err: error }, 'the thread that writes the database is lost'),
-    );
+  static async open(given: SqliteOptions, log: Logger, clock: Clock = systemClock): Promise<SqliteDatabase> {
+    const { options, remove } = given.path === ':memory:' ? temporary(given) : { options: given };
+    let lost = (error: Error) => log.debug({ err: error }, 'the database could not be opened');
+    const writing = new WorkerClient({ file: fileOf(options), access: 'writing' }, (error) => lost(error));
     // The file must be there, and in its mode, before anybody reads it.
-    await writing.send([]);
-    return new SqliteDatabase(options, writing, log, clock);
+    await writing.send([]).catch((error: Error) => {
+      remove?.();
+      throw new Error(`the database ${options.path} can not be opened: ${error.message}`, { cause: error });
+    });
+    lost = (error) => log.fatal({ err: error }, 'the thread that writes the database is lost');
+    const database = new SqliteDatabase(options, writing, log, clock);
+    database.#remove = remove;
+    return database;
   }
 
   reader<S>(): Reader<S> {
@@ -104,6 +110,7 @@ export class SqliteDatabase implements Database {
     );
     this.#reading.forgetStatements();
     await this.#writing.send([{ kind: 'forget-statements' }]);
+    await this.#scanning.forgetStatements();
     return result;
   }
 
@@ -117,6 +124,7 @@ export class SqliteDatabase implements Database {
     await this.#scanning.close();
     this.#reading.close();
     await this.#writing.close();
+    this.#remove?.();
   }
 
   #transaction<S, T>(work: (writer: Writer<S>) => Promise<T>, idleLimit: number): Promise<T> {
@@ -160,6 +168,15 @@ export class SqliteDatabase implements Database {
 }
 
 const fileOf = ({ path, flush }: SqliteOptions): SqliteFile => ({ path, flush: flush ?? 'every-commit' });
+
+/** Several connections can not share memory, so that it is a file that is removed afterwards. */
+function temporary(options: SqliteOptions): { options: SqliteOptions; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-memory-'));
+  return {
+    options: { ...options, path: join(folder, 'memory.db'), flush: 'never' },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
 
 function schemaBuilder(writer: Writer<never>): SchemaBuilder {
   return {

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { type Migration, migrate, NewerDatabase, type Writer } from './index.ts';
+
+interface Schema {
+  things: { room: string; position: number; name: string };
+}
+
+const things: Migration = {
+  name: 'test/0001-things',
+  async up({ db, clustered }) {
+    const table = db.schema
+      .createTable('things')
+      .addColumn('room', 'text', (column) => column.notNull())
+      .addColumn('position', 'bigint', (column) => column.notNull())
+      .addColumn('name', 'text', (column) => column.notNull().defaultTo(''))
+      .addPrimaryKeyConstraint('things_key', ['room', 'position']);
+    await clustered(table).execute();
+  },
+};
+
+const index: Migration = {
+  name: 'test/0002-index',
+  up: ({ run }) => run('create index things_name on things (name)'),
+};
+
+forEachDatabase((open) => {
+  test('each migration runs once, in order', async () => {
+    const ran: string[] = [];
+    const spied = [things, index].map((migration) => ({
+      name: migration.name,
+      up: async (schema: Parameters<Migration['up']>[0]) => {
+        ran.push(migration.name);
+        await migration.up(schema);
+      },
+    }));
+    const database = await open(spied.slice(0, 1));
+    await migrate(database, spied);
+    await migrate(database, spied);
+    assert.deepEqual(ran, ['test/0001-things', 'test/0002-index']);
+    await database.transaction(async (writer: Writer<Schema>) => {
+      await writer.insertInto('things').values({ room: 'a', position: 1, name: 'x' }).execute();
+    });
+  });
+
+  test('a migration that fails leaves nothing behind', async () => {
+    const database = await open([things]);
+    const broken: Migration = {
+      name: 'test/0002-broken',
+      async up({ run }) {
+        await run('create table half (id bigint)');
+        throw new Error('half-way');
+      },
+    };
+    await assert.rejects(migrate(database, [things, broken]), /half-way/);
+    await migrate(database, [things, { ...broken, up: ({ run }) => run('create table half (id bigint)') }]);
+  });
+
+  test('a database of a newer version is refused', async () => {
+    const database = await open([things, index]);
+    await assert.rejects(migrate(database, [things]), (error: Error) => {
+      assert.ok(error instanceof NewerDatabase);
+      assert.match(error.message, /test\/0002-index/);
+      return true;
+    });
+  });
+
+  test('two migrations of one name are a mistake', async () => {
+    const database = await open();
+    await assert.rejects(migrate(database, [things, things]), /two migrations are called/);
+  });
+
+  test('several processes may migrate at the same time', async () => {
+    const database = await open();
+    const others = [database, await open.another(database), await open.another(database)];
+    await Promise.all(others.map((each) => migrate(each, [things, index])));
+    const names = await database
+      .reader<{ schema_migrations: { name: string } }>()
+      .selectFrom('schema_migrations')
+      .select('name')
+      .orderBy('name')
+      .execute();
+    assert.deepEqual(names, [{ name: things.name }, { name: index.name }]);
+  });
+
+  test('rows can be read by columns that were added after the first read', async () => {
+    const database = await open([things]);
+    const all = () => database.reader<Schema>().selectFrom('things').selectAll().execute();
+    const scan = () => database.scanner<Schema>().selectFrom('things').selectAll().execute();
+    assert.deepEqual([await all(), await scan()], [[], []]);
+    await migrate(database, [
+      things,
+      {
+        name: 'test/0002-colour',
+        up: ({ run }) => run("alter table things add column colour text default 'red'"),
+      },
+    ]);
+    await database.batch([{ sql: "insert into things (room, position) values ('a', ?)", rows: [[1]] }]);
+    const row = { room: 'a', position: 1, name: '', colour: 'red' };
+    assert.deepEqual([await all(), await scan()], [[row], [row]]);
+  });
+});

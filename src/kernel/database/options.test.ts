@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { DatabaseEntry } from './config.ts';
+import { databaseOptions } from './options.ts';
+
+const nothing = {
+  database: null,
+  user: null,
+  password: null,
+  dbname: null,
+  host: null,
+  port: null,
+  cp_min: null,
+  cp_max: null,
+};
+
+const postgres = (args: object, txn_limit = 0): DatabaseEntry => ({
+  name: 'psycopg2',
+  txn_limit,
+  args: { ...nothing, ...args },
+});
+
+test('a SQLite file', () => {
+  const entry: DatabaseEntry = {
+    name: 'sqlite3',
+    txn_limit: 0,
+    args: { ...nothing, database: '/data/home.db' },
+  };
+  assert.deepEqual(databaseOptions(entry), { kind: 'sqlite', path: '/data/home.db' });
+});
+
+test('a PostgreSQL server, with every option', () => {
+  const args = {
+    user: 'hearth',
+    password: 'secret',
+    dbname: 'chat',
+    host: 'db.example',
+    port: 5433,
+    cp_min: 2,
+    cp_max: 20,
+    connect_timeout: 3,
+    application_name: 'chat',
+    sslmode: 'disable',
+  };
+  assert.deepEqual(databaseOptions(postgres(args, 1_000)), {
+    kind: 'postgres',
+    user: 'hearth',
+    password: 'secret',
+    database: 'chat',
+    host: 'db.example',
+    port: 5433,
+    connections: { min: 2, max: 20 },
+    transactionsPerConnection: 1_000,
+    connectTimeout: 3_000,
+    applicationName: 'chat',
+    ssl: false,
+  });
+});
+
+test('a PostgreSQL server of which nothing is said is found as its own tools find it', () => {
+  assert.deepEqual(databaseOptions(postgres({})), {
+    kind: 'postgres',
+    connections: { min: 3, max: 5 },
+    transactionsPerConnection: 0,
+  });
+});
+
+test('the least number of connections is never above the greatest', () => {
+  const connectionsFor = (args: object) => {
+    const options = databaseOptions(postgres(args));
+    return options.kind === 'postgres' ? options.connections : undefined;
+  };
+  assert.deepEqual(connectionsFor({ cp_min: 8 }), { min: 8, max: 8 });
+  assert.deepEqual(connectionsFor({ cp_max: 1 }), { min: 1, max: 1 });
+});
+
+test('TLS modes', () => {
+  const sslFor = (args: object) => {
+    const options = databaseOptions(postgres(args));
+    return options.kind === 'postgres' ? options.ssl : undefined;
+  };
+  assert.equal(sslFor({ sslmode: 'prefer' }), false);
+  assert.deepEqual(sslFor({ sslmode: 'require' }), { rejectUnauthorized: false });
+  assert.deepEqual(sslFor({ sslmode: 'verify-full' }), {});
+  const ca = sslFor({ sslmode: 'verify-ca', sslrootcert: import.meta.filename });
+  assert.ok(typeof ca === 'object' && ca.ca && ca.checkServerIdentity?.('any', {} as never) === undefined);
+  assert.throws(() => sslFor({ sslmode: 'perhaps' }), /sslmode: unknown mode "perhaps"/);
+});

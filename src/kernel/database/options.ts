@@ -1,0 +1,58 @@
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
+import type { DatabaseEntry } from './config.ts';
+import type { DatabaseOptions } from './open.ts';
+import type { PostgresOptions } from './postgres/options.ts';
+
+/** What the configuration does not say: as many connections as the driver it was written for opens. */
+const defaultConnections = { min: 3, max: 5 };
+
+/** How to open the database that the configuration describes. Reads the certificates that it names. */
+export function databaseOptions({ name, txn_limit, args }: DatabaseEntry): DatabaseOptions {
+  if (name === 'sqlite3') return { kind: 'sqlite', path: args.database ?? 'homeserver.db' };
+  const given: Record<string, unknown> = args;
+  const max = args.cp_max ?? Math.max(defaultConnections.max, args.cp_min ?? 0);
+  const ssl = sslOptions(given);
+  const database = args.dbname ?? args.database;
+  const timeout = seconds(given['connect_timeout']);
+  const options: PostgresOptions = {
+    kind: 'postgres',
+    connections: { min: Math.min(args.cp_min ?? defaultConnections.min, max), max: Math.max(1, max) },
+    transactionsPerConnection: txn_limit,
+    ...(args.host !== null && { host: args.host }),
+    ...(args.port !== null && { port: args.port }),
+    ...(args.user !== null && { user: args.user }),
+    ...(args.password !== null && { password: args.password }),
+    ...(database !== null && { database }),
+    ...(ssl !== undefined && { ssl }),
+    ...(timeout !== undefined && { connectTimeout: timeout * 1_000 }),
+    ...(typeof given['application_name'] === 'string' && { applicationName: given['application_name'] }),
+  };
+  return options;
+}
+
+/**
+ * TLS by libpq's names (its manual, "SSL Support"). `allow` and `prefer` connect without it, because nobody who
+ * wants to be safe uses them.
+ */
+function sslOptions(given: Readonly<Record<string, unknown>>): false | ConnectionOptions | undefined {
+  const mode = given['sslmode'];
+  if (mode === undefined || mode === null) return undefined;
+  if (mode === 'disable' || mode === 'allow' || mode === 'prefer') return false;
+  if (mode !== 'require' && mode !== 'verify-ca' && mode !== 'verify-full') {
+    throw new Error(`database.args.sslmode: unknown mode ${JSON.stringify(mode)}`);
+  }
+  const ca = file(given['sslrootcert']);
+  const cert = file(given['sslcert']);
+  const key = file(given['sslkey']);
+  const options: ConnectionOptions = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
+  if (mode === 'require' && !ca) return { ...options, rejectUnauthorized: false };
+  return mode === 'verify-full' ? options : { ...options, checkServerIdentity: () => undefined };
+}
+
+const file = (path: unknown) => (typeof path === 'string' && path !== '' ? readFileSync(path) : undefined);
+
+function seconds(value: unknown): number | undefined {
+  const number = typeof value === 'number' || typeof value === 'string' ? Number(value) : Number.NaN;
+  return number > 0 ? number : undefined;
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { sql } from 'kysely';
+import { Client } from 'pg';
+import {
+  connectionTo,
+  type PostgresServer,
+  startPostgres,
+} from '../../../../test/support/postgres-server.ts';
+import { silentLogger } from '../../observability/index.ts';
+import { type Database, migrate, openDatabase, type Writer } from '../index.ts';
+
+interface Schema {
+  counters: { name: string; value: number };
+}
+
+/** A server of its own, because it is restarted. */
+let server: PostgresServer;
+let database: Database;
+const value = async () =>
+  (await database.reader<Schema>().selectFrom('counters').select('value').executeTakeFirstOrThrow()).value;
+
+before(async () => {
+  server = await startPostgres();
+  database = await openDatabase({ kind: 'postgres', ...connectionTo(server.port) }, { log: silentLogger });
+  await migrate(database, [
+    {
+      name: 'test/0001-counters',
+      up: ({ run }) => run('create table counters (name text primary key, value bigint)'),
+    },
+  ]);
+});
+
+after(async () => {
+  await database?.close();
+  await server?.stop();
+});
+
+const reset = () =>
+  database.batch([
+    { sql: 'delete from counters', rows: [[]] },
+    { sql: 'insert into counters (name, value) values (?, ?)', rows: [['a', 0]] },
+  ]);
+
+test('transactions that conflict run again until each has had its effect', async () => {
+  await reset();
+  const begun = database.statistics.transactions;
+  const increment = () =>
+    database.transaction(async (writer: Writer<Schema>) => {
+      const { value } = await writer.selectFrom('counters').select('value').executeTakeFirstOrThrow();
+      await writer
+        .updateTable('counters')
+        .set({ value: value + 1 })
+        .execute();
+    });
+  await Promise.all([increment(), increment(), increment(), increment()]);
+  assert.equal(await value(), 4);
+  assert.ok(database.statistics.transactions - begun > 4, 'there was no conflict');
+});
+
+test('connections that the server has closed are replaced without anybody noticing', async () => {
+  await reset();
+  await Promise.all([value(), value(), value()]);
+  const client = new Client(connectionTo(server.port));
+  await client.connect();
+  await client.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()');
+  await client.end();
+  const update = database.transaction(async (writer: Writer<Schema>) => {
+    await writer.updateTable('counters').set({ value: 9 }).execute();
+  });
+  await Promise.all([update, database.batch([{ sql: "insert into counters values ('b', 1)", rows: [[]] }])]);
+  assert.equal(await value(), 9);
+});
+
+test('a scan can not write', async () => {
+  await assert.rejects(
+    sql`insert into counters values ('c', 1)`.execute(database.scanner()),
+    /read-only transaction/,
+  );
+});
+
+test('a server that is not there is reported at once', async () => {
+  const nobody = openDatabase({ kind: 'postgres', ...connectionTo(1) }, { log: silentLogger });
+  await assert.rejects(nobody, /ECONNREFUSED/);
+});
