@@ -58,6 +58,7 @@ export const sessionOptions = {
     {
       description:
         'How long a user who has confirmed an action with a password need not do so again. Deactivating the account, changing the password, adding an address and minting a login token always ask. A bare duration stands for `session_timeout`.',
+      default: 0,
     },
   ),
   login_via_existing_session: option(

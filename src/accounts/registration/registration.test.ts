@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { AccountsServer, type AccountsServerOptions } from '../../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import type { Stage } from '../interactive-auth/stage.ts';
+import { registrationMac } from './shared-secret.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+  const start = async (setup: AccountsServerOptions = {}) => {
+    server = await AccountsServer.start(open, setup);
+  };
+  const register = (body: Record<string, unknown>, query = '') =>
+    server.call('POST', `/register${query}`, { body });
+  const fails = async (status: number, errcode: string, body: Record<string, unknown>, query = '') => {
+    const answer = await register(body, query);
+    assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode], JSON.stringify(answer.body));
+  };
+  const dummy = { type: 'm.login.dummy' };
+
+  describe('registration', () => {
+    it('asks for a stage, and makes the account when it is done', async () => {
+      await start();
+      const wishes = { username: 'Alice', password: 'password', device_id: 'PHONE' };
+      const asked = await register(wishes);
+      assert.equal(asked.status, 401);
+      assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.dummy'] }]);
+      assert.equal(asked.body['errcode'], undefined);
+      const session = asked.body['session'];
+      const { status, body } = await register({ ...wishes, auth: { ...dummy, session } });
+      assert.equal(status, 200);
+      assert.equal(body['user_id'], '@alice:test');
+      assert.equal(body['device_id'], 'PHONE');
+      assert.equal(body['home_server'], 'test');
+      const token = body['access_token'] as string;
+      assert.deepEqual((await server.call('GET', '/account/whoami', { token })).body, {
+        user_id: '@alice:test',
+        device_id: 'PHONE',
+        is_guest: false,
+      });
+    });
+
+    it('remembers the parameters for clients that send them once', async () => {
+      await start();
+      const asked = await register({ username: 'alice', password: 'password' });
+      const { body } = await register({ auth: { ...dummy, session: asked.body['session'] } });
+      assert.equal(body['user_id'], '@alice:test');
+      await server.login('alice');
+    });
+
+    it('takes parameters that come after the session was opened', async () => {
+      await start();
+      const session = (await register({})).body['session'];
+      const { body } = await register({
+        username: 'alice',
+        password: 'password',
+        auth: { ...dummy, session },
+      });
+      assert.equal(body['user_id'], '@alice:test');
+    });
+
+    it('uses a session once', async () => {
+      await start();
+      const wishes = { password: 'password', inhibit_login: true };
+      const auth = { ...dummy, session: (await register(wishes)).body['session'] };
+      const { body } = await register({ ...wishes, auth });
+      assert.match(body['user_id'] as string, /^@u[0-9a-f]+:test$/);
+      assert.deepEqual(Object.keys(body).sort(), ['home_server', 'user_id']);
+      assert.equal((await register({ ...wishes, auth })).status, 401);
+    });
+
+    it('refuses names that nobody may have', async () => {
+      const reservations = { isReservedFrom: (userId: string) => userId === '@bridge:test' };
+      await start({ extensions: () => ({ reservations }) });
+      await server.register('alice');
+      await fails(400, 'M_USER_IN_USE', { username: 'alice' });
+      await fails(400, 'M_USER_IN_USE', { username: 'ALICE' });
+      for (const username of ['', 'a b', 'ålice', '@alice:test', '123', '_bridge', 'x'.repeat(250), 'a\0b']) {
+        await fails(400, 'M_INVALID_USERNAME', { username });
+      }
+      await fails(400, 'M_EXCLUSIVE', { username: 'bridge' });
+      await fails(400, 'M_BAD_JSON', { username: 5 });
+      await fails(400, 'M_MISSING_PARAM', { username: 'bob', auth: dummy });
+      await fails(400, 'M_INVALID_PARAM', { username: 'bob' }, '?kind=wizard');
+    });
+
+    it('says whether a name is free', async () => {
+      await start();
+      await server.register('alice');
+      const available = (name: string) => server.call('GET', `/register/available?username=${name}`);
+      assert.deepEqual((await available('bob')).body, { available: true });
+      assert.equal((await available('alice')).body['errcode'], 'M_USER_IN_USE');
+      assert.equal((await available('a%20b')).body['errcode'], 'M_INVALID_USERNAME');
+      assert.equal((await server.call('GET', '/register/available')).body['errcode'], 'M_MISSING_PARAM');
+    });
+
+    it('keeps names secret until the end when told to', async () => {
+      await start({ options: { inhibit_user_in_use_error: true } });
+      await server.register('alice');
+      const available = await server.call('GET', '/register/available?username=alice');
+      assert.deepEqual(available.body, { available: true });
+      const wishes = { username: 'alice', password: 'password' };
+      assert.equal((await register(wishes)).status, 401);
+      await fails(400, 'M_USER_IN_USE', { ...wishes, auth: dummy });
+    });
+
+    it('lets nobody in when it is off, or when nothing is verified and that is not wanted', async () => {
+      await start({ options: { enable_registration: false } });
+      await fails(403, 'M_FORBIDDEN', { username: 'alice' });
+      assert.equal((await server.call('GET', '/register/available?username=a')).status, 403);
+      await server.stop();
+      await start({ options: { enable_registration_without_verification: false } });
+      await fails(403, 'M_FORBIDDEN', { username: 'alice', password: 'password', auth: dummy });
+    });
+
+    it('asks for what the operator wants verified', async () => {
+      const stage: Stage = {
+        type: 'm.login.registration_token',
+        params: () => ({ hint: 'ask Bob' }),
+        verify: ({ token }) => {
+          if (token !== 'right') throw new MatrixError(401, 'M_UNAUTHORIZED', 'Wrong token');
+          return token;
+        },
+      };
+      const verification = () => [['m.login.registration_token', 'm.login.dummy']];
+      await start({
+        options: { enable_registration_without_verification: false },
+        extensions: () => ({ stages: [stage], verification }),
+      });
+      const wishes = { username: 'alice', password: 'password' };
+      const asked = await register(wishes);
+      assert.deepEqual(asked.body['params'], { 'm.login.registration_token': { hint: 'ask Bob' } });
+      const auth = { type: 'm.login.registration_token', session: asked.body['session'] };
+      const failed = await register({ ...wishes, auth: { ...auth, token: 'wrong' } });
+      assert.deepEqual([failed.status, failed.body['errcode']], [401, 'M_UNAUTHORIZED']);
+      assert.equal(failed.body['session'], asked.body['session']);
+      const half = await register({ ...wishes, auth: { ...auth, token: 'right' } });
+      assert.deepEqual(half.body['completed'], ['m.login.registration_token']);
+      await fails(403, 'M_FORBIDDEN', { ...wishes, username: 'mallory', auth: { ...auth, ...dummy } });
+      assert.equal(
+        (await register({ ...wishes, auth: { ...auth, ...dummy } })).body['user_id'],
+        '@alice:test',
+      );
+    });
+
+    it('lets two who want one name at the same time not both have it', async () => {
+      await start();
+      const body = { username: 'alice', password: 'password', auth: dummy };
+      const answers = await Promise.all([1, 2, 3].map(() => register(body)));
+      assert.deepEqual(answers.map((answer) => answer.status).sort(), [200, 400, 400]);
+    });
+
+    it('slows down those who register too often', async () => {
+      await start({ burst: 2 });
+      await server.register('alice');
+      await server.register('bob');
+      const answer = await register({ username: 'carol' });
+      assert.deepEqual([answer.status, answer.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
+    });
+
+    it('refuses bodies that are too large to keep', async () => {
+      await start();
+      await fails(413, 'M_TOO_LARGE', { username: 'alice', more: 'x'.repeat(70_000) });
+      await fails(400, 'M_BAD_JSON', { username: 'alice', auth: 'dummy' });
+      await fails(400, 'M_BAD_JSON', { username: 'alice', auth: { ...dummy, session: 5 } });
+    });
+  });
+
+  describe('guests', () => {
+    it('come without credentials', async () => {
+      await start();
+      const { body } = await register({ device_id: 'MINE', username: 'alice' }, '?kind=guest');
+      assert.match(body['user_id'] as string, /^@\d+:test$/);
+      assert.notEqual(body['device_id'], 'MINE');
+      const token = body['access_token'] as string;
+      assert.equal((await server.call('GET', '/account/whoami', { token })).body['is_guest'], true);
+      assert.equal(
+        (await server.call('GET', '/devices', { token })).body['errcode'],
+        'M_GUEST_ACCESS_FORBIDDEN',
+      );
+    });
+
+    it('stay out when they are not allowed', async () => {
+      await start({ options: { allow_guest_access: false } });
+      await fails(403, 'M_FORBIDDEN', {}, '?kind=guest');
+    });
+  });
+
+  describe('registration by shared secret', () => {
+    const path = '/_synapse/admin/v1/register';
+    const request = async (more: Record<string, unknown> = {}, secret = 'shared secret') => {
+      const { nonce } = (await server.call('GET', path)).body as { nonce: string };
+      const wishes = { nonce, username: 'admin', password: 'password', admin: true, ...more };
+      return { ...wishes, mac: registrationMac(wishes, secret) };
+    };
+    const send = (body: unknown) => server.call('POST', path, { body });
+
+    it('makes administrators even when registration is off', async () => {
+      await start({ options: { enable_registration: false } });
+      const { status, body } = await send(await request());
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.deepEqual(Object.keys(body).sort(), ['access_token', 'device_id', 'home_server', 'user_id']);
+      assert.equal(await server.slice.accounts.isAdmin('@admin:test'), true);
+      await send(await request({ username: 'bot', admin: false, user_type: 'bot' }));
+      const bot = await server.slice.accounts.getUser('@bot:test');
+      assert.deepEqual([bot?.isAdmin, bot?.userType], [false, 'bot']);
+    });
+
+    it('takes the MAC that other programs compute', () => {
+      const request = { nonce: 'thisisanonce', username: 'pepper_roni', password: 'pizza', admin: true };
+      // printf 'thisisanonce\0pepper_roni\0pizza\0admin' | openssl sha1 -hmac shared_secret
+      assert.equal(registrationMac(request, 'shared_secret'), '48715842ad67d5dc9a9ee938a3bda4fcfae8d7c7');
+    });
+
+    it('refuses wrong MACs, and nonces that were used, expired or never given out', async () => {
+      await start();
+      assert.equal((await send(await request({}, 'guess'))).status, 403);
+      assert.equal((await send({ ...(await request()), mac: '' })).status, 403);
+      assert.equal((await send({ ...(await request()), admin: false })).status, 403);
+      const used = await request();
+      await send(used);
+      assert.deepEqual((await send(used)).body['error'], 'Unknown nonce');
+      const old = await request({ username: 'late' });
+      server.clock.advance(61_000);
+      assert.deepEqual((await send(old)).body['error'], 'Unknown nonce');
+      assert.equal((await send(await request({ username: 'other', user_type: 'wizard' }))).status, 400);
+    });
+
+    it('is off without a secret', async () => {
+      await start({ options: { registration_shared_secret: null } });
+      assert.equal((await server.call('GET', path)).status, 400);
+    });
+  });
+});
