@@ -79,7 +79,7 @@ suite('depth', () => {
     assert.equal(exceedsDepth(text, 1), true);
   });
 
-  test('a hundred megabytes of brackets and quotes take no stack and little time', () => {
+  test('megabytes of brackets and quotes take no stack and little time', () => {
     const start = performance.now();
     assert.throws(() => parseJson('['.repeat(1e7)), badJson);
     assert.throws(() => parseJson(`"${'\\'.repeat(1e7)}`), notJson);
