@@ -1,0 +1,401 @@
+import { describe } from 'node:test';
+import { parseJsonObject } from '../json/index.ts';
+import type { JsonObject } from '../json.ts';
+import { namedLevels } from '../power-levels/index.ts';
+import {
+  create,
+  creator,
+  levels,
+  member,
+  moderator,
+  powerLevelsKey,
+  testRules,
+  versions,
+} from './test/rule-cases.ts';
+
+const all = versions(1);
+
+/** The first power levels of a room, sent by the creator. */
+const first = (content: JsonObject) => ({ event: levels(content), without: [powerLevelsKey] });
+
+const notEvenStrings = [null, true, [], {}, '', 'ten', '1.5', '0x10', '1e2', '1 2', '--1', '\u0661'];
+const strings = ['50', ' 50 ', '\t0050\n', '+50', '-50'];
+
+describe('rules 10.1 to 10.4, the content by itself', () => {
+  testRules([
+    { rule: '10.5', does: 'nothing in it', versions: all, allowed: true, ...first({}) },
+    {
+      rule: '10.5',
+      does: 'everything in it',
+      versions: all,
+      allowed: true,
+      ...first({
+        ...Object.fromEntries(namedLevels.map((name, index) => [name, index - 3])),
+        events: { 'm.room.name': 1 },
+        notifications: { room: 2 },
+        users: { [moderator]: -1 },
+      }),
+    },
+    ...namedLevels.flatMap((name) => [
+      ...[...strings, ...notEvenStrings].map((value) => ({
+        rule: '10.1',
+        does: `${name} is ${JSON.stringify(value)} since v10`,
+        versions: versions(10),
+        allowed: false,
+        ...first({ [name]: value }),
+      })),
+      ...[...strings, ...notEvenStrings].map((value) => ({
+        rule: '10.1',
+        does: `${name} is ${JSON.stringify(value)} up to v9`,
+        versions: versions(1, 9),
+        allowed: true,
+        ...first({ [name]: value }),
+      })),
+    ]),
+    ...['events', 'notifications'].flatMap((name) =>
+      [...notEvenStrings.filter((value) => JSON.stringify(value) !== '{}'), { x: '1' }, { x: null }].map(
+        (value) => ({
+          rule: '10.2',
+          does: `${name} is ${JSON.stringify(value)} since v10`,
+          versions: versions(10),
+          allowed: false,
+          ...first({ [name]: value }),
+        }),
+      ),
+    ),
+    ...[null, true, [], 'x', 1].map((users) => ({
+      rule: '10.3',
+      does: `users is ${JSON.stringify(users)}`,
+      versions: all,
+      allowed: false,
+      ...first({ users }),
+    })),
+    ...notEvenStrings.map((level) => ({
+      rule: '10.3',
+      does: `a user has ${JSON.stringify(level)}`,
+      versions: all,
+      allowed: false,
+      ...first({ users: { [moderator]: level } }),
+    })),
+    ...strings.flatMap((level) => [
+      {
+        rule: '10.3',
+        does: `a user has ${JSON.stringify(level)} up to v9`,
+        versions: versions(1, 9),
+        allowed: true,
+        ...first({ users: { [moderator]: level } }),
+      },
+      {
+        rule: '10.3',
+        does: `a user has ${JSON.stringify(level)} since v10`,
+        versions: versions(10),
+        allowed: false,
+        ...first({ users: { [moderator]: level } }),
+      },
+    ]),
+    ...['moderator:a.example', '@moderator', 'x', '', '@a:not a server'].map((user) => ({
+      rule: '10.3',
+      does: `the user ${JSON.stringify(user)}`,
+      versions: all,
+      allowed: false,
+      ...first({ users: { [user]: 1 } }),
+    })),
+    ...[creator, member].map((user) => ({
+      rule: '10.4',
+      does: `${user} is a creator since v12`,
+      versions: versions(12),
+      allowed: false,
+      event: levels({ users: { [user]: 1 } }),
+      state: [create({ additional_creators: [member] })],
+      without: [powerLevelsKey],
+    })),
+    {
+      rule: '10.4',
+      does: 'creators up to v11',
+      versions: versions(1, 11),
+      allowed: true,
+      ...first({ users: { [creator]: 100 } }),
+    },
+  ]);
+});
+
+/** The content that gives the moderator a level which is written like this. */
+const asWritten = (level: string) =>
+  parseJsonObject(`{"users": {"${moderator}": ${level}}}`, { numbers: 'as written' });
+
+describe('floats in power levels', () => {
+  testRules([
+    ...[50.57, -0.5].map((level) => ({
+      rule: '10.3',
+      does: `a user has ${level} up to v5`,
+      versions: versions(1, 5),
+      allowed: true,
+      ...first({ users: { [moderator]: level } }),
+    })),
+    ...['50.57', '5.114698E4', '1.0', '9007199254740993'].flatMap((level) => [
+      {
+        rule: '10.3',
+        does: `a user has ${level}, as written, up to v5`,
+        versions: versions(1, 5),
+        allowed: true,
+        ...first(asWritten(level)),
+      },
+      {
+        rule: '10.3',
+        does: `a user has ${level}, as written, since v6`,
+        versions: versions(6),
+        allowed: false,
+        ...first(asWritten(level)),
+      },
+    ]),
+    {
+      rule: '10.3',
+      does: 'more than a double holds',
+      versions: all,
+      allowed: false,
+      ...first(asWritten('1e999')),
+    },
+  ]);
+});
+
+/** A change of the moderator, from `before` to `after`, both without the levels that let them make it. */
+function change(before: JsonObject, after: JsonObject, of = moderator) {
+  const own = { state_default: 50, users: { [moderator]: 50 } };
+  const merged = (content: JsonObject): JsonObject => ({
+    ...own,
+    ...content,
+    users: { ...own.users, ...((content['users'] as JsonObject | undefined) ?? {}) },
+  });
+  return { event: levels(merged(after), of), state: [levels(merged(before))] };
+}
+
+const changeableNames = namedLevels.filter((name) => name !== 'state_default' && name !== 'users_default');
+
+describe('rule 10.6, the named levels', () => {
+  testRules([
+    ...changeableNames.flatMap((name) => [
+      {
+        rule: '10.6.1',
+        does: `${name} that is above the sender`,
+        versions: all,
+        allowed: false,
+        ...change({ [name]: 51 }, { [name]: 0 }),
+      },
+      {
+        rule: '10.6.1',
+        does: `${name} that is above the sender, removed`,
+        versions: all,
+        allowed: false,
+        ...change({ [name]: 51 }, {}),
+      },
+      {
+        rule: '10.6.2',
+        does: `${name} to above the sender`,
+        versions: all,
+        allowed: false,
+        ...change({ [name]: 0 }, { [name]: 51 }),
+      },
+      {
+        rule: '10.6.2',
+        does: `${name} added above the sender`,
+        versions: all,
+        allowed: false,
+        ...change({}, { [name]: 51 }),
+      },
+      {
+        rule: '10.6',
+        does: `${name} within the level of the sender`,
+        versions: all,
+        allowed: true,
+        ...change({ [name]: 0 }, { [name]: 50 }),
+      },
+      {
+        rule: '10.6',
+        does: `${name} above the sender, not changed`,
+        versions: all,
+        allowed: true,
+        ...change({ [name]: 51 }, { [name]: 51 }),
+      },
+      {
+        rule: '10.6',
+        does: `${name} written as a string, not changed`,
+        versions: versions(1, 9),
+        allowed: true,
+        ...change({ [name]: 51 }, { [name]: ' 051 ' }),
+      },
+      {
+        rule: '10.6',
+        does: `${name} that can not be understood`,
+        versions: versions(1, 9),
+        allowed: false,
+        ...change({ [name]: 'x' }, { [name]: 'x' }),
+      },
+    ]),
+    {
+      rule: '10.6',
+      does: 'below the default of what was not there',
+      versions: all,
+      allowed: false,
+      event: levels({ state_default: 0, users: { [moderator]: 40 }, ban: 40 }, moderator),
+      state: [levels({ state_default: 0, users: { [moderator]: 40 } })],
+    },
+    {
+      rule: '10.6',
+      does: 'anything, by a creator since v12',
+      versions: versions(12),
+      allowed: true,
+      ...change({ ban: 1000 }, { ban: 2000, users: { [moderator]: 3000 } }, creator),
+    },
+  ]);
+});
+
+/** The lists of levels that are checked alike, and since when they are. */
+const lists = [
+  ['events', 1],
+  ['notifications', 6],
+] as const;
+
+describe('rules 10.7 and 10.8, events and notifications', () => {
+  testRules(
+    lists.flatMap(([name, since]) => [
+      {
+        rule: '10.7.1',
+        does: `${name}: above the sender, changed`,
+        versions: versions(since),
+        allowed: false,
+        ...change({ [name]: { x: 51 } }, { [name]: { x: 1 } }),
+      },
+      {
+        rule: '10.7.1',
+        does: `${name}: above the sender, removed`,
+        versions: versions(since),
+        allowed: false,
+        ...change({ [name]: { x: 51 } }, {}),
+      },
+      {
+        rule: '10.8.1',
+        does: `${name}: changed to above the sender`,
+        versions: versions(since),
+        allowed: false,
+        ...change({ [name]: { x: 1 } }, { [name]: { x: 51 } }),
+      },
+      {
+        rule: '10.8.1',
+        does: `${name}: added above the sender`,
+        versions: versions(since),
+        allowed: false,
+        ...change({}, { [name]: { x: 51 } }),
+      },
+      {
+        rule: '10.8',
+        does: `${name}: within the level of the sender`,
+        versions: all,
+        allowed: true,
+        ...change({ [name]: { x: 1, y: 50 } }, { [name]: { x: 50, z: 50 } }),
+      },
+      {
+        rule: '10.8',
+        does: `${name}: above the sender, not changed`,
+        versions: all,
+        allowed: true,
+        ...change({ [name]: { x: 51 } }, { [name]: { x: 51 } }),
+      },
+      {
+        rule: '10.7',
+        does: `${name}: no list of levels`,
+        versions: versions(since, 9),
+        allowed: false,
+        ...change({ [name]: [] }, {}),
+      },
+    ]),
+  );
+  testRules([
+    {
+      rule: '10.8',
+      does: 'notifications above the sender up to v5',
+      versions: versions(1, 5),
+      allowed: true,
+      ...change({ notifications: { x: 51 } }, { notifications: { x: 52 } }),
+    },
+    {
+      rule: '10.8',
+      does: 'names that objects have anyway',
+      versions: all,
+      allowed: false,
+      ...change({}, { events: JSON.parse('{"__proto__": 51}') }),
+    },
+  ]);
+});
+
+describe('rules 10.9 and 10.10, users', () => {
+  const user = (level: number) => ({ users: { [member]: level } });
+  testRules([
+    { rule: '10.10', does: 'raised to the sender', versions: all, allowed: true, ...change({}, user(50)) },
+    { rule: '10.9', does: 'lowered', versions: all, allowed: true, ...change(user(49), user(-1)) },
+    { rule: '10.9', does: 'removed', versions: all, allowed: true, ...change(user(49), {}) },
+    {
+      rule: '10.9.1',
+      does: 'of equal level, lowered',
+      versions: all,
+      allowed: false,
+      ...change(user(50), user(1)),
+    },
+    {
+      rule: '10.9.1',
+      does: 'of equal level, removed',
+      versions: all,
+      allowed: false,
+      ...change(user(50), {}),
+    },
+    {
+      rule: '10.9.1',
+      does: 'above the sender, lowered',
+      versions: all,
+      allowed: false,
+      ...change(user(51), user(1)),
+    },
+    {
+      rule: '10.9',
+      does: 'above the sender, not changed',
+      versions: all,
+      allowed: true,
+      ...change(user(51), user(51)),
+    },
+    {
+      rule: '10.10.1',
+      does: 'raised above the sender',
+      versions: all,
+      allowed: false,
+      ...change(user(1), user(51)),
+    },
+    {
+      rule: '10.10.1',
+      does: 'added above the sender',
+      versions: all,
+      allowed: false,
+      ...change({}, user(51)),
+    },
+    {
+      rule: '10.9',
+      does: 'the sender, lowered',
+      versions: all,
+      allowed: true,
+      ...change({}, { users: { [moderator]: 1 } }),
+    },
+    {
+      rule: '10.10.1',
+      does: 'the sender, raised',
+      versions: all,
+      allowed: false,
+      ...change({}, { users: { [moderator]: 51 } }),
+    },
+    {
+      rule: '10.9',
+      does: 'the sender, removed',
+      versions: all,
+      allowed: true,
+      event: levels({ state_default: 50 }, moderator),
+      state: [levels({ state_default: 50, users: { [moderator]: 50 } })],
+    },
+  ]);
+});
