@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import {
+  AccountsServer,
+  type AccountsServerOptions,
+  passwordLogin,
+} from '../../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import type { AccountTables } from '../tables.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+  const start = async (setup: AccountsServerOptions = {}) => {
+    server = await AccountsServer.start(open, setup);
+  };
+  const login = (body: Record<string, unknown>) => server.call('POST', '/login', { body });
+  const fails = async (status: number, errcode: string, body: Record<string, unknown>) => {
+    const answer = await login(body);
+    assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode], JSON.stringify(answer.body));
+    return answer;
+  };
+
+  describe('login', () => {
+    it('lists its flows', async () => {
+      await start();
+      assert.deepEqual((await server.call('GET', '/login')).body, { flows: [{ type: 'm.login.password' }] });
+    });
+
+    it('takes a whole user id, its local part, either in another case, and the older member', async () => {
+      await start();
+      await server.register('alice');
+      for (const user of ['@alice:test', 'alice', 'Alice', '@ALICE:test']) {
+        assert.equal((await server.login(user)).userId, '@alice:test');
+      }
+      const { body } = await login({ type: 'm.login.password', user: 'alice', password: 'password' });
+      assert.equal(body['user_id'], '@alice:test');
+    });
+
+    it('prefers the exact case where two accounts differ by it', async () => {
+      await start();
+      await server.register('alice');
+      await server.database.transaction<AccountTables, void>(async (writer) => {
+        const row = await writer.selectFrom('users').selectAll().executeTakeFirstOrThrow();
+        await writer
+          .insertInto('users')
+          .values({ ...row, user_id: '@Alice:test' })
+          .execute();
+      });
+      assert.equal((await server.login('Alice')).userId, '@Alice:test');
+      assert.equal((await server.login('alice')).userId, '@alice:test');
+      await fails(403, 'M_FORBIDDEN', passwordLogin('ALICE'));
+    });
+
+    it('says the same for a wrong name as for a wrong password', async () => {
+      await start();
+      await server.register('alice');
+      const wrong = await fails(403, 'M_FORBIDDEN', passwordLogin('alice', 'guess'));
+      const unknown = await fails(403, 'M_FORBIDDEN', passwordLogin('nobody'));
+      assert.deepEqual(unknown.body, wrong.body);
+      await fails(403, 'M_FORBIDDEN', passwordLogin('@alice:elsewhere'));
+      await fails(403, 'M_FORBIDDEN', passwordLogin('a\0b'));
+      const identifier = { type: 'm.id.thirdparty', medium: 'email', address: 'alice@example.org' };
+      await fails(403, 'M_FORBIDDEN', { ...passwordLogin('alice'), identifier });
+    });
+
+    it('refuses what it does not understand', async () => {
+      await start();
+      await fails(400, 'M_UNKNOWN', { type: 'm.login.magic' });
+      await fails(400, 'M_BAD_JSON', {});
+      await fails(400, 'M_MISSING_PARAM', { type: 'm.login.password', password: 'x' });
+      await fails(400, 'M_MISSING_PARAM', { type: 'm.login.password', user: 'alice' });
+      await fails(400, 'M_UNKNOWN', { ...passwordLogin('alice'), identifier: { type: 'm.id.telepathy' } });
+      await fails(400, 'M_BAD_JSON', { ...passwordLogin('alice'), identifier: 'alice' });
+      await fails(400, 'M_INVALID_PARAM', { ...passwordLogin('alice'), device_id: '' });
+      await fails(413, 'M_TOO_LARGE', {
+        ...passwordLogin('alice'),
+        initial_device_display_name: 'x'.repeat(101),
+      });
+    });
+
+    it('tells two passwords apart that share their first 72 bytes', async () => {
+      await start();
+      const long = 'x'.repeat(100);
+      await server.register('alice', { password: `${long}1` });
+      await fails(403, 'M_FORBIDDEN', passwordLogin('alice', `${long}2`));
+      assert.equal((await login(passwordLogin('alice', `${long}1`))).status, 200);
+    });
+
+    it('takes a password however its characters are composed', async () => {
+      await start();
+      await server.register('alice', { password: 'caf\u00e9' });
+      assert.equal((await login(passwordLogin('alice', 'cafe\u0301'))).status, 200);
+    });
+
+    it('ends the session that the device had before', async () => {
+      await start();
+      const first = await server.register('alice', { device_id: 'PHONE' });
+      await server.call('GET', '/account/whoami', { token: first.token });
+      const second = await server.login('alice', {
+        device_id: 'PHONE',
+        initial_device_display_name: 'ignored',
+      });
+      assert.equal(second.deviceId, 'PHONE');
+      assert.equal((await server.call('GET', '/account/whoami', { token: first.token })).status, 401);
+      const { body } = await server.call('GET', '/devices', { token: second.token });
+      assert.deepEqual(body, { devices: [{ device_id: 'PHONE' }] });
+    });
+
+    it('slows down guessing, and lets nobody in meanwhile', async () => {
+      await start({ burst: 3 });
+      await server.register('alice');
+      await fails(403, 'M_FORBIDDEN', passwordLogin('alice', '1'));
+      await fails(403, 'M_FORBIDDEN', passwordLogin('Alice', '2'));
+      await fails(403, 'M_FORBIDDEN', passwordLogin('@alice:test', '3'));
+      const answer = await fails(429, 'M_LIMIT_EXCEEDED', passwordLogin('alice'));
+      assert.ok((answer.body['retry_after_ms'] as number) > 0);
+      assert.ok(Number(answer.headers.get('retry-after')) > 0);
+      server.clock.advance(3_600_000);
+      await server.login('alice');
+    });
+
+    it('tells the client what the well-known file says', async () => {
+      const wellKnown = { 'm.homeserver': { base_url: 'https://test/' } };
+      await start({ extensions: () => ({ wellKnown }) });
+      await server.register('alice');
+      assert.deepEqual((await login(passwordLogin('alice'))).body['well_known'], wellKnown);
+    });
+
+    it('takes no password when passwords only confirm, or are off', async () => {
+      const password_config = {
+        enabled: 'only_for_reauth' as const,
+        localdb_enabled: true,
+        pepper: null,
+        policy: {
+          enabled: false,
+          minimum_length: 0,
+          require_digit: false,
+          require_symbol: false,
+          require_lowercase: false,
+          require_uppercase: false,
+        },
+      };
+      await start({ options: { password_config } });
+      assert.deepEqual((await server.call('GET', '/login')).body, { flows: [] });
+      await fails(400, 'M_UNKNOWN', passwordLogin('alice'));
+    });
+  });
+});

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { AccountsServer, type AccountsServerOptions, minute } from '../../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import type { AccountTables } from '../tables.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+  const start = async (setup: AccountsServerOptions = {}) => {
+    server = await AccountsServer.start(open, setup);
+  };
+  const whoami = (token: string | undefined) => server.call('GET', '/account/whoami', { token });
+  const refresh = (refresh_token: string | undefined) =>
+    server.call('POST', '/refresh', { body: { refresh_token } });
+  const statements = () => server.database.statistics;
+
+  describe('access tokens', () => {
+    it('cost no query once they are known', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      await whoami(token);
+      const before = { ...statements() };
+      for (let i = 0; i < 20; i++) assert.equal((await whoami(token)).status, 200);
+      assert.deepEqual({ ...statements() }, before);
+    });
+
+    it('are stored as hashes', async () => {
+      await start();
+      const alice = await server.register('alice', { refresh_token: true });
+      const reader = server.database.reader<AccountTables>();
+      const rows = JSON.stringify([
+        await reader.selectFrom('access_tokens').selectAll().execute(),
+        await reader.selectFrom('refresh_tokens').selectAll().execute(),
+      ]);
+      assert.ok(!rows.includes(alice.token) && !rows.includes(alice.refreshToken!));
+    });
+
+    it('are refused when unknown, too long or missing', async () => {
+      await start();
+      const unknown = await whoami('hat_unknown');
+      assert.deepEqual([unknown.status, unknown.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+      assert.equal(unknown.body['soft_logout'], false);
+      assert.equal((await whoami('x'.repeat(5000))).body['errcode'], 'M_UNKNOWN_TOKEN');
+      assert.equal((await whoami(undefined)).body['errcode'], 'M_MISSING_TOKEN');
+    });
+
+    it('expire with a soft logout, known or not', async () => {
+      await start({ options: { nonrefreshable_access_token_lifetime: 10 * minute } });
+      const { token } = await server.register('alice');
+      const { token: unused } = await server.login('alice');
+      assert.equal((await whoami(token)).status, 200);
+      server.clock.advance(10 * minute);
+      for (const expired of [token, unused]) {
+        const { status, body } = await whoami(expired);
+        assert.deepEqual([status, body['errcode'], body['soft_logout']], [401, 'M_UNKNOWN_TOKEN', true]);
+      }
+    });
+
+    it('end with the session', async () => {
+      await start({ options: { session_lifetime: 60 * minute } });
+      const { body } = await server.call('POST', '/register', {
+        body: { username: 'a', password: 'password', refresh_token: true, auth: { type: 'm.login.dummy' } },
+      });
+      assert.equal(body['expires_in_ms'], 5 * minute);
+      server.clock.advance(58 * minute);
+      const refreshed = await refresh(body['refresh_token'] as string);
+      assert.equal(refreshed.body['expires_in_ms'], 2 * minute);
+      server.clock.advance(2 * minute);
+      const ended = await refresh(refreshed.body['refresh_token'] as string);
+      assert.deepEqual([ended.status, ended.body['soft_logout']], [401, true]);
+    });
+  });
+
+  describe('refresh tokens', () => {
+    it('are given to those who ask, and bring new tokens', async () => {
+      await start();
+      const { refreshToken: none } = await server.register('alice');
+      assert.equal(none, undefined);
+      const session = await server.login('alice', { refresh_token: true });
+      server.clock.advance(5 * minute);
+      assert.equal((await whoami(session.token)).body['soft_logout'], true);
+      const { status, body } = await refresh(session.refreshToken);
+      assert.deepEqual([status, body['expires_in_ms']], [200, 5 * minute]);
+      assert.equal((await whoami(body['access_token'] as string)).body['device_id'], session.deviceId);
+      assert.notEqual(body['refresh_token'], session.refreshToken);
+    });
+
+    it('work again until what they brought is used', async () => {
+      await start();
+      const session = await server.register('alice', { refresh_token: true });
+      await whoami(session.token);
+      const lost = await refresh(session.refreshToken);
+      assert.equal(lost.status, 200);
+      const again = await refresh(session.refreshToken);
+      assert.equal(again.status, 200);
+      assert.equal((await whoami(session.token)).status, 200);
+      assert.equal((await whoami(again.body['access_token'] as string)).status, 200);
+      const used = await refresh(session.refreshToken);
+      assert.deepEqual([used.status, used.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+      assert.equal((await whoami(session.token)).status, 401);
+    });
+
+    it('are used up when the next one is exchanged', async () => {
+      await start();
+      const session = await server.register('alice', { refresh_token: true });
+      const second = await refresh(session.refreshToken);
+      const third = await refresh(second.body['refresh_token'] as string);
+      assert.equal(third.status, 200);
+      assert.equal((await refresh(session.refreshToken)).status, 401);
+    });
+
+    it('expire, are refused when unknown, and end with the device', async () => {
+      await start({ options: { refresh_token_lifetime: 60 * minute } });
+      const session = await server.register('alice', { refresh_token: true });
+      assert.equal((await refresh('hrt_unknown')).body['soft_logout'], false);
+      assert.equal((await refresh(undefined)).body['errcode'], 'M_BAD_JSON');
+      await server.call('POST', '/logout', { token: session.token });
+      assert.equal((await refresh(session.refreshToken)).status, 401);
+      const other = await server.login('alice', { refresh_token: true });
+      server.clock.advance(60 * minute);
+      assert.equal((await refresh(other.refreshToken)).body['soft_logout'], true);
+    });
+  });
+
+  describe('logging out', () => {
+    it('ends the session and removes its device', async () => {
+      await start();
+      const phone = await server.register('alice');
+      const laptop = await server.login('alice');
+      await whoami(phone.token);
+      assert.deepEqual((await server.call('POST', '/logout', { token: phone.token })).body, {});
+      assert.equal((await whoami(phone.token)).body['errcode'], 'M_UNKNOWN_TOKEN');
+      const { body } = await server.call('GET', '/devices', { token: laptop.token });
+      assert.deepEqual(body, { devices: [{ device_id: laptop.deviceId }] });
+    });
+
+    it('ends all sessions when asked to', async () => {
+      await start();
+      const sessions = [await server.register('alice'), await server.login('alice')];
+      const bob = await server.register('bob');
+      for (const { token } of sessions) await whoami(token);
+      assert.deepEqual((await server.call('POST', '/logout/all', { token: sessions[0]!.token })).body, {});
+      for (const { token } of sessions) assert.equal((await whoami(token)).status, 401);
+      assert.equal((await whoami(bob.token)).status, 200);
+    });
+
+    it('is all that locked users may do', async () => {
+      await start();
+      const { token, userId } = await server.register('alice', { refresh_token: true });
+      await whoami(token);
+      await server.slice.accounts.setLocked(userId, true);
+      const { status, body } = await whoami(token);
+      assert.deepEqual([status, body['errcode'], body['soft_logout']], [401, 'M_USER_LOCKED', true]);
+      await server.slice.accounts.setLocked(userId, false);
+      const { refreshToken } = await server.login('alice', { refresh_token: true });
+      await server.slice.accounts.setLocked(userId, true);
+      assert.equal((await refresh(refreshToken)).body['errcode'], 'M_USER_LOCKED');
+      assert.equal((await server.call('POST', '/logout', { token })).status, 200);
+    });
+  });
+
+  describe('what sessions know of their user', () => {
+    it('changes at once', async () => {
+      await start();
+      const { token, userId } = await server.register('alice');
+      const authenticate = () =>
+        server.slice.authenticator.authenticate(token, {
+          assertedUserId: undefined,
+          assertedDeviceId: undefined,
+          ip: '::1',
+          userAgent: undefined,
+        });
+      assert.equal((await authenticate()).isAdmin, false);
+      await server.slice.accounts.setAdmin(userId, true);
+      assert.equal((await authenticate()).isAdmin, true);
+    });
+
+    it('is cleared out when it has long expired', async () => {
+      await start({ options: { nonrefreshable_access_token_lifetime: minute } });
+      await server.register('alice');
+      server.clock.advance(31 * 24 * 60 * minute);
+      await server.slice.housekeeping.run();
+      const left = await server.database
+        .reader<AccountTables>()
+        .selectFrom('access_tokens')
+        .selectAll()
+        .execute();
+      assert.deepEqual(left, []);
+    });
+  });
+});
