@@ -1,0 +1,48 @@
+/** Path templates as a tree of segments, so that finding the one that fits a path takes no search. */
+export class PathTree<Value> {
+  readonly #root: Node<Value> = newNode();
+
+  /** Adds a value under a template like `/rooms/{roomId}/state` and a method. */
+  add(template: string, method: string, value: Value): void {
+    let node = this.#root;
+    for (const segment of template.split('/')) {
+      if (segment.startsWith('{')) {
+        node.parameter ??= newNode();
+        node = node.parameter;
+      } else {
+        const next = node.literals.get(segment) ?? newNode();
+        node.literals.set(segment, next);
+        node = next;
+      }
+    }
+    node.values.set(method, value);
+  }
+
+  /** The value of the most literal template that fits a path and has the method. */
+  find(path: string, method: string): Value | undefined {
+    return findIn(this.#root, path.split('/'), 0, method);
+  }
+}
+
+interface Node<Value> {
+  readonly literals: Map<string, Node<Value>>;
+  readonly values: Map<string, Value>;
+  parameter: Node<Value> | undefined;
+}
+
+const newNode = <Value>(): Node<Value> => ({ literals: new Map(), values: new Map(), parameter: undefined });
+
+function findIn<Value>(
+  node: Node<Value>,
+  segments: readonly string[],
+  depth: number,
+  method: string,
+): Value | undefined {
+  const segment = segments[depth];
+  if (segment === undefined) return node.values.get(method);
+  const literal = node.literals.get(segment);
+  return (
+    (literal && findIn(literal, segments, depth + 1, method)) ??
+    (node.parameter && findIn(node.parameter, segments, depth + 1, method))
+  );
+}
