@@ -1,0 +1,36 @@
+import type { Goal, Result } from './scenario.ts';
+
+/** Hearth's throughput in percent of the ceiling's. Without a limit it is only told. */
+export function percentOfCeiling(atLeast?: number): Goal {
+  return {
+    unit: '% of the ceiling',
+    ...(atLeast !== undefined && { atLeast }),
+    figure: ({ hearth, ceiling }) =>
+      hearth && ceiling ? (100 * hearth.throughput) / ceiling.throughput : undefined,
+  };
+}
+
+/** Hearth's throughput as a multiple of the peer's. Without a limit it is only told. */
+export function timesThePeer(atLeast?: number): Goal {
+  return {
+    unit: 'times the peer',
+    ...(atLeast !== undefined && { atLeast }),
+    figure: ({ hearth, peer }) => (hearth && peer ? hearth.throughput / peer.throughput : undefined),
+  };
+}
+
+/** Something that Hearth's own result says. */
+export function ofHearth(
+  unit: string,
+  limit: Pick<Goal, 'atLeast' | 'atMost'>,
+  figure: (result: Result) => number | undefined,
+): Goal {
+  return { unit, ...limit, figure: ({ hearth }) => hearth && figure(hearth) };
+}
+
+/** Whether the goal is reached; `undefined` when it could not be measured or has no limit. */
+export function isReached({ atLeast, atMost }: Goal, figure: number | undefined): boolean | undefined {
+  if (figure === undefined || Number.isNaN(figure)) return undefined;
+  if (atLeast === undefined && atMost === undefined) return undefined;
+  return figure >= (atLeast ?? Number.NEGATIVE_INFINITY) && figure <= (atMost ?? Number.POSITIVE_INFINITY);
+}

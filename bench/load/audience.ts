@@ -1,0 +1,87 @@
+import { type Account, mustBeGood, syncPath } from './account.ts';
+import { nextBatch } from './next-batch.ts';
+
+const marker = Buffer.from('number-');
+const filter = JSON.stringify({ room: { timeline: { limit: 50 } } });
+
+interface Message {
+  readonly sentAt: number;
+  missing: number;
+  allHaveIt(): void;
+}
+
+/** Members of a room who wait for messages with a long poll each, and what reached them. */
+export class Audience {
+  readonly members: readonly Account[];
+  readonly #messages = new Map<number, Message>();
+  #latencies: number[] = [];
+  #sent = 0;
+  #isOpen = true;
+  #fail!: (error: unknown) => void;
+  /** Rejects when a poll fails. */
+  readonly #failure = new Promise<never>((_, reject) => {
+    this.#fail = reject;
+  });
+
+  constructor(members: readonly Account[]) {
+    this.members = members;
+    this.#failure.catch(() => {});
+  }
+
+  /** Resolves when all members have synced once; from then on they wait for messages. */
+  async listen(): Promise<void> {
+    for (const member of this.members) {
+      const answer = await member.sync({ timeout: '0', filter, set_presence: 'offline' });
+      this.#poll(member, nextBatch(answer)).catch((error) => this.#isOpen && this.#fail(error));
+    }
+  }
+
+  /**
+   * Has a message sent and waits until all members have it.
+   * @param send sends the given text
+   */
+  async deliver(send: (text: string) => Promise<void>, text: string): Promise<void> {
+    const number = this.#sent++;
+    const delivered = new Promise<void>((allHaveIt) => {
+      this.#messages.set(number, { sentAt: performance.now(), missing: this.members.length, allHaveIt });
+    });
+    await send(`number-${number}- ${text}`);
+    await Promise.race([delivered, this.#failure]);
+  }
+
+  /** Milliseconds from each message's sending to each of its receipts, since the last call. */
+  takeLatencies(): number[] {
+    const latencies = this.#latencies;
+    this.#latencies = [];
+    return latencies;
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    for (const { connection } of this.members) connection.close();
+  }
+
+  async #poll(member: Account, first: string | undefined): Promise<void> {
+    let since = first;
+    while (this.#isOpen) {
+      const path = syncPath({ since: since ?? '', timeout: '30000', filter, set_presence: 'offline' });
+      const answer = mustBeGood(await member.connection.request('GET', path), 'sync');
+      this.#receive(answer);
+      since = nextBatch(answer);
+    }
+  }
+
+  #receive(answer: Buffer): void {
+    const now = performance.now();
+    for (let at = answer.indexOf(marker); at >= 0; at = answer.indexOf(marker, at + marker.length)) {
+      const digits = answer.toString('latin1', at + marker.length, at + marker.length + 10);
+      const number = Number.parseInt(digits, 10);
+      const message = this.#messages.get(number);
+      if (!message) continue;
+      this.#latencies.push(now - message.sentAt);
+      if (--message.missing > 0) continue;
+      this.#messages.delete(number);
+      message.allHaveIt();
+    }
+  }
+}

@@ -1,0 +1,10 @@
+const label = Buffer.from('"next_batch":');
+const quote = '"'.charCodeAt(0);
+
+/** The token for the next sync, found without parsing the answer; `undefined` when there is none. */
+export function nextBatch(answer: Buffer): string | undefined {
+  const at = answer.indexOf(label);
+  if (at < 0) return undefined;
+  const start = answer.indexOf(quote, at + label.length) + 1;
+  return answer.toString('latin1', start, answer.indexOf(quote, start));
+}

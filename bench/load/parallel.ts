@@ -1,0 +1,20 @@
+/**
+ * Calls `work` for 0 … `count - 1`, at most `width` at a time and in order of start.
+ * @returns the results in order. @throws what the first call that failed threw.
+ */
+export async function inParallel<T>(
+  count: number,
+  width: number,
+  work: (index: number) => Promise<T>,
+): Promise<T[]> {
+  const results = new Array<T>(count);
+  let next = 0;
+  const worker = async () => {
+    while (next < count) {
+      const index = next++;
+      results[index] = await work(index);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(width, count) }, worker));
+  return results;
+}

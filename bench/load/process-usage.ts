@@ -1,0 +1,82 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+/** What a process and all that it started have used. */
+export interface Usage {
+  /** Processor time of all threads, user and system. */
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+}
+
+const ticksPerSecond = 100;
+const pageBytes = 4096;
+
+interface Process {
+  readonly parent: number;
+  readonly cpuSeconds: number;
+  readonly residentBytes: number;
+}
+
+/** Reads /proc: the usage of these processes and their descendants; `undefined` where there is no /proc. */
+export function usageOf(pids: readonly number[]): Usage | undefined {
+  const processes = allProcesses();
+  if (!processes) return undefined;
+  const isOurs = (pid: number): boolean =>
+    pids.includes(pid) || (processes.has(pid) && isOurs(processes.get(pid)?.parent ?? 0));
+  let cpuSeconds = 0;
+  let residentBytes = 0;
+  for (const [pid, process] of processes) {
+    if (!isOurs(pid)) continue;
+    cpuSeconds += process.cpuSeconds;
+    residentBytes += process.residentBytes;
+  }
+  return { cpuSeconds, residentBytes };
+}
+
+function allProcesses(): Map<number, Process> | undefined {
+  const processes = new Map<number, Process>();
+  for (const pid of pidsOfMachine()) {
+    const text = tryTo(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
+    if (text === undefined) continue;
+    // Counted from behind the name, which may hold anything: field 3 of proc(5) comes first.
+    const fields = text
+      .slice(text.lastIndexOf(')') + 2)
+      .split(' ')
+      .map(Number);
+    const [parent = 0, user = 0, system = 0, pages = 0] = [fields[1], fields[11], fields[12], fields[21]];
+    processes.set(pid, {
+      parent,
+      cpuSeconds: (user + system) / ticksPerSecond,
+      residentBytes: pages * pageBytes,
+    });
+  }
+  return processes.size > 0 ? processes : undefined;
+}
+
+/** Finds the process that listens on a TCP port of this machine. */
+export function pidListeningOn(port: number): number | undefined {
+  const hexPort = port.toString(16).toUpperCase().padStart(4, '0');
+  const table = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) =>
+    (tryTo(() => readFileSync(file, 'latin1')) ?? '').split('\n').map((line) => line.trim().split(/\s+/)),
+  );
+  const listening = '0A';
+  const entry = table.find((fields) => fields[1]?.endsWith(`:${hexPort}`) && fields[3] === listening);
+  const socket = `socket:[${entry?.[9]}]`;
+  return pidsOfMachine().find((pid) =>
+    (tryTo(() => readdirSync(`/proc/${pid}/fd`)) ?? []).some(
+      (descriptor) => tryTo(() => readlinkSync(`/proc/${pid}/fd/${descriptor}`)) === socket,
+    ),
+  );
+}
+
+function pidsOfMachine(): number[] {
+  return (tryTo(() => readdirSync('/proc')) ?? []).map(Number).filter((pid) => pid > 0);
+}
+
+/** Processes end while they are being looked at, and those of others can not be read. */
+function tryTo<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}

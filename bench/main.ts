@@ -1,0 +1,89 @@
+/** The command line of the bench: see `options.ts`. */
+import { writeFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
+import { isReached } from './goals.ts';
+import { type Options, readOptions, usage } from './options.ts';
+import { describeFinding, describeGoals } from './report.ts';
+import { type Finding, runScenario } from './run.ts';
+import type { Scenario } from './scenario.ts';
+import { scenarios } from './scenarios/index.ts';
+import type { Target, TargetKind } from './target.ts';
+import { startCeiling } from './targets/ceiling.ts';
+import { startHearth } from './targets/hearth.ts';
+import { peer } from './targets/peer.ts';
+
+const options = readOptions(process.argv.slice(2));
+if (options.help) process.stdout.write(usage);
+else process.exitCode = (await bench(options)) ? 0 : 1;
+
+/** @returns whether all that was asked for could be measured, whatever the goals. */
+async function bench(options: Options): Promise<boolean> {
+  const findings: Finding[] = [];
+  let complete = true;
+  for (const scenario of chosen(options)) {
+    try {
+      for (const finding of await runOnFreshTargets(scenario, options)) {
+        findings.push(finding);
+        say(`${describeFinding(finding)}\n`);
+      }
+    } catch (error) {
+      complete = false;
+      say(`${scenario.name} failed: ${error instanceof Error ? error.stack : error}\n`);
+    }
+  }
+  say(describeGoals(findings));
+  if (options.json)
+    await writeFile(options.json, `${JSON.stringify(asJson(findings, options), undefined, 2)}\n`);
+  return complete;
+}
+
+function chosen({ scenarios: names }: Options): readonly Scenario[] {
+  const known = scenarios.map(({ name }) => name);
+  for (const name of names) {
+    if (!known.includes(name)) throw new TypeError(`no scenario "${name}"; there are ${known.join(', ')}`);
+  }
+  return names.length === 0 ? scenarios : scenarios.filter(({ name }) => names.includes(name));
+}
+
+/** Servers that have seen nothing else, so that a scenario alone measures the same as among the others. */
+async function runOnFreshTargets(scenario: Scenario, options: Options): Promise<Finding[]> {
+  const targets: Target[] = [];
+  try {
+    for (const kind of scenario.targets.filter((kind) => !options.without.includes(kind))) {
+      const target = await startTarget(kind, options);
+      if (target) targets.push(target);
+    }
+    if (targets.length === 0) return [];
+    return await runScenario(scenario, targets, options);
+  } finally {
+    for (const target of targets) await target.close();
+  }
+}
+
+async function startTarget(kind: TargetKind, options: Options): Promise<Target | undefined> {
+  if (kind === 'hearth') return startHearth(options.postgres);
+  if (kind === 'ceiling') return startCeiling();
+  return options.peer && peer(options.peer.url, options.peer.secret);
+}
+
+function asJson(findings: readonly Finding[], { rounds, seconds, postgres, peer }: Options): object {
+  return {
+    machine: { cpus: cpus().map(({ model }) => model), node: process.version, platform: process.platform },
+    options: { rounds, seconds, postgres, peer: peer?.url },
+    loads: findings.map(({ load, results }) => ({
+      name: load.name,
+      title: load.title,
+      operation: load.operation,
+      results,
+      goals: load.goals.map((goal) => {
+        const figure = goal.figure(results);
+        const { unit, atLeast, atMost } = goal;
+        return { unit, atLeast, atMost, figure, reached: isReached(goal, figure) };
+      }),
+    })),
+  };
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

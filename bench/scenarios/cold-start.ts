@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ofHearth } from '../goals.ts';
+import type { Scenario } from '../scenario.ts';
+import type { Target } from '../target.ts';
+
+const settling = 1500;
+const mebibyte = 2 ** 20;
+
+/** From the start of the process to its first answer, on data that is there already; then left alone. */
+export const coldStart: Scenario<Target> = {
+  name: 'cold-start',
+  targets: ['hearth', 'ceiling'],
+  prepare: async (target) => target,
+  loads: [
+    {
+      name: 'cold-start',
+      title: 'cold start to the first answer',
+      operation: 'starts',
+      goals: [
+        ofHearth('ms', { atMost: 700 }, ({ p50 }) => p50),
+        ofHearth(
+          'MiB resident when idle',
+          { atMost: 120 },
+          ({ residentBytes }) => residentBytes && residentBytes / mebibyte,
+        ),
+      ],
+      async run(target) {
+        const milliseconds = (await target.process?.restart()) ?? Number.NaN;
+        await sleep(settling);
+        return { operations: 1, seconds: milliseconds / 1000, latencies: [milliseconds] };
+      },
+    },
+  ],
+  dispose() {},
+};

@@ -1,0 +1,20 @@
+import type { Scenario } from '../scenario.ts';
+import { coldStart } from './cold-start.ts';
+import { delivery } from './delivery.ts';
+import { idleSync } from './idle-sync.ts';
+import { initialSyncs } from './initial-sync.ts';
+import { joins } from './joins.ts';
+import { sendsInManyRooms, sendsInOneRoom } from './sends.ts';
+import { storage } from './storage.ts';
+
+/** All of them, in the order in which they run. */
+export const scenarios: readonly Scenario[] = [
+  sendsInManyRooms,
+  sendsInOneRoom,
+  delivery,
+  idleSync,
+  joins,
+  initialSyncs,
+  coldStart,
+  storage,
+];

