@@ -53,9 +53,12 @@ function collect(
       const member = members[name];
       if (member) collect(member, entry.node, childPath(path, name), entry.at, found);
     }
-    return;
   }
-  if (at !== undefined && !found.has(path)) found.set(path, at);
+  const shorthand = schema['x-shorthand'];
+  const counted =
+    members && shorthand !== undefined && node.kind === 'scalar' ? childPath(path, shorthand) : path;
+  if (members && counted === path) return;
+  if (at !== undefined && !found.has(counted)) found.set(counted, at);
 }
 
 function partsOf(node: SourceNode): readonly SourceNode[] {

@@ -18,6 +18,7 @@ export {
   type Matcher,
 } from './patterns.ts';
 export { Findings, formatProblem, type Position, type Problem } from './problems.ts';
+export { diffReload, type Reload } from './reload.ts';
 export type { Rule, RuleView } from './rules.ts';
 export {
   type AnySection,
@@ -27,6 +28,7 @@ export {
   section,
   sectionDefaults,
 } from './section.ts';
+export { effectiveDocument } from './show.ts';
 export { formatSize, parseSize } from './size.ts';
 export { mapNode, nodeFromValue, type SourceMap, type SourceNode, scalarNode } from './source.ts';
 export { readSourceFiles, type SourceFiles } from './source-files.ts';

@@ -2,7 +2,7 @@ import type { Randomness } from '../randomness.ts';
 import { givenOptions } from './given.ts';
 import { suggestion } from './nearest-name.ts';
 import { Findings, type Problem } from './problems.ts';
-import { defaultValue, readValue } from './read.ts';
+import { defaultValue, readValue, setValue } from './read.ts';
 import { type Rule, RuleView } from './rules.ts';
 import { createMissingFiles, type MissingFile, readValueFiles } from './secret-files.ts';
 import { type AnySection, type SectionType, sectionOptions } from './section.ts';
@@ -37,7 +37,7 @@ export interface Surroundings<S extends Sections> {
 }
 
 export interface Loaded<S extends Sections> {
-  /** Whole only when there are no errors. */
+  /** Whole only when there are no errors; otherwise, looking at what could not be read throws. */
   readonly values: ConfigurationValues<S>;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
@@ -67,7 +67,7 @@ export function loadConfiguration<S extends Sections>(
   return { values: values as ConfigurationValues<S>, ...findings };
 }
 
-/** What can be judged only when each value is right by itself. */
+/** What can be judged only when the values are there: files, and rules between options. */
 function finish<S extends Sections>(
   values: ConfigurationValues<S>,
   document: SourceMap,
@@ -80,11 +80,10 @@ function finish<S extends Sections>(
   for (const [name, section] of Object.entries(sections)) {
     missing.push(...readValueFiles(sectionOptions(section), values[name] as Record<string, unknown>, view));
   }
-  if (findings.errors.length > 0) return;
   for (const [name, section] of Object.entries(sections)) {
-    for (const rule of section.rules) rule(values[name] as never, view);
+    for (const rule of section.rules) view.judge(() => rule(values[name] as never, view));
   }
-  for (const rule of rules) rule(values, view);
+  for (const rule of rules) view.judge(() => rule(values, view));
   for (const { path, at } of proven ? givenOptions(document, sections) : []) {
     if (!proven?.has(path)) findings.notice(path, 'is not in force yet: this release does not act on it', at);
   }
@@ -105,7 +104,11 @@ function readSections(document: SourceMap, sections: Sections, findings: Finding
     for (const [name, schema] of Object.entries(sectionOptions(section))) {
       const entry = document.entries.get(name);
       const context = { findings, path: name, at: entry?.at, secret: schema['x-secret'] === true };
-      sectionValues[name] = entry ? readValue(schema, entry.node, context) : defaultValue(schema, context);
+      setValue(
+        sectionValues,
+        name,
+        entry ? readValue(schema, entry.node, context) : defaultValue(schema, context),
+      );
     }
     values[sectionName] = sectionValues;
   }

@@ -2,6 +2,7 @@ import { suggestion } from './nearest-name.ts';
 import type { OptionSchema } from './option.ts';
 import { childPath, type Findings, type Position } from './problems.ts';
 import { readScalar } from './read-scalar.ts';
+import { UnreadableValue } from './rules.ts';
 import {
   mapNode,
   nodeFromValue,
@@ -25,8 +26,8 @@ export interface ReadContext {
 
 /**
  * Reads a value by its schema: checks it, turns grammars' texts into values and fills in defaults.
- * Every mistake is reported as an error and reading goes on, so that all mistakes are found at once; the
- * result is whole only if no error was reported.
+ * Every mistake is reported as an error and reading goes on, so that all mistakes are found at once.
+ * Returns undefined for what could not be read; inside of lists and mappings, see `setValue`.
  */
 export function readValue(schema: OptionSchema, node: SourceNode, context: ReadContext): unknown {
   if (node.kind === 'scalar' && node.value === null && node.plain) {
@@ -55,10 +56,11 @@ export function defaultValue(schema: OptionSchema, context: ReadContext): unknow
   return isMapping(schema) ? readValue(schema, mapNode([], context.at), context) : undefined;
 }
 
-/** `name:` with nothing behind it, as when everything below it is a comment. */
+/** `name:` with nothing behind it. For lists and mappings that is usual: everything below is a comment. */
 function readEmpty(schema: OptionSchema, context: ReadContext): unknown {
-  if (!schema['x-required'])
+  if (!schema['x-required'] && !schema.items && !isMapping(schema)) {
     context.findings.warn(context.path, 'has no value; its default is used', context.at);
+  }
   return defaultValue(schema, context);
 }
 
@@ -86,9 +88,12 @@ function readList(
     const message = `found ${node.items.length} entries; allowed: ${describeAllowed(schema)}`;
     context.findings.error(context.path, message, context.at);
   }
-  return node.items.map((item, index) =>
-    readValue(items, item, { ...context, path: `${context.path}[${index}]`, at: item.at ?? context.at }),
-  );
+  const result: unknown[] = [];
+  for (const [index, item] of node.items.entries()) {
+    const inner = { ...context, path: `${context.path}[${index}]`, at: item.at ?? context.at };
+    setValue(result, index, readValue(items, item, inner));
+  }
+  return result;
 }
 
 function readMapping(schema: OptionSchema, node: SourceMap, context: ReadContext): Record<string, unknown> {
@@ -97,19 +102,32 @@ function readMapping(schema: OptionSchema, node: SourceMap, context: ReadContext
   for (const [name, member] of Object.entries(members)) {
     const entry = node.entries.get(name);
     const inner = memberContext(context, name, entry?.at, member);
-    result[name] = entry ? readValue(member, entry.node, inner) : defaultValue(member, inner);
+    setValue(result, name, entry ? readValue(member, entry.node, inner) : defaultValue(member, inner));
   }
   for (const [name, { node: value, at }] of node.entries) {
     if (Object.hasOwn(members, name)) continue;
     const inner = memberContext(context, name, at, schema);
     if (typeof schema.additionalProperties === 'object') {
       checkName(schema.propertyNames, name, inner);
-      result[name] = readValue(schema.additionalProperties, value, inner);
+      setValue(result, name, readValue(schema.additionalProperties, value, inner));
     } else if (schema.additionalProperties === true) result[name] = valueFromNode(value);
     else
       inner.findings.warn(inner.path, `is not a known option${suggestion(name, Object.keys(members))}`, at);
   }
   return result;
+}
+
+/** Sets a member of some values; one that could not be read (undefined) throws when a rule looks at it. */
+export function setValue(
+  values: Record<string, unknown> | unknown[],
+  name: string | number,
+  value: unknown,
+): void {
+  const get = (): never => {
+    throw new UnreadableValue();
+  };
+  const descriptor = value === undefined ? { get } : { value, writable: true };
+  Object.defineProperty(values, name, { ...descriptor, enumerable: true, configurable: true });
 }
 
 function checkName(names: OptionSchema | undefined, name: string, context: ReadContext): void {

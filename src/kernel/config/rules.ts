@@ -4,6 +4,11 @@ import type { SourceMap, SourceNode } from './source.ts';
 /** Checks options against each other once each is right by itself, and reports what does not fit. */
 export type Rule<Values> = (values: Values, view: RuleView) => void;
 
+/** A rule looked at a value that could not be read. That has been reported, and the rule is put aside. */
+export class UnreadableValue extends Error {
+  override readonly name = 'UnreadableValue';
+}
+
 /** What a rule sees of the document besides its values, and where it reports. */
 export class RuleView {
   readonly #document: SourceMap;
@@ -12,6 +17,15 @@ export class RuleView {
   constructor(document: SourceMap, findings: Findings) {
     this.#document = document;
     this.#findings = findings;
+  }
+
+  /** Judges part of the document; a part with values that could not be read is put aside. */
+  judge(rule: () => void): void {
+    try {
+      rule();
+    } catch (error) {
+      if (!(error instanceof UnreadableValue)) throw error;
+    }
   }
 
   /** Whether a file gives this option (`email.notif_from`, `listeners[0].path`), null included. */

@@ -23,17 +23,25 @@ type Members = Readonly<Record<string, OptionSchema>>;
  * and options that are given both ways.
  */
 export function readValueFiles(members: Members, values: Values, view: RuleView, path = ''): MissingFile[] {
-  return Object.entries(members).flatMap(([name, schema]) => {
-    const memberPath = childPath(path, name);
-    const value = values[name];
-    const target = schema['x-file-for'];
-    if (target !== undefined || schema['x-created']) {
-      return typeof value === 'string' ? readValueFile(schema, value, memberPath, values, view) : [];
-    }
-    return partsOf(schema, value, memberPath).flatMap((part) =>
-      readValueFiles(part.members, part.values, view, part.path),
-    );
-  });
+  const missing: MissingFile[] = [];
+  for (const [name, schema] of Object.entries(members)) {
+    view.judge(() => missing.push(...readMember(schema, values[name], values, view, childPath(path, name))));
+  }
+  return missing;
+}
+
+function readMember(
+  schema: OptionSchema,
+  value: unknown,
+  values: Values,
+  view: RuleView,
+  path: string,
+): MissingFile[] {
+  if (schema['x-file-for'] !== undefined || schema['x-created']) {
+    return typeof value === 'string' ? readValueFile(schema, value, path, values, view) : [];
+  }
+  const parts = partsOf(schema, value, path);
+  return parts.flatMap((part) => readValueFiles(part.members, part.values, view, part.path));
 }
 
 /** Makes missing files, each readable by its owner only, and hands their content on. */

@@ -98,8 +98,9 @@ test('every mistake is reported at once, with its place', () => {
 });
 
 test('a section can be had without a file, with typed overrides', () => {
-  const config = sectionDefaults(kitchen, { bake_time: 5, oven: { volume: null } });
+  const config = sectionDefaults(kitchen, { server_name: 'a', bake_time: 5, oven: { volume: null } });
   assert.equal(config.bake_time, 5);
   assert.deepEqual(config.oven, { volume: null, mode: 'off' });
   assert.throws(() => sectionDefaults(kitchen, { bake_time: -5 }), /bake_time: found -5/);
+  assert.throws(() => sectionDefaults(kitchen, {}), /server_name: must be given/);
 });

@@ -61,8 +61,8 @@ export function sectionOptions(section: AnySection): Readonly<Record<string, Opt
 
 /**
  * A section's values without a file, for tests and tools: the defaults, with some values replaced.
- * Overrides are typed values (durations in milliseconds) and are checked as a file's would be; options
- * without a default that are not overridden are undefined at run time. Rules are not applied.
+ * Overrides are typed values (durations in milliseconds) and are checked as a file's would be; those
+ * options that have no default must be among them. Rules are not applied.
  * Throws an Error that lists what is wrong with the overrides.
  */
 export function sectionDefaults<Values>(
@@ -71,10 +71,7 @@ export function sectionDefaults<Values>(
 ): Values {
   const findings = new Findings();
   const values = readValue(schemaOf(section.schema), nodeFromValue(overrides), { findings, path: '' });
-  const missing = new Set(
-    Object.entries(sectionOptions(section)).flatMap(([name, schema]) => (schema['x-required'] ? [name] : [])),
-  );
-  const problems = [...findings.errors, ...findings.warnings].filter(({ path }) => !missing.has(path));
+  const problems = [...findings.errors, ...findings.warnings];
   if (problems.length > 0) throw new Error(problems.map(formatProblem).join('\n'));
   return values as Values;
 }

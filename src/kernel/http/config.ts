@@ -21,13 +21,16 @@ export const httpSection = section({
     }),
   },
   rules: [
-    ({ listeners, tls_certificate_path, tls_private_key_path }, view) => {
+    ({ listeners }, view) => {
       for (const [index, listener] of listeners.entries()) {
-        for (const rule of listenerRules) rule(listener, `listeners[${index}]`, view);
-        const complete = tls_certificate_path !== null && tls_private_key_path !== null;
-        if (listener.tls && listener.path === null && !complete) {
-          view.error(`listeners[${index}].tls`, 'needs tls_certificate_path and tls_private_key_path');
-        }
+        for (const rule of listenerRules) view.judge(() => rule(listener, `listeners[${index}]`, view));
+      }
+    },
+    ({ listeners, tls_certificate_path, tls_private_key_path }, view) => {
+      if (tls_certificate_path !== null && tls_private_key_path !== null) return;
+      for (const [index, { tls, path }] of listeners.entries()) {
+        if (!tls || path !== null) continue;
+        view.error(`listeners[${index}].tls`, 'needs tls_certificate_path and tls_private_key_path');
       }
     },
   ],

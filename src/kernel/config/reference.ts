@@ -1,0 +1,46 @@
+import { writtenDefault } from './json-schema.ts';
+import type { OptionSchema } from './option.ts';
+import { type OptionAt, sectionPaths } from './option-paths.ts';
+import type { AnySection } from './section.ts';
+import { notesOf, typeWords } from './type-words.ts';
+
+/** The reference of all options in Markdown. */
+export function referencePage(sections: Readonly<Record<string, AnySection>>, introduction: string): string {
+  const parts = Object.values(sections).map(sectionReference);
+  const contents = Object.values(sections).map(({ title }) => `- [${title}](#${anchor(title)})`);
+  return `${[introduction, contents.join('\n'), ...parts].join('\n\n')}\n`;
+}
+
+/** One option in Markdown: its path, type, default and what it does. */
+export function optionReference({ path, schema }: OptionAt, level = 3): string {
+  const heading = `${'#'.repeat(level)} \`${path}\``;
+  return [heading, facts(schema), schema.description, ...notesOf(schema)].join('\n\n');
+}
+
+function sectionReference(section: AnySection): string {
+  const options = sectionPaths(section).map((option) =>
+    optionReference(option, option.path.match(/[.[]/) ? 4 : 3),
+  );
+  return [`## ${section.title}`, ...(section.description ? [section.description] : []), ...options].join(
+    '\n\n',
+  );
+}
+
+function facts(schema: OptionSchema): string {
+  return `Type: ${typeWords(schema)}  \nDefault: ${defaultWords(schema)}`;
+}
+
+function defaultWords(schema: OptionSchema): string {
+  if (schema['x-required']) return 'none, it must be given';
+  const written = writtenDefault(schema);
+  const members = Object.keys(schema.properties ?? {});
+  if (members.length > 0 && schema.default === undefined) return 'those of its members';
+  return `\`${typeof written === 'string' && written !== '' ? written : JSON.stringify(written)}\``;
+}
+
+function anchor(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^a-z0-9 -]/g, '')
+    .replaceAll(' ', '-');
+}

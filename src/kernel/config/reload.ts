@@ -1,0 +1,60 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ConfigurationValues, Sections } from './load.ts';
+import { type OptionSchema, schemaOf } from './option.ts';
+import { childPath } from './problems.ts';
+import { sectionOptions } from './section.ts';
+
+/** What a reload does with a changed configuration. */
+export interface Reload<S extends Sections> {
+  /** The values from now on: the old ones, with those taken over that can change while running. */
+  readonly values: ConfigurationValues<S>;
+  /** Paths of changed options that are taken over. */
+  readonly applied: readonly string[];
+  /** Paths of changed options that stay as they were until a restart. */
+  readonly needRestart: readonly string[];
+}
+
+/**
+ * Compares the running configuration with a newly loaded one. Files that reloadable options name
+ * (certificates, log configuration) are to be read again whether or not their names have changed.
+ */
+export function diffReload<S extends Sections>(
+  running: ConfigurationValues<S>,
+  loaded: ConfigurationValues<S>,
+  sections: S,
+): Reload<S> {
+  const applied: string[] = [];
+  const needRestart: string[] = [];
+  const merge = (schema: OptionSchema, before: unknown, after: unknown, path: string): unknown => {
+    if (isDeepStrictEqual(before, after)) return before;
+    if (schema['x-reloadable']) {
+      applied.push(path);
+      return after;
+    }
+    const members = schema.properties;
+    if (members === undefined || !isRecord(before) || !isRecord(after)) {
+      needRestart.push(path);
+      return before;
+    }
+    const merged = { ...before };
+    for (const [name, member] of Object.entries(members)) {
+      merged[name] = merge(member, before[name], after[name], childPath(path, name));
+    }
+    return merged;
+  };
+  const values = Object.entries(sections).map(([name, section]) => {
+    const before = running[name] as Readonly<Record<string, unknown>>;
+    const after = loaded[name] as Readonly<Record<string, unknown>>;
+    const options = Object.entries(sectionOptions(section));
+    const merged = options.map(([option, schema]) => [
+      option,
+      merge(schemaOf(schema), before[option], after[option], option),
+    ]);
+    return [name, Object.fromEntries(merged)];
+  });
+  return { values: Object.fromEntries(values) as ConfigurationValues<S>, applied, needRestart };
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
