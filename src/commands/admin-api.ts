@@ -1,0 +1,52 @@
+import { Client } from 'undici';
+import { CommandFailure } from './failure.ts';
+
+/** A running server, from outside. */
+export interface AdminApi {
+  /** @returns the JSON of the answer @throws CommandFailure when the server refuses or can not be reached */
+  call(method: 'GET' | 'POST', path: string, body?: object): Promise<Record<string, unknown>>;
+}
+
+/** @param address a URL without a path, or `unix:` and the path of a socket */
+export function adminApiAt(address: string): AdminApi {
+  const client = address.startsWith('unix:')
+    ? new Client('http://localhost', { connect: { socketPath: address.slice('unix:'.length) } })
+    : new Client(new URL(address).origin);
+  return {
+    async call(method, path, body) {
+      const { statusCode, text } = await exchange(client, address, method, path, body);
+      const answer = parse(text);
+      if (statusCode === 200 && answer !== undefined) return answer;
+      throw new CommandFailure(`${address} answers ${statusCode}: ${String(answer?.['error'] ?? text)}`);
+    },
+  };
+}
+
+async function exchange(
+  client: Client,
+  address: string,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: object,
+) {
+  try {
+    const response = await client.request({
+      method,
+      path,
+      reset: true,
+      ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
+    });
+    return { statusCode: response.statusCode, text: await response.body.text() };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(`${address} can not be reached (${reason}). Does the server run?`);
+  }
+}
+
+function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}

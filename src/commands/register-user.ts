@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { registrationMac } from '../accounts/index.ts';
+import type { HearthConfiguration } from '../configuration.ts';
+import { type ListenerOptions, listenersOf } from '../kernel/http/index.ts';
+import { type AdminApi, adminApiAt } from './admin-api.ts';
+import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
+import { CommandFailure } from './failure.ts';
+import { askHidden, askLine, readAll } from './terminal.ts';
+
+export interface RegisterUserOptions extends ConfigFlags {
+  readonly user?: string;
+  readonly passwordFile?: string;
+  readonly admin?: boolean;
+  readonly userType?: string;
+  readonly secretFile?: string;
+}
+
+/** `hearth register-user`: makes an account by the shared secret, which itself never travels. */
+export async function registerUser(url: string | undefined, options: RegisterUserOptions): Promise<void> {
+  const configuration = options.secretFile === undefined || url === undefined ? readOwn(options) : undefined;
+  const secret = secretOf(options, configuration);
+  const api = adminApiAt(url ?? addressOf(configuration!));
+  const username = options.user ?? (await askLine('User name: '));
+  const password = await passwordOf(options);
+  const userId = await register(api, secret, { username, password, ...options });
+  process.stdout.write(`Made ${userId}${options.admin ? ', a server administrator' : ''}.\n`);
+}
+
+async function register(
+  api: AdminApi,
+  secret: string,
+  wish: { username: string; password: string; admin?: boolean; userType?: string },
+): Promise<string> {
+  const { nonce } = await api.call('GET', '/_synapse/admin/v1/register');
+  const request = {
+    nonce: String(nonce),
+    username: wish.username,
+    password: wish.password,
+    admin: wish.admin ?? false,
+    ...(wish.userType !== undefined && { user_type: wish.userType }),
+  };
+  const body = { ...request, mac: registrationMac(request, secret) };
+  return String((await api.call('POST', '/_synapse/admin/v1/register', body))['user_id']);
+}
+
+function readOwn(options: RegisterUserOptions): HearthConfiguration {
+  const paths = configPaths(options);
+  if (paths.length === 0) {
+    throw new CommandFailure(
+      'there is no configuration here: name one by -c, or the server and --secret-file',
+    );
+  }
+  return readConfiguration(paths, { environment: process.env }).values;
+}
+
+function secretOf(
+  { secretFile }: RegisterUserOptions,
+  configuration: HearthConfiguration | undefined,
+): string {
+  const secret =
+    secretFile === undefined
+      ? configuration?.accounts.registration_shared_secret
+      : readFileSync(secretFile, 'utf8').trim();
+  if (secret) return secret;
+  throw new CommandFailure('the configuration has no registration_shared_secret');
+}
+
+/** The first listener of the configuration that serves clients. */
+function addressOf(configuration: HearthConfiguration): string {
+  const listener = listenersOf(configuration.http).find(({ resources }) =>
+    resources.some(({ names }) => names.includes('client')),
+  );
+  if (listener === undefined) throw new CommandFailure('no listener of the configuration serves clients');
+  return urlOf(listener);
+}
+
+function urlOf({ bind }: ListenerOptions): string {
+  if (bind.kind === 'unix') return `unix:${bind.path}`;
+  const [address = '127.0.0.1'] = bind.addresses;
+  const host = address === '::' || address === '0.0.0.0' ? 'localhost' : address;
+  return `${bind.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bind.port}`;
+}
+
+async function passwordOf({ passwordFile }: RegisterUserOptions): Promise<string> {
+  const password = await readPassword(passwordFile);
+  if (password === '') throw new CommandFailure('the password is empty');
+  return password;
+}
+
+async function readPassword(file: string | undefined): Promise<string> {
+  if (file === '-' || (file === undefined && !process.stdin.isTTY)) return firstLine(await readAll());
+  if (file !== undefined) return firstLine(readFileSync(file, 'utf8'));
+  const password = await askHidden('Password: ');
+  if ((await askHidden('Once more: ')) !== password) throw new CommandFailure('the passwords differ');
+  return password;
+}
+
+const firstLine = (text: string) => text.split(/\r?\n/, 1)[0]!;

@@ -1,0 +1,99 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import type { HearthConfiguration } from '../configuration.ts';
+import { createHomeserver, type Homeserver } from '../homeserver.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { formatProblem } from '../kernel/config/index.ts';
+import { createLogger, type Logger } from '../kernel/observability/index.ts';
+import { systemRandomness } from '../kernel/randomness.ts';
+import { type ConfigFlags, configPaths, defaultDirectory, readConfiguration } from './configuration-files.ts';
+import { daemonize, isDaemon, reportReady } from './daemon.ts';
+import { initialize } from './init.ts';
+
+export interface ServeOptions extends ConfigFlags {
+  readonly daemonize?: boolean;
+  readonly printPidfile?: boolean;
+  readonly manhole?: number;
+}
+
+/** `hearth serve`: runs until a signal ends it. */
+export async function serve(options: ServeOptions): Promise<void> {
+  const paths = pathsOrNew(options);
+  const surroundings = { environment: process.env, createMissing: { randomness: systemRandomness } };
+  const read = () => readConfiguration(paths, surroundings);
+  const { values, warnings, notices } = read();
+  const { pid_file, print_pidfile } = values.process;
+  if (!isDaemon && (options.printPidfile || print_pidfile)) process.stdout.write(`${pid_file ?? ''}\n`);
+  if (!isDaemon && (options.daemonize || values.process.daemonize)) return daemonize();
+
+  const log = createLogger({ level: 'info' });
+  for (const problem of warnings) log.warn(formatProblem(problem));
+  if (notices.length > 0) log.info({ remarks: notices.map(formatProblem) }, 'Remarks on the configuration');
+  const homeserver = createHomeserver({
+    configuration: withFlags(values, options),
+    clock: systemClock,
+    randomness: systemRandomness,
+    log,
+  });
+  watchSignals(homeserver, log, () => read().values, pid_file);
+  const { addresses } = await homeserver.start();
+  if (pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
+  greet(values.server.server_name, addresses, paths);
+  reportReady();
+}
+
+function pathsOrNew(options: ServeOptions): readonly string[] {
+  const paths = configPaths(options);
+  if (paths.length > 0) return paths;
+  return [initialize({ serverName: 'localhost', directory: defaultDirectory }, systemRandomness)];
+}
+
+function withFlags(values: HearthConfiguration, { manhole }: ServeOptions): HearthConfiguration {
+  return manhole === undefined ? values : { ...values, process: { ...values.process, manhole } };
+}
+
+/** SIGTERM and SIGINT stop, the second one at once; SIGHUP reloads; what nobody caught ends the process. */
+function watchSignals(
+  homeserver: Homeserver,
+  log: Logger,
+  read: () => HearthConfiguration,
+  pidFile: string | null,
+): void {
+  let stopping = false;
+  const stop = async (signal: string) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    log.info({ signal }, 'Stopping');
+    await homeserver.stop();
+    if (pidFile !== null) rmSync(pidFile, { force: true });
+    process.exit(0);
+  };
+  process.on('SIGTERM', (signal) => void stop(signal));
+  process.on('SIGINT', (signal) => void stop(signal));
+  process.on('SIGHUP', () => void reload(homeserver, log, read));
+  // What is in memory can not be trusted any more; what was acknowledged is on disk.
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'Nobody caught this; the process ends');
+    process.exit(1);
+  });
+}
+
+async function reload(homeserver: Homeserver, log: Logger, read: () => HearthConfiguration): Promise<void> {
+  try {
+    await homeserver.reload(read());
+    log.info('Configuration and certificates were read again');
+  } catch (error) {
+    log.error({ err: error }, 'Nothing was reloaded; the server goes on as before');
+  }
+}
+
+function greet(serverName: string, addresses: readonly string[], paths: readonly string[]): void {
+  const files = paths.map((path) => ` -c ${path}`).join('');
+  process.stdout.write(`
+Hearth serves ${serverName} at
+${addresses.map((address) => `  ${address}`).join('\n')}
+
+To make the first user, an administrator, in another terminal:
+  npm run hearth -- register-user --admin${files}
+
+`);
+}

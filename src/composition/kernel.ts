@@ -1,0 +1,70 @@
+import { accountMigrations } from '../accounts/index.ts';
+import type { HearthConfiguration } from '../configuration.ts';
+import { deviceMigrations } from '../devices/index.ts';
+import { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { dataStoreEntries } from '../kernel/database/config.ts';
+import { type Database, databaseOptions, migrate, openDatabase } from '../kernel/database/index.ts';
+import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
+import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../kernel/observability/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
+import { Streams, streamMigrations } from '../kernel/streams/index.ts';
+import { isServerName, type ServerName } from '../protocol/index.ts';
+import type { Shutdown } from './shutdown.ts';
+
+/** What comes from outside the program. */
+export interface Surroundings {
+  readonly configuration: HearthConfiguration;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Logger;
+}
+
+/** What every slice may be given. */
+export interface Kernel extends Surroundings {
+  readonly serverName: ServerName;
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly jobs: Jobs;
+  readonly caches: CacheRegistry;
+  /** Absent unless the configuration asks for metrics. */
+  readonly metrics: Metrics | undefined;
+  limiter(limit: RateLimit): RateLimiter;
+}
+
+/** Every slice's steps of the schema, in the order in which they are applied. */
+export const migrations = [...streamMigrations, ...jobMigrations, ...deviceMigrations, ...accountMigrations];
+
+/** Opens the database, brings its schema up to date, and starts what the slices stand on. */
+export async function openKernel(surroundings: Surroundings, shutdown: Shutdown): Promise<Kernel> {
+  const { configuration, clock, log } = surroundings;
+  const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
+  if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
+
+  const { main } = dataStoreEntries(configuration.database);
+  const database = await openDatabase(databaseOptions(main), { log, clock });
+  shutdown.add('database', () => database.close());
+  await migrate(database, migrations, () => clock.now());
+
+  const caches = new CacheRegistry(clock, configuration.caches, metrics);
+  shutdown.add('caches', () => caches.close());
+  const streams = await Streams.open(database);
+  const jobs = new Jobs({ database, clock, log, alone: true });
+  return {
+    ...surroundings,
+    serverName: serverNameOf(configuration),
+    database,
+    streams,
+    jobs,
+    caches,
+    metrics,
+    limiter: (limit) => new RateLimiter(limit, clock),
+  };
+}
+
+function serverNameOf({ server }: HearthConfiguration): ServerName {
+  const { server_name: name } = server;
+  if (!isServerName(name)) throw new Error(`server_name: '${name}' is not a server name`);
+  return name;
+}

@@ -1,0 +1,114 @@
+import { type AccountsSlice, accountRoutes, assembleAccounts } from './accounts/index.ts';
+import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
+import { Shutdown } from './composition/shutdown.ts';
+import type { HearthConfiguration } from './configuration.ts';
+import { deviceRoutes } from './devices/index.ts';
+import {
+  createHttpServer,
+  type HttpServer,
+  healthRoute,
+  listenersOf,
+  metricsRoute,
+  type Route,
+} from './kernel/http/index.ts';
+import { welcomeRoute } from './welcome/index.ts';
+
+export type { Surroundings } from './composition/kernel.ts';
+
+export interface Homeserver {
+  /**
+   * Opens everything and begins to serve; when something fails, what was opened is closed again.
+   * @returns where it listens, as URLs or `unix:` with a path
+   */
+  start(): Promise<{ readonly addresses: readonly string[] }>;
+  /** Answers what is under way, settles what is being written, and closes everything in reverse. */
+  stop(): Promise<void>;
+  /** Takes over what may change at run time, and reads certificates again. */
+  reload(configuration: HearthConfiguration): Promise<void>;
+}
+
+/** Puts a homeserver together. */
+export function createHomeserver(surroundings: Surroundings): Homeserver {
+  const shutdown = new Shutdown(surroundings.log);
+  let running: { readonly kernel: Kernel; readonly http: HttpServer } | undefined;
+  return {
+    async start() {
+      try {
+        const kernel = await openKernel(surroundings, shutdown);
+        const accounts = startAccounts(kernel, shutdown);
+        await startJobs(kernel, shutdown);
+        const http = createHttp(kernel, accounts, routesOf(kernel, accounts));
+        shutdown.add('http', () => http.stop());
+        const addresses = await http.start();
+        running = { kernel, http };
+        return { addresses };
+      } catch (error) {
+        await shutdown.run();
+        throw error;
+      }
+    },
+
+    async stop() {
+      running = undefined;
+      await shutdown.run();
+    },
+
+    async reload(configuration) {
+      running?.kernel.caches.configure(configuration.caches);
+      await running?.http.reload();
+    },
+  };
+}
+
+function startAccounts(kernel: Kernel, shutdown: Shutdown): AccountsSlice {
+  const { configuration, limiter } = kernel;
+  const { rc_registration, rc_login } = configuration.rateLimits;
+  const limits = {
+    registration: limiter(rc_registration),
+    login: {
+      address: limiter(rc_login.address),
+      account: limiter(rc_login.account),
+      failedAttempts: limiter(rc_login.failed_attempts),
+    },
+  };
+  const accounts = assembleAccounts(
+    { ...kernel, limits },
+    { ...configuration.accounts, ...configuration.devices, server_name: kernel.serverName },
+  );
+  accounts.housekeeping.start();
+  shutdown.add('accounts', () => accounts.housekeeping.stop());
+  return accounts;
+}
+
+/** Once every slice has said how its jobs are done. */
+async function startJobs({ jobs }: Kernel, shutdown: Shutdown): Promise<void> {
+  shutdown.add('jobs', () => jobs.stop());
+  await jobs.start();
+}
+
+function routesOf({ configuration, metrics, serverName }: Kernel, accounts: AccountsSlice): Route[] {
+  const { web_client_location } = configuration.server;
+  return [
+    healthRoute,
+    welcomeRoute({
+      serverName,
+      webClientLocation: web_client_location ?? undefined,
+      openRegistration: configuration.accounts.enable_registration,
+    }),
+    ...(metrics ? [metricsRoute(metrics)] : []),
+    ...accountRoutes(accounts),
+    ...deviceRoutes(accounts.devices, accounts.reauthenticator),
+  ];
+}
+
+function createHttp(kernel: Kernel, accounts: AccountsSlice, routes: readonly Route[]): HttpServer {
+  const { configuration, log, clock, metrics } = kernel;
+  return createHttpServer({
+    listeners: listenersOf(configuration.http),
+    routes,
+    authenticator: accounts.authenticator,
+    log,
+    clock,
+    metrics,
+  });
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env node
+/** The command line: `hearth --help` says what it can do. */
+import { enableCompileCache } from 'node:module';
+
+// Before anything is imported: it makes the second start faster than the first.
+enableCompileCache();
+
+const { createProgram } = await import('./commands/program.ts');
+const { fail } = await import('./commands/failure.ts');
+
+await createProgram().parseAsync().catch(fail);

@@ -1,0 +1,2 @@
+/** What a browser sees at `/`. */
+export { type WelcomeOptions, welcomeRoute } from './routes.ts';
