@@ -5,8 +5,9 @@ from session import PASSWORD, Session, ok, refused, run
 
 async def account(alice):
     url = alice.client.homeserver
+    username, server_name = alice.user_id[1:].split(":", 1)
     second = Session(url)
-    refused(await second.client.register(alice.user_id.split(":")[0][1:], PASSWORD), "M_USER_IN_USE")
+    refused(await second.client.register(username, PASSWORD), "M_USER_IN_USE")
     await second.client.close()
     telephone = Session(url, alice.user_id)
     refused(await telephone.client.login(PASSWORD + "?"), "M_FORBIDDEN")
@@ -22,8 +23,8 @@ async def account(alice):
     assert ok(await alice.client.get_displayname()).displayname == "Alice of the fire"
     ok(await alice.client.upload_filter(room={"timeline": {"limit": 3}}))
 
-    room = ok(await alice.client.room_create(alias=alice.user_id.split(":")[0][1:] + "-room")).room_id
-    alias = f"#{alice.user_id[1:].replace(':', '-room:')}"
+    room = ok(await alice.client.room_create(alias=f"{username}-room")).room_id
+    alias = f"#{username}-room:{server_name}"
     assert ok(await alice.client.room_resolve_alias(alias)).room_id == room
     ok(await alice.client.room_delete_alias(alias))
     refused(await alice.client.room_resolve_alias(alias), "M_NOT_FOUND")

@@ -53,7 +53,7 @@ async def conversation(alice, bob):
 
     ok(await bob.client.room_leave(room))
     await alice.eventually("bob to be gone", lambda: bob.user_id not in alice.client.rooms[room].users)
-    await bob.eventually("the room to be gone", lambda: room not in bob.client.rooms)
+    await bob.eventually("the room to be gone", lambda: room in bob.left_rooms)
     ok(await bob.client.room_forget(room))
     refused(await bob.client.join(room), "M_FORBIDDEN")
 

@@ -29,11 +29,8 @@ class Session:
         config = nio.AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, request_timeout=20)
         self.client = nio.AsyncClient(url, user, config=config)
         self.events = []
-        self.ephemeral = []
+        self.left_rooms = set()
         self.client.add_event_callback(lambda room, event: self.events.append((room.room_id, event)), nio.Event)
-        self.client.add_ephemeral_callback(
-            lambda room, event: self.ephemeral.append((room.room_id, event)), nio.EphemeralEvent
-        )
 
     @classmethod
     async def of_new_user(cls, url, name):
@@ -56,7 +53,7 @@ class Session:
             if found:
                 return found
             assert time.monotonic() < until, f"{self.user_id} waited in vain for {what}"
-            ok(await self.client.sync(timeout=1000))
+            self.left_rooms |= set(ok(await self.client.sync(timeout=1000)).rooms.leave)
 
     async def event(self, event_id):
         """The event of a timeline, once it has arrived."""
