@@ -1,0 +1,28 @@
+import { configurationReference, configurationSchema } from '../src/configuration/reference.ts';
+import { sections } from '../src/configuration.ts';
+import { allPaths } from '../src/kernel/config/option-paths.ts';
+import { provenOptions } from '../src/kernel/config/proven-options.ts';
+import { collectProofs, ledgerPage, ledgerProblems, provenOptionsModule } from './option-ledger.ts';
+
+/** Generated files by their paths in the repository, and what is wrong with the claims they come from. */
+export interface GeneratedDocs {
+  readonly files: ReadonlyMap<string, string>;
+  readonly problems: readonly string[];
+}
+
+/** Everything that is generated from the options and from the titles of the tests below `root`. */
+export function generatedDocs(root: string): GeneratedDocs {
+  const options = allPaths(sections);
+  const proofs = collectProofs(root);
+  const counted = options.filter((option) => option.counted).map(({ path }) => path);
+  const proven = counted.filter((path) => proofs.has(path));
+  return {
+    files: new Map([
+      ['docs/generated/configuration.md', configurationReference()],
+      ['docs/generated/configuration.schema.json', `${JSON.stringify(configurationSchema(), null, 2)}\n`],
+      ['docs/generated/options.md', ledgerPage(proofs, counted)],
+      ['src/kernel/config/proven-options.ts', provenOptionsModule(proven)],
+    ]),
+    problems: ledgerProblems(proofs, options, provenOptions),
+  };
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { generatedDocs } from '../scripts/generated-docs.ts';
+import { claimsIn, ledgerProblems } from '../scripts/option-ledger.ts';
+
+const root = join(import.meta.dirname, '..');
+
+describe('generated documentation', () => {
+  const { files, problems } = generatedDocs(root);
+
+  it('has tests that prove existing options only, and no option that lost its proof', () => {
+    assert.deepEqual(problems, []);
+  });
+
+  for (const [file, content] of files) {
+    it(`is up to date: ${file} (otherwise run: node scripts/generate-docs.ts)`, () => {
+      assert.equal(readFileSync(join(root, file), 'utf8'), content);
+    });
+  }
+});
+
+describe('the ledger of options', () => {
+  const call = (name: string, title: string) => `${name}(${title}, () => {});`;
+  const claim = (paths: string) => `[${'option'}: ${paths}]`;
+
+  it('reads claims from the titles of tests, in any quotes, several at once', () => {
+    const source = [
+      call('test', `'hashes slowly ${claim('bcrypt_rounds')}'`),
+      call('  await t.test', `"listens ${claim('listeners[].port, listeners[].resources[].names')}"`),
+      call('it', `\`waits \${n} ${claim('push.jitter_delay')}\``),
+    ].join('\n');
+    assert.deepEqual(claimsIn(source), [
+      'bcrypt_rounds',
+      'listeners[].port',
+      'listeners[].resources[].names',
+      'push.jitter_delay',
+    ]);
+  });
+
+  it('passes over skipped tests and everything that is no title', () => {
+    const source = [
+      call('test.skip', `'${claim('bcrypt_rounds')}'`),
+      `// ${claim('daemonize')}`,
+      `const text = '${claim('pid_file')}';`,
+    ].join('\n');
+    assert.deepEqual(claimsIn(source), []);
+  });
+
+  it('objects to unknown options, to holders of others, and to options that lost their proof', () => {
+    const options = [
+      { path: 'email', counted: false },
+      { path: 'email.smtp_host', counted: true },
+      { path: 'pid_file', counted: true },
+    ];
+    const proofs = new Map([
+      ['email', ['a.test.ts']],
+      ['emial', ['b.test.ts']],
+      ['email.smtp_host', ['c.test.ts']],
+    ]);
+    assert.deepEqual(ledgerProblems(proofs, options, ['pid_file', 'email.smtp_host']), [
+      'a.test.ts: email is no option that is proven by itself',
+      'b.test.ts: emial is no option that is proven by itself',
+      'pid_file was proven by a test and no longer is',
+    ]);
+  });
+});
