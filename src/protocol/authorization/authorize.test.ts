@@ -66,6 +66,13 @@ describe('v1 rule 4, m.room.aliases', () => {
       event: aliases(member),
     },
     {
+      rule: 'v1 4.1',
+      does: 'without state key, of a sender without server',
+      versions: versions(1, 5),
+      allowed: false,
+      event: aliases('nobody'),
+    },
+    {
       rule: 'v1 4.2',
       does: 'for another server',
       versions: versions(1, 5),

@@ -204,10 +204,17 @@ describe('rule 10.6, the named levels', () => {
       },
       {
         rule: '10.6',
-        does: `${name} within the level of the sender`,
+        does: `${name} raised within the level of the sender`,
         versions: all,
         allowed: true,
         ...change({ [name]: 0 }, { [name]: 50 }),
+      },
+      {
+        rule: '10.6',
+        does: `${name} lowered from the level of the sender`,
+        versions: all,
+        allowed: true,
+        ...change({ [name]: 50 }, { [name]: 0 }),
       },
       {
         rule: '10.6',

@@ -1,5 +1,6 @@
 import { describe } from 'node:test';
-import { creator, membership, moderator, stranger, testRules, versions } from '../test/rule-cases.ts';
+import { create, creator, membership, moderator, stranger, testRules, versions } from '../test/rule-cases.ts';
+import { createId } from '../test/test-events.ts';
 
 const all = versions(1);
 
@@ -11,6 +12,14 @@ describe('rule 5, m.room.member', () => {
       versions: all,
       allowed: false,
       event: { ...membership(creator, 'join'), stateKey: undefined },
+    },
+    {
+      rule: '5.1',
+      does: 'without state key, in a room without creator',
+      versions: versions(1, 10),
+      allowed: false,
+      event: { ...membership(creator, 'join'), stateKey: undefined, prevEventIds: [createId] },
+      state: [create({ creator: 1 })],
     },
     {
       rule: '5.1',

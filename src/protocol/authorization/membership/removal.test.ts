@@ -235,7 +235,7 @@ describe('rule 5.7, knocking', () => {
       does: 'for somebody else',
       versions: versions(7),
       allowed: false,
-      event: membership(stranger, 'knock', creator),
+      event: membership(stranger, 'knock', '@other:b.example'),
       state: [joinRule('knock')],
     },
     ...['leave', 'knock'].map((before) => ({

@@ -1,0 +1,106 @@
+import {
+  buildEvent,
+  type JsonObject,
+  type RoomEvent,
+  type RoomVersion,
+  SigningKey,
+  type StateLookup,
+  type StateMap,
+  type StateResolutionSource,
+  selectAuthEventKeys,
+  stateKeyOf,
+} from '../../src/protocol/index.ts';
+
+/** What is sent into a room. */
+export interface Sent {
+  readonly type: string;
+  readonly sender: string;
+  readonly stateKey?: string;
+  readonly content: JsonObject;
+}
+
+/** A room in memory, with real events: hashed, signed and citing what they must. */
+export class Room implements StateResolutionSource {
+  readonly #version: RoomVersion;
+  readonly #signer = { serverName: 'example.org', key: SigningKey.generate('a_bench') };
+  readonly #events = new Map<string, RoomEvent>();
+  #roomId = '!room:example.org';
+  #last = '';
+  #time = 1_760_000_000_000;
+
+  constructor(version: RoomVersion) {
+    this.#version = version;
+  }
+
+  event(eventId: string): RoomEvent | undefined {
+    return this.#events.get(eventId);
+  }
+
+  events(): Iterable<RoomEvent> {
+    return this.#events.values();
+  }
+
+  /** Makes an event that may follow that state. */
+  build(sent: Sent, state: StateMap<string>): RoomEvent {
+    const keys = selectAuthEventKeys({ ...sent, stateKey: sent.stateKey }, this.#version);
+    const isCreate = sent.type === 'm.room.create';
+    const roomId = isCreate && this.#version.roomId === 'create event' ? undefined : this.#roomId;
+    const draft = {
+      ...sent,
+      roomId,
+      depth: this.#events.size + 1,
+      originServerTs: ++this.#time,
+      authEventIds: keys.map((key) => state.get(key)).filter((id) => id !== undefined),
+      prevEventIds: isCreate ? [] : [this.#last],
+    };
+    return buildEvent(draft, this.#version, this.#signer).event;
+  }
+
+  /** Sends state, and changes `state` to what it is then. */
+  send(sent: Sent & { readonly stateKey: string }, state: Map<string, string>): void {
+    const event = this.build(sent, state);
+    this.#roomId = event.roomId;
+    this.#last = event.eventId;
+    this.#events.set(event.eventId, event);
+    state.set(stateKeyOf(event.type, sent.stateKey), event.eventId);
+  }
+
+  lookupIn(state: StateMap<string>): StateLookup {
+    return (type, stateKey) => {
+      const id = state.get(stateKeyOf(type, stateKey));
+      return id === undefined ? undefined : this.#events.get(id);
+    };
+  }
+}
+
+export const admin = '@admin:example.org';
+
+/** A public room with an administrator and `members` others, half of whose levels are set; and its state. */
+export function publicRoom(
+  version: RoomVersion,
+  members: number,
+): { room: Room; state: Map<string, string> } {
+  const room = new Room(version);
+  const state = new Map<string, string>();
+  const own = version.privilegedCreators ? {} : { [admin]: 100 };
+  const users: Record<string, number> = { ...own };
+  for (let i = 0; i < Math.min(members, 1000); i += 2) users[userOf(i)] = 50;
+  room.send({ type: 'm.room.create', sender: admin, stateKey: '', content: { creator: admin } }, state);
+  join(room, state, admin);
+  room.send({ type: 'm.room.power_levels', sender: admin, stateKey: '', content: { users } }, state);
+  room.send(
+    { type: 'm.room.join_rules', sender: admin, stateKey: '', content: { join_rule: 'public' } },
+    state,
+  );
+  for (let i = 0; i < members; i++) join(room, state, userOf(i));
+  return { room, state };
+}
+
+export function userOf(index: number): string {
+  return `@user${index}:example.org`;
+}
+
+export function join(room: Room, state: Map<string, string>, user: string, displayname = user): void {
+  const content = { membership: 'join', displayname };
+  room.send({ type: 'm.room.member', sender: user, stateKey: user, content }, state);
+}

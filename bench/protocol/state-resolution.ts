@@ -1,0 +1,91 @@
+/** How long it takes to resolve a room whose history forked, with 10,000 events in conflict. */
+import { getRoomVersion, type RoomVersion, resolveState, type StateMap } from '../../src/protocol/index.ts';
+import { admin, join, publicRoom, type Room, userOf } from './room.ts';
+
+const CONFLICTED = 10_000;
+const MEMBERS = CONFLICTED / 2;
+const GOAL_MS = 300;
+const ROUNDS = 7;
+
+interface Fork {
+  readonly room: Room;
+  readonly states: readonly StateMap<string>[];
+}
+
+/** Members change their names, each to something else on either side. */
+function names(version: RoomVersion): Fork {
+  const { room, state } = publicRoom(version, MEMBERS);
+  return forked(room, state, (side, other) => {
+    for (let i = 0; i < MEMBERS; i++) join(room, side, userOf(i), other);
+  });
+}
+
+/** One side bans the members that change their names on the other. */
+function bans(version: RoomVersion): Fork {
+  const { room, state } = publicRoom(version, MEMBERS);
+  return forked(room, state, (side, other) => {
+    for (let i = 0; i < MEMBERS; i++) {
+      const user = userOf(i);
+      const content = { membership: 'ban' };
+      if (other === 'left')
+        room.send({ type: 'm.room.member', sender: admin, stateKey: user, content }, side);
+      else join(room, side, user, other);
+    }
+  });
+}
+
+/** Both sides change the power levels again and again. */
+function powerLevels(version: RoomVersion): Fork {
+  const { room, state } = publicRoom(version, 10);
+  const own = version.privilegedCreators ? {} : { [admin]: 100 };
+  return forked(room, state, (side) => {
+    for (let i = 0; i < MEMBERS; i++) {
+      const content = { users: { ...own, [userOf(i % 10)]: i % 50 } };
+      room.send({ type: 'm.room.power_levels', sender: admin, stateKey: '', content }, side);
+    }
+  });
+}
+
+function forked(
+  room: Room,
+  state: StateMap<string>,
+  grow: (side: Map<string, string>, other: 'left' | 'right') => void,
+): Fork {
+  const left = new Map(state);
+  const right = new Map(state);
+  grow(left, 'right');
+  grow(right, 'left');
+  return { room, states: [left, right] };
+}
+
+/** Milliseconds: the best of several rounds, so that other work on the machine counts little. */
+function milliseconds(work: () => unknown): number {
+  let best = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < ROUNDS; round++) {
+    const start = performance.now();
+    work();
+    best = Math.min(best, performance.now() - start);
+  }
+  return best;
+}
+
+/** What it costs to write down all events of the room. */
+function stringify({ room }: Fork): unknown {
+  return Array.from(room.events(), (event) => JSON.stringify(event.pdu)).length;
+}
+
+console.log(
+  `${CONFLICTED} events in conflict; times JSON.stringify of all events of the room; goal ${GOAL_MS} ms`,
+);
+for (const id of ['6', '11', '12']) {
+  for (const [name, make] of Object.entries({ names, bans, powerLevels })) {
+    const version = getRoomVersion(id)!;
+    const fork = make(version);
+    const first = milliseconds(() => resolveState(version, fork.states, fork.room));
+    const ratio = first / milliseconds(() => stringify(fork));
+    const verdict = first <= GOAL_MS ? 'reached' : 'MISSED';
+    console.log(
+      `v${id.padEnd(3)} ${name.padEnd(12)} ${first.toFixed(1).padStart(8)} ms ${ratio.toFixed(1).padStart(8)} x  ${verdict}`,
+    );
+  }
+}
