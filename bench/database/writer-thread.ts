@@ -2,8 +2,9 @@
  * Where should the connection live that writes SQLite: on the main thread or in a worker thread? Runs the same group
  * commit over both, in alternating rounds: `node bench/database/writer-thread.ts [folder of the database]`.
  *
- * Each operation is a batch of three rows, as a message event makes; `signed` ones also hash and sign on the main
- * thread what they write, as sending an event does.
+ * Each operation writes three rows, as a message event does: in one `batch`; `signed`, in a batch after a hash and a
+ * signature on the main thread, as sending an event does; or in a transaction whose statements come one by one, each
+ * after the result of the one before (`stepwise`).
  */
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,15 +13,16 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { Statement } from '../../src/kernel/database/index.ts';
-import { CommitQueue } from '../../src/kernel/database/sqlite/commit-queue.ts';
+import { CommitQueue, type Entry } from '../../src/kernel/database/sqlite/commit-queue.ts';
 import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
 import { BatchEntry } from '../../src/kernel/database/sqlite/entries.ts';
+import type { Group } from '../../src/kernel/database/sqlite/group.ts';
 import { OperationRunner } from '../../src/kernel/database/sqlite/operation-runner.ts';
 import type { Executor } from '../../src/kernel/database/sqlite/protocol.ts';
 import { WorkerClient } from '../../src/kernel/database/sqlite/worker-client.ts';
 import { noStatistics } from '../../src/kernel/database/statistics.ts';
 
-const duration = 2_000;
+const duration = 1_500;
 const rounds = 3;
 const { privateKey } = generateKeyPairSync('ed25519');
 const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(400) } });
@@ -63,6 +65,28 @@ function messageRows(signed: boolean): Statement[] {
   ];
 }
 
+type Work = 'batch' | 'signed' | 'stepwise';
+
+class StepwiseEntry implements Entry {
+  readonly #statements: readonly Statement[];
+  readonly committed: () => void;
+  readonly failed: (error: unknown) => void;
+
+  constructor(statements: readonly Statement[], committed: () => void, failed: (error: unknown) => void) {
+    this.#statements = statements;
+    this.committed = committed;
+    this.failed = failed;
+  }
+
+  async run(group: Group): Promise<void> {
+    group.control('savepoint');
+    for (const { sql, rows } of this.#statements) {
+      await group.send({ kind: 'query', sql, parameters: rows[0]! });
+    }
+    group.control('release');
+  }
+}
+
 interface Measurement {
   readonly rate: number;
   readonly flushes: number;
@@ -73,7 +97,7 @@ interface Measurement {
 async function measure(
   make: (path: string) => Place,
   clients: number,
-  signed: boolean,
+  work: Work,
   parent: string,
 ): Promise<Measurement> {
   const folder = mkdtempSync(join(parent, 'hearth-bench-'));
@@ -82,7 +106,13 @@ async function measure(
   const limits = { entries: 1_000, duration: 50, waiting: 100_000 };
   const queue = new CommitQueue(place, systemClock, limits, statistics);
   const run = (statements: Statement[]) =>
-    new Promise<void>((resolve, reject) => queue.add(new BatchEntry(statements, { resolve, reject })));
+    new Promise<void>((resolve, reject) =>
+      queue.add(
+        work === 'stepwise'
+          ? new StepwiseEntry(statements, resolve, reject)
+          : new BatchEntry(statements, { resolve, reject }),
+      ),
+    );
   await run(schema.map((sql) => ({ sql, rows: [[]] })));
   const delay = monitorEventLoopDelay({ resolution: 1 });
   const latencies: number[] = [];
@@ -91,7 +121,7 @@ async function measure(
   const client = async () => {
     while (performance.now() - start < duration) {
       const before = performance.now();
-      await run(messageRows(signed));
+      await run(messageRows(work === 'signed'));
       latencies.push(performance.now() - before);
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -115,12 +145,12 @@ const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(val
 const parent = process.argv[2] ?? tmpdir();
 const places = { main: mainThread, worker: workerThread };
 console.log('clients  work      thread  per second  flushes/s  p95 ms  loop blocked p99 ms');
-for (const signed of [false, true]) {
+for (const work of ['batch', 'signed', 'stepwise'] as const) {
   for (const clients of [1, 32, 256]) {
     const results = { main: [] as Measurement[], worker: [] as Measurement[] };
     for (let round = 0; round < rounds; round += 1) {
       for (const name of ['main', 'worker'] as const) {
-        results[name].push(await measure(places[name], clients, signed, parent));
+        results[name].push(await measure(places[name], clients, work, parent));
       }
     }
     for (const name of ['main', 'worker'] as const) {
@@ -132,7 +162,7 @@ for (const signed of [false, true]) {
         of('blocked').toFixed(2),
       ];
       console.log(
-        [String(clients).padEnd(8), (signed ? 'signed' : 'bare').padEnd(9), name.padEnd(7)].join(' '),
+        [String(clients).padEnd(8), work.padEnd(9), name.padEnd(7)].join(' '),
         cells.map((cell, index) => cell.padStart([10, 10, 7, 13][index]!)).join(' '),
       );
     }
