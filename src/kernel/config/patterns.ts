@@ -1,18 +1,29 @@
 import { RE2JS } from 're2js';
 
-/** Decides whether a text matches as a whole or in part, as each maker says. */
+/** Decides whether a text matches. */
 export type Matcher = (text: string) => boolean;
 
 /**
- * A pattern in which `*` stands for any run of characters and `?` for any one; it matches a text as a
- * whole, in time linear in the text for each star.
+ * A pattern in which `*` stands for any run of characters and `?` for any one. It matches a text as a
+ * whole, in linear time.
  */
 export function compileGlob(pattern: string): Matcher {
-  const pieces = [...pattern.replace(/\*+/g, '*')].map((character) => {
-    if (character === '*') return '.*';
-    return character === '?' ? '.' : RE2JS.quote(character);
-  });
-  return wholeMatcher(pieces.join(''));
+  return wholeMatcher([...pattern].map(wildcard).join(''));
+}
+
+/**
+ * As `compileGlob`, with sets of characters as in the names of files: `[abc]`, `[a-z]`, `[!abc]`. A
+ * bracket that is not closed stands for itself.
+ */
+export function compileFileNamePattern(pattern: string): Matcher {
+  const pieces = [...pattern.matchAll(/\[!?\]?[^\]]*\]|./gsu)].map(([piece]) =>
+    piece.length > 2 && piece.startsWith('[') ? characterSet(piece) : wildcard(piece),
+  );
+  try {
+    return wholeMatcher(pieces.join(''));
+  } catch {
+    return () => false;
+  }
 }
 
 /**
@@ -25,9 +36,12 @@ export function compileRegularExpression(pattern: string): Matcher {
   return (text) => compiled.matcher(text).lookingAt();
 }
 
-/** A regular expression when it begins with `^`, else a glob. Throws as `compileRegularExpression`. */
+/**
+ * A regular expression when it begins with `^`, else a pattern as for the names of files. Throws as
+ * `compileRegularExpression`.
+ */
 export function compileGlobOrRegularExpression(pattern: string): Matcher {
-  return pattern.startsWith('^') ? compileRegularExpression(pattern) : compileGlob(pattern);
+  return pattern.startsWith('^') ? compileRegularExpression(pattern) : compileFileNamePattern(pattern);
 }
 
 /** Whether a text is a regular expression in RE2's syntax. */
@@ -38,6 +52,18 @@ export function isRegularExpression(pattern: string): boolean {
   } catch {
     return false;
   }
+}
+
+function wildcard(character: string): string {
+  if (character === '*') return '.*';
+  return character === '?' ? '.' : RE2JS.quote(character);
+}
+
+/** A set whose range runs backwards (`[z-a]`) holds nothing, and makes a pattern that nothing matches. */
+function characterSet(piece: string): string {
+  const negated = piece.startsWith('[!');
+  const content = piece.slice(negated ? 2 : 1, -1).replace(/[\\[\]^&~|]/g, '\\$&');
+  return `[${negated ? '^' : ''}${content}]`;
 }
 
 function wholeMatcher(expression: string): Matcher {
