@@ -46,7 +46,8 @@ export class PushEvent {
   readonly content: JsonObject;
   readonly room: PushRoomFacts;
   readonly #json: JsonObject;
-  readonly #folded = new Map<string, string | undefined>();
+  /** Only of properties that exist, so that its size is bounded by the event's. */
+  readonly #folded = new Map<string, string>();
   readonly #verdicts: number[] = [];
   #mentionedUsers: ReadonlySet<JsonValue> | undefined;
   #budget = SEARCH_BUDGET;
@@ -66,9 +67,11 @@ export class PushEvent {
 
   /** The case-folded string at a path, undefined when there is none. `key` is the path as it was written. */
   foldedString(key: string, path: PropertyPath): string | undefined {
-    if (this.#folded.has(key)) return this.#folded.get(key);
+    const known = this.#folded.get(key);
+    if (known !== undefined) return known;
     const value = this.property(path);
-    const folded = typeof value === 'string' ? foldCase(value) : undefined;
+    if (typeof value !== 'string') return undefined;
+    const folded = foldCase(value);
     this.#folded.set(key, folded);
     return folded;
   }
