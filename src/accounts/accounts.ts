@@ -26,13 +26,17 @@ export type AccountChange =
       readonly erase: boolean;
     };
 
+/** An account that is being made. */
+export interface RegisteredAccount {
+  readonly userId: string;
+  readonly isGuest: boolean;
+  /** Asked for by whoever makes it. */
+  readonly displayName: string | undefined;
+}
+
 /** Somebody who keeps things for an account, and makes or drops them in the same transaction. */
 export interface AccountCompanion {
-  registered?(
-    writer: AnyWriter,
-    publish: Publish,
-    account: { userId: string; isGuest: boolean },
-  ): Promise<void>;
+  registered?(writer: AnyWriter, publish: Publish, account: RegisteredAccount): Promise<void>;
   deactivated?(
     writer: AnyWriter,
     publish: Publish,
@@ -82,13 +86,18 @@ export class Accounts {
   }
 
   /** Makes an account inside the caller's transaction. Throws MatrixError M_USER_IN_USE. */
-  async createIn(writer: AnyWriter, publish: Publish, user: Omit<NewUser, 'createdAt'>): Promise<void> {
-    const { userId, isGuest } = user;
+  async createIn(
+    writer: AnyWriter,
+    publish: Publish,
+    user: Omit<NewUser, 'createdAt'> & { displayName?: string | undefined },
+  ): Promise<void> {
+    const { displayName, ...row } = user;
+    const { userId, isGuest } = row;
     const users = writerFor<AccountTables>(writer);
     if (await isTaken(users, userId)) throw userInUse();
-    if (!(await insertUser(users, { ...user, createdAt: this.#deps.clock.now() }))) throw userInUse();
-    for (const companion of this.#companions)
-      await companion.registered?.(writer, publish, { userId, isGuest });
+    if (!(await insertUser(users, { ...row, createdAt: this.#deps.clock.now() }))) throw userInUse();
+    const account = { userId, isGuest, displayName };
+    for (const companion of this.#companions) await companion.registered?.(writer, publish, account);
     publish(this.accountStream, { kind: 'registered', userId, isGuest });
   }
 

@@ -1,6 +1,12 @@
 /** Accounts of this server: how they are made and closed, how people log in, and who a token belongs to. */
 export type { AccountOptions } from './account-options.ts';
-export { type AccountChange, type AccountCompanion, Accounts, type Logout } from './accounts.ts';
+export {
+  type AccountChange,
+  type AccountCompanion,
+  Accounts,
+  type Logout,
+  type RegisteredAccount,
+} from './accounts.ts';
 export {
   type AccountExtensions,
   type AccountsEnvironment,

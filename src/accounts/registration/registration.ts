@@ -25,6 +25,7 @@ import { type UsernameReservations, userIdFor } from '../usernames.ts';
 export interface NewAccount {
   readonly userId: UserId;
   readonly password?: string | undefined;
+  readonly displayName?: string | undefined;
   readonly isGuest?: boolean;
   readonly isAdmin?: boolean;
   readonly userType?: string | undefined;
@@ -141,6 +142,7 @@ export class Registration {
     const user = {
       userId,
       passwordHash,
+      displayName: account.displayName,
       isGuest: account.isGuest ?? false,
       isAdmin: account.isAdmin ?? false,
       userType: account.userType ?? this.#options.user_types.default_user_type ?? undefined,

@@ -12,6 +12,7 @@ export interface SharedSecretRequest {
   readonly password: string;
   readonly admin?: boolean;
   readonly user_type?: string | null;
+  readonly displayname?: string;
   readonly refresh_token?: boolean;
   readonly mac: string;
 }
@@ -74,7 +75,8 @@ export class SharedSecretRegistration {
     checkPasswordPolicy(password, this.#options.password_config.policy);
     const userId = this.#registration.userIdFor(username);
     const login = { refreshable: request.refresh_token === true };
-    return this.#registration.create({ userId, password, isAdmin: admin, userType, login });
+    const displayName = request.displayname;
+    return this.#registration.create({ userId, password, displayName, isAdmin: admin, userType, login });
   }
 
   #secret(): string {

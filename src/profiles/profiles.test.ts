@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { AccountsServer, type AccountsServerOptions } from '../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { profileMigrations } from './migrations.ts';
+import {
+  type AvatarFiles,
+  type ProfileChange,
+  type ProfileOptions,
+  Profiles,
+  type RemoteProfiles,
+} from './profiles.ts';
+import { type ProfileAccessOptions, profileRoutes } from './routes.ts';
+
+interface Setup extends AccountsServerOptions {
+  readonly profile?: Partial<ProfileOptions & ProfileAccessOptions>;
+  readonly remote?: RemoteProfiles;
+  readonly avatarFiles?: AvatarFiles;
+}
+
+const defaults = {
+  server_name: 'test',
+  enable_set_displayname: true,
+  enable_set_avatar_url: true,
+  max_avatar_size: null,
+  allowed_avatar_mimetypes: null,
+  require_auth_for_profile_requests: false,
+  limit_profile_requests_to_users_who_share_rooms: false,
+};
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  let profiles: Profiles;
+  afterEach(() => server.stop());
+  const start = async ({ profile, remote, avatarFiles, ...setup }: Setup = {}) => {
+    const options = { ...defaults, ...profile };
+    const shareRoom = async (one: string, other: string) =>
+      [one, other].every((id) => !id.includes('stranger'));
+    server = await AccountsServer.start(open, {
+      ...setup,
+      migrations: profileMigrations,
+      extensions: (surroundings) => {
+        const accounts = () => server.slice.accounts;
+        profiles = new Profiles({ ...surroundings, accounts, remote, avatarFiles }, options);
+        return { companions: [profiles] };
+      },
+      routes: () => profileRoutes({ profiles, rooms: { shareRoom } }, options),
+    });
+  };
+  const get = (path: string, token?: string) => server.call('GET', `/profile/${path}`, { token });
+  const set = (token: string, path: string, body: unknown) =>
+    server.call('PUT', `/profile/${path}`, { token, body });
+  const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+    status,
+    body['errcode'],
+  ];
+
+  describe('profiles', () => {
+    it('begin with the local part as name', async () => {
+      await start();
+      await server.register('alice');
+      assert.deepEqual((await get('@alice:test')).body, { displayname: 'alice' });
+      assert.deepEqual(codeOf(await get('@bob:test')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(codeOf(await get('bob')), [400, 'M_INVALID_PARAM']);
+    });
+
+    it('hold names, avatars and fields of any JSON', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      const changes: ProfileChange[] = [];
+      profiles.profileStream.subscribe((change) => changes.push(change));
+      const fields = {
+        displayname: 'Alice 🦊',
+        avatar_url: 'mxc://test/abc',
+        'm.tz': 'Europe/London',
+        'org.example.any': { list: [1, null], text: 'a\0b' },
+        'org.example.none': null,
+      };
+      for (const [field, value] of Object.entries(fields)) {
+        assert.deepEqual((await set(token, `@alice:test/${field}`, { [field]: value })).body, {});
+        assert.deepEqual((await get(`@alice:test/${field}`)).body, { [field]: value });
+      }
+      assert.deepEqual((await get('@alice:test')).body, fields);
+      assert.deepEqual(
+        changes,
+        Object.keys(fields).map((field) => ({ userId: '@alice:test', field })),
+      );
+    });
+
+    it('lose fields that are deleted, and names and avatars that become empty', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      await set(token, '@alice:test/org.example.x', { 'org.example.x': 1 });
+      await set(token, '@alice:test/displayname', { displayname: '' });
+      for (let i = 0; i < 2; i++) {
+        const answer = await server.call('DELETE', '/profile/@alice:test/org.example.x', { token });
+        assert.deepEqual([answer.status, answer.body], [200, {}]);
+      }
+      assert.deepEqual((await get('@alice:test')).body, {});
+      assert.deepEqual(codeOf(await get('@alice:test/displayname')), [404, 'M_NOT_FOUND']);
+    });
+
+    it('refuse what is not allowed in them', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      for (const [field, body, errcode] of [
+        ['displayname', {}, 'M_MISSING_PARAM'],
+        ['displayname', { avatar_url: 'x' }, 'M_MISSING_PARAM'],
+        ['displayname', { displayname: 5 }, 'M_INVALID_PARAM'],
+        ['displayname', { displayname: null }, 'M_INVALID_PARAM'],
+        ['displayname', { displayname: 'x'.repeat(257) }, 'M_INVALID_PARAM'],
+        ['avatar_url', { avatar_url: 'https://example.org/a.png' }, 'M_INVALID_PARAM'],
+        ['nodots', { nodots: 1 }, 'M_INVALID_PARAM'],
+        ['Upper.Case', { 'Upper.Case': 1 }, 'M_INVALID_PARAM'],
+        [`a.${'b'.repeat(254)}`, { [`a.${'b'.repeat(254)}`]: 1 }, 'M_KEY_TOO_LARGE'],
+        ['a.b', { 'a.b': 'x'.repeat(65_530) }, 'M_PROFILE_TOO_LARGE'],
+        ['a.b', [], 'M_BAD_JSON'],
+      ] as const) {
+        assert.deepEqual(codeOf(await set(token, `@alice:test/${field}`, body)), [400, errcode], field);
+      }
+      const half = 'x'.repeat(33_000);
+      assert.equal((await set(token, '@alice:test/a.b', { 'a.b': half })).status, 200);
+      assert.equal((await set(token, '@alice:test/a.b', { 'a.b': half })).status, 200);
+      assert.deepEqual(codeOf(await set(token, '@alice:test/a.c', { 'a.c': half })), [
+        400,
+        'M_PROFILE_TOO_LARGE',
+      ]);
+    });
+
+    it('belong to their users, and to administrators', async () => {
+      await start();
+      const alice = await server.register('alice');
+      await server.register('bob');
+      const body = { displayname: 'Mallory' };
+      assert.deepEqual(codeOf(await set(alice.token, '@bob:test/displayname', body)), [403, 'M_FORBIDDEN']);
+      const denied = await server.call('DELETE', '/profile/@bob:test/displayname', { token: alice.token });
+      assert.deepEqual(codeOf(denied), [403, 'M_FORBIDDEN']);
+      await server.slice.accounts.setAdmin(alice.userId, true);
+      assert.equal((await set(alice.token, '@bob:test/displayname', body)).status, 200);
+      assert.deepEqual(codeOf(await set(alice.token, '@nobody:test/displayname', body)), [
+        404,
+        'M_NOT_FOUND',
+      ]);
+      assert.deepEqual(codeOf(await set(alice.token, '@bob:elsewhere/displayname', body)), [
+        404,
+        'M_NOT_FOUND',
+      ]);
+    });
+
+    it('stay as they are where the operator says so', async () => {
+      await start({ profile: { enable_set_displayname: false, enable_set_avatar_url: false } });
+      const { token, userId } = await server.register('alice');
+      const body = { displayname: 'A', avatar_url: 'mxc://test/a', 'm.tz': 'UTC' };
+      assert.deepEqual(codeOf(await set(token, '@alice:test/displayname', body)), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await set(token, '@alice:test/avatar_url', body)), [403, 'M_FORBIDDEN']);
+      assert.equal((await set(token, '@alice:test/m.tz', body)).status, 200);
+      await server.slice.accounts.setAdmin(userId, true);
+      assert.equal((await set(token, '@alice:test/displayname', body)).status, 200);
+    });
+
+    it('take only avatars that the operator allows', async () => {
+      const files: Record<string, { size: number; mimeType: string }> = {
+        'mxc://test/good': { size: 10, mimeType: 'image/png' },
+        'mxc://test/large': { size: 11, mimeType: 'image/png' },
+        'mxc://test/text': { size: 1, mimeType: 'text/plain' },
+      };
+      await start({
+        profile: { max_avatar_size: 10, allowed_avatar_mimetypes: ['image/png'] },
+        avatarFiles: { describe: async (uri) => files[uri] },
+      });
+      const { token } = await server.register('alice');
+      for (const [avatar_url, status] of [
+        ['mxc://test/good', 200],
+        ['mxc://test/large', 403],
+        ['mxc://test/text', 403],
+        ['mxc://elsewhere/x', 403],
+      ] as const) {
+        assert.equal((await set(token, '@alice:test/avatar_url', { avatar_url })).status, status, avatar_url);
+      }
+    });
+
+    it('are shown to those who may see them', async () => {
+      await start({ profile: { require_auth_for_profile_requests: true } });
+      const alice = await server.register('alice');
+      assert.deepEqual(codeOf(await get('@alice:test')), [401, 'M_MISSING_TOKEN']);
+      assert.equal((await get('@alice:test', alice.token)).status, 200);
+      await server.stop();
+      await start({ profile: { limit_profile_requests_to_users_who_share_rooms: true } });
+      const bob = await server.register('bob');
+      const stranger = await server.register('stranger');
+      assert.deepEqual(codeOf(await get('@bob:test/displayname')), [401, 'M_MISSING_TOKEN']);
+      assert.deepEqual(codeOf(await get('@bob:test/displayname', stranger.token)), [403, 'M_FORBIDDEN']);
+      assert.equal((await get('@stranger:test', stranger.token)).status, 200);
+      assert.equal((await get('@bob:test', bob.token)).status, 200);
+    });
+
+    it('of other servers come from there', async () => {
+      await start({ remote: { fetch: async (userId, field) => ({ displayname: `${userId} ${field}` }) } });
+      assert.deepEqual((await get('@bob:elsewhere/displayname')).body, {
+        displayname: '@bob:elsewhere displayname',
+      });
+      await server.stop();
+      await start();
+      assert.deepEqual(codeOf(await get('@bob:elsewhere')), [404, 'M_NOT_FOUND']);
+    });
+
+    it('are gone with accounts that are erased', async () => {
+      await start();
+      const { userId } = await server.register('alice');
+      await server.slice.accounts.deactivate(userId, false);
+      assert.deepEqual(codeOf(await get('@alice:test')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await profiles.read(userId), { displayname: 'alice' });
+      await server.slice.accounts.deactivate(userId, true);
+      assert.deepEqual(await profiles.read(userId), {});
+    });
+  });
+});

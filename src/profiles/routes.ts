@@ -1,0 +1,104 @@
+import { Type } from 'typebox';
+import { type Requester, type Route, route } from '../kernel/http/index.ts';
+import {
+  forbidden,
+  invalidParam,
+  isUserId,
+  type JsonValue,
+  MatrixError,
+  missingParam,
+} from '../protocol/index.ts';
+import type { ProfilesConfig } from './config.ts';
+import type { Profiles } from './profiles.ts';
+
+/** Whether two users are in a room together; the slice of rooms knows. */
+export interface RoomSharing {
+  shareRoom(userId: string, otherUserId: string): Promise<boolean>;
+}
+
+export type ProfileAccessOptions = Pick<
+  ProfilesConfig,
+  'require_auth_for_profile_requests' | 'limit_profile_requests_to_users_who_share_rooms'
+>;
+
+const paths = {
+  all: ['/_proto/client/v3/profile/:userId', '/_proto/client/r0/profile/:userId'],
+  field: [
+    '/_proto/client/v3/profile/:userId/:keyName',
+    '/_proto/client/r0/profile/:userId/:keyName',
+    '/_proto/client/unstable/uk.tcpip.msc4133/profile/:userId/:keyName',
+  ],
+} as const;
+
+export interface ProfileRoutesDeps {
+  readonly profiles: Profiles;
+  readonly rooms: RoomSharing;
+}
+
+/** Client-server API, "Profiles". */
+export function profileRoutes(deps: ProfileRoutesDeps, options: ProfileAccessOptions): Route[] {
+  return [...readRoutes(deps, options), ...changeRoutes(deps.profiles)];
+}
+
+function readRoutes({ profiles, rooms }: ProfileRoutesDeps, options: ProfileAccessOptions): Route[] {
+  const response = Type.Object({}, { additionalProperties: true });
+  return [
+    route(
+      { operationId: 'getUserProfile', method: 'GET', path: paths.all, auth: 'optional', response },
+      async ({ params: { userId }, requester }) => {
+        await checkMayRead(requester, userId, rooms, options);
+        return profiles.get(userId);
+      },
+    ),
+    route(
+      { operationId: 'getProfileField', method: 'GET', path: paths.field, auth: 'optional', response },
+      async ({ params: { userId, keyName }, requester }) => {
+        await checkMayRead(requester, userId, rooms, options);
+        return profiles.get(userId, keyName);
+      },
+    ),
+  ];
+}
+
+function changeRoutes(profiles: Profiles): Route[] {
+  return [
+    route(
+      {
+        operationId: 'setProfileField',
+        method: 'PUT',
+        path: paths.field,
+        auth: 'user',
+        body: Type.Record(Type.String(), Type.Unknown()),
+        bodyLimit: 131_072,
+      },
+      async ({ params: { userId, keyName }, requester, body }) => {
+        const value = Object.hasOwn(body, keyName) ? body[keyName] : undefined;
+        if (value === undefined) throw missingParam(`'${keyName}' is missing`);
+        await profiles.set(requester, userId, keyName, value as JsonValue);
+        return {};
+      },
+    ),
+    route(
+      { operationId: 'deleteProfileField', method: 'DELETE', path: paths.field, auth: 'user' },
+      async ({ params: { userId, keyName }, requester }) => {
+        await profiles.delete(requester, userId, keyName);
+        return {};
+      },
+    ),
+  ];
+}
+
+/** @throws MatrixError M_MISSING_TOKEN, M_FORBIDDEN when the operator keeps profiles from this requester */
+async function checkMayRead(
+  requester: Requester | undefined,
+  userId: string,
+  rooms: RoomSharing,
+  options: ProfileAccessOptions,
+): Promise<void> {
+  if (!isUserId(userId)) throw invalidParam('This is not a user id');
+  const limited = options.limit_profile_requests_to_users_who_share_rooms;
+  if (!limited && !options.require_auth_for_profile_requests) return;
+  if (requester === undefined) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
+  if (!limited || requester.userId === userId) return;
+  if (!(await rooms.shareRoom(requester.userId, userId))) throw forbidden('You share no room with this user');
+}

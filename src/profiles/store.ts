@@ -1,0 +1,51 @@
+import type { Reader, Writer } from '../kernel/database/index.ts';
+import type { JsonObject, JsonValue } from '../protocol/index.ts';
+import type { ProfileTables } from './tables.ts';
+
+/** All fields of a user's profile. */
+export async function readProfile(reader: Reader<ProfileTables>, userId: string): Promise<JsonObject> {
+  const rows = await reader
+    .selectFrom('profile_fields')
+    .select(['field', 'value'])
+    .where('user_id', '=', userId)
+    .orderBy('field')
+    .execute();
+  return Object.fromEntries(rows.map((row) => [row.field, JSON.parse(row.value) as JsonValue]));
+}
+
+export async function writeField(
+  writer: Writer<ProfileTables>,
+  userId: string,
+  field: string,
+  value: JsonValue,
+): Promise<void> {
+  const text = JSON.stringify(value);
+  await writer
+    .insertInto('profile_fields')
+    .values({ user_id: userId, field, value: text })
+    .onConflict((conflict) => conflict.columns(['user_id', 'field']).doUpdateSet({ value: text }))
+    .execute();
+}
+
+/** @returns whether it was there */
+export async function deleteField(
+  writer: Writer<ProfileTables>,
+  userId: string,
+  field: string,
+): Promise<boolean> {
+  const result = await writer
+    .deleteFrom('profile_fields')
+    .where('user_id', '=', userId)
+    .where('field', '=', field)
+    .executeTakeFirst();
+  return result.numDeletedRows > 0n;
+}
+
+export async function deleteProfile(writer: Writer<ProfileTables>, userId: string): Promise<string[]> {
+  const rows = await writer
+    .deleteFrom('profile_fields')
+    .where('user_id', '=', userId)
+    .returning('field')
+    .execute();
+  return rows.map((row) => row.field);
+}

@@ -1,0 +1,10 @@
+/** The tables of profiles. */
+export interface ProfileTables {
+  profile_fields: {
+    user_id: string;
+    /** `displayname`, `avatar_url`, `m.tz` or a name of its owner's choice. */
+    field: string;
+    /** JSON. */
+    value: string;
+  };
+}
