@@ -3,8 +3,13 @@ import type { HearthConfiguration } from '../configuration.ts';
 import { deviceMigrations } from '../devices/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { dataStoreEntries } from '../kernel/database/config.ts';
-import { type Database, databaseOptions, migrate, openDatabase } from '../kernel/database/index.ts';
+import {
+  type Database,
+  databaseOptions,
+  dataStoreEntries,
+  migrate,
+  openDatabase,
+} from '../kernel/database/index.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../kernel/observability/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { type HearthConfiguration, sections } from '../configuration.ts';
-import { cacheFactorsFromEnvironment } from '../kernel/caches/environment.ts';
+import { cacheFactorsFromEnvironment } from '../kernel/caches/index.ts';
 import {
   type ConfigurationSource,
   type DocumentTransform,

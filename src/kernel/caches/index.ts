@@ -1,4 +1,5 @@
 /** Bounded memory of what was read or computed before. */
 export { Cache, type CacheSettings } from './cache.ts';
 export { type CachesConfig, cachesSection } from './config.ts';
+export { cacheFactorsFromEnvironment } from './environment.ts';
 export { type CacheOptions, CacheRegistry } from './registry.ts';

@@ -1,5 +1,5 @@
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { SigningKey, writeSigningKeys } from '../../protocol/crypto/index.ts';
+import { SigningKey, writeSigningKeys } from '../../protocol/index.ts';
 import { type Randomness, randomLetters, randomString } from '../randomness.ts';
 import type { OptionSchema } from './option.ts';
 import { childPath } from './problems.ts';

@@ -1,5 +1,6 @@
 export { afterCommit } from './after-commit.ts';
 export { type AnyWriter, writerFor } from './any-writer.ts';
+export { dataStoreEntries } from './config.ts';
 export * from './database.ts';
 export {
   DatabaseClosed,

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../protocol/json.ts';
+import type { JsonValue } from '../../protocol/index.ts';
 
 /** What is to be done. */
 export interface JobOrder {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
-import type { JsonValue } from '../../protocol/json.ts';
+import type { JsonValue } from '../../protocol/index.ts';
 import type { Database } from '../database/index.ts';
 import { silentLogger } from '../observability/index.ts';
 import { type JobHandler, type JobOrder, Jobs, jobMigrations } from './index.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../protocol/json.ts';
+import type { JsonValue } from '../../protocol/index.ts';
 import type { Reader } from '../database/index.ts';
 import type { Job, JobState } from './job.ts';
 import type { JobTables } from './store.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../protocol/json.ts';
+import type { JsonValue } from '../../protocol/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/index.ts';
 import type { Logger } from '../observability/index.ts';

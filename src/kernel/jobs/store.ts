@@ -1,5 +1,5 @@
 import type { Generated, Selectable } from 'kysely';
-import type { JsonValue } from '../../protocol/json.ts';
+import type { JsonValue } from '../../protocol/index.ts';
 import type { Reader, Writer } from '../database/index.ts';
 import type { JobOrder, JobState } from './job.ts';
 
