@@ -168,6 +168,22 @@ export class EventStore {
     return { depth: row?.depth ?? 0, stream: row?.stream ?? 0 };
   }
 
+  /** Those of the rooms whose timelines have grown since a position on the stream. */
+  async changedRooms(roomNids: readonly number[], after: number): Promise<Set<number>> {
+    const changed = new Set<number>();
+    for (let start = 0; start < roomNids.length; start += chunk) {
+      const rows = await this.#reader
+        .selectFrom('events')
+        .select('room_nid')
+        .distinct()
+        .where('room_nid', 'in', roomNids.slice(start, start + chunk))
+        .where('stream', '>', after)
+        .execute();
+      for (const row of rows) changed.add(row.room_nid);
+    }
+    return changed;
+  }
+
   #select() {
     return this.#reader
       .selectFrom('events')

@@ -1,0 +1,72 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { ClientEvents, StoredEvent, Viewer, VisibleEvent } from '../../rooms/index.ts';
+
+/** The text of an event around its age, which is the only thing that changes. */
+interface Text {
+  readonly beforeAge: string;
+  readonly afterAge: string;
+  readonly redactedBy: number | undefined;
+}
+
+/**
+ * Events as the members of their room get them in a sync, as JSON text. It is made once for all members: they differ
+ * only in what their own devices have sent.
+ */
+export class EventText {
+  readonly #clientEvents: ClientEvents;
+  readonly #clock: Clock;
+  readonly #texts = new WeakMap<StoredEvent, Text>();
+
+  constructor(clientEvents: ClientEvents, clock: Clock) {
+    this.#clientEvents = clientEvents;
+    this.#clock = clock;
+  }
+
+  /** The texts of events that a member sees, in the same order. */
+  async render(events: readonly VisibleEvent[], viewer: Viewer): Promise<string[]> {
+    const special = events.filter((event) => !this.#isShared(event, viewer));
+    const missing = events.filter((event) => this.#isShared(event, viewer) && !this.#text(event.stored));
+    const [own] = await Promise.all([
+      this.#clientEvents.render(special, viewer, 'without room id'),
+      this.#make(missing),
+    ]);
+    const ownTexts = new Map(special.map(({ stored }, index) => [stored, JSON.stringify(own[index])]));
+    const now = this.#clock.now();
+    return events.map(({ stored }) => {
+      const text = ownTexts.get(stored);
+      if (text !== undefined) return text;
+      const shared = this.#text(stored);
+      if (!shared) throw new Error('an event was not rendered');
+      return shared.beforeAge + Math.max(0, now - stored.event.originServerTs) + shared.afterAge;
+    });
+  }
+
+  /** Whether the viewer gets what every member gets. */
+  #isShared({ stored, membership }: VisibleEvent, viewer: Viewer): boolean {
+    return membership === 'join' && stored.event.sender !== viewer.userId;
+  }
+
+  #text(stored: StoredEvent): Text | undefined {
+    const text = this.#texts.get(stored);
+    return text?.redactedBy === stored.redactedBy ? text : undefined;
+  }
+
+  async #make(events: readonly VisibleEvent[]): Promise<void> {
+    if (events.length === 0) return;
+    const nobody = { userId: '', deviceId: undefined };
+    const rendered = await this.#clientEvents.render(events, nobody, 'without room id');
+    for (const [index, { stored }] of events.entries()) {
+      const event = rendered[index];
+      if (!event) continue;
+      const { unsigned, ...rest } = event;
+      const { age: _age, ...others } = (unsigned ?? {}) as Record<string, unknown>;
+      const head = JSON.stringify(rest).slice(0, -1);
+      const tail = JSON.stringify(others);
+      this.#texts.set(stored, {
+        beforeAge: `${head},"unsigned":{"age":`,
+        afterAge: `${tail === '{}' ? '}' : `,${tail.slice(1)}`}}`,
+        redactedBy: stored.redactedBy,
+      });
+    }
+  }
+}

@@ -1,0 +1,198 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { decodePosition, encodePosition, type Streams } from '../../kernel/streams/index.ts';
+import { invalidParam } from '../../protocol/index.ts';
+import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
+import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
+import type { Feeds } from '../feeds/feeds.ts';
+import type { AccountDataEvent, SyncSources } from '../sources.ts';
+import type { JoinedRooms, Subject } from './joined-room.ts';
+import type { OtherRooms } from './other-rooms.ts';
+
+export interface SyncRequest extends Subject {
+  readonly since: string | undefined;
+  /** Milliseconds to wait when there is nothing to say. */
+  readonly timeout: number;
+  readonly fullState: boolean;
+  readonly signal: AbortSignal;
+}
+
+export interface SyncParts {
+  readonly engine: RoomEngine;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly feeds: Feeds;
+  readonly joinedRooms: JoinedRooms;
+  readonly otherRooms: OtherRooms;
+  readonly sources: SyncSources;
+  /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
+  readonly excludedRooms: ReadonlySet<string>;
+}
+
+/** Longest wait, whatever the client asks for, in milliseconds. */
+const longestWait = 5 * 60 * 1000;
+
+/** How many rooms are made ready at the same time: bounds memory, and lets other requests in between. */
+const roomsAtOnce = 16;
+
+/** One answer, piece by piece; empty pieces are left out. */
+interface Pieces {
+  readonly rooms: { join: string[]; invite: string[]; leave: string[]; knock: string[] };
+  accountData: readonly AccountDataEvent[];
+}
+
+/** The classic sync. Source: client-server API, `GET /sync`. */
+export class Sync {
+  readonly #parts: SyncParts;
+
+  constructor(parts: SyncParts) {
+    this.#parts = parts;
+  }
+
+  /** @returns the answer as JSON text. @throws MatrixError M_INVALID_PARAM for a foreign token */
+  async sync(request: SyncRequest): Promise<string> {
+    const { feeds, clock, streams } = this.#parts;
+    const since = request.since === undefined ? undefined : decodePosition(request.since);
+    if (since !== undefined && since > streams.current) throw invalidParam('This token is from the future');
+    const deadline = clock.monotonic() + Math.min(request.timeout, longestWait);
+    for (;;) {
+      const feed = await feeds.open(request.userId);
+      const upTo = streams.current;
+      const answer = await this.#answer(request, feed, since, upTo);
+      if (answer === 'outdated') continue;
+      if (answer !== undefined) return answer.text;
+      const remaining = deadline - clock.monotonic();
+      if (remaining <= 0 || request.signal.aborted) return `{"next_batch":"${encodePosition(upTo)}"}`;
+      // Something may have come while the answer was being made.
+      if (feed.changes(upTo, streams.current)?.rooms.size === 0)
+        await feeds.wait(feed, remaining, request.signal);
+    }
+  }
+
+  /** `undefined`: there is nothing to say; `outdated`: a membership changed just now, so look again. */
+  async #answer(
+    request: SyncRequest,
+    feed: Feed,
+    since: number | undefined,
+    upTo: number,
+  ): Promise<{ text: string } | 'outdated' | undefined> {
+    const changes = since === undefined ? undefined : feed.changes(since, upTo);
+    if (changes && isNothing(changes) && !request.fullState) return undefined;
+    const accountData = await this.#accountData(request, since, upTo, changes);
+    const pieces: Pieces = { rooms: { join: [], invite: [], leave: [], knock: [] }, accountData };
+    const rooms = await this.#candidates(request, request.fullState ? undefined : changes?.rooms);
+    if (rooms.some(({ stream }) => stream > upTo)) return 'outdated';
+    const parts = changes?.rooms ?? (since === undefined ? undefined : await this.#partsSince(rooms, since));
+    for (let start = 0; start < rooms.length; start += roomsAtOnce) {
+      await Promise.all(
+        rooms
+          .slice(start, start + roomsAtOnce)
+          .map((room) => this.#room(request, room, { since, upTo, parts }, pieces)),
+      );
+      await new Promise(setImmediate);
+    }
+    const text = answerText(request, pieces, upTo, since === undefined);
+    return text === undefined ? undefined : { text };
+  }
+
+  /** Account data, of rooms as well. */
+  async #accountData(
+    { userId }: SyncRequest,
+    since: number | undefined,
+    upTo: number,
+    changes: Changes | undefined,
+  ): Promise<readonly AccountDataEvent[]> {
+    const { accountData } = this.#parts.sources;
+    if (since === undefined) return accountData.all(userId);
+    const inRooms = changes && [...changes.rooms.values()].some((parts) => parts & RoomPart.accountData);
+    if (changes && !inRooms && !(changes.user & UserPart.accountData)) return [];
+    return accountData.changesSince(userId, since, upTo);
+  }
+
+  /** The rooms that the answer may have to mention. */
+  async #candidates(
+    { userId, filter }: SyncRequest,
+    changed: ReadonlyMap<string, number> | undefined,
+  ): Promise<UserRoom[]> {
+    const { engine, excludedRooms } = this.#parts;
+    const rooms = await engine.userRooms.of(userId);
+    const candidates = changed
+      ? [...changed.keys()].map((roomId) => rooms.get(roomId)).filter((room) => room !== undefined)
+      : [...rooms.values()];
+    return candidates.filter(
+      (room) => !room.forgotten && !excludedRooms.has(room.roomId) && filter.acceptsRoom(room.roomId),
+    );
+  }
+
+  async #room(
+    request: SyncRequest,
+    room: UserRoom,
+    range: { since: number | undefined; upTo: number; parts: ReadonlyMap<string, number> | undefined },
+    { rooms, accountData }: Pieces,
+  ): Promise<void> {
+    const { since, upTo } = range;
+    const { engine, joinedRooms, otherRooms } = this.#parts;
+    const isNew = since === undefined || room.stream > since;
+    const head = await engine.heads.get(room.roomId);
+    if (!head) return;
+    const add = (section: string[], text: string) => section.push(`${JSON.stringify(room.roomId)}:${text}`);
+    if (room.membership === 'join') {
+      const text = await joinedRooms.render(head, request, {
+        after: isNew ? undefined : since,
+        upTo,
+        parts: range.parts?.get(room.roomId) ?? 0,
+        accountData: accountData.filter(({ roomId }) => roomId === room.roomId),
+        fullState: request.fullState,
+      });
+      if (text !== undefined) add(rooms.join, text);
+    } else if (!isNew) {
+      return;
+    } else if (room.membership === 'invite' || room.membership === 'knock') {
+      add(rooms[room.membership], await otherRooms.prejoin(head, room));
+    } else if (since !== undefined || request.filter.includeLeave) {
+      add(rooms.leave, await otherRooms.left(head, room, request, since));
+    }
+  }
+
+  /** What may have changed in each room, for a client that comes back after a time: from the database. */
+  async #partsSince(rooms: readonly UserRoom[], since: number): Promise<ReadonlyMap<string, number>> {
+    const { engine, sources } = this.#parts;
+    const changed = await engine.events.changedRooms(
+      rooms.map(({ roomNid }) => roomNid),
+      since,
+    );
+    return new Map(
+      rooms.map(({ roomId, roomNid }) => [
+        roomId,
+        RoomPart.receipts |
+          (changed.has(roomNid) ? RoomPart.timeline : 0) |
+          (sources.typing.inRoom(roomId).length > 0 ? RoomPart.typing : 0),
+      ]),
+    );
+  }
+}
+
+function isNothing(changes: Changes): boolean {
+  return changes.rooms.size === 0 && changes.user === 0;
+}
+
+function answerText(
+  { filter }: SyncRequest,
+  { rooms, accountData }: Pieces,
+  upTo: number,
+  isInitial: boolean,
+): string | undefined {
+  const sections = Object.entries(rooms)
+    .filter(([, entries]) => entries.length > 0)
+    .map(([section, entries]) => `"${section}":{${entries.join(',')}}`);
+  const global = accountData.filter(
+    ({ roomId, type }) => roomId === undefined && filter.accountData.acceptsType(type),
+  );
+  if (sections.length === 0 && global.length === 0 && !isInitial) return undefined;
+  const events = global.map(({ type, content }) => JSON.stringify({ type, content }));
+  return (
+    `{"next_batch":"${encodePosition(upTo)}"` +
+    (events.length > 0 ? `,"account_data":{"events":[${events.join(',')}]}` : '') +
+    (sections.length > 0 ? `,"rooms":{${sections.join(',')}}` : '') +
+    ',"device_one_time_keys_count":{},"device_unused_fallback_key_types":[]}'
+  );
+}

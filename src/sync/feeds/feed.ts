@@ -1,0 +1,79 @@
+/** What kind of thing has changed in a room, as bits. */
+export const RoomPart = { timeline: 1, receipts: 2, typing: 4, accountData: 8 } as const;
+
+/** What kind of thing has changed for a user outside of rooms, as bits. */
+export const UserPart = { accountData: 1, presence: 2, toDevice: 4, deviceLists: 8, keys: 16 } as const;
+
+/** What has changed for a user in a range of the streams. */
+export interface Changes {
+  /** Room id to bits of `RoomPart`. */
+  readonly rooms: ReadonlyMap<string, number>;
+  /** Bits of `UserPart`. */
+  readonly user: number;
+}
+
+interface Entry {
+  readonly position: number;
+  /** `undefined`: outside of rooms. */
+  readonly roomId: string | undefined;
+  readonly parts: number;
+}
+
+/** How many changes a feed remembers; who comes later than that is looked up in the database. */
+const capacity = 1_024;
+
+/**
+ * What has changed lately for one user who syncs, so that a sync costs what has changed and not how many rooms they
+ * are in; and those of the user's requests that wait for more.
+ */
+export class Feed {
+  readonly userId: string;
+  readonly #entries: Entry[] = [];
+  /** Changes up to here may have been forgotten, or happened before the feed began. */
+  #floor: number;
+  #waiting = new Set<() => void>();
+
+  constructor(userId: string, floor: number) {
+    this.userId = userId;
+    this.#floor = floor;
+  }
+
+  get hasWaiters(): boolean {
+    return this.#waiting.size > 0;
+  }
+
+  add(position: number, roomId: string | undefined, parts: number): void {
+    this.#entries.push({ position, roomId, parts });
+    if (this.#entries.length < capacity * 2) return;
+    const dropped = this.#entries.splice(0, capacity);
+    this.#floor = dropped.at(-1)?.position ?? this.#floor;
+  }
+
+  /** What has changed in `(after, upTo]`; `undefined` when the feed does not reach back that far. */
+  changes(after: number, upTo: number): Changes | undefined {
+    if (after < this.#floor) return undefined;
+    const rooms = new Map<string, number>();
+    let user = 0;
+    for (let index = this.#entries.length - 1; index >= 0; index--) {
+      const entry = this.#entries[index];
+      if (!entry || entry.position <= after) break;
+      if (entry.position > upTo) continue;
+      if (entry.roomId === undefined) user |= entry.parts;
+      else rooms.set(entry.roomId, (rooms.get(entry.roomId) ?? 0) | entry.parts);
+    }
+    return { rooms, user };
+  }
+
+  /** Lets everybody who waits look again. */
+  wake(): void {
+    const waiting = this.#waiting;
+    this.#waiting = new Set();
+    for (const resume of waiting) resume();
+  }
+
+  /** Calls `resume` once, at the next change. @returns a function that takes it back. */
+  onChange(resume: () => void): () => void {
+    this.#waiting.add(resume);
+    return () => this.#waiting.delete(resume);
+  }
+}

@@ -1,0 +1,128 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Stream, Streams } from '../../kernel/streams/index.ts';
+import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
+import { Feed, RoomPart } from './feed.ts';
+
+/** How many users' feeds are kept. */
+const feedsInMemory = 20_000;
+
+/** The feeds of the users who sync. Facts of all streams are handed to the users whom they concern. */
+export class Feeds {
+  readonly #engine: RoomEngine;
+  readonly #streams: Streams;
+  readonly #clock: Clock;
+  readonly #feeds: LRUCache<string, Feed>;
+  readonly #opening = new Map<string, Promise<Feed>>();
+  /** Which feeds hear of a room: those of the users who are in it. */
+  readonly #listeners = new Map<string, Set<Feed>>();
+  /** Feeds with changes that are not yet visible as a whole. */
+  readonly #changed = new Set<Feed>();
+
+  constructor(engine: RoomEngine, streams: Streams, clock: Clock) {
+    this.#engine = engine;
+    this.#streams = streams;
+    this.#clock = clock;
+    this.#feeds = new LRUCache({ max: feedsInMemory, dispose: (feed) => this.#unlisten(feed) });
+    engine.stream.subscribe((fact, position) => this.#roomFact(fact, position));
+    streams.onAdvance(() => this.#wake());
+  }
+
+  /** Facts of `stream` concern the users in a room. */
+  followRooms<F>(stream: Stream<F>, parts: number, roomOf: (fact: F) => string): void {
+    stream.subscribe((fact, position) => this.#toRoom(roomOf(fact), position, parts));
+  }
+
+  /** Facts of `stream` concern single users, and one of their rooms if `roomOf` names one. */
+  followUsers<F>(
+    stream: Stream<F>,
+    parts: (fact: F) => number,
+    usersOf: (fact: F) => Iterable<string>,
+    roomOf: (fact: F) => string | undefined = () => undefined,
+  ): void {
+    stream.subscribe((fact, position) => {
+      for (const userId of usersOf(fact)) this.#toUser(userId, position, roomOf(fact), parts(fact));
+    });
+  }
+
+  /** The feed of a user, which from now on hears of everything. */
+  async open(userId: string): Promise<Feed> {
+    const known = this.#feeds.get(userId);
+    if (known) return known;
+    let opening = this.#opening.get(userId);
+    if (!opening) {
+      opening = this.#open(userId).finally(() => this.#opening.delete(userId));
+      this.#opening.set(userId, opening);
+    }
+    return opening;
+  }
+
+  /** Resolves at the next change, after `timeout` milliseconds, or when `signal` aborts. */
+  wait(feed: Feed, timeout: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const resume = () => {
+        timer.cancel();
+        takeBack();
+        signal.removeEventListener('abort', resume);
+        resolve();
+      };
+      const timer = this.#clock.setTimer(timeout, resume);
+      const takeBack = feed.onChange(resume);
+      signal.addEventListener('abort', resume, { once: true });
+    });
+  }
+
+  async #open(userId: string): Promise<Feed> {
+    const rooms = await this.#engine.userRooms.of(userId);
+    // Nothing is awaited between looking at the rooms and listening, so no fact falls in between.
+    const feed = new Feed(userId, this.#streams.current);
+    this.#feeds.set(userId, feed);
+    for (const room of rooms.values()) if (room.membership === 'join') this.#listen(room.roomId, feed);
+    return feed;
+  }
+
+  #roomFact({ roomId, membershipChanges }: RoomFact, position: number): void {
+    for (const { userId, to } of membershipChanges) {
+      const feed = this.#feeds.peek(userId);
+      if (!feed) continue;
+      this.#toUser(userId, position, roomId, RoomPart.timeline);
+      if (to === 'join') this.#listen(roomId, feed);
+      else this.#listeners.get(roomId)?.delete(feed);
+    }
+    this.#toRoom(roomId, position, RoomPart.timeline);
+  }
+
+  #toRoom(roomId: string, position: number, parts: number): void {
+    for (const feed of this.#listeners.get(roomId) ?? []) {
+      feed.add(position, roomId, parts);
+      this.#changed.add(feed);
+    }
+  }
+
+  #toUser(userId: string, position: number, roomId: string | undefined, parts: number): void {
+    const feed = this.#feeds.peek(userId);
+    if (!feed) return;
+    feed.add(position, roomId, parts);
+    this.#changed.add(feed);
+  }
+
+  #wake(): void {
+    for (const feed of this.#changed) feed.wake();
+    this.#changed.clear();
+  }
+
+  #listen(roomId: string, feed: Feed): void {
+    const listeners = this.#listeners.get(roomId);
+    if (listeners) listeners.add(feed);
+    else this.#listeners.set(roomId, new Set([feed]));
+  }
+
+  /** A feed was dropped: whoever still waits on it looks again and opens a new one. */
+  #unlisten(feed: Feed): void {
+    for (const [roomId, listeners] of this.#listeners) {
+      if (listeners.delete(feed) && listeners.size === 0) this.#listeners.delete(roomId);
+    }
+    feed.wake();
+  }
+}

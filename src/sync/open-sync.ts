@@ -1,0 +1,41 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Streams } from '../kernel/streams/index.ts';
+import type { Rooms } from '../rooms/index.ts';
+import { EventText } from './classic/event-text.ts';
+import { JoinedRooms } from './classic/joined-room.ts';
+import { OtherRooms } from './classic/other-rooms.ts';
+import { SentMembers } from './classic/sent-members.ts';
+import { Sync } from './classic/sync.ts';
+import { Feeds } from './feeds/feeds.ts';
+import type { SyncSources } from './sources.ts';
+
+export interface SyncServicesParts {
+  readonly rooms: Rooms;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly sources: SyncSources;
+  /** Entries of a room's state, as `stateKeyOf`, that people see before they are in it. */
+  readonly prejoinKeys: readonly string[];
+  /** Rooms that no sync mentions. */
+  readonly excludedRooms: ReadonlySet<string>;
+}
+
+export interface SyncServices {
+  readonly sync: Sync;
+  /** For composition: tells the feeds which streams to follow. */
+  readonly feeds: Feeds;
+}
+
+export function openSync(parts: SyncServicesParts): SyncServices {
+  const { streams, clock, sources } = parts;
+  const { engine, clientEvents } = parts.rooms;
+  const feeds = new Feeds(engine, streams, clock);
+  const text = new EventText(clientEvents, clock);
+  const sentMembers = new SentMembers();
+  const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
+  const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);
+  return {
+    sync: new Sync({ ...parts, engine, feeds, joinedRooms, otherRooms }),
+    feeds,
+  };
+}
