@@ -1,0 +1,58 @@
+import { type ApiClient, ApiError } from './api-client.ts';
+import { type Message, newMessages } from './timeline.ts';
+
+/** A token of sync and how many messages of each room had been received with it. */
+export interface Bookmark {
+  readonly token: string;
+  readonly received: ReadonlyMap<string, number>;
+}
+
+/** A user who syncs until the server is gone, and remembers every token and the messages in order of arrival. */
+export class Listener {
+  readonly client: ApiClient;
+  readonly bookmarks: Bookmark[] = [];
+  readonly #received: ReadonlyMap<string, Message[]>;
+  readonly #known = new Set<string>();
+
+  constructor(client: ApiClient, roomIds: readonly string[]) {
+    this.client = client;
+    this.#received = new Map(roomIds.map((roomId) => [roomId, []]));
+  }
+
+  /** The messages of the room in the order in which they arrived. */
+  received(roomId: string): readonly Message[] {
+    return this.#received.get(roomId) ?? [];
+  }
+
+  /** The latest one. */
+  get bookmark(): Bookmark {
+    const bookmark = this.bookmarks.at(-1);
+    if (!bookmark) throw new Error('nothing was received yet');
+    return bookmark;
+  }
+
+  async listen(): Promise<void> {
+    try {
+      for (;;) await this.hear(1_000);
+    } catch (error) {
+      // A refusal is an error; that nobody answers any more is what the test is about.
+      if (error instanceof ApiError) throw error;
+    }
+  }
+
+  /** Syncs once from the latest token, waiting up to `timeout` milliseconds for something new. */
+  async hear(timeout: number): Promise<void> {
+    const answer = await this.client.sync(this.bookmarks.at(-1)?.token, timeout);
+    const arrived = new Map<string, Message[]>();
+    for (const roomId of this.#received.keys()) {
+      const messages = await newMessages(this.client, roomId, answer, (eventId) => this.#known.has(eventId));
+      arrived.set(roomId, messages);
+    }
+    for (const [roomId, messages] of arrived) {
+      this.#received.get(roomId)?.push(...messages);
+      for (const { eventId } of messages) this.#known.add(eventId);
+    }
+    const received = new Map([...this.#received].map(([roomId, messages]) => [roomId, messages.length]));
+    this.bookmarks.push({ token: answer.next_batch, received });
+  }
+}

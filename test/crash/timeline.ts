@@ -1,0 +1,50 @@
+import type { ApiClient, ClientEvent, SyncAnswer } from './api-client.ts';
+
+/** A message, reduced to what must not change. */
+export interface Message {
+  readonly eventId: string;
+  readonly sender: string;
+  readonly text: unknown;
+}
+
+function messagesOf(events: readonly ClientEvent[]): Message[] {
+  return events
+    .filter(({ type }) => type === 'm.room.message')
+    .map(({ event_id, sender, content }) => ({ eventId: event_id, sender, text: content['body'] }));
+}
+
+/** All messages of a room from its beginning on, page by page. */
+export async function wholeTimeline(client: ApiClient, roomId: string): Promise<Message[]> {
+  const messages: Message[] = [];
+  let from: string | undefined;
+  do {
+    const { chunk, end } = await client.messages(roomId, 'f', from);
+    messages.push(...messagesOf(chunk));
+    from = chunk.length === 0 ? undefined : end;
+  } while (from !== undefined);
+  return messages;
+}
+
+/**
+ * The messages of a room that an answer of sync brings, including those that it left out because there were too
+ * many, which are paged through as clients do.
+ * @param isKnown whether the client has the event already: paging ends there
+ */
+export async function newMessages(
+  client: ApiClient,
+  roomId: string,
+  answer: SyncAnswer,
+  isKnown: (eventId: string) => boolean,
+): Promise<Message[]> {
+  const timeline = answer.rooms?.join?.[roomId]?.timeline;
+  if (!timeline) return [];
+  const messages = messagesOf(timeline.events);
+  let from = timeline.limited ? timeline.prev_batch : undefined;
+  while (from !== undefined) {
+    const { chunk, end } = await client.messages(roomId, 'b', from);
+    const known = chunk.findIndex(({ event_id }) => isKnown(event_id));
+    messages.unshift(...messagesOf(known < 0 ? chunk : chunk.slice(0, known)).reverse());
+    from = known < 0 && chunk.length > 0 ? end : undefined;
+  }
+  return messages;
+}
