@@ -27,9 +27,12 @@ const settings = [
   ['jit', 'off'],
 ].flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
-/** Stops the server when its standard input ends, which it does however the tests end. */
+/**
+ * Stops the server and removes its folder when standard input ends, which it does however the tests end. `trap` keeps
+ * this alive when a terminal's interrupt goes to everybody.
+ */
 const watched =
-  '"$@" <&- & server=$!; trap "kill -INT $server" INT TERM; cat > /dev/null; kill -INT $server; wait';
+  'folder=$1; shift; trap "" INT TERM; "$@" < /dev/null & cat > /dev/null; kill -INT $!; wait; rm -rf "$folder"';
 
 /** Makes a cluster in a folder of its own under the system's temporary folder, and starts it. */
 export async function startPostgres(): Promise<PostgresServer> {
@@ -56,7 +59,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     const port = await freePort();
     const server = spawn(
       'sh',
-      ['-c', watched, 'sh', binaries.postgres, '-D', data, '-p', String(port), ...settings],
+      ['-c', watched, 'sh', folder, binaries.postgres, '-D', data, '-p', String(port), ...settings],
       {
         ...user,
         cwd: folder,

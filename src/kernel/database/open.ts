@@ -2,7 +2,6 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { Logger } from '../observability/logger.ts';
 import type { Database } from './database.ts';
 import type { PostgresOptions } from './postgres/options.ts';
-import { PostgresDatabase } from './postgres/postgres-database.ts';
 import { SqliteDatabase, type SqliteOptions } from './sqlite/sqlite-database.ts';
 
 /** Which database, and how it is used. */
@@ -16,12 +15,13 @@ export interface DatabaseSurroundings {
 }
 
 /** Opens the database, or rejects with what is wrong with it. The schema is left as it is: see `migrate`. */
-export function openDatabase(
+export async function openDatabase(
   options: DatabaseOptions,
   surroundings: DatabaseSurroundings,
 ): Promise<Database> {
   const { log, clock = systemClock } = surroundings;
-  return options.kind === 'sqlite'
-    ? SqliteDatabase.open(options, log, clock)
-    : PostgresDatabase.open(options, log, clock);
+  if (options.kind === 'sqlite') return SqliteDatabase.open(options, log, clock);
+  // Its driver is loaded only where it is used: start-up time and memory.
+  const { PostgresDatabase } = await import('./postgres/postgres-database.ts');
+  return PostgresDatabase.open(options, log, clock);
 }
