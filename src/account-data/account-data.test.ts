@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { AccountsServer } from '../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { AccountData, type ComputedAccountData } from './account-data.ts';
+import { accountDataMigrations } from './migrations.ts';
+import { accountDataRoutes, tagRoutes } from './routes.ts';
+import { Tags } from './tags.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  let accountData: AccountData;
+  let token: string;
+  afterEach(() => server.stop());
+  const start = async (computed: ComputedAccountData = new Map()) => {
+    server = await AccountsServer.start(open, {
+      migrations: accountDataMigrations,
+      extensions: (surroundings) => {
+        accountData = new AccountData({ ...surroundings, computed });
+        return { companions: [accountData] };
+      },
+      routes: () => [...accountDataRoutes(accountData), ...tagRoutes(new Tags(accountData))],
+    });
+    token = (await server.register('alice')).token;
+  };
+  const get = (path: string) => server.call('GET', `/user/@alice:test${path}`, { token });
+  const put = (path: string, body: unknown) =>
+    server.call('PUT', `/user/@alice:test${path}`, { token, body });
+  const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+    status,
+    body['errcode'],
+  ];
+  const room = '/rooms/!room:test';
+
+  describe('account data', () => {
+    it('comes back as it was set, for the user and for each room', async () => {
+      await start();
+      const content = { list: [1, 'a\0b', { deep: null }], big: 1.5 };
+      assert.deepEqual((await put('/account_data/org.example.x', content)).body, {});
+      await put(`${room}/account_data/org.example.x`, { room: true });
+      assert.deepEqual((await get('/account_data/org.example.x')).body, content);
+      assert.deepEqual((await get(`${room}/account_data/org.example.x`)).body, { room: true });
+      await put('/account_data/org.example.x', {});
+      assert.deepEqual((await get('/account_data/org.example.x')).body, {});
+      assert.deepEqual(codeOf(await get('/account_data/org.example.y')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(codeOf(await get('/rooms/!other/account_data/org.example.x')), [404, 'M_NOT_FOUND']);
+    });
+
+    it('belongs to its user', async () => {
+      await start();
+      for (const path of ['/user/@bob:test/account_data/a', '/user/@bob:test/rooms/!a:test/account_data/a']) {
+        assert.deepEqual(codeOf(await server.call('PUT', path, { token, body: {} })), [403, 'M_FORBIDDEN']);
+        assert.deepEqual(codeOf(await server.call('GET', path, { token })), [403, 'M_FORBIDDEN']);
+      }
+      for (const path of ['/user/@bob:test/rooms/!a:test/tags', '/user/@bob:test/rooms/!a:test/tags/x']) {
+        const method = path.endsWith('x') ? 'DELETE' : 'GET';
+        assert.deepEqual(codeOf(await server.call(method, path, { token })), [403, 'M_FORBIDDEN']);
+      }
+    });
+
+    it('of some types is set by the server only', async () => {
+      await start(new Map([['m.push_rules', async () => ({ global: {} })]]));
+      for (const type of ['m.fully_read', 'm.push_rules']) {
+        assert.deepEqual(codeOf(await put(`/account_data/${type}`, {})), [405, 'M_BAD_JSON']);
+        assert.deepEqual(codeOf(await put(`${room}/account_data/${type}`, {})), [405, 'M_BAD_JSON']);
+      }
+      assert.deepEqual((await get('/account_data/m.push_rules')).body, { global: {} });
+    });
+
+    it('is a JSON object of a type with a name, in a room', async () => {
+      await start();
+      assert.deepEqual(codeOf(await put('/account_data/a', [])), [400, 'M_BAD_JSON']);
+      assert.deepEqual(codeOf(await put('/account_data/a', 'x')), [400, 'M_BAD_JSON']);
+      assert.deepEqual(codeOf(await put(`/account_data/${'x'.repeat(256)}`, {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await put('/account_data/a%00b', {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await get('/account_data/a%00b')), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await put('/rooms/room/account_data/a', {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await put('/rooms/!a%00b:test/account_data/a', {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await put('/account_data/a', { a: 'x'.repeat(1_100_000) })), [
+        413,
+        'M_TOO_LARGE',
+      ]);
+    });
+
+    it('tells its followers, who find each piece where it was set last', async () => {
+      await start();
+      const facts: unknown[] = [];
+      accountData.accountDataStream.subscribe((fact) => facts.push(fact));
+      const before = server.streams.current;
+      await put('/account_data/a', { v: 1 });
+      const between = server.streams.current;
+      await put(`${room}/account_data/b`, { v: 2 });
+      await put('/account_data/a', { v: 3 });
+      const after = server.streams.current;
+      const global = { userId: '@alice:test', roomId: undefined, type: 'a' };
+      assert.deepEqual(facts, [global, { userId: '@alice:test', roomId: '!room:test', type: 'b' }, global]);
+      const brief = (entries: Awaited<ReturnType<typeof accountData.all>>) =>
+        entries.map(({ roomId, type, content }) => [roomId, type, content]);
+      const both = [
+        ['!room:test', 'b', { v: 2 }],
+        [undefined, 'a', { v: 3 }],
+      ];
+      assert.deepEqual(brief(await accountData.changesSince('@alice:test', before, after)), both);
+      assert.deepEqual(brief(await accountData.changesSince('@alice:test', before, between)), []);
+      assert.deepEqual(brief(await accountData.changesSince('@alice:test', after, after + 10)), []);
+      assert.deepEqual(brief(await accountData.changesSince('@bob:test', before, after)), []);
+      assert.deepEqual(brief(await accountData.all('@alice:test')), both.toReversed());
+    });
+
+    it('goes with accounts that are erased', async () => {
+      await start();
+      await put('/account_data/a', { v: 1 });
+      await server.slice.accounts.deactivate('@alice:test', false);
+      assert.equal((await accountData.all('@alice:test')).length, 1);
+      await server.slice.accounts.deactivate('@alice:test', true);
+      assert.deepEqual(await accountData.all('@alice:test'), []);
+    });
+  });
+
+  describe('tags', () => {
+    it('are set and removed one by one', async () => {
+      await start();
+      assert.deepEqual((await get(`${room}/tags`)).body, { tags: {} });
+      await put(`${room}/tags/m.favourite`, { order: 0.25 });
+      await put(`${room}/tags/u.work`, {});
+      const tags = { 'm.favourite': { order: 0.25 }, 'u.work': {} };
+      assert.deepEqual((await get(`${room}/tags`)).body, { tags });
+      assert.deepEqual((await get(`${room}/account_data/m.tag`)).body, { tags });
+      for (let i = 0; i < 2; i++) {
+        const answer = await server.call('DELETE', `/user/@alice:test${room}/tags/m.favourite`, { token });
+        assert.deepEqual([answer.status, answer.body], [200, {}]);
+      }
+      assert.deepEqual((await get(`${room}/tags`)).body, { tags: { 'u.work': {} } });
+    });
+
+    it('are not lost when several are set at once', async () => {
+      await start();
+      const names = Array.from({ length: 10 }, (_, i) => `u.${i}`);
+      await Promise.all(names.map((name) => put(`${room}/tags/${name}`, {})));
+      assert.deepEqual(Object.keys((await get(`${room}/tags`)).body['tags'] as object).sort(), names);
+    });
+
+    it('are refused when they are not as they should be', async () => {
+      await start();
+      assert.deepEqual(codeOf(await put(`${room}/tags/x`, { order: 'first' })), [400, 'M_BAD_JSON']);
+      assert.deepEqual(codeOf(await put(`${room}/tags/${'x'.repeat(256)}`, {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await put(`${room}/tags/__proto__`, {})), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await put('/rooms/room/tags/x', {})), [400, 'M_INVALID_PARAM']);
+      await put(`${room}/account_data/m.tag`, { tags: 'nonsense' });
+      assert.deepEqual((await get(`${room}/tags`)).body, { tags: {} });
+      await put(`${room}/tags/u.x`, {});
+      assert.deepEqual((await get(`${room}/tags`)).body, { tags: { 'u.x': {} } });
+    });
+  });
+});

@@ -1,0 +1,115 @@
+import { Type } from 'typebox';
+import { type Requester, type Route, route } from '../kernel/http/index.ts';
+import { forbidden, invalidParam, isRoomId, type JsonObject } from '../protocol/index.ts';
+import type { AccountData } from './account-data.ts';
+import type { Tags } from './tags.ts';
+
+const paths = {
+  global: [
+    '/_proto/client/v3/user/:userId/account_data/:type',
+    '/_proto/client/r0/user/:userId/account_data/:type',
+  ],
+  room: [
+    '/_proto/client/v3/user/:userId/rooms/:roomId/account_data/:type',
+    '/_proto/client/r0/user/:userId/rooms/:roomId/account_data/:type',
+  ],
+  tags: [
+    '/_proto/client/v3/user/:userId/rooms/:roomId/tags',
+    '/_proto/client/r0/user/:userId/rooms/:roomId/tags',
+  ],
+  tag: [
+    '/_proto/client/v3/user/:userId/rooms/:roomId/tags/:tag',
+    '/_proto/client/r0/user/:userId/rooms/:roomId/tags/:tag',
+  ],
+} as const;
+
+const anyObject = Type.Object({}, { additionalProperties: true });
+
+/** Bytes of one piece of account data. */
+const bodyLimit = 1024 * 1024;
+
+/** Client-server API, "Client Config". */
+export function accountDataRoutes(accountData: AccountData): Route[] {
+  const set = { method: 'PUT', auth: 'user', body: anyObject, bodyLimit } as const;
+  const get = { method: 'GET', auth: 'user', response: anyObject } as const;
+  return [
+    route(
+      { operationId: 'setAccountData', path: paths.global, ...set },
+      async ({ params: { userId, type }, requester, body }) => {
+        checkOwner(requester, userId);
+        await accountData.setByClient({ userId, roomId: undefined, type }, body as JsonObject);
+        return {};
+      },
+    ),
+    route(
+      { operationId: 'getAccountData', path: paths.global, ...get },
+      ({ params: { userId, type }, requester }) => {
+        checkOwner(requester, userId);
+        return accountData.get({ userId, roomId: undefined, type });
+      },
+    ),
+    route(
+      { operationId: 'setAccountDataPerRoom', path: paths.room, ...set },
+      async ({ params: { userId, roomId, type }, requester, body }) => {
+        checkOwner(requester, userId, roomId);
+        await accountData.setByClient({ userId, roomId, type }, body as JsonObject);
+        return {};
+      },
+    ),
+    route(
+      { operationId: 'getAccountDataPerRoom', path: paths.room, ...get },
+      ({ params: { userId, roomId, type }, requester }) => {
+        checkOwner(requester, userId, roomId);
+        return accountData.get({ userId, roomId, type });
+      },
+    ),
+  ];
+}
+
+/** Client-server API, "Room Tagging". */
+export function tagRoutes(tags: Tags): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getRoomTags',
+        method: 'GET',
+        path: paths.tags,
+        auth: 'user',
+        response: Type.Object({ tags: anyObject }),
+      },
+      async ({ params: { userId, roomId }, requester }) => {
+        checkOwner(requester, userId, roomId);
+        return { tags: await tags.list(userId, roomId) };
+      },
+    ),
+    route(
+      {
+        operationId: 'setRoomTag',
+        method: 'PUT',
+        path: paths.tag,
+        auth: 'user',
+        body: Type.Object({ order: Type.Optional(Type.Number()) }, { additionalProperties: true }),
+        bodyLimit: 65_536,
+      },
+      async ({ params: { userId, roomId, tag }, requester, body }) => {
+        checkOwner(requester, userId, roomId);
+        await tags.set(userId, roomId, tag, body as JsonObject);
+        return {};
+      },
+    ),
+    route(
+      { operationId: 'deleteRoomTag', method: 'DELETE', path: paths.tag, auth: 'user' },
+      async ({ params: { userId, roomId, tag }, requester }) => {
+        checkOwner(requester, userId, roomId);
+        await tags.delete(userId, roomId, tag);
+        return {};
+      },
+    ),
+  ];
+}
+
+/** @throws MatrixError M_FORBIDDEN for another user's data, M_INVALID_PARAM when `roomId` is no room id */
+function checkOwner(requester: Requester, userId: string, roomId?: string): void {
+  if (requester.userId !== userId) throw forbidden("This is another user's account data");
+  if (roomId !== undefined && !isRoomId(roomId)) throw invalidParam('This is not a room id');
+}

@@ -1,0 +1,125 @@
+import type { Reader, Writer } from '../kernel/database/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
+import type { AccountDataTables } from './tables.ts';
+
+/** Names one piece of account data. */
+export interface AccountDataKey {
+  readonly userId: string;
+  /** `undefined` for what does not belong to a room. */
+  readonly roomId: string | undefined;
+  readonly type: string;
+}
+
+/** One piece of account data as sync sends it. */
+export interface AccountDataEntry {
+  readonly roomId: string | undefined;
+  readonly type: string;
+  readonly content: JsonObject;
+  /** Where it was set last on the stream. */
+  readonly position: number;
+}
+
+const columns = ['room_id', 'type', 'content', 'position'] as const;
+
+type Row = Pick<AccountDataTables['account_data'], (typeof columns)[number]>;
+
+const toEntry = (row: Row): AccountDataEntry => ({
+  roomId: row.room_id === '' ? undefined : row.room_id,
+  type: row.type,
+  content: JSON.parse(row.content) as JsonObject,
+  position: row.position,
+});
+
+export async function readEntry(
+  reader: Reader<AccountDataTables>,
+  { userId, roomId = '', type }: AccountDataKey,
+): Promise<AccountDataEntry | undefined> {
+  const row = await reader
+    .selectFrom('account_data')
+    .select(columns)
+    .where('user_id', '=', userId)
+    .where('room_id', '=', roomId)
+    .where('type', '=', type)
+    .executeTakeFirst();
+  return row && toEntry(row);
+}
+
+export async function readEntries(
+  reader: Reader<AccountDataTables>,
+  userId: string,
+): Promise<AccountDataEntry[]> {
+  const rows = await reader
+    .selectFrom('account_data')
+    .select(columns)
+    .where('user_id', '=', userId)
+    .orderBy('room_id')
+    .orderBy('type')
+    .execute();
+  return rows.map(toEntry);
+}
+
+/** What was set last in `(after, upTo]`, in that order. */
+export async function readChanges(
+  reader: Reader<AccountDataTables>,
+  userId: string,
+  after: number,
+  upTo: number,
+): Promise<AccountDataEntry[]> {
+  const rows = await reader
+    .selectFrom('account_data')
+    .select(columns)
+    .where('user_id', '=', userId)
+    .where('position', '>', after)
+    .where('position', '<=', upTo)
+    .orderBy('position')
+    .execute();
+  return rows.map(toEntry);
+}
+
+export async function writeEntry(
+  writer: Writer<AccountDataTables>,
+  { userId, roomId = '', type }: AccountDataKey,
+  content: JsonObject,
+  position: number,
+): Promise<void> {
+  const value = { content: JSON.stringify(content), position };
+  await writer
+    .insertInto('account_data')
+    .values({ user_id: userId, room_id: roomId, type, ...value })
+    .onConflict((conflict) => conflict.columns(['user_id', 'room_id', 'type']).doUpdateSet(value))
+    .execute();
+}
+
+/**
+ * Writes what replaces `old` (`undefined`: there was nothing).
+ * @returns whether that was still true
+ */
+export async function replaceEntry(
+  writer: Writer<AccountDataTables>,
+  { userId, roomId = '', type }: AccountDataKey,
+  old: AccountDataEntry | undefined,
+  entry: Pick<AccountDataEntry, 'content' | 'position'>,
+): Promise<boolean> {
+  const value = { content: JSON.stringify(entry.content), position: entry.position };
+  if (old === undefined) {
+    const inserted = await writer
+      .insertInto('account_data')
+      .values({ user_id: userId, room_id: roomId, type, ...value })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    return (inserted.numInsertedOrUpdatedRows ?? 0n) > 0n;
+  }
+  const updated = await writer
+    .updateTable('account_data')
+    .set(value)
+    .where('user_id', '=', userId)
+    .where('room_id', '=', roomId)
+    .where('type', '=', type)
+    .where('position', '=', old.position)
+    .executeTakeFirst();
+  return updated.numUpdatedRows > 0n;
+}
+
+export async function deleteEntries(writer: Writer<AccountDataTables>, userId: string): Promise<void> {
+  await writer.deleteFrom('account_data').where('user_id', '=', userId).execute();
+}
