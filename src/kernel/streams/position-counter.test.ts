@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { PositionCounter } from './position-counter.ts';
+
+test('current passes positions in order only when all lower ones have settled', () => {
+  const advances: number[] = [];
+  const delivered: number[] = [];
+  const counter = new PositionCounter(10, (current) => advances.push(current));
+  const [a, b, c] = [counter.reserve(), counter.reserve(), counter.reserve()];
+  assert.deepEqual([a.position, b.position, c.position], [11, 12, 13]);
+  c.complete((position) => delivered.push(position));
+  assert.equal(counter.current, 10);
+  a.complete((position) => delivered.push(position));
+  assert.equal(counter.current, 11);
+  b.abandon();
+  assert.equal(counter.current, 13);
+  assert.deepEqual(delivered, [11, 13]);
+  assert.deepEqual(advances, [11, 13]);
+});
+
+test('settling twice has no effect', () => {
+  const counter = new PositionCounter(0, () => undefined);
+  const delivered: number[] = [];
+  const reservation = counter.reserve();
+  reservation.complete((position) => delivered.push(position));
+  reservation.complete((position) => delivered.push(position));
+  reservation.abandon();
+  assert.deepEqual(delivered, [1]);
+  assert.equal(counter.current, 1);
+});
+
+test('a position that is reserved while facts are delivered is delivered after them', () => {
+  const counter = new PositionCounter(0, () => undefined);
+  const delivered: number[] = [];
+  counter.reserve().complete((position) => {
+    delivered.push(position);
+    counter.reserve().complete((next) => delivered.push(next));
+  });
+  assert.deepEqual(delivered, [1, 2]);
+});
+
+test('whatever the order of settling, everything completed is delivered once and in order', () => {
+  const plan = fc.array(fc.record({ order: fc.double({ noNaN: true }), completes: fc.boolean() }), {
+    maxLength: 3_000,
+  });
+  fc.assert(
+    fc.property(plan, (steps) => {
+      const counter = new PositionCounter(0, () => undefined);
+      const delivered: number[] = [];
+      const pending = steps.map((step) => ({ ...step, reservation: counter.reserve() }));
+      const expected = pending
+        .filter(({ completes }) => completes)
+        .map(({ reservation }) => reservation.position);
+      for (const { completes, reservation } of pending.toSorted((x, y) => x.order - y.order)) {
+        if (completes) reservation.complete((position) => delivered.push(position));
+        else reservation.abandon();
+      }
+      assert.deepEqual(delivered, expected);
+      assert.equal(counter.current, steps.length);
+    }),
+    { numRuns: 50 },
+  );
+});

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { systemClock } from '../clock.ts';
+import type { Database, Migration } from '../database/index.ts';
+import {
+  decodePosition,
+  encodePosition,
+  Follower,
+  Sequence,
+  Stream,
+  Streams,
+  streamMigrations,
+} from './index.ts';
+
+interface NoteTables {
+  notes: { position: number; text: string };
+}
+
+const notes: Migration = {
+  name: 'test/notes',
+  async up({ db }) {
+    await db.schema
+      .createTable('notes')
+      .addColumn('position', 'bigint', (column) => column.primaryKey())
+      .addColumn('text', 'text', (column) => column.notNull())
+      .execute();
+  },
+};
+
+const log = pino({ level: 'silent' });
+
+forEachDatabase((open) => {
+  const openStreams = async (): Promise<[Database, Streams]> => {
+    const database = await open([...streamMigrations, notes]);
+    return [database, await Streams.open(database)];
+  };
+
+  const write = (streams: Streams, stream: Stream<string>, text: string) =>
+    streams.write<NoteTables, number>(async (writer, publish) => {
+      const position = publish(stream, text);
+      await writer.insertInto('notes').values({ position, text }).execute();
+      return position;
+    });
+
+  test('facts are delivered after commit, in the order of their positions', async () => {
+    const [database, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    const seen: [string, number][] = [];
+    stream.subscribe((text, position) => seen.push([text, position]));
+    const positions = await Promise.all(['a', 'b', 'c'].map((text) => write(streams, stream, text)));
+    assert.deepEqual(
+      seen.map(([, position]) => position),
+      positions.toSorted((x, y) => x - y),
+    );
+    assert.ok(streams.current >= Math.max(...positions));
+    const rows = await database.reader<NoteTables>().selectFrom('notes').selectAll().execute();
+    assert.equal(rows.length, 3);
+  });
+
+  test('a transaction that fails publishes nothing and holds nothing up', async () => {
+    const [, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    const seen: string[] = [];
+    stream.subscribe((text) => seen.push(text));
+    const failure = streams.write(async (_writer, publish) => {
+      publish(stream, 'never');
+      throw new Error('no');
+    });
+    await assert.rejects(failure, /no/);
+    await write(streams, stream, 'after');
+    assert.deepEqual(seen, ['after']);
+  });
+
+  test('no position and no id is given out twice, also after a restart without a clean stop', async () => {
+    const [database, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    const last = streams.announce(stream, 'in memory only');
+    const sequence = await Sequence.open(database, 'things');
+    const id = sequence.next();
+    const again = await open.restart(database);
+    assert.ok((await Streams.open(again)).announce(stream, 'after') > last);
+    assert.ok((await Sequence.open(again, 'things')).next() > id);
+  });
+
+  test('the bound on disk stays ahead of many positions', async () => {
+    const [, streams] = await openStreams();
+    const stream = new Stream<number>('numbers');
+    let last = 0;
+    for (let round = 0; round < 30; round++) {
+      for (let index = 0; index < 10_000; index++) last = streams.announce(stream, index);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.equal(streams.current, last);
+  });
+
+  test('a follower handles every fact once while it runs, and repeats rather than skips after a crash', async () => {
+    const [database, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    const handled: number[] = [];
+    const follow = async (after: number, upTo: number) => {
+      const rows = await database
+        .reader<NoteTables>()
+        .selectFrom('notes')
+        .select('position')
+        .where('position', '>', after)
+        .where('position', '<=', upTo)
+        .orderBy('position')
+        .execute();
+      for (const row of rows) handled.push(row.position);
+    };
+    const surroundings = { streams, database, clock: systemClock, log };
+    const follower = new Follower(surroundings, { name: 'test', follow });
+    await follower.start();
+    const positions: number[] = [];
+    for (const text of ['a', 'b', 'c']) positions.push(await write(streams, stream, text));
+    await follower.caughtUp();
+    assert.deepEqual(handled, positions);
+    await follower.stop();
+    positions.push(await write(streams, stream, 'while away'));
+    const next = new Follower(surroundings, { name: 'test', follow });
+    await next.start();
+    await next.caughtUp();
+    await next.stop();
+    assert.deepEqual(handled, positions);
+  });
+
+  test('a follower whose work fails tries again', async () => {
+    const [database, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    let attempts = 0;
+    const follower = new Follower(
+      { streams, database, clock: systemClock, log },
+      {
+        name: 'failing',
+        follow: async () => {
+          attempts++;
+          if (attempts === 1) throw new Error('not yet');
+        },
+      },
+    );
+    await follower.start();
+    await write(streams, stream, 'a');
+    await follower.caughtUp();
+    assert.equal(attempts, 2);
+    await follower.stop();
+  });
+});
+
+test('tokens of positions are read back, and anything else is refused', () => {
+  assert.equal(decodePosition(encodePosition(4711)), 4711);
+  for (const token of ['', 's1_', 's1_-1', 's1_1e3', 's2_1', '4711', 's1_99999999999999999999', 't1_1_1']) {
+    assert.throws(() => decodePosition(token), { errcode: 'M_INVALID_PARAM' }, token);
+  }
+});
