@@ -1,13 +1,15 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { type Randomness, systemRandomness } from '../kernel/randomness.ts';
+import { sampleConfiguration } from '../configuration/sample.ts';
+import { type Randomness, randomString, systemRandomness } from '../kernel/randomness.ts';
 import { readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
-import { starterConfiguration } from './starter-configuration.ts';
 
 export interface InitOptions {
   readonly serverName: string;
   readonly directory: string;
+  /** Where to listen; the loopback addresses when absent. */
+  readonly bindAddresses?: readonly string[];
 }
 
 /** `hearth init`: says what it made. */
@@ -21,13 +23,28 @@ export function init(options: InitOptions): void {
  * @returns the path of the configuration
  * @throws CommandFailure when there is a configuration already, or the server name is not valid
  */
-export function initialize({ serverName, directory }: InitOptions, randomness: Randomness): string {
+export function initialize(
+  { serverName, directory, bindAddresses }: InitOptions,
+  randomness: Randomness,
+): string {
   const file = join(directory, 'homeserver.yaml');
   if (existsSync(file)) throw new CommandFailure(`${file} exists already; nothing was changed`);
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const text = starterConfiguration({ serverName, directory: resolve(directory) }, randomness);
+  const secret = () => randomString(randomness, 48);
+  const text = sampleConfiguration({
+    serverName,
+    dataDirectory: resolve(directory),
+    macaroonSecretKey: secret(),
+    formSecret: secret(),
+    ...(bindAddresses && { bindAddresses }),
+  });
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
-  // Makes the signing key, too.
-  readConfiguration([file], { environment: {}, createMissing: { randomness } });
+  try {
+    // Makes the files of keys and secrets that it names.
+    readConfiguration([file], { environment: {}, createMissing: { randomness } });
+  } catch (error) {
+    rmSync(file);
+    throw error;
+  }
   return file;
 }

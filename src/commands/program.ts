@@ -16,6 +16,7 @@ export function createProgram(): Command {
     );
   addServe(program);
   addInit(program);
+  addConfig(program);
   addRegisterUser(program);
   return program;
 }
@@ -63,6 +64,47 @@ function addRegisterUser(program: Command): void {
     .action(async (url: string | undefined, options: RegisterUserOptions) =>
       (await import('./register-user.ts')).registerUser(url, options),
     );
+}
+
+function addConfig(program: Command): void {
+  const config = program.command('config').description('Check and explain configurations.');
+  const surroundings = { stdout: process.stdout, stderr: process.stderr, environment: process.env };
+  const load = () => import('./config.ts');
+  config
+    .command('check')
+    .description('Report everything that is wrong with a configuration.')
+    .argument('<path...>', 'files and directories, later ones win')
+    .option('--strict', 'take warnings for errors')
+    .action(async (files: string[], { strict = false }: { strict?: boolean }) => {
+      process.exitCode = (await load()).checkConfiguration({ files, strict }, surroundings);
+    });
+  config
+    .command('show')
+    .description('Print the configuration in force, defaults included and secrets masked.')
+    .argument('<path...>', 'files and directories, later ones win')
+    .option('--json', 'print JSON instead of YAML')
+    .action(async (files: string[], { json = false }: { json?: boolean }) => {
+      process.exitCode = (await load()).showConfiguration({ files, json }, surroundings);
+    });
+  config
+    .command('explain')
+    .description('Print what an option does.')
+    .argument('<option>', 'its path, for instance caches.global_factor')
+    .action(async (path: string) => {
+      process.exitCode = (await load()).explainConfiguration(path, surroundings);
+    });
+  config
+    .command('docs')
+    .description('Print the reference of all options in Markdown.')
+    .action(async () => {
+      process.exitCode = (await load()).printConfigurationReference(surroundings);
+    });
+  config
+    .command('schema')
+    .description('Print the JSON Schema of the configuration.')
+    .action(async () => {
+      process.exitCode = (await load()).printConfigurationSchema(surroundings);
+    });
 }
 
 function withConfig(command: Command): Command {

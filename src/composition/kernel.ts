@@ -5,6 +5,7 @@ import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import {
   type Database,
+  type DatabaseOptions,
   databaseOptions,
   dataStoreEntries,
   migrate,
@@ -24,6 +25,8 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;
+  /** Instead of the database that the configuration names. */
+  readonly databaseOptions?: DatabaseOptions;
 }
 
 /** What every slice may be given. */
@@ -47,8 +50,9 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
   if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
 
-  const { main } = dataStoreEntries(configuration.database);
-  const database = await openDatabase(databaseOptions(main), { log, clock });
+  const options =
+    surroundings.databaseOptions ?? databaseOptions(dataStoreEntries(configuration.database).main);
+  const database = await openDatabase(options, { log, clock });
   shutdown.add('database', () => database.close());
   await migrate(database, migrations, () => clock.now());
 

@@ -32,7 +32,7 @@ export interface OpenDatabase {
   readonly kind: DatabaseOptions['kind'];
 }
 
-interface Place {
+export interface Place {
   readonly options: DatabaseOptions;
   remove(): Promise<void>;
 }
@@ -56,6 +56,10 @@ export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
     declare(open);
   });
 }
+
+/** A place for a database that nobody has opened yet. PostgreSQL must run: see `portVariable`. */
+export const makePlace = (kind: DatabaseOptions['kind']): Promise<Place> =>
+  kind === 'sqlite' ? makeFile({}) : createDatabase({});
 
 function opener(kind: DatabaseOptions['kind'], make: (tuning: Tuning) => Promise<Place>): OpenDatabase {
   const opened = new Map<Database, DatabaseOptions>();

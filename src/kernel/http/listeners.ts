@@ -62,18 +62,20 @@ export async function listen(options: ListenerOptions, handler: RequestListener)
   if (bind.kind === 'unix') return [await listenUnix(bind, handler)];
   const opened: Listening[] = [];
   let { port } = bind;
+  let missing: unknown;
   for (const address of bind.addresses) {
     try {
       const listening = await listenTcp(bind, address, port, handler);
       port = portOf(listening.server);
       opened.push(listening);
     } catch (error) {
-      // Without IPv6 the wildcard for it can not be had, and with both one wildcard may cover the other.
-      if (opened.length > 0 && isWildcard(address) && isMissingAddress(error)) continue;
+      missing = error;
+      if (isMissingFamily(address, error)) continue;
       for (const { server } of opened) server.close();
       throw error;
     }
   }
+  if (opened.length === 0) throw missing;
   return opened;
 }
 
@@ -153,7 +155,7 @@ function portOf(server: Server): number {
   return address !== null && typeof address === 'object' ? address.port : 0;
 }
 
-const isWildcard = (address: string) => address === '::' || address === '0.0.0.0';
-
-const isMissingAddress = (error: unknown) =>
-  ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EADDRINUSE'].includes(String((error as NodeJS.ErrnoException).code));
+/** Machines without IPv6 lack its wildcard and loopback addresses; those for IPv4 beside them will do. */
+const isMissingFamily = (address: string, error: unknown) =>
+  ['::', '::1'].includes(address) &&
+  ['EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes(String((error as NodeJS.ErrnoException).code));

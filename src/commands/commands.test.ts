@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const main = join(import.meta.dirname, '..', 'main.ts');
+
+interface Outcome {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+let folder = '';
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'hearth-commands-'));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function launch(args: readonly string[], cwd = folder): ChildProcess {
+  return spawn(process.execPath, [main, ...args], { cwd, stdio: 'pipe' });
+}
+
+async function run(args: readonly string[], input = ''): Promise<Outcome> {
+  const child = launch(args);
+  child.stdin!.end(input);
+  const [out, err] = [collect(child.stdout!), collect(child.stderr!)];
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, out: out(), err: err() };
+}
+
+function collect(stream: NodeJS.ReadableStream): () => string {
+  let text = '';
+  stream.on('data', (chunk) => {
+    text += String(chunk);
+  });
+  return () => text;
+}
+
+async function until(condition: () => boolean, what: string): Promise<void> {
+  for (let waited = 0; !condition(); waited += 20) {
+    assert.ok(waited < 15_000, `gave up waiting for ${what}`);
+    await delay(20);
+  }
+}
+
+const exit = (child: ChildProcess) =>
+  new Promise<number | null>((resolve) =>
+    child.exitCode !== null ? resolve(child.exitCode) : child.once('exit', resolve),
+  );
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** A configuration beside the one that `init` makes, which moves the server to a free port. */
+async function initialized(
+  name: string,
+  more = '',
+): Promise<{ args: string[]; url: string; directory: string }> {
+  const directory = join(folder, name);
+  assert.equal((await run(['init', '-n', 'example.org', '-d', directory])).code, 0);
+  const port = await freePort();
+  const override = join(directory, 'override.yaml');
+  writeFileSync(
+    override,
+    `listeners:\n  - { port: ${port}, type: http, bind_addresses: ["127.0.0.1"], resources: [{ names: [client] }] }\n${more}`,
+  );
+  return {
+    args: ['-c', join(directory, 'homeserver.yaml'), '-c', override],
+    url: `http://127.0.0.1:${port}`,
+    directory,
+  };
+}
+
+describe('hearth', () => {
+  it('says its version and explains itself', async () => {
+    assert.match((await run(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
+    for (const args of [['--help'], ['serve', '--help'], ['register-user', '--help'], ['config', '--help']]) {
+      const { code, out } = await run(args);
+      assert.equal(code, 0);
+      assert.match(out, /Usage: hearth/);
+    }
+    assert.equal((await run(['nonsense'])).code, 1);
+  });
+});
+
+describe('hearth init', () => {
+  it('writes private files and never overwrites', async () => {
+    const { directory } = await initialized('init');
+    const file = join(directory, 'homeserver.yaml');
+    const text = readFileSync(file, 'utf8');
+    assert.match(text, /server_name: "example.org"/);
+    for (const name of ['homeserver.yaml', 'example.org.signing.key']) {
+      assert.equal(statSync(join(directory, name)).mode & 0o077, 0, name);
+    }
+    const again = await run(['init', '-n', 'other.org', '-d', directory]);
+    assert.equal(again.code, 1);
+    assert.match(again.err, /exists already/);
+    assert.equal(readFileSync(file, 'utf8'), text);
+  });
+
+  it('refuses a bad name and leaves nothing behind', async () => {
+    const { code, err } = await run(['init', '-n', 'Not a name', '-d', 'bad']);
+    assert.equal(code, 1);
+    assert.match(err, /server_name/);
+    assert.doesNotMatch(err, /\n\s+at /);
+    assert.equal(existsSync(join(folder, 'bad', 'homeserver.yaml')), false);
+  });
+});
+
+describe('hearth serve', () => {
+  it('serves, registers users, reloads and stops gracefully', { timeout: 60_000 }, async () => {
+    const pidFile = join(folder, 'hearth.pid');
+    const { args, url } = await initialized('serve', `pid_file: ${JSON.stringify(pidFile)}\n`);
+    const child = launch(['serve', ...args]);
+    const out = collect(child.stdout!);
+    try {
+      await until(() => out().includes(url), 'the server');
+      assert.match(out(), /register-user --admin/);
+      assert.equal(readFileSync(pidFile, 'utf8'), `${child.pid}\n`);
+
+      const made = await run(['register-user', ...args, '-u', 'alice', '--admin'], 'correct horse\n');
+      assert.deepEqual(
+        [made.code, made.out],
+        [0, 'Made @alice:example.org, a server administrator.\n'],
+        made.err,
+      );
+      const twice = await run(['register-user', ...args, '-u', 'alice'], 'correct horse\n');
+      assert.equal(twice.code, 1);
+      assert.match(twice.err, /400: /);
+      assert.doesNotMatch(out() + made.err + twice.err, /correct horse/);
+      const login = await fetch(`${url}/_matrix/client/v3/login`, {
+        method: 'POST',
+        body: JSON.stringify({
+          type: 'm.login.password',
+          identifier: { type: 'm.id.user', user: 'alice' },
+          password: 'correct horse',
+        }),
+      });
+      assert.equal(login.status, 200);
+
+      child.kill('SIGHUP');
+      await until(() => out().includes('read again'), 'the reload');
+      child.kill('SIGTERM');
+      assert.equal(await exit(child), 0);
+      assert.equal(existsSync(pidFile), false);
+    } finally {
+      child.kill('SIGKILL');
+    }
+  });
+
+  it('tells everything that is wrong with a configuration', async () => {
+    mkdirSync(join(folder, 'broken'));
+    writeFileSync(join(folder, 'broken', 'a.yaml'), 'server_name: UPPER\nlisteners:\n  - port: x\n');
+    const { code, err } = await run(['serve', '-c', join(folder, 'broken')]);
+    assert.equal(code, 1);
+    assert.match(err, /a\.yaml:1:14: server_name/);
+    assert.match(err, /a\.yaml:3:11: listeners\[0\]\.port/);
+  });
+
+  it('goes to the background when it serves', { timeout: 60_000 }, async () => {
+    const pidFile = join(folder, 'daemon.pid');
+    const { args, url } = await initialized('daemon', `pid_file: ${JSON.stringify(pidFile)}\n`);
+    const { code, out, err } = await run(['serve', ...args, '-D', '--print-pidfile']);
+    assert.deepEqual([code, out], [0, `${pidFile}\n`], err);
+    const pid = Number(readFileSync(pidFile, 'utf8'));
+    try {
+      assert.equal((await fetch(`${url}/health`)).status, 200);
+    } finally {
+      process.kill(pid, 'SIGTERM');
+    }
+    await until(() => !existsSync(pidFile), 'the end of the daemon');
+  });
+});

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { type HearthConfiguration, sections } from '../../src/configuration.ts';
+import { createHomeserver, type Homeserver } from '../../src/homeserver.ts';
+import { type Clock, systemClock } from '../../src/kernel/clock.ts';
+import { type Overrides, type Section, sectionDefaults } from '../../src/kernel/config/index.ts';
+import type { DatabaseOptions } from '../../src/kernel/database/index.ts';
+import { type Logger, silentLogger } from '../../src/kernel/observability/index.ts';
+import { type Randomness, systemRandomness } from '../../src/kernel/randomness.ts';
+import { makePlace, portVariable } from './databases.ts';
+import { validateResponse } from './matrix-spec.ts';
+import { startPostgres } from './postgres-server.ts';
+
+/** Options of any section, by the section's name. */
+export type ConfigurationOverrides = {
+  readonly [Name in keyof HearthConfiguration]?: Overrides<HearthConfiguration[Name]>;
+};
+
+export interface TestServerOptions {
+  readonly database: DatabaseOptions['kind'];
+  /** On top of what makes tests easy: the name `test`, open registration, generous limits, quick password hashes. */
+  readonly config?: ConfigurationOverrides;
+  readonly clock?: Clock;
+  readonly randomness?: Randomness;
+  readonly log?: Logger;
+}
+
+export interface ApiRequest {
+  readonly token?: string;
+  /** Sent as JSON, or as it is when it is a string or bytes. */
+  readonly body?: unknown;
+  readonly query?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface ApiAnswer {
+  readonly status: number;
+  /** The JSON of the answer; an empty object when it is none. */
+  readonly body: Record<string, unknown>;
+  /** The answer as it came. */
+  readonly raw: string;
+  readonly headers: Headers;
+}
+
+/** A user who is logged in. */
+export interface TestUser {
+  readonly userId: string;
+  readonly deviceId: string;
+  readonly token: string;
+}
+
+export interface TestServer {
+  readonly baseUrl: string;
+  readonly homeserver: Homeserver;
+  /** Calls the server. Fails the test when the answer is not what the specification says of the operation. */
+  api(method: string, path: string, request?: ApiRequest): Promise<ApiAnswer>;
+  /** Registers a user by name. */
+  register(username: string, password?: string): Promise<TestUser>;
+  /** Stops the server and starts it again on the same database, at another port. */
+  restart(): Promise<void>;
+  /** Stops the server and removes its database. */
+  stop(): Promise<void>;
+}
+
+/** Runs a whole homeserver on a free port of the loopback address. */
+export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
+  const postgres = await needsPostgres(options);
+  const place = await makePlace(options.database);
+  const start = async () => {
+    const homeserver = createHomeserver({
+      configuration: testConfiguration(options.config),
+      clock: options.clock ?? systemClock,
+      randomness: options.randomness ?? systemRandomness,
+      log: options.log ?? silentLogger,
+      databaseOptions: place.options,
+    });
+    const { addresses } = await homeserver.start();
+    return { homeserver, baseUrl: addresses[0]! };
+  };
+  const discard = async () => {
+    await place.remove();
+    await postgres?.stop();
+  };
+  let running = await start().catch(async (error: unknown) => {
+    await discard();
+    throw error;
+  });
+  const api: TestServer['api'] = (method, path, request) => call(running.baseUrl, method, path, request);
+  return {
+    get baseUrl() {
+      return running.baseUrl;
+    },
+    get homeserver() {
+      return running.homeserver;
+    },
+    api,
+    register: (username, password = 'correct horse') => register(api, username, password),
+    async restart() {
+      await running.homeserver.stop();
+      running = await start();
+    },
+    async stop() {
+      await running.homeserver.stop();
+      await discard();
+    },
+  };
+}
+
+/** When the test does not run under `npm test`, which has started one. */
+async function needsPostgres({ database }: TestServerOptions) {
+  if (database !== 'postgres' || process.env[portVariable]) return undefined;
+  const server = await startPostgres();
+  process.env[portVariable] = String(server.port);
+  return {
+    async stop() {
+      delete process.env[portVariable];
+      await server.stop();
+    },
+  };
+}
+
+/** The whole configuration for tests. */
+export function testConfiguration(overrides: ConfigurationOverrides = {}): HearthConfiguration {
+  const easy: Record<string, object> = {
+    server: { server_name: 'test' },
+    http: {
+      listeners: [
+        {
+          port: 0,
+          type: 'http',
+          bind_addresses: ['127.0.0.1'],
+          resources: [{ names: ['client', 'federation'] }],
+        },
+      ],
+    },
+    accounts: {
+      enable_registration: true,
+      enable_registration_without_verification: true,
+      registration_shared_secret: 'shared secret',
+      bcrypt_rounds: 4,
+    },
+    rateLimits: generous(sectionDefaults(sections.rateLimits)),
+  };
+  const given = overrides as Record<string, object | undefined>;
+  const values = Object.entries(sections).map(([name, section]) => [
+    name,
+    sectionDefaults(section as Section<object>, { ...easy[name], ...given[name] }),
+  ]);
+  return Object.fromEntries(values) as HearthConfiguration;
+}
+
+/** Every leaky bucket of the limits, made so large that no test fills it by chance. */
+function generous(limits: object): object {
+  const entries = Object.entries(limits).map(([name, limit]) => {
+    if (typeof limit !== 'object' || limit === null) return [name, limit];
+    return [name, 'per_second' in limit ? { per_second: 1e6, burst_count: 1e6 } : generous(limit)];
+  });
+  return Object.fromEntries(entries);
+}
+
+async function call(
+  baseUrl: string,
+  method: string,
+  path: string,
+  request: ApiRequest = {},
+): Promise<ApiAnswer> {
+  const url = new URL(baseUrl + path);
+  for (const [name, value] of Object.entries(request.query ?? {})) {
+    for (const item of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(item));
+  }
+  const headers = { ...(request.token && { authorization: `Bearer ${request.token}` }), ...request.headers };
+  const body = encode(request.body);
+  const response = await fetch(url, {
+    method,
+    headers,
+    redirect: 'manual',
+    ...(body !== undefined && { body }),
+  });
+  const raw = await response.text();
+  const parsed = parse(raw);
+  const verdict = validateResponse(method, path, response.status, parsed);
+  assert.deepEqual(
+    verdict.problems,
+    [],
+    `${method} ${path} (${response.status}) is not as specified: ${raw}`,
+  );
+  return { status: response.status, body: parsed ?? {}, raw, headers: response.headers };
+}
+
+function encode(body: unknown): string | Uint8Array<ArrayBuffer> | undefined {
+  if (body === undefined || typeof body === 'string') return body;
+  return body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body);
+}
+
+function parse(raw: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(raw) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}
+
+async function register(api: TestServer['api'], username: string, password: string): Promise<TestUser> {
+  const body = { username, password, auth: { type: 'm.login.dummy' } };
+  const answer = await api('POST', '/_matrix/client/v3/register', { body });
+  assert.equal(answer.status, 200, answer.raw);
+  return {
+    userId: String(answer.body['user_id']),
+    deviceId: String(answer.body['device_id']),
+    token: String(answer.body['access_token']),
+  };
+}
