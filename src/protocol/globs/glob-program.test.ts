@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MAX_GLOB_LENGTH } from './glob.ts';
+import { MAX_GLOB_LENGTH, SHORT_GLOB_LENGTH } from './glob.ts';
 import { type Characters, compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
+import { matchesGreedily } from './greedy-match.ts';
 
 /** A text that counts how many of its characters have been read. */
 class CountingText implements Characters {
@@ -49,4 +50,19 @@ describe('hostile patterns', () => {
     assert.equal(matchesWhole(compileProgram('ab*', 'wildcards'), counting), false);
     assert.equal(counting.reads, 2);
   });
+
+  const half = SHORT_GLOB_LENGTH / 2;
+  const shortPatterns = {
+    'alternating stars': `${'*a'.repeat(half - 1)}*b`,
+    'a long run that almost fits': `*${'a'.repeat(SHORT_GLOB_LENGTH - 2)}b`,
+    'a run of question marks': `*${'?'.repeat(SHORT_GLOB_LENGTH - 3)}b*`,
+    'only stars': '*'.repeat(SHORT_GLOB_LENGTH),
+  };
+  for (const [name, pattern] of Object.entries(shortPatterns)) {
+    it(`that are short read each character ${2 * SHORT_GLOB_LENGTH} times at most: ${name}`, () => {
+      const counting = new CountingText(text);
+      matchesGreedily(pattern, counting);
+      assert.ok(counting.reads <= 2 * SHORT_GLOB_LENGTH * text.length, `${counting.reads} reads`);
+    });
+  }
 });

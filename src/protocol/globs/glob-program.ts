@@ -1,5 +1,8 @@
 import { isWordCharacter } from './word-boundary.ts';
 
+const STAR = 0x2a;
+const QUESTION_MARK = 0x3f;
+
 /**
  * A glob as a non-deterministic automaton whose states are bits: bit `i` means that the first `i` symbols of the
  * pattern have been matched. All states advance together, so there is no backtracking: reading one character costs
@@ -8,10 +11,13 @@ import { isWordCharacter } from './word-boundary.ts';
 export interface GlobProgram {
   /** Number of 32-bit words that hold the states. */
   readonly wordCount: number;
-  /** States that advance on any character: those before a `?`. */
-  readonly onAny: Uint32Array;
-  /** States that advance on the given code point, `onAny` included. */
-  readonly onLiteral: ReadonlyMap<number, Uint32Array>;
+  /**
+   * Sets of states that advance, each of `wordCount` words, in one array because there may be many. The first set is
+   * that of the states before a `?`, which advance on any character.
+   */
+  readonly advancing: Uint32Array;
+  /** Where in `advancing` the set for a code point starts; 0 for those that the pattern does not have. */
+  readonly setOf: ReadonlyMap<number, number>;
   /** States that stay on any character: those before a `*`. */
   readonly staying: Uint32Array;
   /** Number of the last state. */
@@ -26,8 +32,8 @@ export interface Characters {
 
 const bitOf = (state: number): number => (1 << (state & 31)) >>> 0;
 
-function setBit(words: Uint32Array, state: number): void {
-  words[state >>> 5]! |= bitOf(state);
+function setBit(words: Uint32Array, from: number, state: number): void {
+  words[from + (state >>> 5)]! |= bitOf(state);
 }
 
 const hasBit = (words: Uint32Array, state: number): boolean => (words[state >>> 5]! & bitOf(state)) !== 0;
@@ -35,39 +41,42 @@ const hasBit = (words: Uint32Array, state: number): boolean => (words[state >>> 
 /** How the two characters `*` and `?` of a pattern are read. */
 export type Wildcards = 'wildcards' | 'literal';
 
-/** Compiles a pattern. Memory is the number of distinct characters times an eighth of the pattern's length. */
+/**
+ * Compiles a pattern. Memory in bytes is the number of its distinct characters times an eighth of its length, and
+ * some forty for each of them.
+ */
 export function compileProgram(pattern: string, wildcards: Wildcards): GlobProgram {
-  const characters = [...pattern];
-  const isStar = (character: string) => character === '*' && wildcards === 'wildcards';
-  const accepting = characters.filter((character) => !isStar(character)).length;
+  const symbols = [...pattern].map((character) => character.codePointAt(0)!);
+  const isStar = (symbol: number) => symbol === STAR && wildcards === 'wildcards';
+  const isAny = (symbol: number) => symbol === QUESTION_MARK && wildcards === 'wildcards';
+  const literals = new Set(symbols.filter((symbol) => !isStar(symbol) && !isAny(symbol)));
+  const accepting = symbols.filter((symbol) => !isStar(symbol)).length;
   const wordCount = (accepting >>> 5) + 1;
-  const onAny = new Uint32Array(wordCount);
+  const setOf = new Map([...literals].map((symbol, i) => [symbol, (i + 1) * wordCount]));
+  const advancing = new Uint32Array((literals.size + 1) * wordCount);
   const staying = new Uint32Array(wordCount);
-  const literals: [codePoint: number, state: number][] = [];
   let state = 0;
-  for (const character of characters) {
-    if (isStar(character)) setBit(staying, state);
-    else if (character === '?' && wildcards === 'wildcards') setBit(onAny, state++);
-    else literals.push([character.codePointAt(0)!, state++]);
+  for (const symbol of symbols) {
+    if (isStar(symbol)) setBit(staying, 0, state);
+    else if (isAny(symbol)) setBit(advancing, 0, state++);
+    else setBit(advancing, setOf.get(symbol)!, state++);
   }
-  const onLiteral = new Map<number, Uint32Array>();
-  for (const [codePoint, from] of literals) {
-    const words = onLiteral.get(codePoint) ?? onAny.slice();
-    setBit(words, from);
-    onLiteral.set(codePoint, words);
+  const onAny = advancing.slice(0, wordCount);
+  for (const from of setOf.values()) {
+    for (const [word, bits] of onAny.entries()) advancing[from + word]! |= bits;
   }
-  return { wordCount, onAny, onLiteral, staying, accepting };
+  return { wordCount, advancing, setOf, staying, accepting };
 }
 
 /** Reads one character: moves all states at once. Returns false when no state is left. */
 function advance(program: GlobProgram, states: Uint32Array, codePoint: number): boolean {
-  const moving = program.onLiteral.get(codePoint) ?? program.onAny;
-  const { staying, wordCount } = program;
+  const { advancing, staying, wordCount } = program;
+  const from = program.setOf.get(codePoint) ?? 0;
   let carry = 0;
   let left = 0;
   for (let word = 0; word < wordCount; word++) {
     const before = states[word]!;
-    const moved = before & moving[word]!;
+    const moved = before & advancing[from + word]!;
     const after = (moved << 1) | carry | (before & staying[word]!);
     carry = moved >>> 31;
     states[word] = after;

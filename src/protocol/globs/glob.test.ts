@@ -3,6 +3,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { foldCase } from './fold-case.ts';
 import { compileGlob, compileWordGlob, compileWordLiteral, ignoringCase, MAX_GLOB_LENGTH } from './glob.ts';
+import { compileProgram, matchesWhole } from './glob-program.ts';
+import { matchesGreedily } from './greedy-match.ts';
 
 /** The definition, word for word, with exponential backtracking. */
 function naive(pattern: readonly string[], text: readonly string[]): boolean {
@@ -63,6 +65,17 @@ describe('compileGlob', () => {
     fc.assert(
       fc.property(smallPattern, smallText, (pattern, text) => {
         assert.equal(compileGlob(pattern)(text), naive([...pattern], [...text]));
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it('agrees with the naive definition for either way to match', () => {
+    fc.assert(
+      fc.property(smallPattern, smallText, (pattern, text) => {
+        const expected = naive([...pattern], [...text]);
+        assert.equal(matchesGreedily(pattern, text), expected);
+        assert.equal(matchesWhole(compileProgram(pattern, 'wildcards'), text), expected);
       }),
       { numRuns: 5000 },
     );

@@ -1,5 +1,6 @@
 import { foldCase } from './fold-case.ts';
 import { compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
+import { matchesGreedily } from './greedy-match.ts';
 import { isWordBoundary } from './word-boundary.ts';
 
 /** Decides whether a text matches a compiled glob. */
@@ -7,12 +8,15 @@ export type GlobMatcher = (text: string) => boolean;
 
 /**
  * A pattern with wildcards, or one that is searched for in a text, matches nothing when it is longer than this many
- * UTF-16 code units: with it, matching costs at most 33 steps for each character of the text.
+ * UTF-16 code units. So matching costs at most 65 steps for each character of the text, 33 of them for long patterns.
  */
 export const MAX_GLOB_LENGTH = 1024;
 
-/** Up to this length the built-in substring search, which is quadratic at worst, beats the automaton. */
-const SHORT = 64;
+/**
+ * Up to this length a search that is quadratic at worst beats the automaton, and needs no memory: server ACLs can
+ * have thousands of patterns.
+ */
+export const SHORT_GLOB_LENGTH = 64;
 const WILDCARD = /[*?]/;
 
 const always: GlobMatcher = () => true;
@@ -26,7 +30,11 @@ const never: GlobMatcher = () => false;
 export function compileGlob(pattern: string): GlobMatcher {
   if (!WILDCARD.test(pattern)) return (text) => text === pattern;
   if (pattern.length > MAX_GLOB_LENGTH) return never;
-  return compileSimple(pattern) ?? compileAutomaton(pattern);
+  const simple = compileSimple(pattern);
+  if (simple !== undefined) return simple;
+  if (pattern.length <= SHORT_GLOB_LENGTH) return (text) => matchesGreedily(pattern, text);
+  const program = compileProgram(pattern, 'wildcards');
+  return (text) => matchesWhole(program, text);
 }
 
 /** Patterns without `?` and with stars only where the built-in string functions do the work. */
@@ -39,15 +47,10 @@ function compileSimple(pattern: string): GlobMatcher | undefined {
     const least = first.length + second.length;
     return (text) => text.length >= least && text.startsWith(first) && text.endsWith(second);
   }
-  if (parts.length === 3 && first === '' && third === '' && second.length <= SHORT) {
+  if (parts.length === 3 && first === '' && third === '' && second.length <= SHORT_GLOB_LENGTH) {
     return (text) => text.includes(second);
   }
   return undefined;
-}
-
-function compileAutomaton(pattern: string): GlobMatcher {
-  const program = compileProgram(pattern, 'wildcards');
-  return (text) => matchesWhole(program, text);
 }
 
 /**
@@ -64,7 +67,7 @@ export function compileWordGlob(pattern: string): GlobMatcher {
 /** Like `compileWordGlob` for a literal: `*` and `?` stand for themselves. */
 export function compileWordLiteral(literal: string): GlobMatcher {
   if (literal.length > MAX_GLOB_LENGTH) return never;
-  if (literal.length <= SHORT) return (text) => containsWord(text, literal);
+  if (literal.length <= SHORT_GLOB_LENGTH) return (text) => containsWord(text, literal);
   const program = compileProgram(literal, 'literal');
   return (text) => matchesWords(program, text);
 }

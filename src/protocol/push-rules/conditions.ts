@@ -1,5 +1,5 @@
 import { foldCase } from '../globs/fold-case.ts';
-import { compileGlob, compileWordGlob, hasWord } from '../globs/glob.ts';
+import { compileGlob, compileWordGlob, hasWord, SHORT_GLOB_LENGTH } from '../globs/glob.ts';
 import { isJsonObject, type JsonObject, type JsonPrimitive, type JsonValue } from '../json.ts';
 import { type PropertyPath, parsePropertyPath } from './property-path.ts';
 import type { PushEvent, PushMember } from './push-event.ts';
@@ -47,13 +47,18 @@ function compileEventMatch(key: JsonValue | undefined, pattern: JsonValue | unde
   const path = parsePropertyPath(key);
   const folded = foldCase(pattern);
   const matches = isBody(path) ? compileWordGlob(folded) : compileGlob(folded);
-  const stepsPerCharacter = (pattern.length >>> 5) + 1;
+  const stepsPerCharacter = searchSteps(pattern, isBody(path));
   const isComparison = !isBody(path) && !/[*?]/.test(pattern);
   return (event) => {
     const text = event.foldedString(key, path);
     if (text === undefined) return false;
     return (isComparison || event.spend(text.length * stepsPerCharacter)) && matches(text);
   };
+}
+
+/** What a search costs for each character: see `SEARCH_BUDGET`, `compileGlob` and `compileWordGlob`. */
+function searchSteps(pattern: string, inBody: boolean): number {
+  return !inBody && pattern.length <= SHORT_GLOB_LENGTH ? pattern.length : (pattern.length >>> 5) + 1;
 }
 
 const isBody = (path: PropertyPath): boolean =>
@@ -89,7 +94,7 @@ export function containsDisplayName(event: PushEvent, { displayName }: PushMembe
 /** Whether the body contains a literal text, as words and in any case. */
 export function bodyContains(event: PushEvent, literal: string): boolean {
   const body = event.foldedString(BODY_KEY, BODY_PATH);
-  if (body === undefined || !event.spend(body.length * ((literal.length >>> 5) + 1))) return false;
+  if (body === undefined || !event.spend(body.length * searchSteps(literal, true))) return false;
   return hasWord(body, foldCase(literal));
 }
 

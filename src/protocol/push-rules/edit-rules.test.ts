@@ -124,6 +124,21 @@ describe('putRule', () => {
   });
 });
 
+describe('the patterns of all rules together', () => {
+  it('are bounded', () => {
+    const long = 'x'.repeat(MAX_GLOB_LENGTH);
+    const conditions = Array.from({ length: 100 }, () => ({
+      kind: 'event_match',
+      key: 'type',
+      pattern: long,
+    }));
+    const body = { ...NOTIFY, conditions };
+    const two = putRule(putRule(NO_USER_RULES, 'override', 'a', body), 'underride', 'b', body);
+    assert.throws(() => putRule(two, 'override', 'c', body), fails('M_TOO_LARGE', 413));
+    assert.equal(putRule(two, 'override', 'a', body).rules.override.length, 1);
+  });
+});
+
 describe('changing rules', () => {
   it('removes a rule of the user, not a default rule', () => {
     assert.equal(order(deleteRule(withRooms('a', 'b'), 'room', 'a')), 'b');

@@ -14,6 +14,9 @@ import {
 /** How many rules one user may have; muting thousands of rooms must be possible. */
 export const MAX_USER_RULES = 10_000;
 
+/** How many characters all patterns of one user may have: compiled they take up to 44 MB. */
+export const MAX_PATTERN_CHARACTERS = 262_144;
+
 /** Where to put a rule, by the id of another rule of the same kind. `before` wins over `after`. */
 export interface RulePlacement {
   readonly before?: string | undefined;
@@ -40,7 +43,7 @@ export function findRule(ruleset: Ruleset, kind: RuleKind, ruleId: string): Push
  * Adds a rule or replaces it. A new one is enabled and becomes the most important of its kind; one that exists stays
  * enabled or disabled and keeps its place, unless the placement says otherwise.
  * Throws M_INVALID_PARAM for ids that are not allowed, M_UNKNOWN (400) when the rule that the placement names does
- * not exist or is a default rule, M_BAD_JSON or M_MISSING_PARAM for the body, M_TOO_LARGE for too many rules.
+ * not exist or is a default rule, M_BAD_JSON or M_MISSING_PARAM for the body, M_TOO_LARGE for too many rules or patterns.
  * Source: client-server API, `PUT /pushrules/global/{kind}/{ruleId}`.
  */
 export function putRule(
@@ -53,11 +56,8 @@ export function putRule(
   checkRuleId(ruleId);
   const rules = stored.rules[kind];
   const existing = rules.find((rule) => rule.rule_id === ruleId);
-  if (existing === undefined && countRules(stored) >= MAX_USER_RULES) {
-    throw tooLarge(`There may be ${MAX_USER_RULES} push rules at most`);
-  }
   const rule = { rule_id: ruleId, enabled: existing?.enabled ?? true, ...parseRuleBody(kind, body) };
-  return withRules(stored, kind, place(rules, rule, placement));
+  return checkedSize(withRules(stored, kind, place(rules, rule, placement)));
 }
 
 /**
@@ -142,5 +142,20 @@ const withRules = (stored: UserPushRules, kind: RuleKind, rules: readonly UserPu
   rules: { ...stored.rules, [kind]: rules },
 });
 
-const countRules = ({ rules }: UserPushRules): number =>
-  RULE_KINDS.reduce((count, kind) => count + rules[kind].length, 0);
+function checkedSize(stored: UserPushRules): UserPushRules {
+  const all = RULE_KINDS.flatMap((kind) => stored.rules[kind]);
+  if (all.length > MAX_USER_RULES) throw tooLarge(`There may be ${MAX_USER_RULES} push rules at most`);
+  const characters = all.reduce((sum, rule) => sum + patternCharacters(rule), 0);
+  if (characters > MAX_PATTERN_CHARACTERS) {
+    throw tooLarge(`The patterns of all push rules may have ${MAX_PATTERN_CHARACTERS} characters at most`);
+  }
+  return stored;
+}
+
+function patternCharacters({ pattern = '', conditions = [] }: UserPushRule): number {
+  const ofConditions = conditions.map((condition) => condition['pattern']);
+  return [pattern, ...ofConditions].reduce<number>(
+    (sum, each) => sum + (typeof each === 'string' ? each.length : 0),
+    0,
+  );
+}

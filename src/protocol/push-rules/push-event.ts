@@ -26,10 +26,10 @@ export interface PushMember {
 
 /**
  * How many steps the rules of one member may take to search through one event. One step is one character compared
- * with up to 32 symbols of a pattern, or one element of an array. Patterns beyond it match nothing: together with the
- * linear matcher it bounds what a user with thousands of hostile rules can cost, at some tens of milliseconds.
+ * with a symbol of a short pattern or with 32 of a long one, or one element of an array. Patterns beyond it match
+ * nothing: it bounds what a user with thousands of hostile rules can cost, at some tens of milliseconds.
  */
-export const SEARCH_BUDGET = 8_388_608;
+export const SEARCH_BUDGET = 4_194_304;
 
 const UNKNOWN = 0;
 const MATCHES = 1;

@@ -87,7 +87,18 @@ describe('server ACLs', () => {
     assert.equal(isServerAllowed(acl, 'a.b.good.com:80'), true);
   });
 
-  it('drop patterns that are longer than any server name', () => {
+  it('drop patterns and deny names that are longer than any server name', () => {
     assert.equal(compileServerAcl({ allow: [`*${'a?'.repeat(30_000)}`] }).allow.others.length, 0);
+    assert.equal(isServerAllowed(compileServerAcl({ allow: ['*'] }), 'a'.repeat(256)), false);
+  });
+
+  it('remember a bounded number of verdicts', () => {
+    const acl = compileServerAcl({ allow: ['*'], deny: ['*9.org'] });
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 1500; i++) {
+        assert.equal(isServerAllowed(acl, `server${i}.org`), i % 10 !== 9);
+      }
+      assert.ok(acl.verdicts.size <= 1000);
+    }
   });
 });

@@ -1,5 +1,5 @@
 import { foldCase } from '../globs/fold-case.ts';
-import { compileGlob, type GlobMatcher } from '../globs/glob.ts';
+import { matchesGreedily } from '../globs/greedy-match.ts';
 import { isJsonObject, type JsonValue } from '../json.ts';
 
 /** Glob patterns, sorted by how they can be looked up: most lists of thousands cost two or three look-ups. */
@@ -7,18 +7,21 @@ interface PatternSet {
   readonly names: ReadonlySet<string>;
   /** What follows the star in patterns of the form `*.example.org`, with the dot. */
   readonly suffixes: ReadonlySet<string>;
-  readonly others: readonly GlobMatcher[];
+  readonly others: readonly string[];
 }
 
-/** The compiled content of an `m.room.server_acl` event. Immutable. */
+/** The compiled content of an `m.room.server_acl` event. Nothing that can be observed ever changes in it. */
 export interface ServerAcl {
   readonly allowIpLiterals: boolean;
   readonly allow: PatternSet;
   readonly deny: PatternSet;
+  /** What was decided before, because the same few servers are asked about for every event of a room. */
+  readonly verdicts: Map<string, boolean>;
 }
 
-/** A server name has at most 230 characters in practice and 255 by its grammar; longer patterns match none. */
+/** By the grammar of server names; longer patterns match none. */
 const MAX_SERVER_NAME_LENGTH = 255;
+const MAX_VERDICTS = 1000;
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 const PORT = /:\d{1,5}$/;
 const SUFFIX_PATTERN = /^\*(\.[^*?]+)$/;
@@ -35,7 +38,7 @@ function compilePatterns(list: JsonValue | undefined): PatternSet {
     else if (suffix !== undefined) suffixes.add(suffix);
     else if (pattern.replaceAll('*', '').length <= MAX_SERVER_NAME_LENGTH) others.add(pattern);
   }
-  return { names, suffixes, others: [...others].map(compileGlob) };
+  return { names, suffixes, others: [...others] };
 }
 
 function matchesAny(patterns: PatternSet, name: string): boolean {
@@ -45,7 +48,7 @@ function matchesAny(patterns: PatternSet, name: string): boolean {
       if (patterns.suffixes.has(name.slice(dot))) return true;
     }
   }
-  return patterns.others.some((matches) => matches(name));
+  return patterns.others.some((pattern) => matchesGreedily(pattern, name));
 }
 
 /**
@@ -59,6 +62,7 @@ export function compileServerAcl(content: JsonValue): ServerAcl {
     allowIpLiterals: allow_ip_literals !== false,
     allow: compilePatterns(allow),
     deny: compilePatterns(deny),
+    verdicts: new Map(),
   };
 }
 
@@ -69,7 +73,16 @@ export function compileServerAcl(content: JsonValue): ServerAcl {
  */
 export function isServerAllowed(acl: ServerAcl | undefined, serverName: string): boolean {
   if (acl === undefined) return true;
-  const name = foldCase(serverName.replace(PORT, ''));
+  if (serverName.length > MAX_SERVER_NAME_LENGTH) return false;
+  const known = acl.verdicts.get(serverName);
+  if (known !== undefined) return known;
+  const verdict = decide(acl, foldCase(serverName.replace(PORT, '')));
+  if (acl.verdicts.size >= MAX_VERDICTS) acl.verdicts.clear();
+  acl.verdicts.set(serverName, verdict);
+  return verdict;
+}
+
+function decide(acl: ServerAcl, name: string): boolean {
   if (!acl.allowIpLiterals && isIpLiteral(name)) return false;
   if (matchesAny(acl.deny, name)) return false;
   return matchesAny(acl.allow, name);
