@@ -1,4 +1,5 @@
 import { isSignedWithAnyKey } from '../../crypto/any-key.ts';
+import type { RoomEvent } from '../../event.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json.ts';
 import { membershipOf } from '../room-state.ts';
 import { property } from '../select-auth-events.ts';
@@ -25,8 +26,25 @@ export function authorizeThirdPartyInvite(change: MembershipChange, invite: Json
   // 5.4.1.6
   if (event.sender !== earlier.sender) return reject('somebody else sent the third-party invite');
   // 5.4.1.7, 5.4.1.8
-  const isSigned = isJsonObject(signed) && isSignedWithAnyKey(signed, publicKeysOf(earlier.content));
+  const isSigned = isJsonObject(signed) && isSignedByKeyOf(earlier, event, signed);
   return allowIf(isSigned, 'no key of the third-party invite has signed');
+}
+
+const verified = new WeakMap<RoomEvent, WeakMap<RoomEvent, boolean>>();
+
+/** Signatures are slow to verify and state resolution asks again, so what was found is kept with the events. */
+function isSignedByKeyOf(earlier: RoomEvent, event: RoomEvent, signed: JsonObject): boolean {
+  let invites = verified.get(earlier);
+  if (invites === undefined) {
+    invites = new WeakMap();
+    verified.set(earlier, invites);
+  }
+  let isSigned = invites.get(event);
+  if (isSigned === undefined) {
+    isSigned = isSignedWithAnyKey(signed, publicKeysOf(earlier.content));
+    invites.set(event, isSigned);
+  }
+  return isSigned;
 }
 
 /** 5.4.1.7.1 and 5.4.1.7.2 */
