@@ -157,6 +157,17 @@ forEachDatabase((open) => {
     assert.deepEqual(await ids(database), [2]);
   });
 
+  test('readers do not write', async () => {
+    const database = await open([notes]);
+    for (const reader of [database.reader<Schema>(), database.scanner<Schema>()]) {
+      await assert.rejects(
+        reader.insertInto('notes').values({ id: 1, text: 'x' }).execute(),
+        /readers do not write/,
+      );
+      await assert.rejects(reader.updateTable('notes').set({ text: 'x' }).execute(), /readers do not write/);
+    }
+  });
+
   test('a writer is of no use after its transaction', async () => {
     const database = await open([notes]);
     let kept: Writer<Schema> | undefined;

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../clock.ts';
-import type { Logger } from '../observability/logger.ts';
+import type { Logger, Metrics } from '../observability/index.ts';
 import type { Database } from './database.ts';
+import { reportStatistics } from './metrics.ts';
 import type { PostgresOptions } from './postgres/options.ts';
 import { SqliteDatabase, type SqliteOptions } from './sqlite/sqlite-database.ts';
 
@@ -12,6 +13,7 @@ export interface DatabaseSurroundings {
   readonly log: Logger;
   /** Measures how long transactions hang. */
   readonly clock?: Clock;
+  readonly metrics?: Metrics;
 }
 
 /** Opens the database, or rejects with what is wrong with it. The schema is left as it is: see `migrate`. */
@@ -19,7 +21,15 @@ export async function openDatabase(
   options: DatabaseOptions,
   surroundings: DatabaseSurroundings,
 ): Promise<Database> {
-  const { log, clock = systemClock } = surroundings;
+  const database = await openKind(options, surroundings);
+  if (surroundings.metrics) reportStatistics(surroundings.metrics, database.statistics);
+  return database;
+}
+
+async function openKind(
+  options: DatabaseOptions,
+  { log, clock = systemClock }: DatabaseSurroundings,
+): Promise<Database> {
   if (options.kind === 'sqlite') return SqliteDatabase.open(options, log, clock);
   // Its driver is loaded only where it is used: start-up time and memory.
   const { PostgresDatabase } = await import('./postgres/postgres-database.ts');

@@ -23,27 +23,29 @@ export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<O
 /** The parts of a Kysely dialect that say how SQL is written, without the one that says where it runs. */
 export type Grammar = Omit<Dialect, 'createDriver'>;
 
-/** Query builders whose statements go to `execute`, each by itself. */
+const writing = ['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode', 'MergeQueryNode'];
+
+/** Query builders whose statements go to `execute`, each by itself, and may not write. */
 export function readerOver<S>(grammar: Grammar, execute: Execute): Kysely<S> {
-  return new Kysely<S>({ dialect: dialectOver(grammar, execute) });
+  return new Kysely<S>({ dialect: dialectOver(grammar, readOnly(connectionOver(execute))) });
 }
 
 /** Query builders whose statements all go to `execute`, which is inside a transaction that somebody else ends. */
 export function writerOver<S>(reader: Kysely<S>, grammar: Grammar, execute: Execute): Transaction<S> {
   const connection = connectionOver(execute);
-  const dialect = dialectOver(grammar, execute);
+  const dialect = dialectOver(grammar, connection);
   const executor = reader.getExecutor().withConnectionProvider({
     provideConnection: (consumer) => consumer(connection),
   });
   return new Transaction<S>({ config: { dialect }, dialect, driver: dialect.createDriver(), executor });
 }
 
-function dialectOver(grammar: Grammar, execute: Execute): Dialect {
+function dialectOver(grammar: Grammar, connection: DatabaseConnection): Dialect {
   return {
     createAdapter: () => grammar.createAdapter(),
     createQueryCompiler: () => grammar.createQueryCompiler(),
     createIntrospector: (db) => grammar.createIntrospector(db),
-    createDriver: () => driverOver(connectionOver(execute)),
+    createDriver: () => driverOver(connection),
   };
 }
 
@@ -71,6 +73,18 @@ function connectionOver(execute: Execute): DatabaseConnection {
     },
     streamQuery() {
       throw new Error('results are not streamed: read in pages');
+    },
+  };
+}
+
+/** A write that is not in a transaction is a mistake, which must show on every database. */
+function readOnly(connection: DatabaseConnection): DatabaseConnection {
+  return {
+    ...connection,
+    async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+      if (writing.includes(query.query.kind))
+        throw new Error('readers do not write: use Database.transaction');
+      return connection.executeQuery<R>(query);
     },
   };
 }

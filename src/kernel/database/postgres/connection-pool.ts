@@ -25,8 +25,12 @@ export class ConnectionPool {
   constructor(options: PostgresOptions, purpose: 'main' | 'scanning', log: Logger) {
     this.#pool = new Pool(poolConfig(options, purpose));
     this.#pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection broke'));
-    // A connection that breaks in use rejects its statements; the event must have a listener all the same.
-    this.#pool.on('connect', (client) => client.on('error', () => {}));
+    const settings = purpose === 'scanning' ? scanSettings(options.scanLimit ?? defaults.scanLimit) : [];
+    this.#pool.on('connect', (client) => {
+      // A connection that breaks in use rejects its statements; the event must have a listener all the same.
+      client.on('error', () => {});
+      for (const setting of settings) client.query(setting).catch(() => {});
+    });
   }
 
   /** Runs `task` with a connection of its own. Rejects with `Undone` when there is none to be had. */
@@ -56,6 +60,12 @@ function midTransaction(client: ClientBase): boolean {
   return client.getTransactionStatus() !== 'I';
 }
 
+/** As statements, because connection poolers refuse them as parameters of the connection. */
+const scanSettings = (limit: number) => [
+  'set default_transaction_read_only = on',
+  `set statement_timeout = ${limit}`,
+];
+
 function poolConfig(options: PostgresOptions, purpose: 'main' | 'scanning'): PoolConfig {
   const connections = options.connections ?? defaults.connections;
   const config: PoolConfig = {
@@ -76,9 +86,5 @@ function poolConfig(options: PostgresOptions, purpose: 'main' | 'scanning'): Poo
   if (database !== undefined) config.database = database;
   if (ssl !== undefined) config.ssl = ssl;
   if (transactionsPerConnection) config.maxUses = transactionsPerConnection;
-  if (purpose === 'scanning') {
-    config.statement_timeout = options.scanLimit ?? defaults.scanLimit;
-    config.options = '-c default_transaction_read_only=on';
-  }
   return config;
 }

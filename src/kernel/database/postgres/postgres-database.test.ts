@@ -18,7 +18,14 @@ interface Schema {
 let server: PostgresServer;
 let database: Database;
 const value = async () =>
-  (await database.reader<Schema>().selectFrom('counters').select('value').executeTakeFirstOrThrow()).value;
+  (
+    await database
+      .reader<Schema>()
+      .selectFrom('counters')
+      .select('value')
+      .where('name', '=', 'a')
+      .executeTakeFirstOrThrow()
+  ).value;
 
 before(async () => {
   server = await startPostgres();

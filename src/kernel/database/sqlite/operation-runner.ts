@@ -6,7 +6,7 @@ import type { Operation, Result } from './protocol.ts';
 const controls = {
   begin: ['begin immediate'],
   commit: ['commit'],
-  savepoint: 'savepoint one',
+  savepoint: ['savepoint one'],
   release: ['release one'],
   undo: ['rollback to one', 'release one'],
 };
@@ -15,6 +15,8 @@ const controls = {
 export class OperationRunner {
   readonly #connection: SqliteConnection;
   readonly #access: 'reading' | 'writing';
+  /** What ended the transaction before its time: some errors (a full disk) make SQLite roll back all of it. */
+  #ending: Error | undefined;
 
   constructor(connection: SqliteConnection, access: 'reading' | 'writing') {
     this.#connection = connection;
@@ -34,7 +36,9 @@ export class OperationRunner {
         results.push(this.#do(operation));
       } catch (error) {
         results.push({ error: plainError(error) });
-        if (operation.kind !== 'query' && operation.kind !== 'batch') stopped = this.#stop(error);
+        if (operation.kind in controls) stopped = this.#stop(error);
+        else if (this.#access === 'writing' && !this.#connection.inTransaction)
+          this.#ending ??= error as Error;
       }
     }
     return results;
@@ -47,42 +51,41 @@ export class OperationRunner {
   }
 
   #do(operation: Operation): Result {
+    if (operation.kind === 'begin') this.#ending = undefined;
+    else this.#requireTransaction(operation);
     switch (operation.kind) {
       case 'query':
-        this.#requireTransaction();
         return { table: this.#connection.run(operation.sql, operation.parameters) };
       case 'batch':
-        this.#requireTransaction();
         this.#batch(operation.statements);
         return {};
       case 'forget-statements':
         this.#connection.forgetStatements();
         return {};
-      case 'savepoint':
-        this.#requireTransaction();
-        this.#connection.run(controls.savepoint, []);
-        return {};
       default:
-        for (const sql of controls[operation.kind]) this.#connection.run(sql, []);
+        this.#control(operation.kind);
         return {};
     }
   }
 
-  /** Some errors (a full disk) end the transaction: what follows must not be committed by itself. */
-  #requireTransaction(): void {
-    if (this.#access === 'writing' && !this.#connection.inTransaction) {
-      throw new Error('the transaction was rolled back by an earlier error');
-    }
+  /** What follows the end of a transaction must not be committed by itself. */
+  #requireTransaction({ kind }: Operation): void {
+    if (this.#access === 'reading' || kind === 'forget-statements' || this.#connection.inTransaction) return;
+    throw this.#ending ?? new Error('there is no transaction');
   }
 
   #batch(statements: readonly Statement[]): void {
-    this.#connection.run(controls.savepoint, []);
+    this.#control('savepoint');
     try {
       for (const { sql, rows } of statements) this.#connection.runEach(sql, rows);
-      this.#connection.run('release one', []);
+      this.#control('release');
     } catch (error) {
-      if (this.#connection.inTransaction) for (const sql of controls.undo) this.#connection.run(sql, []);
+      if (this.#connection.inTransaction) this.#control('undo');
       throw error;
     }
+  }
+
+  #control(kind: keyof typeof controls): void {
+    for (const sql of controls[kind]) this.#connection.run(sql, []);
   }
 }

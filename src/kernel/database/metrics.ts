@@ -1,0 +1,35 @@
+import type { Metrics } from '../observability/index.ts';
+import type { DatabaseStatistics } from './statistics.ts';
+
+/** Lets `metrics` show what has been asked of a database. */
+export function reportStatistics(metrics: Metrics, statistics: Readonly<DatabaseStatistics>): void {
+  metrics.counter({
+    name: 'server_database_statements_total',
+    help: 'Statements that the database was asked for, by purpose.',
+    labelNames: ['purpose'],
+    collect() {
+      this.reset();
+      this.inc({ purpose: 'read' }, statistics.reads);
+      this.inc({ purpose: 'scan' }, statistics.scans);
+      this.inc({ purpose: 'write' }, statistics.writes);
+    },
+  });
+  metrics.counter({
+    name: 'server_database_transactions_total',
+    help: 'Transactions and batches, repeated ones included.',
+    labelNames: ['kind'],
+    collect() {
+      this.reset();
+      this.inc({ kind: 'transaction' }, statistics.transactions);
+      this.inc({ kind: 'batch' }, statistics.batches);
+    },
+  });
+  metrics.counter({
+    name: 'server_database_flushes_total',
+    help: 'Commits that waited for the disk.',
+    collect() {
+      this.reset();
+      this.inc(statistics.flushes);
+    },
+  });
+}

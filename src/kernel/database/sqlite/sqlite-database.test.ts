@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { sql } from 'kysely';
+import { silentLogger } from '../../observability/index.ts';
+import { type Database, DatabaseOverloaded, openDatabase } from '../index.ts';
+import type { SqliteOptions } from './sqlite-database.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hearth-sqlite-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const open = (name: string, options: Partial<SqliteOptions> = {}) =>
+  openDatabase({ kind: 'sqlite', path: join(folder, name), ...options }, { log: silentLogger });
+const makeTable = (database: Database) =>
+  database.batch([{ sql: 'create table t (id integer primary key, text text)', rows: [[]] }]);
+const insert = (database: Database, id: number, text = 'x') =>
+  database.batch([{ sql: 'insert into t (id, text) values (?, ?)', rows: [[id, text]] }]);
+const ids = async (database: Database) =>
+  (await sql<{ id: number }>`select id from t order by id`.execute(database.reader())).rows.map(
+    ({ id }) => id,
+  );
+
+test('a file that can not be opened is named', async () => {
+  await assert.rejects(open('no/such/folder/x.db'), /no\/such\/folder\/x\.db can not be opened/);
+});
+
+test('a database in memory is gone when it is closed', async () => {
+  const options: SqliteOptions = { kind: 'sqlite', path: ':memory:' };
+  const database = await openDatabase(options, { log: silentLogger });
+  await makeTable(database);
+  await insert(database, 1);
+  assert.deepEqual(await ids(database), [1]);
+  const { rows } = await sql<{ file: string }>`select file from pragma_database_list`.execute(
+    database.reader(),
+  );
+  await database.close();
+  assert.equal(existsSync(rows[0]!.file), false);
+});
+
+test('nothing but the file is left after a clean end', async () => {
+  const database = await open('clean.db');
+  await makeTable(database);
+  await database.close();
+  assert.equal(existsSync(join(folder, 'clean.db')), true);
+  assert.equal(existsSync(join(folder, 'clean.db-wal')), false);
+});
+
+test('a full disk fails what does not fit, and later writes succeed when there is room', async () => {
+  const database = await open('full.db');
+  await makeTable(database);
+  const limit = (pages: number) =>
+    database.transaction((writer) => sql.raw(`pragma max_page_count = ${pages}`).execute(writer));
+  await limit(20);
+  const results = await Promise.allSettled([
+    insert(database, 1),
+    insert(database, 2, 'x'.repeat(200_000)),
+    insert(database, 3),
+  ]);
+  const [, tooBig] = results;
+  assert.ok(tooBig?.status === 'rejected');
+  assert.match(String(tooBig.reason), /full/);
+  const acknowledged = results.flatMap(({ status }, index) => (status === 'fulfilled' ? [index + 1] : []));
+  assert.deepEqual(await ids(database), acknowledged);
+  await limit(1_000_000);
+  await insert(database, 4, 'x'.repeat(200_000));
+  assert.deepEqual(await ids(database), [...acknowledged, 4]);
+  await database.close();
+});
+
+test('a queue that is full refuses', async () => {
+  const database = await open('queue.db', { group: { waiting: 2 } });
+  await makeTable(database);
+  const results = await Promise.allSettled([1, 2, 3].map((id) => insert(database, id)));
+  assert.ok(results[2]?.status === 'rejected' && results[2].reason instanceof DatabaseOverloaded);
+  assert.deepEqual(await ids(database), [1, 2]);
+  await database.close();
+});
+
+test('a group takes no more than its limit', async () => {
+  const database = await open('group.db', { group: { entries: 10 } });
+  await makeTable(database);
+  const before = database.statistics.flushes;
+  await Promise.all(Array.from({ length: 25 }, (_, id) => insert(database, id)));
+  assert.equal(database.statistics.flushes - before, 3);
+  await database.close();
+});
+
+test('a long scan does not block the thread', async () => {
+  const database = await open('scan.db');
+  let turns = 0;
+  const counting = setInterval(() => {
+    turns += 1;
+  }, 1);
+  const long = sql<{ n: number }>`
+    with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 2000000)
+    select count(*) as n from numbers`;
+  const { rows } = await long.execute(database.scanner());
+  clearInterval(counting);
+  assert.deepEqual(rows, [{ n: 2_000_000 }]);
+  assert.ok(turns > 5, `the thread had ${turns} turns`);
+  await database.close();
+});
