@@ -1,0 +1,33 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../kernel/http/index.ts';
+import { forbidden } from '../protocol/index.ts';
+import type { RoomEngine } from '../rooms/index.ts';
+import type { Typing } from './typing.ts';
+
+/** Milliseconds, when a client does not say for how long. */
+const usualTimeout = 30_000;
+
+const path = '/rooms/:roomId/typing/:userId';
+
+/** Client-server API, "Typing Notifications". */
+export function typingRoutes(typing: Typing, engine: RoomEngine): Route[] {
+  return [
+    route(
+      {
+        operationId: 'setTyping',
+        method: 'PUT',
+        path: [`/_proto/client/v3${path}`, `/_proto/client/r0${path}`],
+        auth: 'user',
+        body: Type.Object({ typing: Type.Boolean(), timeout: Type.Optional(Type.Integer()) }),
+        response: Type.Object({}),
+      },
+      async ({ params: { roomId, userId }, requester, body }) => {
+        if (userId !== requester.userId) throw forbidden('Only the user themself can say that they type');
+        const head = await engine.heads.get(roomId);
+        if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
+        typing.set(userId, roomId, body.typing, body.timeout ?? usualTimeout);
+        return {};
+      },
+    ),
+  ];
+}

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase, type OpenDatabase } from '../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms.ts';
+import { Typing, typingRoutes } from './index.ts';
+
+async function openTyping(open: OpenDatabase) {
+  const under = await RoomsUnderTest.open(open);
+  const { streams, clock, engine } = under;
+  const typing = new Typing({ streams, clock, roomStream: engine.stream });
+  const announced: string[] = [];
+  typing.typingStream.subscribe(({ roomId }) => announced.push(roomId));
+  return { under, typing, announced };
+}
+
+forEachDatabase((open) => {
+  describe('typing', () => {
+    it('tells who types, in the order in which they began, and announces changes only', async () => {
+      const { typing, announced } = await openTyping(open);
+      typing.set(alice, '!room', true, 10_000);
+      typing.set(bob, '!room', true, 10_000);
+      typing.set(alice, '!room', true, 10_000);
+      assert.deepEqual(typing.inRoom('!room'), [alice, bob]);
+      assert.deepEqual(typing.inRoom('!other'), []);
+      assert.deepEqual(announced, ['!room', '!room']);
+      typing.set(alice, '!room', false, 0);
+      typing.set(alice, '!room', false, 0);
+      assert.deepEqual(typing.inRoom('!room'), [bob]);
+      assert.equal(announced.length, 3);
+    });
+
+    it('knows whether something has changed after a position', async () => {
+      const { under, typing } = await openTyping(open);
+      const start = under.streams.current;
+      assert.equal(typing.changedSince('!room', start), false);
+      typing.set(alice, '!room', true, 10_000);
+      assert.equal(typing.changedSince('!room', start), true);
+      assert.equal(typing.changedSince('!other', start), false);
+      assert.equal(typing.changedSince('!room', under.streams.current), false);
+    });
+
+    it('ends when its time is over, counted from the last notice', async () => {
+      const { under, typing, announced } = await openTyping(open);
+      typing.set(alice, '!room', true, 10_000);
+      under.clock.advance(9_000);
+      typing.set(alice, '!room', true, 10_000);
+      under.clock.advance(9_999);
+      assert.deepEqual(typing.inRoom('!room'), [alice]);
+      under.clock.advance(1);
+      assert.deepEqual(typing.inRoom('!room'), []);
+      assert.equal(announced.length, 2);
+    });
+
+    it('bounds the timeout and the number of users in a room', async () => {
+      const { under, typing } = await openTyping(open);
+      for (let user = 0; user < 150; user++) typing.set(`@${user}:test`, '!room', true, 1e15);
+      assert.equal(typing.inRoom('!room').length, 100);
+      typing.set(alice, '!other', true, -5);
+      assert.deepEqual(typing.inRoom('!other'), []);
+      under.clock.advance(120_000);
+      assert.deepEqual(typing.inRoom('!room'), []);
+    });
+
+    it('ends when the user leaves the room', async () => {
+      const { under, typing } = await openTyping(open);
+      const roomId = await under.room(alice, bob);
+      typing.set(alice, roomId, true, 10_000);
+      typing.set(bob, roomId, true, 10_000);
+      await under.leave(bob, roomId);
+      assert.deepEqual(typing.inRoom(roomId), [alice]);
+    });
+
+    it('forgets everything when closed', async () => {
+      const { under, typing, announced } = await openTyping(open);
+      typing.set(alice, '!room', true, 10_000);
+      typing.close();
+      under.clock.advance(60_000);
+      assert.deepEqual(typing.inRoom('!room'), []);
+      assert.equal(announced.length, 1);
+    });
+  });
+
+  describe('PUT /rooms/{roomId}/typing/{userId}', () => {
+    let under: RoomsUnderTest;
+    let typing: Typing;
+    let http: RoutesUnderTest;
+    let roomId: string;
+    before(async () => {
+      ({ under, typing } = await openTyping(open));
+      http = await RoutesUnderTest.start(typingRoutes(typing, under.engine), under.clock);
+      roomId = await under.room(alice, bob);
+    });
+    after(() => http.stop());
+    const put = (as: string, userId: string, body: unknown, room = roomId) =>
+      http.call(as, 'PUT', `/rooms/${room}/typing/${userId}`, body);
+
+    it('sets and ends', async () => {
+      assert.deepEqual(await put(alice, alice, { typing: true, timeout: 30_000 }), { status: 200, body: {} });
+      assert.equal((await put(bob, bob, { typing: true })).status, 200);
+      assert.deepEqual(typing.inRoom(roomId), [alice, bob]);
+      await put(alice, alice, { typing: false });
+      under.clock.advance(30_000);
+      assert.deepEqual(typing.inRoom(roomId), []);
+    });
+
+    it('is for oneself, in rooms that one is in', async () => {
+      const typed = { typing: true, timeout: 1000 };
+      assert.equal((await put(alice, bob, typed)).body['errcode'], 'M_FORBIDDEN');
+      assert.equal((await put(carol, carol, typed)).body['errcode'], 'M_FORBIDDEN');
+      assert.equal((await put(alice, alice, typed, '!nowhere:test')).status, 403);
+      assert.deepEqual(typing.inRoom(roomId), []);
+    });
+
+    it('refuses what is malformed', async () => {
+      for (const body of [
+        {},
+        { typing: 'yes' },
+        { typing: true, timeout: '1' },
+        { typing: true, timeout: 0.5 },
+      ]) {
+        assert.equal((await put(alice, alice, body)).status, 400);
+      }
+    });
+  });
+});

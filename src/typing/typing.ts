@@ -1,0 +1,101 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock, Timer } from '../kernel/clock.ts';
+import { Stream, type Streams } from '../kernel/streams/index.ts';
+import type { RoomFact } from '../rooms/index.ts';
+
+/** Somebody has begun or ceased to type in a room. */
+export interface TypingChange {
+  readonly roomId: string;
+}
+
+export interface TypingDeps {
+  readonly streams: Streams;
+  readonly clock: Clock;
+  /** The stream of rooms: whoever leaves one does not type there any more. */
+  readonly roomStream: Stream<RoomFact>;
+}
+
+/** Milliseconds that a notice may hold at most; clients repeat it while the user goes on. */
+const longestTimeout = 120_000;
+
+/** How many users type in one room at most, and in all rooms together: nobody reads a longer list. */
+const [mostInRoom, mostTypists] = [100, 100_000];
+
+/** Of how many rooms it is remembered when somebody last began or ceased to type. */
+const roomsRemembered = 50_000;
+
+/**
+ * Who is typing where, in memory: after a restart nobody is, until the clients say so again.
+ * Source: client-server API, "Typing Notifications".
+ */
+export class Typing {
+  readonly typingStream = new Stream<TypingChange>('typing');
+  readonly #streams: Streams;
+  readonly #clock: Clock;
+  /** Room id to user id to the end of the notice. */
+  readonly #rooms = new Map<string, Map<string, Timer>>();
+  readonly #changes = new LRUCache<string, number>({ max: roomsRemembered });
+  #count = 0;
+
+  constructor({ streams, clock, roomStream }: TypingDeps) {
+    this.#streams = streams;
+    this.#clock = clock;
+    this.typingStream.subscribe(({ roomId }, position) => this.#changes.set(roomId, position));
+    roomStream.subscribe(({ roomId, membershipChanges }) => {
+      for (const { userId, to } of membershipChanges) if (to !== 'join') this.#stop(roomId, userId);
+    });
+  }
+
+  /**
+   * Notes that a user types, or does not. Whether they may, the caller has checked.
+   * @param timeout milliseconds for which it holds unless it is said again; bounded
+   */
+  set(userId: string, roomId: string, typing: boolean, timeout: number): void {
+    const bounded = Math.min(timeout, longestTimeout);
+    if (!typing || !(bounded > 0)) this.#stop(roomId, userId);
+    else this.#start(roomId, userId, bounded);
+  }
+
+  /** The users who type in a room, those who began first before the others. */
+  inRoom(roomId: string): string[] {
+    return [...(this.#rooms.get(roomId)?.keys() ?? [])];
+  }
+
+  /** Whether `inRoom` has changed after that position. A room that was quiet for long counts as unchanged. */
+  changedSince(roomId: string, position: number): boolean {
+    return (this.#changes.get(roomId) ?? 0) > position;
+  }
+
+  /** Ends all notices without telling anybody. */
+  close(): void {
+    for (const typists of this.#rooms.values()) for (const timer of typists.values()) timer.cancel();
+    this.#rooms.clear();
+    this.#count = 0;
+  }
+
+  #start(roomId: string, userId: string, timeout: number): void {
+    const typists = this.#rooms.get(roomId) ?? new Map<string, Timer>();
+    const before = typists.get(userId);
+    if (!before && (typists.size >= mostInRoom || this.#count >= mostTypists)) return;
+    before?.cancel();
+    typists.set(
+      userId,
+      this.#clock.setTimer(timeout, () => this.#stop(roomId, userId)),
+    );
+    if (before) return;
+    this.#count++;
+    this.#rooms.set(roomId, typists);
+    this.#streams.announce(this.typingStream, { roomId });
+  }
+
+  #stop(roomId: string, userId: string): void {
+    const typists = this.#rooms.get(roomId);
+    const timer = typists?.get(userId);
+    if (!typists || !timer) return;
+    timer.cancel();
+    typists.delete(userId);
+    this.#count--;
+    if (typists.size === 0) this.#rooms.delete(roomId);
+    this.#streams.announce(this.typingStream, { roomId });
+  }
+}
