@@ -28,6 +28,8 @@ export interface Finding {
 
 /** A target that has spent as many times its share as this sits out the rounds that remain. */
 const patience = 2;
+/** The round before the first, which does not count, and its length as a share of the others'. */
+const warmUp = -1;
 const warmUpShare = 0.25;
 
 /**
@@ -59,12 +61,13 @@ async function runLoad<Stage>(
 ): Promise<Results> {
   const found = new Map<TargetKind, Round[]>();
   const spent = new Map<TargetKind, number>();
-  for (let number = -1; number < rounds; number++) {
+  const first = load.runsOnce ? 0 : warmUp;
+  for (let number = first; number < (load.runsOnce ? 1 : rounds); number++) {
     for (const stand of stands) {
       const { kind } = stand.target;
       const before = spent.get(kind) ?? 0;
       if (before > patience * rounds * seconds && found.has(kind)) continue;
-      const isWarmUp = number < 0;
+      const isWarmUp = number === warmUp;
       const round = await runRound(load, stand, isWarmUp ? seconds * warmUpShare : seconds);
       spent.set(kind, before + round.seconds);
       if (!isWarmUp) found.set(kind, [...(found.get(kind) ?? []), round]);

@@ -49,6 +49,8 @@ export interface Load<Stage> {
   /** What is counted, in the plural. */
   readonly operation: string;
   readonly goals: readonly Goal[];
+  /** One round is enough, and it needs no warming up. */
+  readonly runsOnce?: true;
   /** One round. @param seconds how long; work of a fixed size does not look at it. */
   run(stage: Stage, seconds: number): Promise<Measurement>;
 }

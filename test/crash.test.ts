@@ -36,7 +36,7 @@ before(async () => {
   listeners = clients.slice(0, 2).map((client) => new Listener(client, roomIds));
   for (const listener of listeners) await listener.hear(0);
 });
-after(() => server.remove());
+after(() => server?.remove());
 
 function acknowledged() {
   return talkers.flatMap(({ sendings }) => sendings.filter(({ eventId }) => eventId !== undefined));

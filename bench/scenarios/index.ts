@@ -5,6 +5,7 @@ import { idleSync } from './idle-sync.ts';
 import { initialSyncs } from './initial-sync.ts';
 import { joins } from './joins.ts';
 import { sendsInManyRooms, sendsInOneRoom } from './sends.ts';
+import { stateResolution } from './state-resolution.ts';
 import { storage } from './storage.ts';
 
 /** All of them, in the order in which they run. */
@@ -17,4 +18,5 @@ export const scenarios: readonly Scenario[] = [
   initialSyncs,
   coldStart,
   storage,
+  stateResolution,
 ];

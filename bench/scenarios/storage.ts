@@ -25,6 +25,7 @@ export const storage: Scenario<Stage> = {
       name: 'storage',
       title: 'database bytes per message event',
       operation: 'sends',
+      runsOnce: true,
       goals: [
         ofHearth(
           'times the event’s own JSON',

@@ -22,8 +22,8 @@ after(() => server?.stop());
 for (const script of scripts) {
   test(`matrix-nio: ${script}`, async () => {
     const file = fileURLToPath(new URL(`nio/${script}.py`, import.meta.url));
-    await run(python, ['-B', file, server.url], { timeout: 60_000 }).catch((error: Error & { stderr?: string }) =>
-      assert.fail(error.stderr || error.message),
+    await run(python, ['-B', file, server.url], { timeout: 60_000 }).catch(
+      (error: Error & { stderr?: string }) => assert.fail(error.stderr || error.message),
     );
   });
 }

@@ -9,7 +9,7 @@ let server: ServerUnderTest;
 before(async () => {
   server = await serverUnderTest();
 });
-after(() => server.stop());
+after(() => server?.stop());
 
 function error(status: number, errcode: string): (thrown: unknown) => boolean {
   return (thrown) =>

@@ -25,7 +25,7 @@ before(async () => {
 after(async () => {
   alice?.stop();
   bob?.stop();
-  await server.stop();
+  await server?.stop();
 });
 
 test('one sees the other type, and stop', async () => {

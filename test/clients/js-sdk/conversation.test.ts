@@ -16,7 +16,7 @@ before(async () => {
 after(async () => {
   alice?.stop();
   bob?.stop();
-  await server.stop();
+  await server?.stop();
 });
 
 /** A private room of Alice's that Bob was invited to and has joined. */

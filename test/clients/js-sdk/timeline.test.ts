@@ -21,7 +21,7 @@ before(async () => {
 });
 after(async () => {
   alice?.stop();
-  await server.stop();
+  await server?.stop();
 });
 
 function messageIds(events: readonly MatrixEvent[]): (string | undefined)[] {
