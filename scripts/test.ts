@@ -1,6 +1,6 @@
 /**
  * Runs the tests: `node scripts/test.ts [path ...] [flag of node --test ...]`. A path is a file, a folder or a glob;
- * without one, everything runs that needs nothing but npm.
+ * without one, everything runs that needs nothing but npm. A flag has its value behind `=`, not behind a space.
  */
 import { spawn } from 'node:child_process';
 import { globSync, statSync } from 'node:fs';

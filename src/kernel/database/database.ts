@@ -52,7 +52,10 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** Values that may be bound; no booleans (use 0 and 1), no dates (use milliseconds), no text with U+0000. */
+/**
+ * Values that may be bound, at most 32,000 to a statement; no booleans (use 0 and 1), no dates (use milliseconds), no
+ * text with U+0000. Numbers come back as numbers, truth as 0 or 1, bytes as `Uint8Array`.
+ */
 export type SqlValue = string | number | bigint | Uint8Array | null;
 
 export interface Statement {

@@ -90,3 +90,15 @@ test('a server that is not there is reported at once', async () => {
   const nobody = openDatabase({ kind: 'postgres', ...connectionTo(1) }, { log: silentLogger });
   await assert.rejects(nobody, /ECONNREFUSED/);
 });
+
+test('a database that can not hold every character is refused', async () => {
+  const client = new Client(connectionTo(server.port));
+  await client.connect();
+  await client.query("create database latin encoding 'LATIN1' template template0");
+  await client.end();
+  const latin = openDatabase(
+    { kind: 'postgres', ...connectionTo(server.port, 'latin') },
+    { log: silentLogger },
+  );
+  await assert.rejects(latin, /encoding LATIN1/);
+});

@@ -55,7 +55,7 @@ export class PostgresDatabase implements Database {
   ): Promise<PostgresDatabase> {
     const database = new PostgresDatabase(options, log, clock);
     try {
-      await database.#pool.use((session) => session.control('select 1'));
+      await database.#pool.use(requireUtf8);
       return database;
     } catch (error) {
       await database.close();
@@ -189,6 +189,17 @@ export class PostgresDatabase implements Database {
           throw new Undone(error as Error, error);
         }
       }),
+    );
+  }
+}
+
+/** Other encodings can not hold what people write, and some refuse it only when it comes. */
+async function requireUtf8(session: Session): Promise<void> {
+  const { rows } = await session.run('show server_encoding', []);
+  const encoding = rows[0]?.['server_encoding'];
+  if (encoding !== 'UTF8') {
+    throw new Error(
+      `the database has the encoding ${encoding}: make one with ENCODING 'UTF8' TEMPLATE template0`,
     );
   }
 }
