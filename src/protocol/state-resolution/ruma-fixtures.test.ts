@@ -21,7 +21,7 @@ interface FixtureEvent {
 }
 
 function read<T>(name: string): T {
-  return JSON.parse(readFileSync(new URL(`./test/fixtures/${name}.json`, import.meta.url), 'utf8'));
+  return JSON.parse(readFileSync(new URL(`./test/fixtures/ruma/${name}.json`, import.meta.url), 'utf8'));
 }
 
 /** All events of these files, in their order; the first one creates the room and names the version. */
