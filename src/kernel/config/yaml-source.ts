@@ -38,6 +38,7 @@ export function parseYaml(file: string, text: string, findings: Findings): Sourc
   const [document, second] = documents as [Document.Parsed, Document.Parsed?];
   const syntaxErrors = documents.flatMap(({ errors }) => errors);
   for (const error of syntaxErrors) findings.error('', syntaxMessage(error.code), position(error.pos[0]));
+  for (const { code, pos } of document.warnings) findings.warn('', syntaxMessage(code), position(pos[0]));
   if (syntaxErrors.length > 0) return undefined;
   if (second !== undefined) {
     findings.error(
@@ -89,7 +90,11 @@ class TreeBuilder {
 
   #resolve(node: Node, path: string): SourceNode {
     const at = this.#at(node);
-    if (isAlias(node)) return this.#node(node.resolve(this.#document) ?? null, path);
+    if (isAlias(node)) {
+      const target = node.resolve(this.#document);
+      if (target === undefined) this.#findings.error(path, syntaxMessage('BAD_ALIAS'), at);
+      return this.#node(target ?? null, path);
+    }
     if (isSeq(node)) {
       const items = node.items.map((item, index) => this.#node(item as Node | null, `${path}[${index}]`));
       return { kind: 'list', items, at };
