@@ -147,6 +147,16 @@ forEachDatabase((open) => {
       ]);
     });
 
+    it('of guests hold a name only', async () => {
+      await start();
+      const { body } = await server.call('POST', '/register?kind=guest', { body: {} });
+      const [userId, token] = [body['user_id'], body['access_token'] as string];
+      assert.deepEqual((await get(`${userId}`)).body, {});
+      assert.equal((await set(token, `${userId}/displayname`, { displayname: 'Gast' })).status, 200);
+      const denied = await set(token, `${userId}/m.tz`, { 'm.tz': 'UTC' });
+      assert.deepEqual(codeOf(denied), [403, 'M_GUEST_ACCESS_FORBIDDEN']);
+    });
+
     it('stay as they are where the operator says so', async () => {
       await start({ profile: { enable_set_displayname: false, enable_set_avatar_url: false } });
       const { token, userId } = await server.register('alice');

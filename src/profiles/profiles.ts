@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
   localpartOf,
+  MatrixError,
   notFound,
   serverOfUser,
 } from '../protocol/index.ts';
@@ -48,6 +49,8 @@ export interface ProfilesDeps {
   readonly accounts: () => Pick<Accounts, 'userExists'>;
   readonly remote?: RemoteProfiles | undefined;
   readonly avatarFiles?: AvatarFiles | undefined;
+  /** Part of every transaction that changes a profile, for those who keep copies of it. */
+  readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
 }
 
 const noProfile = () => notFound('No such profile');
@@ -96,6 +99,7 @@ export class Profiles implements AccountCompanion {
       checkProfileSize({ ...(await readProfile(writer, userId)), [field]: value });
       await writeField(writer, userId, field, value);
       publish(this.profileStream, { userId, field });
+      await this.#deps.onChange?.(writer, userId);
     });
   }
 
@@ -127,7 +131,9 @@ export class Profiles implements AccountCompanion {
 
   async #remove(userId: string, field: string): Promise<void> {
     await this.#deps.streams.write<ProfileTables, void>(async (writer, publish) => {
-      if (await deleteField(writer, userId, field)) publish(this.profileStream, { userId, field });
+      if (!(await deleteField(writer, userId, field))) return;
+      publish(this.profileStream, { userId, field });
+      await this.#deps.onChange?.(writer, userId);
     });
   }
 
@@ -137,6 +143,9 @@ export class Profiles implements AccountCompanion {
       return;
     }
     if (requester.userId !== userId) throw forbidden("You can not change another user's profile");
+    if (requester.isGuest && field !== 'displayname') {
+      throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests can change their name only');
+    }
     const { enable_set_avatar_url, enable_set_displayname } = this.#options;
     if (
       (field === 'displayname' && !enable_set_displayname) ||

@@ -67,7 +67,7 @@ function changeRoutes(profiles: Profiles): Route[] {
         operationId: 'setProfileField',
         method: 'PUT',
         path: paths.field,
-        auth: 'user',
+        auth: 'guest',
         body: Type.Record(Type.String(), Type.Unknown()),
         bodyLimit: 131_072,
       },
@@ -79,7 +79,7 @@ function changeRoutes(profiles: Profiles): Route[] {
       },
     ),
     route(
-      { operationId: 'deleteProfileField', method: 'DELETE', path: paths.field, auth: 'user' },
+      { operationId: 'deleteProfileField', method: 'DELETE', path: paths.field, auth: 'guest' },
       async ({ params: { userId, keyName }, requester }) => {
         await profiles.delete(requester, userId, keyName);
         return {};

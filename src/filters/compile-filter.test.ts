@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { JsonObject } from '../protocol/index.ts';
+import { compileFilter, compileRoomEventFilter } from './compile-filter.ts';
+import { compileFields, splitPath } from './field-selection.ts';
+import { anyPattern } from './text-list.ts';
+
+const event = (type: string, sender = '@a:test', content: JsonObject = {}) => ({ type, sender, content });
+
+describe('a filter', () => {
+  it('lets everything pass when it is empty', () => {
+    const filter = compileFilter({});
+    assert.equal(filter.format, 'client');
+    assert.equal(filter.selectFields, undefined);
+    assert.equal(filter.room.includeLeave, false);
+    assert.equal(filter.room.passesRoom('!a:test'), true);
+    for (const part of [filter.presence, filter.accountData, filter.room.timeline, filter.room.ephemeral]) {
+      assert.equal(part.limit, undefined);
+      assert.equal(part.passesNothing, false);
+      assert.equal(part.passes(event('m.any')), true);
+    }
+  });
+
+  it('excludes types even if they are included', () => {
+    const filter = compileRoomEventFilter({ types: ['m.room.*', 'm.sticker'], not_types: ['m.room.member'] });
+    const passing = ['m.room.message', 'm.sticker'];
+    const refused = ['m.room.member', 'm.reaction', 'xm.room.name', 'm.stickers'];
+    for (const type of passing) assert.equal(filter.passes(event(type)) && filter.passesType(type), true);
+    for (const type of refused) assert.equal(filter.passes(event(type)) || filter.passesType(type), false);
+  });
+
+  it('excludes senders even if they are included', () => {
+    const filter = compileRoomEventFilter({ senders: ['@a:test', '@b:test'], not_senders: ['@b:test'] });
+    assert.equal(filter.passes(event('m', '@a:test')), true);
+    assert.equal(filter.passes(event('m', '@b:test')), false);
+    assert.equal(filter.passes(event('m', '@c:test')), false);
+    assert.equal(filter.passes({ type: 'm.typing' }), false);
+    const without = compileRoomEventFilter({ not_senders: ['@b:test'] });
+    assert.equal(without.passes({ type: 'm.typing' }), true);
+  });
+
+  it('selects rooms as a whole and for each part', () => {
+    const { room } = compileFilter({
+      room: { rooms: ['!a:test', '!b:test'], not_rooms: ['!b:test'], timeline: { not_rooms: ['!a:test'] } },
+    });
+    assert.deepEqual(['!a:test', '!b:test', '!c:test'].map(room.passesRoom), [true, false, false]);
+    assert.equal(room.timeline.passesRoom('!a:test'), false);
+    assert.equal(room.state.passesRoom('!a:test'), true);
+  });
+
+  it('selects events by the key url', () => {
+    const image = event('m', '@a:test', { url: 'mxc://a/b' });
+    const odd = event('m', '@a:test', { url: 5 });
+    const text = event('m');
+    const withUrl = compileRoomEventFilter({ contains_url: true });
+    assert.deepEqual(
+      [image, odd, text].map((e) => withUrl.passes(e)),
+      [true, true, false],
+    );
+    const withoutUrl = compileRoomEventFilter({ contains_url: false });
+    assert.deepEqual(
+      [image, odd, text].map((e) => withoutUrl.passes(e)),
+      [false, false, true],
+    );
+  });
+
+  it('hands on what others apply', () => {
+    const { room, format } = compileFilter({
+      event_format: 'federation',
+      room: {
+        include_leave: true,
+        state: { lazy_load_members: true, include_redundant_members: true },
+        timeline: {
+          limit: 7,
+          unread_thread_notifications: true,
+          related_by_senders: ['@a:test'],
+          related_by_rel_types: ['m.thread'],
+        },
+      },
+    });
+    assert.deepEqual([format, room.includeLeave, room.timeline.limit], ['federation', true, 7]);
+    assert.deepEqual([room.state.lazyLoadMembers, room.state.includeRedundantMembers], [true, true]);
+    assert.equal(room.timeline.unreadThreadNotifications, true);
+    assert.deepEqual(room.timeline.relatedBy, { senders: ['@a:test'], relTypes: ['m.thread'] });
+  });
+
+  it('says when nothing can pass', () => {
+    for (const json of [{ types: [] }, { senders: [] }, { limit: 0 }]) {
+      assert.equal(compileRoomEventFilter(json).passesNothing, true);
+    }
+    assert.equal(compileRoomEventFilter({ types: [] }).passes(event('m')), false);
+  });
+
+  it('is refused when it is not as it should be', () => {
+    const wrong = [
+      null,
+      [],
+      'x',
+      { presence: 'not an object' },
+      { room: { timeline: 'not an object' } },
+      { room: { timeline: { rooms: 'not a list' } } },
+      { room: { timeline: { rooms: ['not a room'] } } },
+      { room: { rooms: ['@a:test'] } },
+      { room: { state: { senders: ['not a user'] } } },
+      { room: { state: { types: [1] } } },
+      { room: { timeline: { limit: -1 } } },
+      { room: { timeline: { limit: 1.5 } } },
+      { event_format: 'xml' },
+      { event_fields: 'type' },
+    ];
+    for (const json of wrong) assert.throws(() => compileFilter(json), { errcode: 'M_BAD_JSON' });
+  });
+
+  it('is as quick for hostile patterns', () => {
+    const matches = anyPattern([`${'*a'.repeat(10_000)}*b`]);
+    const text = 'a'.repeat(60_000);
+    const started = performance.now();
+    assert.equal(matches(text), false);
+    assert.ok(performance.now() - started < 1000);
+  });
+});
+
+describe('patterns of types', () => {
+  it('match as a regular expression of the same meaning does', () => {
+    const letters = fc.string({ unit: fc.constantFrom('a', 'b', '*', '.', '?'), maxLength: 8 });
+    const plain = fc.string({ unit: fc.constantFrom('a', 'b', '.', '?'), maxLength: 12 });
+    fc.assert(
+      fc.property(letters, plain, (pattern, text) => {
+        const source = pattern
+          .split('*')
+          .map((part) => part.replace(/[.?]/g, '\\$&'))
+          .join('.*');
+        assert.equal(anyPattern([pattern])(text), new RegExp(`^${source}$`, 's').test(text));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('event_fields', () => {
+  const whole = {
+    type: 'm.room.message',
+    content: { body: 'hi', 'm.relates_to': { rel_type: 'm.thread' }, 'a\\b': 1, deep: { x: 1, y: 2 } },
+    sender: '@a:test',
+  };
+  const select = (...paths: string[]) => JSON.parse(JSON.stringify(compileFields(paths)(whole))) as unknown;
+
+  it('keep what they name', () => {
+    assert.deepEqual(select('type', 'content.body'), { type: whole.type, content: { body: 'hi' } });
+    assert.deepEqual(select('content.m\\.relates_to.rel_type'), {
+      content: { 'm.relates_to': { rel_type: 'm.thread' } },
+    });
+    assert.deepEqual(select('content.a\\\\b'), { content: { 'a\\b': 1 } });
+    assert.deepEqual(select('content.deep.x', 'content.deep'), { content: { deep: { x: 1, y: 2 } } });
+    assert.deepEqual(select('content.deep', 'content.deep.x'), { content: { deep: { x: 1, y: 2 } } });
+    assert.deepEqual(select('content.body.more', 'nothing', 'content.nothing', 'type.length'), {});
+    assert.deepEqual(select(), {});
+  });
+
+  it('can not reach prototypes', () => {
+    const hostile = JSON.parse('{"content":{"__proto__":{"x":1}},"type":"m"}') as JsonObject;
+    const selected = compileFields(['content.__proto__', '__proto__', 'constructor', 'type'])(hostile);
+    assert.equal(JSON.stringify(selected), '{"content":{"__proto__":{"x":1}},"type":"m"}');
+    assert.equal(({} as Record<string, unknown>)['x'], undefined);
+  });
+
+  it('are read back as they were escaped', () => {
+    const escaped = (name: string) => name.replace(/[.\\]/g, '\\$&');
+    fc.assert(
+      fc.property(fc.array(fc.string(), { minLength: 1 }), (names) => {
+        assert.deepEqual(splitPath(names.map(escaped).join('.')), names);
+      }),
+    );
+    assert.deepEqual(splitPath('a\\x.b'), ['a\\x', 'b']);
+  });
+
+  it('leave a part of the event and nothing else', () => {
+    fc.assert(
+      fc.property(fc.object({ maxDepth: 2 }), fc.array(fc.string(), { maxLength: 3 }), (object, extra) => {
+        const json = JSON.parse(JSON.stringify(object)) as JsonObject;
+        const names = [...Object.keys(json).slice(0, 1), ...extra].map((name) =>
+          name.replace(/[.\\]/g, '\\$&'),
+        );
+        const selected = compileFields(names)(json);
+        for (const [name, value] of Object.entries(selected)) assert.deepEqual(value, json[name]);
+        const expected = Object.keys(json).filter((name) =>
+          names.some((path) => splitPath(path)[0] === name),
+        );
+        assert.deepEqual(Object.keys(selected).sort(), expected.sort());
+      }),
+    );
+  });
+});

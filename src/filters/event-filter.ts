@@ -1,0 +1,85 @@
+import { isJsonObject, type JsonValue } from '../protocol/index.ts';
+import type { EventFilterJson, RoomEventFilterJson } from './filter-json.ts';
+import { allowedBy, anyOf, anyPattern, type TextTest } from './text-list.ts';
+
+/** What filters look at. Account data and most ephemeral events have no sender. */
+export interface FilteredEvent {
+  readonly type: string;
+  readonly sender?: string | undefined;
+  readonly content?: JsonValue | undefined;
+}
+
+/** Selects events of any kind. Immutable. */
+export class EventFilter {
+  /** Events at most; `undefined` when the client leaves it to the server. */
+  readonly limit: number | undefined;
+  /** The lists as the client gave them, for queries that can use them. */
+  readonly json: EventFilterJson;
+  readonly #type: TextTest | undefined;
+  readonly #sender: TextTest | undefined;
+
+  constructor(json: EventFilterJson) {
+    this.json = json;
+    this.limit = json.limit;
+    this.#type = allowedBy(json.types, json.not_types, anyPattern);
+    this.#sender = allowedBy(json.senders, json.not_senders, anyOf);
+  }
+
+  /** Whether no event at all passes, so that nobody needs to look for any. */
+  get passesNothing(): boolean {
+    return this.limit === 0 || this.json.types?.length === 0 || this.json.senders?.length === 0;
+  }
+
+  /** Whether events of this type may pass. */
+  passesType(type: string): boolean {
+    return this.#type?.(type) ?? true;
+  }
+
+  /** Whether an event passes. An event without a sender passes unless senders are asked for. */
+  passes(event: FilteredEvent): boolean {
+    if (this.#type && !this.#type(event.type)) return false;
+    return !this.#sender || this.#sender(event.sender ?? '');
+  }
+}
+
+/** Selects events of rooms. Immutable. */
+export class RoomEventFilter extends EventFilter {
+  /** Send memberships of those only whose events are sent. */
+  readonly lazyLoadMembers: boolean;
+  /** With `lazyLoadMembers`, send them even if the client has had them. */
+  readonly includeRedundantMembers: boolean;
+  /** Count the unread of each thread by itself. */
+  readonly unreadThreadNotifications: boolean;
+  /** Events that were related to by one of these, and by a relation of one of these types. */
+  readonly relatedBy: {
+    readonly senders: readonly string[] | undefined;
+    readonly relTypes: readonly string[] | undefined;
+  };
+  readonly #room: TextTest | undefined;
+  readonly #containsUrl: boolean | undefined;
+
+  constructor(json: RoomEventFilterJson) {
+    super(json);
+    this.lazyLoadMembers = json.lazy_load_members ?? false;
+    this.includeRedundantMembers = json.include_redundant_members ?? false;
+    this.unreadThreadNotifications = json.unread_thread_notifications ?? false;
+    this.relatedBy = { senders: json.related_by_senders, relTypes: json.related_by_rel_types };
+    this.#room = allowedBy(json.rooms, json.not_rooms, anyOf);
+    this.#containsUrl = json.contains_url;
+  }
+
+  /** Whether events of this room may pass. */
+  passesRoom(roomId: string): boolean {
+    return this.#room?.(roomId) ?? true;
+  }
+
+  /**
+   * Whether an event passes, in a room that passes. `relatedBy` is left to those who know the relations.
+   * `contains_url` asks for the key `url` in the content, whatever its value.
+   */
+  override passes(event: FilteredEvent): boolean {
+    if (!super.passes(event)) return false;
+    if (this.#containsUrl === undefined) return true;
+    return this.#containsUrl === (isJsonObject(event.content) && Object.hasOwn(event.content, 'url'));
+  }
+}

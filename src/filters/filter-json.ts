@@ -1,0 +1,73 @@
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { badJson } from '../protocol/index.ts';
+
+const userIds = Type.Array(Type.String({ pattern: '^@[^:]*:.+' }));
+const roomIds = Type.Array(Type.String({ pattern: '^!.+' }));
+const texts = Type.Array(Type.String());
+
+const eventFilter = {
+  limit: Type.Optional(Type.Integer({ minimum: 0 })),
+  types: Type.Optional(texts),
+  not_types: Type.Optional(texts),
+  senders: Type.Optional(userIds),
+  not_senders: Type.Optional(userIds),
+};
+
+const roomEventFilter = {
+  ...eventFilter,
+  rooms: Type.Optional(roomIds),
+  not_rooms: Type.Optional(roomIds),
+  contains_url: Type.Optional(Type.Boolean()),
+  lazy_load_members: Type.Optional(Type.Boolean()),
+  include_redundant_members: Type.Optional(Type.Boolean()),
+  unread_thread_notifications: Type.Optional(Type.Boolean()),
+  related_by_senders: Type.Optional(userIds),
+  related_by_rel_types: Type.Optional(texts),
+};
+
+const anyEvents = Type.Object(eventFilter);
+const roomEvents = Type.Object(roomEventFilter);
+
+/** A filter as clients write it. Source: client-server API, "Filtering". */
+export const filterSchema = Type.Object({
+  event_fields: Type.Optional(texts),
+  event_format: Type.Optional(Type.Union([Type.Literal('client'), Type.Literal('federation')])),
+  presence: Type.Optional(anyEvents),
+  account_data: Type.Optional(anyEvents),
+  room: Type.Optional(
+    Type.Object({
+      rooms: Type.Optional(roomIds),
+      not_rooms: Type.Optional(roomIds),
+      include_leave: Type.Optional(Type.Boolean()),
+      ephemeral: Type.Optional(roomEvents),
+      state: Type.Optional(roomEvents),
+      timeline: Type.Optional(roomEvents),
+      account_data: Type.Optional(roomEvents),
+    }),
+  ),
+});
+
+export type FilterJson = Static<typeof filterSchema>;
+export type EventFilterJson = Static<typeof anyEvents>;
+export type RoomEventFilterJson = Static<typeof roomEvents>;
+
+const filterCheck = Compile(filterSchema);
+const roomEventsCheck = Compile(roomEvents);
+
+/** @throws MatrixError M_BAD_JSON */
+export function checkFilter(json: unknown): FilterJson {
+  if (filterCheck.Check(json)) return json;
+  throw complaint(filterCheck.Errors(json));
+}
+
+/** Checks the filter of a single list of events, as `/messages` takes it. Throws MatrixError M_BAD_JSON. */
+export function checkRoomEventFilter(json: unknown): RoomEventFilterJson {
+  if (roomEventsCheck.Check(json)) return json;
+  throw complaint(roomEventsCheck.Errors(json));
+}
+
+function complaint([error]: readonly { instancePath: string; message: string }[]) {
+  const where = error?.instancePath.slice(1).replaceAll('/', '.') || 'it';
+  return badJson(`The filter is not as expected: '${where}' ${error?.message ?? 'is wrong'}`);
+}

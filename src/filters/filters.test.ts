@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { AccountsServer } from '../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { Filters } from './filters.ts';
+import { filterMigrations } from './migrations.ts';
+import { filterRoutes } from './routes.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  let filters: Filters;
+  let token: string;
+  afterEach(() => server.stop());
+  const start = async () => {
+    server = await AccountsServer.start(open, {
+      migrations: filterMigrations,
+      extensions: (surroundings) => {
+        filters = new Filters(surroundings);
+        return { companions: [filters] };
+      },
+      routes: () => filterRoutes(filters),
+    });
+    token = (await server.register('alice')).token;
+  };
+  const define = (body: unknown, user = '@alice:test') =>
+    server.call('POST', `/user/${user}/filter`, { token, body });
+  const get = (id: unknown, user = '@alice:test') =>
+    server.call('GET', `/user/${user}/filter/${id}`, { token });
+  const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+    status,
+    body['errcode'],
+  ];
+
+  describe('stored filters', () => {
+    it('come back as they were sent, once for each content', async () => {
+      await start();
+      const filter = { room: { timeline: { limit: 10, types: ['m.*'] } }, 'org.example.unknown': { x: 1.5 } };
+      const { body } = await define(filter);
+      assert.match(body['filter_id'] as string, /^[\w-]+$/);
+      assert.deepEqual((await get(body['filter_id'])).body, filter);
+      const { room, ...rest } = filter;
+      assert.deepEqual((await define({ ...rest, room })).body, body);
+      assert.notDeepEqual((await define({})).body, body);
+    });
+
+    it('are the business of their user', async () => {
+      await start();
+      assert.deepEqual(codeOf(await define({}, '@bob:test')), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await get('x', '@bob:test')), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await get('unknown')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(codeOf(await get('a%00b')), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(codeOf(await define({ room: 5 })), [400, 'M_BAD_JSON']);
+      const id = (await define({})).body['filter_id'] as string;
+      await assert.rejects(filters.resolve('@bob:test', id), { errcode: 'M_INVALID_PARAM' });
+    });
+
+    it('are found again by the parameter of a sync, which may also be one', async () => {
+      await start();
+      const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
+      assert.equal((await filters.resolve('@alice:test', id)).room.timeline.limit, 3);
+      const reads = server.database.statistics.reads;
+      assert.equal((await filters.resolve('@alice:test', id)).room.timeline.limit, 3);
+      assert.equal(server.database.statistics.reads, reads);
+      const inline = await filters.resolve('@alice:test', '{"room":{"timeline":{"limit":4}}}');
+      assert.equal(inline.room.timeline.limit, 4);
+      assert.equal((await filters.resolve('@alice:test', undefined)).room.timeline.limit, undefined);
+      await assert.rejects(filters.resolve('@alice:test', '{"room"'), { errcode: 'M_NOT_JSON' });
+      await assert.rejects(filters.resolve('@alice:test', '{"room":1}'), { errcode: 'M_BAD_JSON' });
+      await assert.rejects(filters.resolve('@alice:test', 'unknown'), { errcode: 'M_INVALID_PARAM' });
+      const deep = `{"a":${'['.repeat(50)}${']'.repeat(50)}}`;
+      await assert.rejects(filters.resolve('@alice:test', deep), { errcode: 'M_BAD_JSON' });
+    });
+
+    it('do not grow without bound, and go with the account', async () => {
+      await start();
+      const first = await filters.define('@alice:test', { event_fields: ['first'] });
+      server.clock.advance(1);
+      for (let i = 0; i < 500; i++) await filters.define('@alice:test', { event_fields: [`${i}`] });
+      await assert.rejects(filters.get('@alice:test', first), { errcode: 'M_NOT_FOUND' });
+      const last = await filters.define('@alice:test', { event_fields: ['499'] });
+      await server.slice.accounts.deactivate('@alice:test', false);
+      await assert.rejects(filters.get('@alice:test', last), { errcode: 'M_NOT_FOUND' });
+    });
+  });
+});

@@ -1,0 +1,83 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { AccountCompanion } from '../accounts/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
+import type { Publish } from '../kernel/streams/index.ts';
+import { canonicalJson, invalidParam, type JsonObject, notFound, parseJson } from '../protocol/index.ts';
+import { compileFilter, everything, type Filter } from './compile-filter.ts';
+import { checkFilter } from './filter-json.ts';
+import { deleteFilters, deleteOldest, insertFilter, readFilter } from './store.ts';
+import type { FilterTables } from './tables.ts';
+
+/** Filters that a user can have; the oldest go first. Clients store a handful. */
+const mostFilters = 500;
+
+/** Compiled filters that are kept in memory. */
+const cached = 2000;
+
+/** Characters of an inline filter, and levels of its JSON. */
+const inlineLimits = { maxSize: 65_536, maxDepth: 10 };
+
+const unknownFilter = () => notFound('There is no such filter');
+
+/** Filters that clients have stored. Source: client-server API, "Filtering". */
+export class Filters implements AccountCompanion {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #compiled = new LRUCache<string, Filter>({ max: cached });
+
+  constructor({ database, clock }: { database: Database; clock: Clock }) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /**
+   * Stores a filter.
+   * @returns its id, the same for the same content
+   * @throws MatrixError M_BAD_JSON
+   */
+  async define(userId: string, definition: JsonObject): Promise<string> {
+    checkFilter(definition);
+    const text = canonicalJson(definition, 'as written');
+    const filterId = hash('sha256', text, 'base64url').slice(0, 22);
+    const row = { user_id: userId, filter_id: filterId, definition: text, created_at: this.#clock.now() };
+    if (await readFilter(this.#database.reader<FilterTables>(), userId, filterId)) return filterId;
+    await this.#database.transaction<FilterTables, void>(async (writer) => {
+      await insertFilter(writer, row);
+      await deleteOldest(writer, userId, mostFilters);
+    });
+    return filterId;
+  }
+
+  /** A filter as it was stored. Throws MatrixError M_NOT_FOUND. */
+  async get(userId: string, filterId: string): Promise<JsonObject> {
+    const definition = filterId.includes('\0')
+      ? undefined
+      : await readFilter(this.#database.reader<FilterTables>(), userId, filterId);
+    if (definition === undefined) throw unknownFilter();
+    return definition;
+  }
+
+  /**
+   * The filter that the query parameter `filter` names or is; everything passes without one.
+   * @throws MatrixError M_INVALID_PARAM for an unknown id; M_NOT_JSON, M_BAD_JSON for a bad filter
+   */
+  async resolve(userId: string, parameter: string | undefined): Promise<Filter> {
+    if (parameter === undefined || parameter === '') return everything;
+    if (parameter.startsWith('{')) return compileFilter(parseJson(parameter, inlineLimits));
+    const key = `${userId} ${parameter}`;
+    const known = this.#compiled.get(key);
+    if (known) return known;
+    if (parameter.includes('\0')) throw invalidParam('Unknown filter');
+    const definition = await readFilter(this.#database.reader<FilterTables>(), userId, parameter);
+    if (definition === undefined) throw invalidParam('Unknown filter');
+    const filter = compileFilter(definition);
+    this.#compiled.set(key, filter);
+    return filter;
+  }
+
+  deactivated(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }): Promise<void> {
+    return deleteFilters(writerFor<FilterTables>(writer), userId);
+  }
+}

@@ -1,0 +1,13 @@
+/** Filters: which events a client wants, stored or sent along, compiled to be applied to events. */
+export {
+  compileFilter,
+  compileRoomEventFilter,
+  everything,
+  type Filter,
+  type RoomFilter,
+} from './compile-filter.ts';
+export { EventFilter, type FilteredEvent, RoomEventFilter } from './event-filter.ts';
+export type { FieldSelection } from './field-selection.ts';
+export { Filters } from './filters.ts';
+export { filterMigrations } from './migrations.ts';
+export { filterRoutes } from './routes.ts';

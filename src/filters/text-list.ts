@@ -1,0 +1,46 @@
+/** Decides about a text. */
+export type TextTest = (text: string) => boolean;
+
+/** Whether a text is allowed by a list of texts to include and one to exclude; what is excluded wins. */
+export function allowedBy(
+  included: readonly string[] | undefined,
+  excluded: readonly string[] | undefined,
+  compile: (list: readonly string[]) => TextTest,
+): TextTest | undefined {
+  const isIncluded = included && compile(included);
+  const isExcluded = excluded && excluded.length > 0 ? compile(excluded) : undefined;
+  if (isIncluded && isExcluded) return (text) => isIncluded(text) && !isExcluded(text);
+  return isIncluded ?? (isExcluded && ((text) => !isExcluded(text)));
+}
+
+/** Whether a text is in the list. */
+export function anyOf(list: readonly string[]): TextTest {
+  const texts = new Set(list);
+  return (text) => texts.has(text);
+}
+
+/** Whether a text matches a pattern in the list, in which `*` stands for any characters. */
+export function anyPattern(list: readonly string[]): TextTest {
+  const isLiteral = anyOf(list.filter((pattern) => !pattern.includes('*')));
+  const patterns = list.filter((pattern) => pattern.includes('*')).map(compilePattern);
+  return (text) => isLiteral(text) || patterns.some((matches) => matches(text));
+}
+
+/** Every part is looked for once, from left to right: the leftmost place is as good as any. */
+function compilePattern(pattern: string): TextTest {
+  const parts = pattern.split('*');
+  const first = parts.shift()!;
+  const last = parts.pop()!;
+  return (text) => {
+    if (text.length < first.length + last.length) return false;
+    if (!text.startsWith(first) || !text.endsWith(last)) return false;
+    const end = text.length - last.length;
+    let at = first.length;
+    for (const part of parts) {
+      const found = text.indexOf(part, at);
+      if (found === -1 || found + part.length > end) return false;
+      at = found + part.length;
+    }
+    return true;
+  };
+}
