@@ -40,6 +40,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const http = createHttp(kernel, accounts, routesOf(kernel, accounts));
         shutdown.add('http', () => http.stop());
         const addresses = await http.start();
+        await startManhole(kernel, accounts, shutdown);
         running = { kernel, http };
         return { addresses };
       } catch (error) {
@@ -84,6 +85,15 @@ function startAccounts(kernel: Kernel, shutdown: Shutdown): AccountsSlice {
 async function startJobs({ jobs }: Kernel, shutdown: Shutdown): Promise<void> {
   shutdown.add('jobs', () => jobs.stop());
   await jobs.start();
+}
+
+/** Its code is loaded only where it is asked for. */
+async function startManhole(kernel: Kernel, accounts: AccountsSlice, shutdown: Shutdown): Promise<void> {
+  const { process, http } = kernel.configuration;
+  if (process.manhole === null && !http.listeners.some(({ type }) => type === 'manhole')) return;
+  const { openManhole } = await import('./composition/manhole.ts');
+  const manhole = await openManhole(kernel.configuration, { kernel, accounts }, kernel.log);
+  shutdown.add('manhole', () => manhole?.close());
 }
 
 function routesOf({ configuration, metrics, serverName }: Kernel, accounts: AccountsSlice): Route[] {
