@@ -85,7 +85,7 @@ test('mistakes in the syntax are reported with their place and without quoting t
     'a: "hunter2\n',
     'a: [hunter2\nb: 1\n',
     'a:\thunter2: x: y\n',
-    '%hunter2\n',
+    '%hunter2\n---\na: 1\n',
     'a: !hunter2 b\n',
   ];
   for (const text of texts) {

@@ -34,10 +34,10 @@ export function parseYaml(file: string, text: string, findings: Findings): Sourc
     const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  if (!Array.isArray(documents) || documents.length === 0) return emptyMap(position(0));
-  const [document, second] = documents as [Document.Parsed, Document.Parsed?];
-  const syntaxErrors = documents.flatMap(({ errors }) => errors);
+  const syntaxErrors = 'empty' in documents ? documents.errors : documents.flatMap(({ errors }) => errors);
   for (const error of syntaxErrors) findings.error('', syntaxMessage(error.code), position(error.pos[0]));
+  const [document, second] = documents;
+  if (document === undefined) return syntaxErrors.length > 0 ? undefined : emptyMap(position(0));
   for (const { code, pos } of document.warnings) findings.warn('', syntaxMessage(code), position(pos[0]));
   if (syntaxErrors.length > 0) return undefined;
   if (second !== undefined) {
