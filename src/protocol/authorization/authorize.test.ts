@@ -1,4 +1,6 @@
-import { describe } from 'node:test';
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { authorize } from './authorize.ts';
 import {
   create,
   createKey,
@@ -13,6 +15,7 @@ import {
   testRules,
   versions,
 } from './test/rule-cases.ts';
+import { lookupIn, testEvent } from './test/test-events.ts';
 
 const all = versions(1);
 const topic = (sender: string, stateKey = '') => ({ type: 'm.room.topic', sender, stateKey });
@@ -292,4 +295,20 @@ describe('v1 rule 11, m.room.redaction', () => {
       event: redaction(member, '$x:c.example'),
     },
   ]);
+});
+
+test('an event that is not signed yet is decided on as if it were', () => {
+  const [version] = versions(12);
+  const state = lookupIn(
+    [create({}), membership(member, 'join')].map((fields) => testEvent(version!, fields)),
+  );
+  const again = membership(member, 'join', member, { join_authorised_via_users_server: '@host:c.example' });
+  const asked: string[] = [];
+  const verdict = authorize(testEvent(version!, again), state, (_event, server) => {
+    asked.push(server);
+    return true;
+  });
+  assert.equal(verdict.allowed, true);
+  assert.deepEqual(asked, ['c.example']);
+  assert.equal(authorize(testEvent(version!, again), state).allowed, false);
 });
