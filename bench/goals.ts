@@ -1,12 +1,23 @@
+import { median } from './load/statistics.ts';
 import type { Goal, Result } from './scenario.ts';
+
+/** Throughput as a multiple of another's: the median of the rounds that both did one after the other. */
+function ratio(one: Result, other: Result): number {
+  const rounds = Math.min(one.rounds, other.rounds);
+  return median(
+    Array.from(
+      { length: rounds },
+      (_, round) => one.throughputOfRounds[round]! / other.throughputOfRounds[round]!,
+    ),
+  );
+}
 
 /** Hearth's throughput in percent of the ceiling's. Without a limit it is only told. */
 export function percentOfCeiling(atLeast?: number): Goal {
   return {
     unit: '% of the ceiling',
     ...(atLeast !== undefined && { atLeast }),
-    figure: ({ hearth, ceiling }) =>
-      hearth && ceiling ? (100 * hearth.throughput) / ceiling.throughput : undefined,
+    figure: ({ hearth, ceiling }) => (hearth && ceiling ? 100 * ratio(hearth, ceiling) : undefined),
   };
 }
 
@@ -15,7 +26,7 @@ export function timesThePeer(atLeast?: number): Goal {
   return {
     unit: 'times the peer',
     ...(atLeast !== undefined && { atLeast }),
-    figure: ({ hearth, peer }) => (hearth && peer ? hearth.throughput / peer.throughput : undefined),
+    figure: ({ hearth, peer }) => (hearth && peer ? ratio(hearth, peer) : undefined),
   };
 }
 

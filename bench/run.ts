@@ -100,12 +100,14 @@ function summarize(rounds: readonly Round[]): Result {
   const latencies = rounds.flatMap((round) => round.latencies);
   const operations = sum(rounds.map((round) => round.operations));
   const cpuSeconds = rounds.map((round) => round.cpuSeconds ?? Number.NaN);
+  const throughputOfRounds = rounds.map((round) => round.operations / round.seconds);
   const names = Object.keys(rounds[0]?.figures ?? {});
   const figure = (name: string) => median(rounds.map(({ figures }) => figures?.[name] ?? Number.NaN));
   return {
     rounds: rounds.length,
     operations,
-    throughput: median(rounds.map((round) => round.operations / round.seconds)),
+    throughput: median(throughputOfRounds),
+    throughputOfRounds,
     p50: percentile(latencies, 0.5),
     p95: percentile(latencies, 0.95),
     p99: percentile(latencies, 0.99),

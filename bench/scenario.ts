@@ -16,6 +16,7 @@ export interface Result {
   readonly operations: number;
   /** Operations per second: the median of the rounds. */
   readonly throughput: number;
+  readonly throughputOfRounds: readonly number[];
   /** Milliseconds, over all rounds. */
   readonly p50: number;
   readonly p95: number;
