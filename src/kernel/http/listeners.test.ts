@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { connect as connectTls } from 'node:tls';
+import { systemClock } from '../clock.ts';
+import { sectionDefaults } from '../config/index.ts';
+import { silentLogger } from '../observability/index.ts';
+import { createHttpServer, type HttpServer, healthRoute, httpSection, listenersOf, route } from './index.ts';
+
+/** Certificates that name themselves, for nobody but tests. */
+const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
+
+let folder = '';
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'hearth-listeners-'));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+let server: HttpServer | undefined;
+afterEach(() => server?.stop(100));
+
+async function start(config: Parameters<typeof sectionDefaults<ReturnType<typeof defaults>>>[1]) {
+  const routes = [
+    healthRoute,
+    route({ method: 'GET', path: '/_proto/client/ip', auth: 'none' }, ({ ip }) => ({ ip })),
+    route({ method: 'GET', path: '/_proto/key/v2/server', auth: 'none' }, () => ({})),
+  ];
+  server = createHttpServer({
+    listeners: listenersOf(sectionDefaults(httpSection, config)),
+    routes,
+    authenticator: {
+      authenticate: () => {
+        throw new Error('nobody logs in here');
+      },
+    },
+    log: silentLogger,
+    clock: systemClock,
+  });
+  return server.start();
+}
+
+const defaults = () => sectionDefaults(httpSection);
+const client = [{ names: ['client' as const], compress: false }];
+const status = async (url: string) => (await fetch(url)).status;
+
+describe('listeners', () => {
+  it('bind several addresses at one port, each listener with its own resources', async () => {
+    const addresses = await start({
+      listeners: [
+        { port: 0, type: 'http', bind_addresses: ['127.0.0.1', '127.0.0.2'], resources: client },
+        { port: 0, type: 'http', bind_addresses: ['127.0.0.1'], resources: [{ names: ['keys'] }] },
+      ],
+    });
+    assert.equal(addresses.length, 3);
+    const [first, second, keys] = addresses as [string, string, string];
+    assert.equal(new URL(first).port, new URL(second).port);
+    assert.equal(await status(`${second}/_matrix/client/ip`), 200);
+    assert.equal(await status(`${first}/_matrix/key/v2/server`), 404);
+    assert.equal(await status(`${keys}/_matrix/key/v2/server`), 200);
+    assert.equal(await status(`${keys}/_matrix/client/ip`), 404);
+    assert.equal(await status(`${keys}/health`), 200);
+  });
+
+  it('listen on every address when none is named', async () => {
+    const [address] = (await start({ listeners: [{ port: 0, type: 'http', resources: client }] })) as [
+      string,
+    ];
+    assert.equal(await status(`http://127.0.0.1:${new URL(address).port}/health`), 200);
+  });
+
+  it('listen on Unix sockets with the mode that is asked for, also when a crash left one behind', async () => {
+    const path = join(folder, 'hearth.sock');
+    const listeners = [{ path, mode: 660, type: 'http' as const, resources: client }];
+    writeFileSync(path, '');
+    assert.deepEqual(await start({ listeners }), [`unix:${path}`]);
+    assert.equal(statSync(path).mode & 0o777, 0o660);
+    const headers = { 'x-forwarded-for': '203.0.113.9' };
+    const body = await new Promise<string>((resolve, reject) => {
+      request({ socketPath: path, path: '/_matrix/client/ip', headers }, (response) =>
+        resolve(text(response)),
+      )
+        .on('error', reject)
+        .end();
+    });
+    assert.deepEqual(JSON.parse(body), { ip: '203.0.113.9' });
+    await assert.rejects(
+      createHttpServer({
+        listeners: listenersOf(sectionDefaults(httpSection, { listeners })),
+        routes: [],
+        authenticator: { authenticate: () => assert.fail() },
+        log: silentLogger,
+        clock: systemClock,
+      }).start(),
+      { code: 'EADDRINUSE' },
+    );
+  });
+
+  it('speak TLS and take over renewed certificates', async () => {
+    const [tls_certificate_path, tls_private_key_path] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+    const renew = (name: string) => {
+      cpSync(new URL(`${name}.cert.pem`, fixtures), tls_certificate_path);
+      cpSync(new URL(`${name}.key.pem`, fixtures), tls_private_key_path);
+    };
+    renew('first');
+    const [address] = await start({
+      listeners: [{ port: 0, type: 'http', tls: true, bind_addresses: ['127.0.0.1'], resources: client }],
+      tls_certificate_path,
+      tls_private_key_path,
+    });
+    assert.match(address!, /^https:/);
+    const name = () =>
+      new Promise<string>((resolve, reject) => {
+        const socket = connectTls({
+          port: Number(new URL(address!).port),
+          host: '127.0.0.1',
+          ca: readFileSync(tls_certificate_path),
+        });
+        socket.once('error', reject);
+        socket.once('secureConnect', () => {
+          resolve(String(socket.getPeerCertificate().subject.CN));
+          socket.destroy();
+        });
+      });
+    assert.equal(await name(), 'first');
+    renew('second');
+    await server!.reload();
+    assert.equal(await name(), 'second');
+  });
+});

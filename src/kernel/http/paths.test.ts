@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { KnownPaths } from './known-paths.ts';
+import { toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
+import { serviceOf } from './resources.ts';
+import { route } from './route.ts';
+
+describe('namespaces', () => {
+  const pairs = [
+    ['/_proto/client/versions?a=/_matrix/', '/_matrix/client/versions?a=/_matrix/'],
+    ['/_server/admin/v1/users', '/_synapse/admin/v1/users'],
+    ['/.well-known/proto/client', '/.well-known/matrix/client'],
+  ] as const;
+
+  it('maps one spelling to the other and back', () => {
+    for (const [documents, ecosystem] of pairs) {
+      assert.equal(toDocumentsSpelling(ecosystem), documents);
+      assert.equal(toDocumentsSpelling(documents), documents);
+      assert.equal(toEcosystemSpelling(documents), ecosystem);
+      assert.equal(toEcosystemSpelling(ecosystem), ecosystem);
+    }
+  });
+
+  it('leaves other paths alone', () => {
+    for (const url of ['/', '/_matrix', '/_matrixx/client', '/x/_matrix/client', '/.well-known/other', '*']) {
+      assert.equal(toDocumentsSpelling(url), url);
+      assert.equal(toEcosystemSpelling(url), url);
+    }
+  });
+
+  it('takes absolute URLs', () => {
+    assert.equal(toDocumentsSpelling('http://example.org/_matrix/key/v2/server'), '/_proto/key/v2/server');
+    assert.equal(toDocumentsSpelling('http://example.org'), '/');
+  });
+});
+
+describe('resources', () => {
+  const service = (names: Parameters<typeof serviceOf>[0][0]['names'], path: string, compress = false) =>
+    serviceOf([{ names, compress }], path);
+
+  it('serve what they imply', () => {
+    for (const path of [
+      '/_proto/client/v3/sync',
+      '/_proto/media/v3/upload',
+      '/_server/admin/v1/users',
+      '/',
+    ]) {
+      assert.equal(service(['client'], path), 'plain', path);
+    }
+    for (const path of [
+      '/_proto/federation/v1/send/:txn',
+      '/_proto/key/v2/server',
+      '/_proto/media/v3/upload',
+    ]) {
+      assert.equal(service(['federation'], path), 'plain', path);
+    }
+    assert.equal(service(['openid'], '/_proto/federation/v1/openid/userinfo'), 'plain');
+    assert.equal(service(['media'], '/_proto/client/v1/media/download/:server/:id'), 'plain');
+  });
+
+  it('serve nothing else, but health checks everywhere', () => {
+    assert.equal(service(['client'], '/_proto/federation/v1/version'), 'none');
+    assert.equal(service(['federation'], '/_proto/client/v3/sync'), 'none');
+    assert.equal(service(['openid'], '/_proto/federation/v1/version'), 'none');
+    assert.equal(service(['client', 'federation'], '/_server/metrics'), 'none');
+    assert.equal(service(['client'], '/_server/replication/x'), 'none');
+    assert.equal(service(['media'], '/_proto/mediaeval'), 'none');
+    assert.equal(service(['metrics'], '/health'), 'plain');
+  });
+
+  it('compress what may be compressed', () => {
+    assert.equal(service(['client'], '/_proto/client/v3/sync', true), 'gzip');
+    assert.equal(service(['media'], '/_proto/media/v3/download', true), 'plain');
+    assert.equal(service(['client'], '/_proto/media/v3/download', true), 'plain');
+  });
+});
+
+describe('known paths', () => {
+  const routes = ['/_proto/client/v3/rooms/:roomId/join', '/_proto/x/*', '/.well-known/proto/client'];
+  const known = new KnownPaths(
+    routes.map((path) => route({ method: 'GET', path, auth: 'none' }, () => ({}))),
+  );
+
+  it('are found with parameters and without their query', () => {
+    for (const url of [
+      '/_proto/client/v3/rooms/!a%2Fb:c/join?x=1',
+      '/_proto/x/a/b',
+      '/.well-known/proto/client',
+    ]) {
+      assert.equal(known.has(url), true, url);
+    }
+    for (const url of ['/_proto/client/v3/rooms/a/b/join', '/_proto/y', '/xwell-known/proto/client']) {
+      assert.equal(known.has(url), false, url);
+    }
+  });
+});
