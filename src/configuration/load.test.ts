@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { sections } from '../configuration.ts';
+import { cacheFactor } from '../kernel/caches/config.ts';
+import { allPaths } from '../kernel/config/option-paths.ts';
+import { aliases } from './aliases.ts';
+import { elsewhere } from './elsewhere.ts';
+import { loadConfigurationSources } from './load.ts';
+
+function load(text: string, environment: Record<string, string> = {}) {
+  const sources = [{ file: 'homeserver.yaml', text: `server_name: example.org\n${text}` }];
+  return loadConfigurationSources(sources, { environment, directory: '/etc/hearth' });
+}
+
+describe('other names', () => {
+  it('of the wider ecosystem are accepted without a word', () => {
+    const { values, errors, warnings } = load(
+      'matrix_authentication_service: {secret: s}\nmatrix_rtc: {transports: []}\n',
+    );
+    assert.deepEqual([errors, warnings], [[], []]);
+    assert.equal(values.accounts.proto_authentication_service.secret, 's');
+  });
+
+  it('of old are accepted with a warning that says the new one', () => {
+    const { values, errors, warnings } = load(
+      'use_presence: untracked\nemail: {notif_from: a, riot_base_url: "https://a.org"}\nfederation_ip_range_blacklist: [10.0.0.0/8]\n',
+    );
+    assert.deepEqual(errors, []);
+    assert.deepEqual(
+      warnings.map(({ path, message }) => `${path} ${message}`),
+      [
+        'use_presence is an old name: use presence.enabled',
+        'federation_ip_range_blacklist is an old name: use ip_range_blacklist',
+        'email.riot_base_url is an old name: use email.client_base_url',
+      ],
+    );
+    assert.equal(values.presence.presence.enabled, 'untracked');
+    assert.deepEqual(values.outbound.ip_range_blacklist, ['10.0.0.0/8']);
+    assert.equal(values.mail.email.client_base_url, 'https://a.org');
+  });
+
+  it('can stand beside other members of the option, but not beside the option itself', () => {
+    const beside = load('use_presence: false\npresence: {include_offline_users_on_sync: true}\n');
+    assert.deepEqual(beside.values.presence.presence, {
+      enabled: false,
+      include_offline_users_on_sync: true,
+    });
+    const twice = load('use_presence: false\npresence: {enabled: true}\n');
+    assert.deepEqual(
+      twice.errors.map(({ path, at }) => [path, at?.line]),
+      [['use_presence', 2]],
+    );
+  });
+
+  it('of key servers are read in their old form', () => {
+    const key = 'Noi6WqcDj0QmPxCNQqgezwTlBKrfqehY1u2FyWP9uYw';
+    const { values, errors } = load(
+      `perspectives: {servers: {a.org: {verify_keys: {"ed25519:auto": {key: ${key}}}}, b.org: {}}}\n`,
+    );
+    assert.deepEqual(errors, []);
+    assert.deepEqual(values.federationClient.trusted_key_servers, [
+      { server_name: 'a.org', verify_keys: { 'ed25519:auto': key }, accept_keys_insecurely: false },
+      { server_name: 'b.org', verify_keys: null, accept_keys_insecurely: false },
+    ]);
+  });
+
+  it('of the one provider of old are read when it was enabled', () => {
+    const provider = 'issuer: "https://a.org", client_id: c, client_secret: s';
+    const ids = (text: string) => load(text).values.sso.oidc_providers.map(({ idp_id }) => idp_id);
+    assert.deepEqual(ids(`oidc_config: {enabled: yes, ${provider}}\n`), ['oidc']);
+    assert.deepEqual(ids(`oidc_config: {enabled: false, ${provider}}\n`), []);
+    assert.deepEqual(ids(`oidc_config: {${provider}}\n`), []);
+  });
+
+  it('lead to options that exist and that say so', () => {
+    const options = new Map(allPaths(sections).map(({ path, schema }) => [path, schema]));
+    for (const { name, within, option } of aliases) {
+      const path = within === undefined ? option : `${within}.${option}`;
+      const from = within === undefined ? name : `${within}.${name}`;
+      assert.ok(options.get(path)?.['x-deprecated-names']?.includes(from), `${from} of ${path}`);
+      assert.ok(!options.has(from), from);
+    }
+    for (const name of elsewhere.keys()) assert.ok(!options.has(name), name);
+  });
+});
+
+describe('the environment', () => {
+  const factors = (text: string, environment: Record<string, string>) => {
+    const { values, errors } = load(text, environment);
+    assert.deepEqual(errors, []);
+    const factor = (name: string) => cacheFactor(values.caches, name);
+    return { global: values.caches.caches.global_factor, factor };
+  };
+
+  it('overrides the factor of all caches', () => {
+    assert.equal(factors('caches: {global_factor: 2}', { SERVER_CACHE_FACTOR: '1.5' }).global, 1.5);
+    assert.equal(factors('', { SYNAPSE_CACHE_FACTOR: '3' }).global, 3);
+    assert.equal(factors('caches:', { SYNAPSE_CACHE_FACTOR: '3', SERVER_CACHE_FACTOR: '4' }).global, 4);
+    assert.equal(factors('caches: {global_factor: 2}', {}).global, 2);
+  });
+
+  it('overrides the factors of single caches, by names without their special characters', () => {
+    const { factor } = factors('caches: {per_cache_factors: {"*stateGroupCache*": 2, users: 3}}', {
+      SERVER_CACHE_FACTOR_STATEGROUPCACHE: '5',
+      SERVER_CACHE_FACTOR_GET_USERS_IN_ROOM: '7',
+    });
+    assert.equal(factor('*stateGroupCache*'), 5);
+    assert.equal(factor('get_users_in_room'), 7);
+    assert.equal(factor('users'), 3);
+    assert.equal(factor('others'), 0.5);
+  });
+
+  it('keeps what the file says beside the factors', () => {
+    const { values } = load('caches: {expire_caches: false}', { SERVER_CACHE_FACTOR: '1' });
+    assert.equal(values.caches.caches.expire_caches, false);
+  });
+
+  it('is checked', () => {
+    const { errors } = load('', { SERVER_CACHE_FACTOR: 'much', SERVER_CACHE_FACTOR_X: '-1' });
+    assert.deepEqual(
+      errors.map(({ path, message }) => `${path}: ${message}`),
+      [
+        'SERVER_CACHE_FACTOR: found "much" in the environment; allowed: a number that is not negative',
+        'SERVER_CACHE_FACTOR_X: found "-1" in the environment; allowed: a number that is not negative',
+      ],
+    );
+  });
+});
+
+describe('the signing key', () => {
+  it('is beside the first configuration file when none is named', () => {
+    assert.equal(load('').values.federationClient.signing_key_path, '/etc/hearth/example.org.signing.key');
+    assert.equal(
+      load('signing_key_path: null').values.federationClient.signing_key_path,
+      '/etc/hearth/example.org.signing.key',
+    );
+    assert.equal(load('signing_key_path: my.key').values.federationClient.signing_key_path, 'my.key');
+  });
+});
+
+describe('a list of servers to speak with', () => {
+  const servers = (text: string) => load(text).values.federationClient.federation_domain_whitelist;
+
+  it('is no limit when it is not given, and nobody when it is given empty', () => {
+    assert.equal(servers(''), null);
+    assert.equal(servers('federation_domain_whitelist: null'), null);
+    assert.deepEqual(servers('federation_domain_whitelist: []'), []);
+    assert.deepEqual(servers('federation_domain_whitelist: [a.org]'), ['a.org']);
+  });
+});
+
+describe('options that are not yet in force', () => {
+  it('are named when a file gives them, once each, and not when it does not', () => {
+    const text =
+      'ui_auth: 5m\nrc_message: {per_second: 1, burst_count: 2}\nlisteners: [{port: 1, type: http}, {port: 2, type: http}]\n';
+    const paths = load(text)
+      .notices.filter(({ message }) => message.startsWith('is not in force yet'))
+      .map(({ path }) => path);
+    assert.equal(new Set(paths).size, paths.length);
+    const counted = new Set(
+      allPaths(sections)
+        .filter((option) => option.counted)
+        .map(({ path }) => path),
+    );
+    assert.deepEqual(
+      paths.filter((path) => !counted.has(path)),
+      [],
+    );
+    assert.ok(!paths.includes('daemonize'));
+  });
+});

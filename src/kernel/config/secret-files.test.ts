@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { readSigningKeys } from '../../protocol/crypto/index.ts';
+import { systemRandomness } from '../randomness.ts';
+import { list, loadConfiguration, nullable, object, option, section, string } from './index.ts';
+
+const text = (notes: object) =>
+  option(nullable(string({ minLength: 1 })), { description: 'Text.', default: null, ...notes });
+
+const vault = section({
+  title: 'Vault',
+  options: {
+    secret: text({ secret: true }),
+    secret_path: text({ fileFor: 'secret', created: 'secret' }),
+    key_path: text({ created: 'signing-key' }),
+    doors: option(list(object({ code: text({ secret: true }), code_path: text({ fileFor: 'code' }) })), {
+      description: 'Doors.',
+      default: [],
+    }),
+  },
+});
+
+describe('options whose value is in a file', () => {
+  let directory: string;
+  before(() => {
+    directory = mkdtempSync(join(tmpdir(), 'hearth-config-'));
+  });
+  after(() => rmSync(directory, { recursive: true }));
+
+  const file = (name: string, content?: string): string => {
+    const path = join(directory, name);
+    if (content !== undefined) writeFileSync(path, content);
+    return path;
+  };
+  const load = (document: object, create = false) =>
+    loadConfiguration(
+      [{ file: 'a.yaml', text: JSON.stringify(document) }],
+      { vault },
+      create ? { createMissing: { randomness: systemRandomness } } : {},
+    );
+
+  it('have the content of the file, without the white space around it', () => {
+    for (const content of ['hunter2', 'hunter2\n', 'hunter2\r\n', ' hunter2 \n\n']) {
+      const { values, errors } = load({ secret_path: file('padded', content) });
+      assert.deepEqual([values.vault.secret, errors], ['hunter2', []], JSON.stringify(content));
+    }
+  });
+
+  it('have it in the items of lists, too', () => {
+    const { values } = load({ doors: [{ code: 'a' }, { code_path: file('code', 'b\n') }] });
+    assert.deepEqual(
+      values.vault.doors.map(({ code }) => code),
+      ['a', 'b'],
+    );
+  });
+
+  it('cannot be given directly as well', () => {
+    const { errors } = load({ secret: 'a', secret_path: file('both', 'b') });
+    assert.deepEqual(
+      errors.map(({ path, message }) => [path, message]),
+      [['secret_path', 'cannot be given together with secret']],
+    );
+  });
+
+  it('are errors when the file is missing, empty, or no file', () => {
+    mkdirSync(file('folder'));
+    const cases: [string, RegExp][] = [
+      [file('absent'), /cannot be read: it does not exist/],
+      [file('empty', '\n'), /is empty/],
+      [file('folder'), /cannot be read: it is a directory/],
+      [join(file('plain', 'x'), 'below'), /cannot be read: a part of its path is not a directory/],
+    ];
+    for (const [path, says] of cases) {
+      const [error] = load({ doors: [{ code_path: path }] }).errors;
+      assert.equal(error?.path, 'doors[0].code_path');
+      assert.match(error?.message ?? '', says);
+      assert.equal(error?.at?.line, 1);
+    }
+  });
+
+  it('are made at start when they may be, readable by their owner only, and never twice', () => {
+    const path = file('made');
+    const first = load({ secret_path: path }, true);
+    assert.deepEqual(first.errors, []);
+    assert.match(first.values.vault.secret ?? '', /^[A-Za-z0-9]{64}$/);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+    assert.equal(load({ secret_path: path }, true).values.vault.secret, first.values.vault.secret);
+  });
+
+  it('are signing keys where a signing key is needed', () => {
+    const path = file('server.key');
+    assert.deepEqual(load({ key_path: path }, true).errors, []);
+    const content = readFileSync(path, 'utf8');
+    assert.match(content, /^ed25519 a_[A-Za-z]{4} [A-Za-z0-9+/]{43}\n$/);
+    assert.equal(readSigningKeys(content).length, 1);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+  });
+
+  it('are not made by a mere check, nor when anything else is wrong', () => {
+    const path = file('never');
+    const check = load({ secret_path: path });
+    assert.deepEqual([check.errors, check.values.vault.secret], [[], null]);
+    load({ secret_path: path, doors: 'wrong' }, true);
+    assert.throws(() => statSync(path), /ENOENT/);
+  });
+
+  it('are errors when they cannot be made', () => {
+    const [error] = load({ key_path: join(directory, 'nowhere', 'server.key') }, true).errors;
+    assert.equal(error?.path, 'key_path');
+    assert.match(error?.message ?? '', /cannot be made: it does not exist/);
+  });
+});
