@@ -12,15 +12,26 @@ import { startCeiling } from './targets/ceiling.ts';
 import { startHearth } from './targets/hearth.ts';
 import { peer } from './targets/peer.ts';
 
-const options = readOptions(process.argv.slice(2));
-if (options.help) process.stdout.write(usage);
-else process.exitCode = (await bench(options)) ? 0 : 1;
+process.exitCode = await main(process.argv.slice(2));
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const options = readOptions(args);
+    if (!options.help) return (await bench(chosen(options), options)) ? 0 : 1;
+    process.stdout.write(usage);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    return 2;
+  }
+}
 
 /** @returns whether all that was asked for could be measured, whatever the goals. */
-async function bench(options: Options): Promise<boolean> {
+async function bench(scenarios: readonly Scenario[], options: Options): Promise<boolean> {
   const findings: Finding[] = [];
   let complete = true;
-  for (const scenario of chosen(options)) {
+  for (const scenario of scenarios) {
     try {
       for (const finding of await runOnFreshTargets(scenario, options)) {
         findings.push(finding);
