@@ -60,6 +60,7 @@ export class Endpoint {
     } catch (error) {
       this.#fail(exchange, error);
     } finally {
+      exchange.stream?.destroy();
       this.#deps.observe(this.#route, exchange, this.#deps.monotonic() - exchange.started);
     }
   }
@@ -106,8 +107,6 @@ export class Endpoint {
 
   #fail(exchange: Exchange, error: unknown): void {
     if (error instanceof MatrixError) {
-      // What is left of a body that is too large is not waited for.
-      if (error.status === 413) exchange.response.shouldKeepAlive = false;
       sendError(exchange.response, error);
       return;
     }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../observability/index.ts';
 import { clientAddress } from './client-address.ts';
@@ -35,7 +36,7 @@ export class Exchange implements AuthenticationContext {
   requester: Requester | undefined;
   origin: string | undefined;
   allowLocked = false;
-  stream: NodeJS.ReadableStream | undefined;
+  stream: Readable | undefined;
   readonly scope: Scope;
   readonly #number = ++exchanges;
   #controller: AbortController | undefined;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { request as httpRequest } from 'node:http';
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -305,6 +306,23 @@ describe('bodies', () => {
     const chunked = { body: ReadableStream.from(['x'.repeat(600), 'x'.repeat(600)]), duplex: 'half' };
     await fails(413, 'M_TOO_LARGE', 'POST', upload, chunked as RequestInit);
   });
+
+  it('leave the connection usable when they are refused', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const body = 'x'.repeat(1_000_000);
+    const statuses: number[] = [];
+    for (const path of ['/_matrix/media/v3/upload', echo, '/_matrix/client/v3/nothing', '/health']) {
+      const method = path === '/health' ? 'GET' : 'POST';
+      const request = httpRequest(base + path, { agent, method });
+      if (method === 'POST') request.write(body.slice(0, 500_000));
+      request.end(method === 'POST' ? body.slice(500_000) : undefined);
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      await text(response);
+      statuses.push(response.statusCode!);
+    }
+    assert.deepEqual(statuses, [413, 413, 404, 200]);
+    agent.destroy();
+  });
 });
 
 describe('query parameters', () => {
@@ -324,6 +342,20 @@ describe('query parameters', () => {
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&limit=many');
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&limit=1e3');
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&full=yes');
+  });
+});
+
+describe('requests that are not HTTP', () => {
+  async function send(bytes: string): Promise<string> {
+    const socket = connect(Number(new URL(base).port), '127.0.0.1');
+    socket.end(bytes);
+    return text(socket);
+  }
+
+  it('are told what is wrong with them', async () => {
+    assert.match(await send('nonsense\r\n\r\n'), /^HTTP\/1.1 400 .*"errcode":"M_UNKNOWN"/s);
+    const long = `GET /_matrix/client/versions?${'a'.repeat(70_000)} HTTP/1.1\r\nHost: x\r\n\r\n`;
+    assert.match(await send(long), /^HTTP\/1.1 431 .*"errcode":"M_TOO_LARGE"/s);
   });
 });
 

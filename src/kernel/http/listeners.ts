@@ -2,6 +2,7 @@ import { chmod, readFile, rm } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
+import { refuseMalformed } from './malformed-requests.ts';
 import type { ListenerResource } from './resources.ts';
 
 /** Where and what one listener serves (requirement document 1, section 2.3). */
@@ -90,6 +91,7 @@ async function listenTcp(
     tls === undefined
       ? createServer(serverOptions, handler)
       : createTlsServer({ ...serverOptions, ...(await readTls(tls)) }, handler);
+  server.on('clientError', refuseMalformed);
   await opened(server, () => server.listen({ port, host, backlog: 511, ipv6Only: host === '::' }));
   const authority = `${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`;
   return {
@@ -104,6 +106,7 @@ async function listenTcp(
 
 async function listenUnix({ path, mode }: UnixBinding, handler: RequestListener): Promise<Listening> {
   const server = createServer(serverOptions, handler);
+  server.on('clientError', refuseMalformed);
   if (!(await answers(path))) await rm(path, { force: true });
   await opened(server, () => server.listen({ path, backlog: 511 }));
   await chmod(path, mode);

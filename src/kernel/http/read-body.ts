@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Transform } from 'node:stream';
+import { type Readable, Transform } from 'node:stream';
 import { badJson, tooLarge } from '../../protocol/index.ts';
 
 /** Whether bytes may follow the head of the request. */
@@ -32,8 +32,11 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
   });
 }
 
-/** The body as a stream that fails with M_TOO_LARGE beyond `limit` bytes. */
-export function limitBody(request: IncomingMessage, limit: number): NodeJS.ReadableStream {
+/**
+ * The body as a stream that fails with M_TOO_LARGE beyond `limit` bytes. When it is destroyed, what the client still
+ * sends is taken in and forgotten, so that it gets to read the answer.
+ */
+export function limitBody(request: IncomingMessage, limit: number): Readable {
   if (declaredLength(request) > limit) throw bodyTooLarge(limit);
   let length = 0;
   const bounded = new Transform({
@@ -44,6 +47,10 @@ export function limitBody(request: IncomingMessage, limit: number): NodeJS.Reada
     },
   });
   request.on('error', (error) => bounded.destroy(error));
+  bounded.once('close', () => {
+    request.unpipe(bounded);
+    request.resume();
+  });
   return request.pipe(bounded);
 }
 

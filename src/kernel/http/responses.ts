@@ -88,16 +88,20 @@ function finish(
 ): void {
   const head = [...crossOrigin, 'Content-Length', String(Buffer.byteLength(body))];
   if (encoding !== undefined) head.push('Content-Encoding', encoding, 'Vary', 'Accept-Encoding');
-  response.writeHead(status, withContentType(head, headers)).end(body);
+  response.writeHead(status, withDefaults(head, headers)).end(body);
 }
 
-function withContentType(head: string[], headers: Headers | undefined): string[] {
-  let typed = false;
+function withDefaults(head: string[], headers: Headers | undefined): string[] {
+  let [typed, cached] = [false, false];
   for (const name in headers) {
-    typed ||= name.toLowerCase() === 'content-type';
+    const lower = name.toLowerCase();
+    typed ||= lower === 'content-type';
+    cached ||= lower === 'cache-control';
     head.push(name, headers[name]!);
   }
   if (!typed) head.push('Content-Type', 'application/json');
+  // What the API says is true now, for this requester.
+  if (!typed && !cached) head.push('Cache-Control', 'no-store');
   return head;
 }
 

@@ -22,7 +22,8 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
-    destination ?? pino.destination({ fd: 1, sync: true }),
+    // Lines that come while others are being written are written together.
+    destination ?? pino.destination({ fd: 1, sync: false }),
   );
 }
 

@@ -1,0 +1,29 @@
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { MatrixError } from '../../protocol/index.ts';
+
+/** What the parser of HTTP calls what it found. */
+const refusals: Readonly<Record<string, MatrixError>> = {
+  HPE_HEADER_OVERFLOW: new MatrixError(431, 'M_TOO_LARGE', 'The URL or a header is too long'),
+  ERR_HTTP_REQUEST_TIMEOUT: new MatrixError(408, 'M_UNKNOWN', 'The request took too long to arrive'),
+};
+
+const malformed = new MatrixError(400, 'M_UNKNOWN', 'The request is not proper HTTP');
+
+/** Answers what never became a request, and ends the connection. */
+export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (!socket.writable || error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  const refusal = refusals[error.code ?? ''] ?? malformed;
+  const body = JSON.stringify(refusal);
+  const head = [
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
+    'Access-Control-Allow-Origin: *',
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+}
