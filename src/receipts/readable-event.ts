@@ -1,0 +1,32 @@
+import { forbidden, invalidParam, isEventId } from '../protocol/index.ts';
+import { type RoomEngine, RoomView, type StoredEvent } from '../rooms/index.ts';
+
+/**
+ * The event that a user says to have read; `undefined` when this server does not know it in that room: it may have
+ * been purged, which the client can not know.
+ * @throws MatrixError M_INVALID_PARAM for what is no event id, M_FORBIDDEN when the user is not in the room or may not
+ *   see the event
+ */
+export async function readableEvent(
+  engine: RoomEngine,
+  userId: string,
+  roomId: string,
+  eventId: string,
+): Promise<(StoredEvent & { readonly stream: number }) | undefined> {
+  if (!isEventId(eventId)) throw invalidParam('This is not an event id');
+  const head = await engine.heads.get(roomId);
+  if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
+  const stored = await engine.events.getById(eventId);
+  if (!stored || stored.roomNid !== head.roomNid || !isOnTimeline(stored)) return undefined;
+  const membership = (await engine.userRooms.of(userId)).get(roomId);
+  const sentWhileJoined = membership?.membership === 'join' && stored.stream >= membership.stream;
+  if (!sentWhileJoined) {
+    const view = await RoomView.open(engine, head, userId);
+    if ((await view.filter([stored])).length === 0) throw forbidden('You may not see this event');
+  }
+  return stored;
+}
+
+function isOnTimeline(stored: StoredEvent): stored is StoredEvent & { readonly stream: number } {
+  return stored.stream !== undefined && !stored.rejected && !stored.softFailed;
+}

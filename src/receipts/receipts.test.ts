@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase, type OpenDatabase } from '../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms.ts';
+import { type Receipt, Receipts, type ReceiptType, receiptMigrations } from './index.ts';
+
+const nowhere = { find: async () => undefined, set: async () => undefined };
+
+function receiptsOver({ database, streams, clock, engine }: RoomsUnderTest) {
+  return new Receipts({ database, streams, clock, engine, markers: nowhere });
+}
+
+async function openReceipts(open: OpenDatabase) {
+  const under = await RoomsUnderTest.open(open, receiptMigrations);
+  const receipts = receiptsOver(under);
+  const facts: Receipt[] = [];
+  receipts.receiptStream.subscribe((fact) => facts.push(fact));
+  const roomId = await under.room(alice, bob);
+  const give = (userId: string, eventId: string, type: ReceiptType = 'm.read', threadId?: string) =>
+    receipts.give({ userId, roomId, type, eventId, threadId });
+  return { under, receipts, facts, roomId, give };
+}
+
+const forbidden = { errcode: 'M_FORBIDDEN' };
+const invalid = { errcode: 'M_INVALID_PARAM' };
+
+forEachDatabase((open) => {
+  describe('a receipt', () => {
+    it('is a fact, and content for those who sync', async () => {
+      const { under, receipts, facts, roomId, give } = await openReceipts(open);
+      const eventId = await under.say(alice, roomId, 'hello');
+      const before = under.streams.current;
+      await give(bob, eventId);
+      const ts = under.clock.now();
+      const stream = await under.positionOf(eventId);
+      const fact = { userId: bob, roomId, type: 'm.read' as const, eventId, threadId: undefined, stream, ts };
+      assert.deepEqual(facts, [fact]);
+      const now = under.streams.current;
+      const content = { [eventId]: { 'm.read': { [bob]: { ts } } } };
+      assert.deepEqual(await receipts.contentsSince(roomId, before, now, alice), [content]);
+      assert.deepEqual(await receipts.contentsSince(roomId, now, now, alice), []);
+      assert.deepEqual(await receipts.contentsAll(roomId, alice), [content]);
+      assert.deepEqual(await receipts.contentsSince('!other:test', before, now, alice), []);
+    });
+
+    it('never moves backwards', async () => {
+      const { under, receipts, facts, roomId, give } = await openReceipts(open);
+      const first = await under.say(alice, roomId, '1');
+      const second = await under.say(alice, roomId, '2');
+      await give(bob, second);
+      await give(bob, first);
+      await give(bob, second);
+      assert.equal(facts.length, 1);
+      assert.equal((await receipts.readUpTo(bob, roomId)).room, await under.positionOf(second));
+    });
+
+    it('given for two events at once stays with the later', async () => {
+      const { under, receipts, facts, roomId, give } = await openReceipts(open);
+      const events: string[] = [];
+      for (let index = 0; index < 5; index++) events.push(await under.say(alice, roomId, 'x'));
+      await Promise.all([...events].reverse().map((eventId) => give(bob, eventId)));
+      const [content] = await receipts.contentsAll(roomId, alice);
+      assert.deepEqual(Object.keys(content ?? {}), [events[4]]);
+      assert.equal(facts.at(-1)?.eventId, events[4]);
+    });
+
+    it('is seen by its user only when it is private, and the one further ahead counts', async () => {
+      const { under, receipts, roomId, give } = await openReceipts(open);
+      const first = await under.say(alice, roomId, '1');
+      const second = await under.say(alice, roomId, '2');
+      const before = under.streams.current;
+      await give(bob, first);
+      await give(bob, second, 'm.read.private');
+      const seen = async (viewer: string) => {
+        const now = under.streams.current;
+        const since = await receipts.contentsSince(roomId, before, now, viewer);
+        assert.deepEqual(await receipts.contentsAll(roomId, viewer), since);
+        return Object.keys(since[0] ?? {}).sort();
+      };
+      assert.deepEqual(await seen(alice), [first]);
+      assert.deepEqual(await seen(bob), [first, second].sort());
+      assert.equal((await receipts.readUpTo(bob, roomId)).room, await under.positionOf(second));
+      assert.equal((await receipts.readUpTo(alice, roomId)).room, 0);
+    });
+
+    it('can be for a thread, its root, or what relates to them', async () => {
+      const { under, receipts, roomId, give } = await openReceipts(open);
+      const root = await under.say(alice, roomId, 'root');
+      const reply = await under.reply(alice, roomId, root);
+      const reaction = await under.send(alice, roomId, 'm.reaction', {
+        'm.relates_to': { rel_type: 'm.annotation', event_id: reply, key: '+' },
+      });
+      const onRoot = await under.send(alice, roomId, 'm.reaction', {
+        'm.relates_to': { rel_type: 'm.annotation', event_id: root, key: '+' },
+      });
+      for (const eventId of [root, reply, reaction, onRoot]) await give(bob, eventId, 'm.read', root);
+      for (const eventId of [root, onRoot]) await give(bob, eventId, 'm.read', 'main');
+      const read = await receipts.readUpTo(bob, roomId);
+      assert.equal(read.thread(), await under.positionOf(onRoot));
+      assert.equal(read.room, 0);
+      await assert.rejects(give(bob, reply, 'm.read', 'main'), invalid);
+      await assert.rejects(give(bob, reaction, 'm.read', 'main'), invalid);
+      await assert.rejects(give(bob, root, 'm.read', reply), invalid);
+      await assert.rejects(give(bob, '$unknown', 'm.read', 'main'), invalid);
+    });
+
+    it('for a thread leaves others alone; several for one event all arrive', async () => {
+      const { under, receipts, roomId, give } = await openReceipts(open);
+      const before = under.streams.current;
+      const root = await under.say(alice, roomId, 'root');
+      await give(bob, root);
+      await give(bob, root, 'm.read', 'main');
+      await give(bob, root, 'm.read', root);
+      const contents = await receipts.contentsSince(roomId, before, under.streams.current, alice);
+      const threads = contents.map((content) => content[root]?.['m.read']?.[bob]?.thread_id);
+      assert.deepEqual(threads, [root, 'main', undefined]);
+      const later = await under.reply(alice, roomId, root);
+      await give(bob, later, 'm.read', root);
+      const read = await receipts.readUpTo(bob, roomId);
+      assert.equal(read.thread(root), await under.positionOf(later));
+      assert.equal(read.thread(), await under.positionOf(root));
+    });
+
+    it('says nothing for events that are not in the room, and is refused for those that are out of sight', async () => {
+      const { under, facts, roomId, give } = await openReceipts(open);
+      const other = await under.room(carol);
+      const elsewhere = await under.say(carol, other, 'hello');
+      await give(bob, '$unknown');
+      await give(bob, elsewhere);
+      assert.deepEqual(facts, []);
+      await assert.rejects(give(bob, 'hello'), invalid);
+      const eventId = await under.say(alice, roomId, 'hello');
+      await assert.rejects(give(carol, eventId), forbidden);
+      await under.rooms.sending.state(
+        { userId: alice, deviceId: undefined },
+        roomId,
+        { type: 'm.room.history_visibility', stateKey: '' },
+        { history_visibility: 'joined' },
+      );
+      const hidden = await under.say(alice, roomId, 'before');
+      await under.join(carol, roomId);
+      await assert.rejects(give(carol, hidden), forbidden);
+      await give(carol, await under.say(alice, roomId, 'after'));
+      assert.equal(facts.length, 1);
+    });
+
+    it('of another server may be for an unknown event', async () => {
+      const { under, receipts, facts, roomId } = await openReceipts(open);
+      const eventId = await under.say(alice, roomId, 'hello');
+      const receipt = { userId: '@dora:far', roomId, type: 'm.read' as const, threadId: undefined, ts: 5 };
+      const stream = await under.positionOf(eventId);
+      await receipts.record({ ...receipt, eventId, stream });
+      await receipts.record({ ...receipt, eventId: '$later', stream: undefined });
+      assert.deepEqual(await receipts.contentsAll(roomId, alice), [
+        { $later: { 'm.read': { '@dora:far': { ts: 5 } } } },
+      ]);
+      await receipts.record({ ...receipt, eventId, stream });
+      assert.equal(facts.length, 3);
+    });
+
+    it('survives a restart, for tokens from before it', async () => {
+      const { under, roomId, give } = await openReceipts(open);
+      const before = under.streams.current;
+      const eventId = await under.say(alice, roomId, 'hello');
+      await give(bob, eventId);
+      const content = { [eventId]: { 'm.read': { [bob]: { ts: under.clock.now() } } } };
+      const position = await under.positionOf(eventId);
+      const again = await under.restart(open);
+      const receipts = receiptsOver(again);
+      const now = again.streams.current;
+      assert.deepEqual(await receipts.contentsSince(roomId, before, now, alice), [content]);
+      assert.deepEqual(await receipts.contentsAll(roomId, alice), [content]);
+      assert.equal((await receipts.readUpTo(bob, roomId)).room, position);
+    });
+
+    it('costs no query while nothing changes', async () => {
+      const { under, receipts, roomId, give } = await openReceipts(open);
+      await give(bob, await under.say(alice, roomId, 'hello'));
+      await receipts.readUpTo(bob, roomId);
+      const after = under.streams.current;
+      const last = await under.say(alice, roomId, 'more');
+      await give(bob, last);
+      const { reads } = countersOf(under);
+      await receipts.contentsSince(roomId, after, under.streams.current, alice);
+      assert.equal((await receipts.readUpTo(bob, roomId)).room, await under.positionOf(last));
+      assert.equal(receipts.peekReadUpTo(bob, roomId)?.room, await under.positionOf(last));
+      assert.equal(countersOf(under).reads, reads);
+    });
+  });
+});
+
+const countersOf = ({ database }: RoomsUnderTest) => ({ reads: JSON.stringify(database.statistics) });

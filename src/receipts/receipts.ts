@@ -1,0 +1,145 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import { Stream, type Streams } from '../kernel/streams/index.ts';
+import { invalidParam } from '../protocol/index.ts';
+import type { RoomEngine } from '../rooms/index.ts';
+import type { FullyReadMarkers } from './fully-read.ts';
+import { ReadPositions } from './read-positions.ts';
+import type { ReadUpTo } from './read-up-to.ts';
+import { readableEvent } from './readable-event.ts';
+import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
+import { type ReceiptContent, receiptContents } from './receipt-content.ts';
+import { RecentReceipts } from './recent-receipts.ts';
+import { readReceipt, readReceipts, readReceiptsOf, writeReceipt } from './store.ts';
+import type { ReceiptTables } from './tables.ts';
+import { belongsToThread } from './threads.ts';
+
+export interface ReceiptsDeps {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly engine: RoomEngine;
+  readonly markers: FullyReadMarkers;
+}
+
+/** What a user says to have read. */
+export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'eventId' | 'threadId'>;
+
+/**
+ * How many of a room's receipts a client is given at most, the newest: in a room of ten thousand members nobody looks
+ * at more, and each is about a hundred bytes.
+ */
+const mostInContent = 500;
+
+/** Another receipt, for a later event, was written in the meantime. */
+class Overtaken extends Error {}
+
+/** How far users have read. Source: client-server API, "Receipts" and "Read and unread markers". */
+export class Receipts {
+  readonly receiptStream = new Stream<Receipt>('receipts');
+  readonly #deps: ReceiptsDeps;
+  readonly #recent: RecentReceipts;
+  readonly #positions: ReadPositions;
+
+  constructor(deps: ReceiptsDeps) {
+    this.#deps = deps;
+    this.#recent = new RecentReceipts(deps.streams.current);
+    this.#positions = new ReadPositions((userId, roomId) => readReceiptsOf(this.#reader, roomId, userId));
+    this.receiptStream.subscribe((receipt, position) => {
+      this.#recent.add({ ...receipt, position });
+      this.#positions.add(receipt);
+    });
+  }
+
+  /**
+   * Notes that a local user has read up to an event. A receipt never moves backwards, and one for an event that is
+   * not known in the room says nothing.
+   * @throws MatrixError M_INVALID_PARAM when the event is not in the thread, M_FORBIDDEN outside of the room
+   */
+  async give(request: ReceiptRequest): Promise<void> {
+    const { userId, roomId, eventId, threadId } = request;
+    const { engine, clock } = this.#deps;
+    const stored = await readableEvent(engine, userId, roomId, eventId);
+    if (threadId !== undefined && !(stored && (await belongsToThread(engine, stored, threadId)))) {
+      throw invalidParam(`The event ${eventId} is not related to the thread ${threadId}`);
+    }
+    if (stored) await this.record({ ...request, stream: stored.stream, ts: clock.now() });
+  }
+
+  /**
+   * Sets the marker of a local user, forwards only; an event that is not known in the room says nothing.
+   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN
+   */
+  async markFullyRead(userId: string, roomId: string, eventId: string): Promise<void> {
+    const { engine, markers } = this.#deps;
+    const stored = await readableEvent(engine, userId, roomId, eventId);
+    if (!stored) return;
+    const present = await markers.find(userId, roomId);
+    const before = present === undefined ? undefined : await engine.events.getById(present);
+    if (before?.roomNid === stored.roomNid && (before.stream ?? 0) >= stored.stream) return;
+    await markers.set(userId, roomId, eventId);
+  }
+
+  /**
+   * Writes a receipt that was checked, or that another server has sent, unless there is one for a later event. One
+   * for an unknown event replaces any.
+   */
+  async record(receipt: Receipt): Promise<void> {
+    try {
+      await this.#deps.streams.write<ReceiptTables, void>(async (writer, publish) => {
+        const present = await readReceipt(writer, receipt);
+        if (present && reaches(present, receipt)) return;
+        const position = publish(this.receiptStream, receipt);
+        if (!(await writeReceipt(writer, { ...receipt, position }))) throw new Overtaken();
+      });
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
+    }
+  }
+
+  /**
+   * What became known of a room's receipts in `(after, upTo]`, as contents of `m.receipt` events: usually none or one.
+   * Costs no query for positions that are not long past.
+   */
+  async contentsSince(
+    roomId: string,
+    after: number,
+    upTo: number,
+    viewer: string,
+  ): Promise<ReceiptContent[]> {
+    const recent = this.#recent.between(roomId, after, upTo);
+    if (recent) return receiptContents(recent.filter((receipt) => maySee(receipt, viewer)));
+    const range = { after, upTo, limit: mostInContent };
+    return receiptContents(await readReceipts(this.#reader, roomId, viewer, range));
+  }
+
+  /** The newest receipts of a room, and all of the viewer's own, as contents of `m.receipt` events. */
+  async contentsAll(roomId: string, viewer: string): Promise<ReceiptContent[]> {
+    const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: mostInContent };
+    const [newest, own] = await Promise.all([
+      readReceipts(this.#reader, roomId, viewer, range),
+      readReceiptsOf(this.#reader, roomId, viewer),
+    ]);
+    return receiptContents([...newest, ...own]);
+  }
+
+  /** How far a user has read a room. Costs no query for users and rooms that are in use. */
+  readUpTo(userId: string, roomId: string): Promise<ReadUpTo> {
+    return this.#positions.get(userId, roomId);
+  }
+
+  /** `readUpTo` when it is in memory. */
+  peekReadUpTo(userId: string, roomId: string): ReadUpTo | undefined {
+    return this.#positions.peek(userId, roomId);
+  }
+
+  get #reader() {
+    return this.#deps.database.reader<ReceiptTables>();
+  }
+}
+
+const maySee = ({ type, userId }: { type: ReceiptType; userId: string }, viewer: string): boolean =>
+  type === 'm.read' || userId === viewer;
+
+const reaches = (present: PlacedReceipt, { stream }: Receipt): boolean =>
+  stream !== undefined && present.stream !== undefined && present.stream >= stream;

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms.ts';
+import { Receipts, receiptMigrations, receiptRoutes } from './index.ts';
+
+forEachDatabase((open) => {
+  describe('routes of receipts', () => {
+    let under: RoomsUnderTest;
+    let http: RoutesUnderTest;
+    let receipts: Receipts;
+    let roomId: string;
+    const fullyRead = new Map<string, string>();
+    before(async () => {
+      under = await RoomsUnderTest.open(open, receiptMigrations);
+      const { database, streams, clock, engine } = under;
+      const markers = {
+        find: async (userId: string, room: string) => fullyRead.get(userId + room),
+        set: async (userId: string, room: string, eventId: string) => {
+          fullyRead.set(userId + room, eventId);
+        },
+      };
+      receipts = new Receipts({ database, streams, clock, engine, markers });
+      http = await RoutesUnderTest.start(receiptRoutes(receipts), clock);
+      roomId = await under.room(alice, bob);
+    });
+    after(() => http.stop());
+
+    const post = (userId: string, path: string, body: unknown) =>
+      http.call(userId, 'POST', `/rooms/${roomId}/${path}`, body);
+    const give = (type: string, eventId: string, body: unknown = {}) =>
+      post(bob, `receipt/${type}/${encodeURIComponent(eventId)}`, body);
+    const markerOf = (userId: string) => fullyRead.get(userId + roomId);
+
+    it('give receipts', async () => {
+      const root = await under.say(alice, roomId, 'root');
+      const reply = await under.reply(alice, roomId, root);
+      assert.deepEqual(await give('m.read', root), { status: 200, body: {} });
+      assert.equal((await give('m.read.private', reply, { thread_id: root })).status, 200);
+      const read = await receipts.readUpTo(bob, roomId);
+      assert.equal(read.room, await under.positionOf(root));
+      assert.equal(read.thread(root), await under.positionOf(reply));
+    });
+
+    it('refuse bad threads, types and events', async () => {
+      const root = await under.say(alice, roomId, 'root');
+      const reply = await under.reply(alice, roomId, root);
+      const errors = [
+        await give('m.read', reply, { thread_id: '' }),
+        await give('m.read', reply, { thread_id: 5 }),
+        await give('m.read', reply, { thread_id: null }),
+        await give('m.read', reply, { thread_id: 'main' }),
+        await give('m.fully_read', root, { thread_id: 'main' }),
+        await give('m.seen', root),
+        await give('m.read', 'root'),
+        await give('m.fully_read', 'root'),
+      ];
+      for (const { status, body } of errors) {
+        assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
+      }
+      const outsider = await post(carol, `receipt/m.read/${encodeURIComponent(root)}`, {});
+      assert.deepEqual([outsider.status, outsider.body['errcode']], [403, 'M_FORBIDDEN']);
+      assert.equal((await give('m.read', root, [])).status, 400);
+    });
+
+    it('move the fully read marker forwards', async () => {
+      const first = await under.say(alice, roomId, '1');
+      const second = await under.say(alice, roomId, '2');
+      await give('m.fully_read', second);
+      assert.equal(markerOf(bob), second);
+      await post(bob, 'read_markers', { 'm.fully_read': first });
+      await post(bob, 'read_markers', { 'm.fully_read': '$unknown' });
+      assert.equal(markerOf(bob), second);
+    });
+
+    it('set marker and receipts together', async () => {
+      const [first, second, third] = [
+        await under.say(bob, roomId, '1'),
+        await under.say(bob, roomId, '2'),
+        await under.say(bob, roomId, '3'),
+      ];
+      const body = { 'm.fully_read': first, 'm.read': second, 'm.read.private': third };
+      assert.deepEqual(await post(alice, 'read_markers', body), { status: 200, body: {} });
+      assert.equal(markerOf(alice), first);
+      const [content] = await receipts.contentsAll(roomId, alice);
+      assert.ok(content?.[second]?.['m.read']?.[alice]);
+      assert.ok(content?.[third]?.['m.read.private']?.[alice]);
+      assert.deepEqual(await post(alice, 'read_markers', {}), { status: 200, body: {} });
+      assert.equal((await post(alice, 'read_markers', { 'm.read': 5 })).status, 400);
+      assert.equal((await post(carol, 'read_markers', body)).status, 403);
+    });
+  });
+});

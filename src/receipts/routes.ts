@@ -1,0 +1,74 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../kernel/http/index.ts';
+import { invalidParam } from '../protocol/index.ts';
+import type { ReceiptType } from './receipt.ts';
+import type { Receipts } from './receipts.ts';
+
+const paths = {
+  receipt: [
+    '/_proto/client/v3/rooms/:roomId/receipt/:receiptType/:eventId',
+    '/_proto/client/r0/rooms/:roomId/receipt/:receiptType/:eventId',
+  ],
+  markers: ['/_proto/client/v3/rooms/:roomId/read_markers', '/_proto/client/r0/rooms/:roomId/read_markers'],
+} as const;
+
+const marker = Type.Optional(Type.String());
+
+/** Client-server API, "Receipts" and "Read and unread markers". */
+export function receiptRoutes(receipts: Receipts): Route[] {
+  return [
+    route(
+      {
+        operationId: 'postReceipt',
+        method: 'POST',
+        path: paths.receipt,
+        auth: 'user',
+        body: Type.Object({ thread_id: Type.Optional(Type.Unknown()) }),
+        response: Type.Object({}),
+      },
+      async ({ params: { roomId, receiptType, eventId }, requester: { userId }, body }) => {
+        const threadId = threadIdIn(body);
+        if (receiptType === 'm.fully_read') {
+          if (threadId !== undefined) throw invalidParam('thread_id is not for m.fully_read');
+          await receipts.markFullyRead(userId, roomId, eventId);
+        } else await receipts.give({ userId, roomId, type: typeFrom(receiptType), eventId, threadId });
+        return {};
+      },
+    ),
+    route(
+      {
+        operationId: 'setReadMarker',
+        method: 'POST',
+        path: paths.markers,
+        auth: 'user',
+        body: Type.Object({ 'm.fully_read': marker, 'm.read': marker, 'm.read.private': marker }),
+        response: Type.Object({}),
+      },
+      async ({ params: { roomId }, requester: { userId }, body }) => {
+        for (const type of ['m.read', 'm.read.private'] as const) {
+          const eventId = body[type];
+          if (eventId !== undefined) {
+            await receipts.give({ userId, roomId, type, eventId, threadId: undefined });
+          }
+        }
+        const fullyRead = body['m.fully_read'];
+        if (fullyRead !== undefined) await receipts.markFullyRead(userId, roomId, fullyRead);
+        return {};
+      },
+    ),
+  ];
+}
+
+function typeFrom(text: string): ReceiptType {
+  if (text === 'm.read' || text === 'm.read.private') return text;
+  throw invalidParam('The type of a receipt is m.read, m.read.private or m.fully_read');
+}
+
+/** @throws MatrixError M_INVALID_PARAM, where a wrong body is M_BAD_JSON elsewhere: the specification says so */
+function threadIdIn({ thread_id: threadId }: { thread_id?: unknown }): string | undefined {
+  if (threadId === undefined) return undefined;
+  if (typeof threadId !== 'string' || threadId === '') {
+    throw invalidParam('thread_id must be a string that is not empty');
+  }
+  return threadId;
+}

@@ -1,0 +1,88 @@
+import type { Reader, Writer } from '../kernel/database/index.ts';
+import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
+import type { ReceiptTables } from './tables.ts';
+
+/** The receipt for the same user, type and thread; `undefined` when there is none. */
+export async function readReceipt(
+  reader: Reader<ReceiptTables>,
+  { roomId, userId, type, threadId }: Receipt,
+): Promise<PlacedReceipt | undefined> {
+  const row = await reader
+    .selectFrom('receipts')
+    .selectAll()
+    .where('room_id', '=', roomId)
+    .where('user_id', '=', userId)
+    .where('type', '=', type)
+    .where('thread_id', '=', threadId ?? '')
+    .executeTakeFirst();
+  return row && toReceipt(row);
+}
+
+/**
+ * Writes a receipt unless the one that is there reaches as far; that of an unknown event replaces any.
+ * @returns whether it was written
+ */
+export async function writeReceipt(writer: Writer<ReceiptTables>, receipt: PlacedReceipt): Promise<boolean> {
+  const { roomId, userId, type, threadId, eventId, stream, ts, position } = receipt;
+  const content = { event_id: eventId, event_stream: stream ?? null, ts, position };
+  const result = await writer
+    .insertInto('receipts')
+    .values({ room_id: roomId, user_id: userId, type, thread_id: threadId ?? '', ...content })
+    .onConflict((conflict) => {
+      const update = conflict.columns(['room_id', 'user_id', 'type', 'thread_id']).doUpdateSet(content);
+      if (stream === undefined) return update;
+      return update.where((where) =>
+        where.or([where('receipts.event_stream', 'is', null), where('receipts.event_stream', '<', stream)]),
+      );
+    })
+    .executeTakeFirst();
+  return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+/** The receipts of a room that were given last in `(after, upTo]`, newest first, without others' private ones. */
+export async function readReceipts(
+  reader: Reader<ReceiptTables>,
+  roomId: string,
+  viewer: string,
+  { after, upTo, limit }: { after: number; upTo: number; limit: number },
+): Promise<PlacedReceipt[]> {
+  const rows = await reader
+    .selectFrom('receipts')
+    .selectAll()
+    .where('room_id', '=', roomId)
+    .where('position', '>', after)
+    .where('position', '<=', upTo)
+    .where((where) => where.or([where('type', '=', 'm.read'), where('user_id', '=', viewer)]))
+    .orderBy('position', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(toReceipt);
+}
+
+/** All receipts of one user in one room. */
+export async function readReceiptsOf(
+  reader: Reader<ReceiptTables>,
+  roomId: string,
+  userId: string,
+): Promise<PlacedReceipt[]> {
+  const rows = await reader
+    .selectFrom('receipts')
+    .selectAll()
+    .where('room_id', '=', roomId)
+    .where('user_id', '=', userId)
+    .execute();
+  return rows.map(toReceipt);
+}
+
+function toReceipt(row: ReceiptTables['receipts']): PlacedReceipt {
+  return {
+    roomId: row.room_id,
+    userId: row.user_id,
+    type: row.type as ReceiptType,
+    threadId: row.thread_id || undefined,
+    eventId: row.event_id,
+    stream: row.event_stream ?? undefined,
+    ts: row.ts,
+    position: row.position,
+  };
+}

@@ -1,0 +1,42 @@
+import { MAIN_TIMELINE, MAX_THREAD_HOPS, relationOf } from '../protocol/index.ts';
+import type { RoomEngine, StoredEvent } from '../rooms/index.ts';
+
+/**
+ * The event and those that it relates to, directly or through others, nearest first, as far as they are known and in
+ * the same room. Source: client-server API, "Threaded read receipts": three hops.
+ */
+async function lineage(engine: RoomEngine, stored: StoredEvent): Promise<StoredEvent[]> {
+  const found = [stored];
+  let relation = relationOf(stored.event.content);
+  while (relation && relation.relType !== 'm.thread' && found.length <= MAX_THREAD_HOPS) {
+    const parent = await engine.events.getById(relation.eventId);
+    if (!parent || parent.roomNid !== stored.roomNid) break;
+    found.push(parent);
+    relation = relationOf(parent.event.content);
+  }
+  return found;
+}
+
+/** The thread that an event is in: the id of its root, or `main`. */
+export async function threadIdOf(engine: RoomEngine, stored: StoredEvent): Promise<string> {
+  if (relationOf(stored.event.content) === undefined) return MAIN_TIMELINE;
+  return threadOfLast(await lineage(engine, stored));
+}
+
+/**
+ * Whether a receipt for a thread may name that event: it is in the thread, is its root, or relates to the root.
+ * Source: client-server API, `POST /rooms/{roomId}/receipt/{receiptType}/{eventId}`.
+ */
+export async function belongsToThread(
+  engine: RoomEngine,
+  stored: StoredEvent,
+  threadId: string,
+): Promise<boolean> {
+  const events = await lineage(engine, stored);
+  return threadOfLast(events) === threadId || events.some(({ event }) => event.eventId === threadId);
+}
+
+function threadOfLast(events: readonly StoredEvent[]): string {
+  const relation = relationOf(events.at(-1)?.event.content ?? {});
+  return relation?.relType === 'm.thread' ? relation.eventId : MAIN_TIMELINE;
+}
