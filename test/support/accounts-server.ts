@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import {
   type AccountExtensions,
   type AccountsSlice,
@@ -16,6 +17,7 @@ import { Streams, streamMigrations } from '../../src/kernel/streams/index.ts';
 import type { ServerName } from '../../src/protocol/index.ts';
 import type { OpenDatabase } from './databases.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
+import { validateResponse } from './matrix-spec.ts';
 
 export const minute = 60_000;
 
@@ -157,11 +159,10 @@ export class AccountsServer {
       headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: (await response.json()) as Answer['body'],
-    };
+    const answered = (await response.json()) as Answer['body'];
+    const { problems } = validateResponse(method, url, response.status, answered);
+    assert.deepEqual(problems, [], `${method} ${url} (${response.status}): ${JSON.stringify(answered)}`);
+    return { status: response.status, headers: response.headers, body: answered };
   }
 
   /** Registers somebody with the password `password`. @returns their tokens */

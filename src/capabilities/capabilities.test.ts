@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { AccountsServer, openOptions } from '../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import type { CapabilityOptions, ServedFeatures } from './capabilities.ts';
+import { type AuthMetadata, capabilityRoutes } from './routes.ts';
+import type { WellKnownOptions } from './well-known.ts';
+
+const defaults: CapabilityOptions & WellKnownOptions = {
+  password_config: openOptions.password_config,
+  default_room_version: '10',
+  enable_set_displayname: true,
+  enable_set_avatar_url: true,
+  forget_rooms_on_leave: false,
+  server_name: 'test:8448',
+  public_baseurl: null,
+  extra_well_known_client_content: {},
+  default_identity_server: null,
+  serve_server_wellknown: false,
+  admin_contact: null,
+};
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+  const start = async (
+    options: Partial<typeof defaults> = {},
+    served: Partial<ServedFeatures> = {},
+    authMetadata?: AuthMetadata,
+  ) => {
+    const all = { thirdPartyIdChanges: false, loginTokens: false, accountModeration: true, ...served };
+    server = await AccountsServer.start(open, {
+      routes: () => capabilityRoutes({ served: all, authMetadata }, { ...defaults, ...options }),
+    });
+  };
+  const get = (path: string, token?: string) => server.call('GET', path, { token });
+  const capabilities = async (token: string) =>
+    (await get('/capabilities', token)).body['capabilities'] as Record<string, Record<string, unknown>>;
+
+  describe('versions', () => {
+    it('are for everybody, whatever their token', async () => {
+      await start();
+      const { status, body } = await get('/_matrix/client/versions', 'expired');
+      assert.equal(status, 200);
+      assert.ok((body['versions'] as string[]).includes('v1.1'));
+      assert.equal((body['unstable_features'] as Record<string, boolean>)['uk.tcpip.msc4133'], true);
+    });
+  });
+
+  describe('capabilities', () => {
+    it('say what the user may do', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      const found = await capabilities(token);
+      const versions = found['m.room_versions'] as { default: string; available: Record<string, string> };
+      assert.deepEqual([versions.default, versions.available['12']], ['10', 'stable']);
+      for (const [name, enabled] of [
+        ['m.change_password', true],
+        ['m.set_displayname', true],
+        ['m.set_avatar_url', true],
+        ['m.profile_fields', true],
+        ['m.3pid_changes', false],
+        ['m.get_login_token', false],
+        ['m.forget_forced_upon_leave', false],
+      ] as const) {
+        assert.deepEqual(found[name], { enabled }, name);
+      }
+      assert.equal(found['m.account_moderation'], undefined);
+      assert.equal((await get('/capabilities')).body['errcode'], 'M_MISSING_TOKEN');
+    });
+
+    it('follow the options, except for administrators', async () => {
+      await start(
+        {
+          password_config: { ...openOptions.password_config, enabled: 'only_for_reauth' },
+          enable_set_displayname: false,
+          enable_set_avatar_url: false,
+          forget_rooms_on_leave: true,
+        },
+        { thirdPartyIdChanges: true, loginTokens: true },
+      );
+      const { token, userId } = await server.register('alice');
+      const found = await capabilities(token);
+      for (const name of ['m.change_password', 'm.set_displayname', 'm.set_avatar_url']) {
+        assert.deepEqual(found[name], { enabled: false }, name);
+      }
+      for (const name of ['m.3pid_changes', 'm.get_login_token', 'm.forget_forced_upon_leave']) {
+        assert.deepEqual(found[name], { enabled: true }, name);
+      }
+      assert.deepEqual(found['m.profile_fields'], {
+        enabled: true,
+        disallowed: ['displayname', 'avatar_url'],
+      });
+      await server.slice.accounts.setAdmin(userId, true);
+      const asAdmin = await capabilities(token);
+      assert.deepEqual(asAdmin['m.set_displayname'], { enabled: true });
+      assert.deepEqual(asAdmin['m.account_moderation'], { suspend: true, lock: true });
+    });
+  });
+
+  describe('well-known files', () => {
+    const path = (name: string) => `/.well-known/matrix/${name}`;
+
+    it('are absent unless the operator has something to say', async () => {
+      await start();
+      for (const name of ['client', 'server', 'support']) {
+        const { status, body } = await get(path(name));
+        assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
+      }
+    });
+
+    it('tell clients where to go, and what the operator adds', async () => {
+      await start({
+        public_baseurl: 'https://chat.test/',
+        default_identity_server: 'https://id.test',
+        extra_well_known_client_content: { 'org.example.x': { a: 1 }, 'm.homeserver': 'overridden' },
+      });
+      const expected = {
+        'm.homeserver': { base_url: 'https://chat.test/' },
+        'm.identity_server': { base_url: 'https://id.test' },
+        'org.example.x': { a: 1 },
+      };
+      assert.deepEqual((await get(path('client'))).body, expected);
+      assert.deepEqual((await get('/.well-known/proto/client')).body, expected);
+    });
+
+    it('tell servers to use the port of HTTPS', async () => {
+      await start({ serve_server_wellknown: true });
+      assert.deepEqual((await get(path('server'))).body, { 'm.server': 'test:443' });
+    });
+
+    it('tell how to reach the administrator', async () => {
+      for (const [admin_contact, expected] of [
+        ['mailto:me@test', { contacts: [{ email_address: 'me@test', role: 'm.role.admin' }] }],
+        ['me@test', { contacts: [{ email_address: 'me@test', role: 'm.role.admin' }] }],
+        ['@me:test', { contacts: [{ matrix_id: '@me:test', role: 'm.role.admin' }] }],
+        ['https://test/help', { support_page: 'https://test/help' }],
+      ] as const) {
+        await start({ admin_contact });
+        assert.deepEqual((await get(path('support'))).body, expected);
+        if (admin_contact !== 'https://test/help') await server.stop();
+      }
+    });
+  });
+
+  describe('metadata of the authorization server', () => {
+    it('is unknown where there is none', async () => {
+      await start();
+      const { status, body } = await get('/_matrix/client/v1/auth_metadata');
+      assert.deepEqual([status, body['errcode']], [404, 'M_UNRECOGNIZED']);
+    });
+
+    it('is handed on where there is one', async () => {
+      await start({}, {}, async () => ({ issuer: 'https://auth.test/' }));
+      const { body } = await get('/_matrix/client/v1/auth_metadata');
+      assert.deepEqual(body, { issuer: 'https://auth.test/' });
+    });
+  });
+});

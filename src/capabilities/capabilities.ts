@@ -1,0 +1,49 @@
+import { type AccountOptions, canChangePassword } from '../accounts/index.ts';
+import type { Requester } from '../kernel/http/index.ts';
+import { type JsonObject, roomVersions } from '../protocol/index.ts';
+
+/** The options that decide what users may do. */
+export interface CapabilityOptions extends Pick<AccountOptions, 'password_config'> {
+  readonly default_room_version: string;
+  readonly enable_set_displayname: boolean;
+  readonly enable_set_avatar_url: boolean;
+  readonly forget_rooms_on_leave: boolean;
+}
+
+/** What is both allowed and there to be used. */
+export interface ServedFeatures {
+  /** Users can change the mail addresses and phone numbers of their account. */
+  readonly thirdPartyIdChanges: boolean;
+  /** Users can mint tokens that log in another client. */
+  readonly loginTokens: boolean;
+  /** Administrators can lock and suspend accounts over the client API. */
+  readonly accountModeration: boolean;
+}
+
+/** What a user may do. Source: client-server API, "Capabilities negotiation". */
+export function capabilitiesOf(
+  requester: Requester,
+  options: CapabilityOptions,
+  served: ServedFeatures,
+): JsonObject {
+  const { isAdmin } = requester;
+  const setName = isAdmin || options.enable_set_displayname;
+  const setAvatar = isAdmin || options.enable_set_avatar_url;
+  const disallowed = [...(setName ? [] : ['displayname']), ...(setAvatar ? [] : ['avatar_url'])];
+  return {
+    'm.change_password': { enabled: canChangePassword(options) },
+    'm.room_versions': { default: options.default_room_version, available: availableRoomVersions() },
+    'm.set_displayname': { enabled: setName },
+    'm.set_avatar_url': { enabled: setAvatar },
+    'm.profile_fields': { enabled: true, ...(disallowed.length > 0 && { disallowed }) },
+    'm.3pid_changes': { enabled: served.thirdPartyIdChanges },
+    'm.get_login_token': { enabled: served.loginTokens },
+    'm.forget_forced_upon_leave': { enabled: options.forget_rooms_on_leave },
+    ...(isAdmin && served.accountModeration && { 'm.account_moderation': { suspend: true, lock: true } }),
+  };
+}
+
+const availableRoomVersions = (): JsonObject =>
+  Object.fromEntries(
+    [...roomVersions.values()].map(({ id, stable }) => [id, stable ? 'stable' : 'unstable']),
+  );

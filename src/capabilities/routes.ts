@@ -1,0 +1,84 @@
+import { Type } from 'typebox';
+import { type Route, type RouteContract, route } from '../kernel/http/index.ts';
+import { type JsonObject, notFound, unrecognized } from '../protocol/index.ts';
+import { type CapabilityOptions, capabilitiesOf, type ServedFeatures } from './capabilities.ts';
+import { specVersions, unstableFeatures } from './versions.ts';
+import { clientWellKnown, serverWellKnown, supportWellKnown, type WellKnownOptions } from './well-known.ts';
+
+/** Metadata of the authorization server that users log in with; supplied where there is one. */
+export type AuthMetadata = () => Promise<JsonObject>;
+
+export interface CapabilityRoutesDeps {
+  readonly served: ServedFeatures;
+  readonly authMetadata?: AuthMetadata | undefined;
+}
+
+/** How clients and servers find out what this server is and can do. */
+export function capabilityRoutes(
+  { served, authMetadata }: CapabilityRoutesDeps,
+  options: CapabilityOptions & WellKnownOptions,
+): Route[] {
+  return [
+    versionsRoute(),
+    route(
+      {
+        operationId: 'getCapabilities',
+        method: 'GET',
+        path: ['/_proto/client/v3/capabilities', '/_proto/client/r0/capabilities'],
+        auth: 'user',
+        response: Type.Object({ capabilities: Type.Object({}) }),
+      },
+      ({ requester }) => ({ capabilities: capabilitiesOf(requester, options, served) }),
+    ),
+    authMetadataRoute(authMetadata),
+    fileRoute({ operationId: 'getWellknown', path: '/.well-known/proto/client' }, clientWellKnown(options)),
+    fileRoute(
+      { operationId: 'getWellknownSupport', path: '/.well-known/proto/support' },
+      supportWellKnown(options),
+    ),
+    fileRoute({ operationId: 'getWellKnown', path: '/.well-known/proto/server' }, serverWellKnown(options)),
+  ];
+}
+
+/** The same for everybody: a token that has expired must not keep a client from it. */
+function versionsRoute(): Route {
+  const body = { versions: specVersions, unstable_features: unstableFeatures };
+  return route(
+    {
+      operationId: 'getVersions',
+      method: 'GET',
+      path: '/_proto/client/versions',
+      auth: 'none',
+      response: Type.Object({
+        versions: Type.Array(Type.String()),
+        unstable_features: Type.Record(Type.String(), Type.Boolean()),
+      }),
+    },
+    () => body,
+  );
+}
+
+function authMetadataRoute(authMetadata: AuthMetadata | undefined): Route {
+  return route(
+    {
+      operationId: 'getAuthMetadata',
+      method: 'GET',
+      path: ['/_proto/client/v1/auth_metadata', '/_proto/client/unstable/org.matrix.msc2965/auth_metadata'],
+      auth: 'none',
+    },
+    () => {
+      if (authMetadata === undefined) throw unrecognized('Users do not log in with OAuth 2.0 here');
+      return authMetadata();
+    },
+  );
+}
+
+function fileRoute(
+  contract: Pick<RouteContract, 'operationId' | 'path'>,
+  content: JsonObject | undefined,
+): Route {
+  return route({ ...contract, method: 'GET', auth: 'none' }, () => {
+    if (content === undefined) throw notFound('There is nothing here');
+    return content;
+  });
+}

@@ -1,0 +1,12 @@
+/**
+ * Versions of the specification that are claimed. A version is listed once everything that clients conclude from it
+ * is served: that, and not the number, is what they ask for.
+ */
+export const specVersions: readonly string[] = ['v1.1'];
+
+/** Features that clients ask for by the names they had before they were in a version of the specification. */
+export const unstableFeatures: Readonly<Record<string, boolean>> = {
+  // Fields of profiles, in the specification since v1.16.
+  'uk.tcpip.msc4133': true,
+  'uk.tcpip.msc4133.stable': true,
+};
