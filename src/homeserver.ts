@@ -1,8 +1,10 @@
-import { type AccountsSlice, accountRoutes, assembleAccounts } from './accounts/index.ts';
+import type { AccountsSlice } from './accounts/index.ts';
+import { conversationRoutes, startConversations } from './composition/conversations.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
+import { peopleRoutes, startPeople } from './composition/people.ts';
+import { startRooms } from './composition/rooms.ts';
 import { Shutdown } from './composition/shutdown.ts';
 import type { HearthConfiguration } from './configuration.ts';
-import { deviceRoutes } from './devices/index.ts';
 import {
   createHttpServer,
   type HttpServer,
@@ -35,9 +37,17 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
     async start() {
       try {
         const kernel = await openKernel(surroundings, shutdown);
-        const accounts = startAccounts(kernel, shutdown);
+        const people = startPeople(kernel, shutdown);
+        const rooms = await startRooms(kernel, people, shutdown);
+        const conversations = startConversations(kernel, people, rooms);
         await startJobs(kernel, shutdown);
-        const http = createHttp(kernel, accounts, routesOf(kernel, accounts));
+        const routes = [
+          ...ownRoutes(kernel),
+          ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
+          ...conversationRoutes(kernel, people, rooms, conversations),
+        ];
+        const { accounts } = people;
+        const http = createHttp(kernel, accounts, routes);
         shutdown.add('http', () => http.stop());
         const addresses = await http.start();
         await startManhole(kernel, accounts, shutdown);
@@ -61,26 +71,6 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
   };
 }
 
-function startAccounts(kernel: Kernel, shutdown: Shutdown): AccountsSlice {
-  const { configuration, limiter } = kernel;
-  const { rc_registration, rc_login } = configuration.rateLimits;
-  const limits = {
-    registration: limiter(rc_registration),
-    login: {
-      address: limiter(rc_login.address),
-      account: limiter(rc_login.account),
-      failedAttempts: limiter(rc_login.failed_attempts),
-    },
-  };
-  const accounts = assembleAccounts(
-    { ...kernel, limits },
-    { ...configuration.accounts, ...configuration.devices, server_name: kernel.serverName },
-  );
-  accounts.housekeeping.start();
-  shutdown.add('accounts', () => accounts.housekeeping.stop());
-  return accounts;
-}
-
 /** Once every slice has said how its jobs are done. */
 async function startJobs({ jobs }: Kernel, shutdown: Shutdown): Promise<void> {
   shutdown.add('jobs', () => jobs.stop());
@@ -96,7 +86,7 @@ async function startManhole(kernel: Kernel, accounts: AccountsSlice, shutdown: S
   shutdown.add('manhole', () => manhole?.close());
 }
 
-function routesOf({ configuration, metrics, serverName }: Kernel, accounts: AccountsSlice): Route[] {
+function ownRoutes({ configuration, metrics, serverName }: Kernel): Route[] {
   const { web_client_location } = configuration.server;
   return [
     healthRoute,
@@ -106,8 +96,6 @@ function routesOf({ configuration, metrics, serverName }: Kernel, accounts: Acco
       openRegistration: configuration.accounts.enable_registration,
     }),
     ...(metrics ? [metricsRoute(metrics)] : []),
-    ...accountRoutes(accounts),
-    ...deviceRoutes(accounts.devices, accounts.reauthenticator),
   ];
 }
 

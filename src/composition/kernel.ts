@@ -1,6 +1,8 @@
+import { accountDataMigrations } from '../account-data/index.ts';
 import { accountMigrations } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
 import { deviceMigrations } from '../devices/index.ts';
+import { filterMigrations } from '../filters/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import {
@@ -16,7 +18,10 @@ import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../k
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { Streams, streamMigrations } from '../kernel/streams/index.ts';
+import { profileMigrations } from '../profiles/index.ts';
 import { isServerName, type ServerName } from '../protocol/index.ts';
+import { receiptMigrations } from '../receipts/index.ts';
+import { roomMigrations } from '../rooms/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
 /** What comes from outside the program. */
@@ -42,7 +47,17 @@ export interface Kernel extends Surroundings {
 }
 
 /** Every slice's steps of the schema, in the order in which they are applied. */
-export const migrations = [...streamMigrations, ...jobMigrations, ...deviceMigrations, ...accountMigrations];
+export const migrations = [
+  ...streamMigrations,
+  ...jobMigrations,
+  ...deviceMigrations,
+  ...accountMigrations,
+  ...profileMigrations,
+  ...accountDataMigrations,
+  ...filterMigrations,
+  ...roomMigrations,
+  ...receiptMigrations,
+];
 
 /** Opens the database, brings its schema up to date, and starts what the slices stand on. */
 export async function openKernel(surroundings: Surroundings, shutdown: Shutdown): Promise<Kernel> {

@@ -95,6 +95,14 @@ export class RoomEngine {
     return stateDeltas(this.#reader, roomNid, after, upTo);
   }
 
+  /** Whether two users are in a room together now. */
+  async shareRoom(userId: string, otherUserId: string): Promise<boolean> {
+    for (const roomId of await this.userRooms.withMembership(userId, 'join')) {
+      if ((await this.heads.get(roomId))?.membership(otherUserId) === 'join') return true;
+    }
+    return false;
+  }
+
   /** Resolves when every event that was added has settled. */
   async close(): Promise<void> {
     await this.#writer.settled();

@@ -1,16 +1,24 @@
 import { Type } from 'typebox';
+import type { Filter } from '../filters/index.ts';
 import { Reply, type Route, route } from '../kernel/http/index.ts';
 import type { Sync } from './classic/sync.ts';
-import type { SyncFilter } from './classic/sync-filter.ts';
 
-/** Turns the `filter` query parameter (an id or JSON) into a filter. */
-export type ReadSyncFilter = (userId: string, filter: string | undefined) => SyncFilter | Promise<SyncFilter>;
+/** The filter that the `filter` query parameter names or is. */
+export type ReadFilter = (userId: string, filter: string | undefined) => Promise<Filter>;
 
 /** Takes note of `set_presence`; declared here, supplied at composition. */
 export type SetPresence = (userId: string, presence: 'online' | 'offline' | 'unavailable') => void;
 
-/** Client-server API, "Syncing". */
-export function syncRoutes(sync: Sync, readFilter: ReadSyncFilter, setPresence: SetPresence): Route[] {
+/** Events of a timeline when the client does not say. */
+const usualLimit = 10;
+
+/** Client-server API, "Syncing". @param mostEvents the largest timeline (`filter_timeline_limit`) */
+export function syncRoutes(
+  sync: Sync,
+  readFilter: ReadFilter,
+  setPresence: SetPresence,
+  mostEvents: number,
+): Route[] {
   return [
     route(
       {
@@ -31,10 +39,12 @@ export function syncRoutes(sync: Sync, readFilter: ReadSyncFilter, setPresence: 
       async (request) => {
         const { query, requester } = request;
         setPresence(requester.userId, query.set_presence ?? 'online');
+        const filter = await readFilter(requester.userId, query.filter);
         const text = await sync.sync({
           userId: requester.userId,
           deviceId: requester.deviceId,
-          filter: await readFilter(requester.userId, query.filter),
+          filter,
+          timelineLimit: Math.min(filter.room.timeline.limit ?? usualLimit, mostEvents),
           since: query.since,
           timeout: Math.max(0, query.timeout ?? 0),
           fullState: query.full_state ?? false,

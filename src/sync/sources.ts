@@ -1,34 +1,19 @@
-import type { JsonObject } from '../protocol/index.ts';
+import type { AccountData } from '../account-data/index.ts';
+import type { Receipts } from '../receipts/index.ts';
+import type { Typing } from '../typing/index.ts';
 
-/** What other slices contribute to a sync; declared here, supplied at composition. */
+/** Where a sync finds what other slices contribute. */
 export interface SyncSources {
-  readonly receipts: {
-    /** Content of the `m.receipt` event with what changed in `(after, upTo]`; `undefined`: nothing. */
-    contentSince(
-      roomId: string,
-      after: number,
-      upTo: number,
-      userId: string,
-    ): Promise<JsonObject | undefined>;
-    contentAll(roomId: string, userId: string): Promise<JsonObject | undefined>;
-  };
-  readonly typing: {
-    inRoom(roomId: string): readonly string[];
-  };
-  readonly unread: {
-    counts(userId: string, roomId: string, upTo: number): Promise<UnreadCounts>;
-  };
-  readonly accountData: {
-    /** Events `{type, content}` outside of rooms (`roomId` undefined) or of one room, changed in `(after, upTo]`. */
-    changesSince(userId: string, after: number, upTo: number): Promise<readonly AccountDataEvent[]>;
-    all(userId: string): Promise<readonly AccountDataEvent[]>;
-  };
+  readonly receipts: Receipts;
+  readonly typing: Typing;
+  readonly accountData: AccountData;
+  readonly unread: UnreadSource;
 }
 
-export interface AccountDataEvent {
-  readonly roomId: string | undefined;
-  readonly type: string;
-  readonly content: JsonObject;
+/** Counts of what a user has not read. */
+export interface UnreadSource {
+  /** @param upTo the position on the streams up to which events count */
+  counts(userId: string, roomId: string, upTo: number): Promise<UnreadCounts>;
 }
 
 export interface UnreadCounts {

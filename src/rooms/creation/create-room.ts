@@ -34,7 +34,9 @@ export interface RoomRequest {
 export interface CreationOptions {
   readonly default_room_version: string;
   readonly encryption_enabled_by_default_for_room_type: 'all' | 'invite' | 'off';
-  readonly default_power_level_content_override: Readonly<Partial<Record<Preset, JsonObject | null>>>;
+  readonly default_power_level_content_override: Readonly<
+    Partial<Record<Preset, Readonly<Record<string, unknown>> | null>>
+  >;
 }
 
 export interface RoomCreationParts {
@@ -138,9 +140,13 @@ export class RoomCreation {
   ): JsonObject {
     const rules = presetRules[preset];
     const trusted = rules.inviteesAreTrusted ? (request.invite ?? []) : [];
-    const operators = this.#parts.options.default_power_level_content_override[preset] ?? undefined;
+    const { default_power_level_content_override: byPreset } = this.#parts.options;
+    const operators = byPreset[preset] as JsonObject | null | undefined;
     const users = { creator, trusted };
-    return initialPowerLevels(version, rules, users, [operators, request.power_level_content_override]);
+    return initialPowerLevels(version, rules, users, [
+      operators ?? undefined,
+      request.power_level_content_override,
+    ]);
   }
 
   /** What preset, `initial_state`, name and topic set: later ones replace earlier ones, in their place. */

@@ -1,3 +1,4 @@
+import type { RoomEventFilter } from '../../filters/index.ts';
 import { type ClientEvent, notFound, stateKeyOf } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import type { StoredEvent } from '../stored-event.ts';
@@ -5,7 +6,6 @@ import type { HistoryPlace } from '../timeline/event-store.ts';
 import type { ClientEvents, Viewer } from './client-events.ts';
 import { decodePlace, encodePlace, placeBefore } from './history-token.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
-import type { FilteredPage, TimelineFilter } from './timeline-filter.ts';
 
 /** The answer to `GET /messages`. */
 export interface MessagesPage {
@@ -20,7 +20,13 @@ export interface MessagesRequest {
   readonly to?: string | undefined;
   readonly direction: 'forward' | 'backward';
   readonly limit: number;
-  readonly filter: TimelineFilter;
+  readonly filter: RoomEventFilter;
+}
+
+interface FilteredPage {
+  readonly events: readonly VisibleEvent[];
+  /** Where to go on; `undefined` at the end of the history. */
+  readonly next: HistoryPlace | undefined;
 }
 
 /** Events that one request may look at to fill its page; then it gets a shorter one and a token to go on. */
@@ -57,7 +63,7 @@ export class Reading {
     return {
       start: encodePlace(start),
       ...(page.next === undefined ? undefined : { end: encodePlace(page.next) }),
-      chunk: request.filter.pick(chunk),
+      chunk,
       ...(state === undefined ? undefined : { state }),
     };
   }
@@ -67,7 +73,7 @@ export class Reading {
     viewer: Viewer,
     roomId: string,
     eventId: string,
-    { limit, filter }: { limit: number; filter: TimelineFilter },
+    { limit, filter }: { limit: number; filter: RoomEventFilter },
   ) {
     const view = await this.#view(viewer, roomId);
     const visible = await this.#visibleEvent(view, eventId);
@@ -93,8 +99,8 @@ export class Reading {
       start: encodePlace(before.next ?? placeBefore(event, stream)),
       end: encodePlace(after.next ?? { depth: last.stored.event.depth, stream: last.stored.stream ?? 0 }),
       event: rendered,
-      events_before: filter.pick(await this.#clientEvents.render(before.events, viewer)),
-      events_after: filter.pick(await this.#clientEvents.render(after.events, viewer)),
+      events_before: await this.#clientEvents.render(before.events, viewer),
+      events_after: await this.#clientEvents.render(after.events, viewer),
       state: await this.#stateAt(view, viewer, last.stored, filter),
     };
   }
@@ -151,7 +157,7 @@ export class Reading {
         if (events.length === limit) return { events, next: place };
         place = placePast(stored, direction);
         const one = visible.get(stored.nid);
-        if (one && filter.accepts(stored.event)) events.push(one);
+        if (one && filter.passes(stored.event)) events.push(one);
       }
       if (read.length < size) return { events, next: undefined };
     }
@@ -163,7 +169,7 @@ export class Reading {
     view: RoomView,
     viewer: Viewer,
     events: readonly VisibleEvent[],
-    filter: TimelineFilter,
+    filter: RoomEventFilter,
   ): Promise<ClientEvent[] | undefined> {
     if (!filter.lazyLoadMembers) return undefined;
     const senders = new Set(events.map(({ stored }) => stored.event.sender));
@@ -175,14 +181,14 @@ export class Reading {
     view: RoomView,
     viewer: Viewer,
     at: StoredEvent,
-    filter: TimelineFilter,
+    filter: RoomEventFilter,
   ): Promise<ClientEvent[]> {
     if (at.stateGroup === undefined) return [];
     const state = await this.#engine.groups.load(at.stateGroup);
     const events = await this.#engine.events.getMany(state.values());
     const accepted = [...events.values()].filter(
       ({ event }) =>
-        filter.accepts(event) &&
+        filter.passes(event) &&
         !(filter.lazyLoadMembers && event.type === 'm.room.member' && event.stateKey !== at.event.sender),
     );
     return this.#renderState(view, viewer, accepted);

@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
+import { compileRoomEventFilter, everything, type RoomEventFilter } from '../../filters/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
-import type { JsonObject } from '../../protocol/index.ts';
+import { type JsonObject, parseJson } from '../../protocol/index.ts';
 import type { Reading } from '../history/reading.ts';
 import type { StateReading } from '../history/state-reading.ts';
-import type { TimelineFilter } from '../history/timeline-filter.ts';
 import { clientPath } from './paths.ts';
 
 const event = Type.Unsafe<JsonObject>(Type.Object({}));
@@ -12,31 +12,27 @@ const events = Type.Array(event);
 /** How many events a page holds when the client does not say. */
 const usualLimit = 10;
 
-/** Turns the `filter` query parameter into a filter; `undefined` stands for no filter. */
-export type ReadFilter = (
-  filter: string | undefined,
-) => TimelineFilter & { readonly limit: number | undefined };
+/** The filter that the `filter` query parameter holds. Throws MatrixError M_NOT_JSON, M_BAD_JSON. */
+function readFilter(json: string | undefined): RoomEventFilter {
+  return json === undefined
+    ? everything.room.timeline
+    : compileRoomEventFilter(parseJson(json, filterLimits));
+}
+
+/** Characters of a filter, and levels of its JSON. */
+const filterLimits = { maxSize: 65_536, maxDepth: 10 };
 
 /** Client-server API, "Getting events for a room". @param mostEvents the largest page (`filter_timeline_limit`) */
-export function readingRoutes(
-  reading: Reading,
-  stateReading: StateReading,
-  readFilter: ReadFilter,
-  mostEvents: number,
-): Route[] {
+export function readingRoutes(reading: Reading, stateReading: StateReading, mostEvents: number): Route[] {
   const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? usualLimit, mostEvents));
   return [
-    ...pageRoutes(reading, readFilter, limitOf),
+    ...pageRoutes(reading, limitOf),
     ...stateRoutes(stateReading),
     ...memberRoutes(reading, stateReading),
   ];
 }
 
-function pageRoutes(
-  reading: Reading,
-  readFilter: ReadFilter,
-  limitOf: (asked: number | undefined) => number,
-): Route[] {
+function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => number): Route[] {
   return [
     route(
       {

@@ -2,15 +2,15 @@ import type { Route } from '../../kernel/http/index.ts';
 import type { Rooms } from '../rooms.ts';
 import { creationRoutes } from './creation-routes.ts';
 import { membershipRoutes } from './membership-routes.ts';
-import { type ReadFilter, readingRoutes } from './reading-routes.ts';
+import { readingRoutes } from './reading-routes.ts';
 import { sendingRoutes } from './sending-routes.ts';
 
 /** All routes of this slice. @param mostEvents the largest page of events (`filter_timeline_limit`) */
-export function roomRoutes(rooms: Rooms, readFilter: ReadFilter, mostEvents: number): Route[] {
+export function roomRoutes(rooms: Rooms, mostEvents: number): Route[] {
   return [
     ...creationRoutes(rooms.creation, rooms.aliases),
     ...membershipRoutes(rooms.memberships, rooms.aliases),
     ...sendingRoutes(rooms.sending),
-    ...readingRoutes(rooms.reading, rooms.stateReading, readFilter, mostEvents),
+    ...readingRoutes(rooms.reading, rooms.stateReading, mostEvents),
   ];
 }

@@ -1,18 +1,21 @@
+import type { AccountDataEntry } from '../../account-data/index.ts';
+import type { Filter } from '../../filters/index.ts';
 import { type JsonObject, roomSummaryOf, selectHeroes, stateKeyOf } from '../../protocol/index.ts';
 import type { RoomEngine, RoomHead, VisibleEvent } from '../../rooms/index.ts';
 import { RoomPart } from '../feeds/feed.ts';
-import type { AccountDataEvent, SyncSources, UnreadCounts } from '../sources.ts';
+import type { SyncSources, UnreadCounts } from '../sources.ts';
 import type { EventText } from './event-text.ts';
 import { stateBefore, stateChangesOutside } from './room-state.ts';
 import type { SentMembers } from './sent-members.ts';
-import type { SyncFilter } from './sync-filter.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
 /** Who syncs, and what they want. */
 export interface Subject {
   readonly userId: string;
   readonly deviceId: string | undefined;
-  readonly filter: SyncFilter;
+  readonly filter: Filter;
+  /** Most events of each timeline. */
+  readonly timelineLimit: number;
 }
 
 /** Which part of a room's history one answer is about. */
@@ -22,7 +25,7 @@ export interface RoomRange {
   readonly upTo: number;
   /** Bits of `RoomPart`: what may have changed. */
   readonly parts: number;
-  readonly accountData: readonly AccountDataEvent[];
+  readonly accountData: readonly AccountDataEntry[];
   /** Send the whole state although the client knows the room. */
   readonly fullState: boolean;
 }
@@ -60,8 +63,8 @@ export class JoinedRooms {
       this.#text.render(state, subject),
       this.#sources.unread.counts(userId, head.roomId, range.upTo),
     ]);
-    const accountData = filter.roomAccountData.acceptsRoom(head.roomId)
-      ? range.accountData.filter(({ type }) => filter.roomAccountData.acceptsType(type))
+    const accountData = filter.room.accountData.passesRoom(head.roomId)
+      ? range.accountData.filter(({ type }) => filter.room.accountData.passesType(type))
       : [];
     const isQuiet = timelineTexts.length + stateTexts.length + ephemeral.length + accountData.length === 0;
     if (isQuiet && !timeline?.limited && range.after !== undefined) return undefined;
@@ -71,20 +74,26 @@ export class JoinedRooms {
       ephemeral,
       accountData: accountData.map(({ type, content }) => JSON.stringify({ type, content })),
       unread,
-      withThreads: filter.unreadThreadNotifications,
+      withThreads: filter.room.timeline.unreadThreadNotifications,
       summary: await this.#summary(head, subject, range, timeline),
     });
   }
 
   async #timeline(
     head: RoomHead,
-    { userId, filter }: Subject,
+    subject: Subject,
     range: RoomRange,
     parts: number,
   ): Promise<Timeline | undefined> {
     if (!(parts & RoomPart.timeline)) return undefined;
+    const { userId, filter } = subject;
     const wasJoinedThroughout = range.after !== undefined;
-    return readTimeline(this.#engine, head, userId, filter, { ...range, wasJoinedThroughout });
+    return readTimeline(this.#engine, head, userId, filter, {
+      after: range.after,
+      upTo: range.upTo,
+      limit: subject.timelineLimit,
+      wasJoinedThroughout,
+    });
   }
 
   /** The state events that the client needs besides those in the timeline. */
@@ -95,13 +104,13 @@ export class JoinedRooms {
     timeline: Timeline | undefined,
   ): Promise<VisibleEvent[]> {
     const { filter } = subject;
-    if (!filter.state.acceptsRoom(head.roomId)) return [];
+    if (!filter.room.state.passesRoom(head.roomId)) return [];
     const isWhole = after === undefined || fullState;
     const nids = new Set<number>();
     if (isWhole && timeline) {
       const state = await stateBefore(this.#engine, head, timeline);
       for (const [key, nid] of state) {
-        if (!filter.state.lazyLoadMembers || !isMember(key) || key === memberKey(subject.userId))
+        if (!filter.room.state.lazyLoadMembers || !isMember(key) || key === memberKey(subject.userId))
           nids.add(nid);
       }
     } else if (isWhole) {
@@ -110,11 +119,11 @@ export class JoinedRooms {
       for (const nid of await stateChangesOutside(this.#engine, head, timeline, after, upTo)) nids.add(nid);
     }
     const events = await this.#engine.events.getMany(nids);
-    const chosen = filter.state.lazyLoadMembers
+    const chosen = filter.room.state.lazyLoadMembers
       ? await this.#withSenders(head, subject, events, timeline, isWhole)
       : [...events.values()];
     return chosen
-      .filter(({ event }) => filter.state.accepts(event))
+      .filter(({ event }) => filter.room.state.passes(event))
       .map((stored) => ({ stored, membership: 'join' }));
   }
 
@@ -135,7 +144,7 @@ export class JoinedRooms {
     for (const sender of senders) {
       const nid = head.entry('m.room.member', sender)?.nid;
       if (nid === undefined || inTimeline.has(nid) || chosen.has(nid)) continue;
-      const isKnown = told.get(sender) === nid && !subject.filter.state.includeRedundantMembers;
+      const isKnown = told.get(sender) === nid && !subject.filter.room.state.includeRedundantMembers;
       if (!isKnown) missing.push(nid);
       told.set(sender, nid);
     }
@@ -151,15 +160,15 @@ export class JoinedRooms {
   ): Promise<string[]> {
     const { receipts, typing } = this.#sources;
     const texts: string[] = [];
-    if (!filter.ephemeral.acceptsRoom(roomId)) return texts;
-    if (parts & RoomPart.receipts && filter.ephemeral.acceptsType('m.receipt')) {
-      const content =
+    if (!filter.room.ephemeral.passesRoom(roomId)) return texts;
+    if (parts & RoomPart.receipts && filter.room.ephemeral.passesType('m.receipt')) {
+      const contents =
         range.after === undefined
-          ? await receipts.contentAll(roomId, userId)
-          : await receipts.contentSince(roomId, range.after, range.upTo, userId);
-      if (content) texts.push(JSON.stringify({ type: 'm.receipt', content }));
+          ? await receipts.contentsAll(roomId, userId)
+          : await receipts.contentsSince(roomId, range.after, range.upTo, userId);
+      for (const content of contents) texts.push(JSON.stringify({ type: 'm.receipt', content }));
     }
-    if (parts & RoomPart.typing && filter.ephemeral.acceptsType('m.typing')) {
+    if (parts & RoomPart.typing && filter.room.ephemeral.passesType('m.typing')) {
       const userIds = typing.inRoom(roomId);
       if (userIds.length > 0 || range.after !== undefined) {
         texts.push(JSON.stringify({ type: 'm.typing', content: { user_ids: userIds } }));
@@ -201,9 +210,9 @@ export class JoinedRooms {
     return typeof value === 'string' ? value : undefined;
   }
 
-  #pick(filter: SyncFilter, texts: readonly string[]): readonly string[] {
-    const { pick } = filter;
-    return pick ? texts.map((text) => JSON.stringify(pick(JSON.parse(text)))) : texts;
+  #pick(filter: Filter, texts: readonly string[]): readonly string[] {
+    const { selectFields } = filter;
+    return selectFields ? texts.map((text) => JSON.stringify(selectFields(JSON.parse(text)))) : texts;
   }
 }
 

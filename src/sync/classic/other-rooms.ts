@@ -31,7 +31,7 @@ export class OtherRooms {
   async left(head: RoomHead, room: UserRoom, subject: Subject, after: number | undefined): Promise<string> {
     const { filter, userId } = subject;
     const upTo = room.stream;
-    const range = { after, upTo, wasJoinedThroughout: false };
+    const range = { after, upTo, limit: subject.timelineLimit, wasJoinedThroughout: false };
     const timeline = await readTimeline(this.#engine, head, userId, filter, range);
     const wasThere = timeline.events.some(({ stored }) => stored.nid !== room.eventNid);
     const nids = new Set<number>();
@@ -45,7 +45,7 @@ export class OtherRooms {
     if (own && !events.some(({ stored }) => stored === own))
       events.push({ stored: own, membership: room.membership });
     const state = [...(await this.#engine.events.getMany(nids)).values()]
-      .filter(({ event }) => filter.state.acceptsRoom(head.roomId) && filter.state.accepts(event))
+      .filter(({ event }) => filter.room.state.passesRoom(head.roomId) && filter.room.state.passes(event))
       .map((stored) => ({ stored, membership: room.membership }));
     const [timelineTexts, stateTexts] = await Promise.all([
       this.#text.render(events, subject),

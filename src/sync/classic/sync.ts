@@ -1,10 +1,11 @@
+import type { AccountDataEntry } from '../../account-data/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { decodePosition, encodePosition, type Streams } from '../../kernel/streams/index.ts';
 import { invalidParam } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
-import type { AccountDataEvent, SyncSources } from '../sources.ts';
+import type { SyncSources } from '../sources.ts';
 import type { JoinedRooms, Subject } from './joined-room.ts';
 import type { OtherRooms } from './other-rooms.ts';
 
@@ -37,7 +38,7 @@ const roomsAtOnce = 16;
 /** One answer, piece by piece; empty pieces are left out. */
 interface Pieces {
   readonly rooms: { join: string[]; invite: string[]; leave: string[]; knock: string[] };
-  accountData: readonly AccountDataEvent[];
+  accountData: readonly AccountDataEntry[];
 }
 
 /** The classic sync. Source: client-server API, `GET /sync`. */
@@ -100,7 +101,7 @@ export class Sync {
     since: number | undefined,
     upTo: number,
     changes: Changes | undefined,
-  ): Promise<readonly AccountDataEvent[]> {
+  ): Promise<readonly AccountDataEntry[]> {
     const { accountData } = this.#parts.sources;
     if (since === undefined) return accountData.all(userId);
     const inRooms = changes && [...changes.rooms.values()].some((parts) => parts & RoomPart.accountData);
@@ -119,7 +120,7 @@ export class Sync {
       ? [...changed.keys()].map((roomId) => rooms.get(roomId)).filter((room) => room !== undefined)
       : [...rooms.values()];
     return candidates.filter(
-      (room) => !room.forgotten && !excludedRooms.has(room.roomId) && filter.acceptsRoom(room.roomId),
+      (room) => !room.forgotten && !excludedRooms.has(room.roomId) && filter.room.passesRoom(room.roomId),
     );
   }
 
@@ -148,7 +149,7 @@ export class Sync {
       return;
     } else if (room.membership === 'invite' || room.membership === 'knock') {
       add(rooms[room.membership], await otherRooms.prejoin(head, room));
-    } else if (since !== undefined || request.filter.includeLeave) {
+    } else if (since !== undefined || request.filter.room.includeLeave) {
       add(rooms.leave, await otherRooms.left(head, room, request, since));
     }
   }
@@ -185,7 +186,7 @@ function answerText(
     .filter(([, entries]) => entries.length > 0)
     .map(([section, entries]) => `"${section}":{${entries.join(',')}}`);
   const global = accountData.filter(
-    ({ roomId, type }) => roomId === undefined && filter.accountData.acceptsType(type),
+    ({ roomId, type }) => roomId === undefined && filter.accountData.passesType(type),
   );
   if (sections.length === 0 && global.length === 0 && !isInitial) return undefined;
   const events = global.map(({ type, content }) => JSON.stringify({ type, content }));

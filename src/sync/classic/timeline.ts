@@ -1,6 +1,6 @@
+import type { Filter } from '../../filters/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 import { encodePlace, placeBefore, RoomView, type VisibleEvent } from '../../rooms/index.ts';
-import type { SyncFilter } from './sync-filter.ts';
 
 /** The timeline of one room in a sync. */
 export interface Timeline {
@@ -19,6 +19,8 @@ export interface TimelineRequest {
   /** `undefined`: from the beginning, as far as the limit allows. */
   readonly after: number | undefined;
   readonly upTo: number;
+  /** Most events that the timeline may hold. */
+  readonly limit: number;
   /** The user was in the room all the time since `after`, and so may see everything. */
   readonly wasJoinedThroughout: boolean;
 }
@@ -31,11 +33,10 @@ export async function readTimeline(
   engine: RoomEngine,
   head: RoomHead,
   userId: string,
-  filter: SyncFilter,
-  { after, upTo, wasJoinedThroughout }: TimelineRequest,
+  filter: Filter,
+  { after, upTo, limit, wasJoinedThroughout }: TimelineRequest,
 ): Promise<Timeline> {
-  const { limit } = filter.timeline;
-  const wanted = filter.timeline.acceptsRoom(head.roomId);
+  const wanted = filter.room.timeline.passesRoom(head.roomId);
   const stretch: StoredEvent[] = [];
   const events: VisibleEvent[] = [];
   const view = wasJoinedThroughout ? undefined : await RoomView.open(engine, head, userId);
@@ -48,7 +49,7 @@ export async function readTimeline(
     const visible = view ? await view.filter(read) : asJoined(read);
     const chosen = new Set<VisibleEvent>();
     for (const one of visible) {
-      if (wanted && filter.timeline.accepts(one.stored.event) && events.length + chosen.size <= limit)
+      if (wanted && filter.room.timeline.passes(one.stored.event) && events.length + chosen.size <= limit)
         chosen.add(one);
     }
     events.push(...chosen);

@@ -1,0 +1,77 @@
+import { AccountData, accountDataRoutes, Tags, tagRoutes } from '../account-data/index.ts';
+import {
+  type AccountCompanion,
+  type AccountsSlice,
+  accountRoutes,
+  assembleAccounts,
+} from '../accounts/index.ts';
+import { deviceRoutes } from '../devices/index.ts';
+import { Filters, filterRoutes } from '../filters/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import { Profiles, profileRoutes, type RoomSharing } from '../profiles/index.ts';
+import { MemberUpkeep } from '../rooms/index.ts';
+import type { Kernel } from './kernel.ts';
+import type { Shutdown } from './shutdown.ts';
+
+/** The slices about users: tier 1. */
+export interface People {
+  readonly accounts: AccountsSlice;
+  readonly profiles: Profiles;
+  readonly accountData: AccountData;
+  readonly tags: Tags;
+  readonly filters: Filters;
+  /** Lets rooms follow accounts and profiles. */
+  readonly upkeep: MemberUpkeep;
+}
+
+/** Opens accounts and what is kept for them. */
+export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
+  const { configuration, serverName } = kernel;
+  const upkeep = new MemberUpkeep(kernel.jobs, kernel.clock);
+  const accountData = new AccountData(kernel);
+  const filters = new Filters(kernel);
+  const profiles = new Profiles(
+    {
+      ...kernel,
+      accounts: () => accounts.accounts,
+      onChange: (writer, userId) => upkeep.profileChanged(writer, userId),
+    },
+    { ...configuration.profiles, server_name: serverName },
+  );
+  const departure: AccountCompanion = {
+    deactivated: (writer, _publish, { userId }) => upkeep.accountClosed(writer, userId),
+  };
+  const accounts = assembleAccounts(
+    { ...kernel, limits: limitsOf(kernel) },
+    { ...configuration.accounts, ...configuration.devices, server_name: serverName },
+    { companions: [profiles, accountData, filters, departure] },
+  );
+  accounts.housekeeping.start();
+  shutdown.add('accounts', () => accounts.housekeeping.stop());
+  return { accounts, profiles, accountData, tags: new Tags(accountData), filters, upkeep };
+}
+
+function limitsOf({ configuration, limiter }: Kernel) {
+  const { rc_registration, rc_login } = configuration.rateLimits;
+  return {
+    registration: limiter(rc_registration),
+    login: {
+      address: limiter(rc_login.address),
+      account: limiter(rc_login.account),
+      failedAttempts: limiter(rc_login.failed_attempts),
+    },
+  };
+}
+
+/** @param rooms knows who shares rooms */
+export function peopleRoutes({ configuration }: Kernel, people: People, rooms: RoomSharing): Route[] {
+  const { accounts, profiles, accountData, tags, filters } = people;
+  return [
+    ...accountRoutes(accounts),
+    ...deviceRoutes(accounts.devices, accounts.reauthenticator),
+    ...profileRoutes({ profiles, rooms }, configuration.profiles),
+    ...accountDataRoutes(accountData),
+    ...tagRoutes(tags),
+    ...filterRoutes(filters),
+  ];
+}

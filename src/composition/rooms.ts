@@ -1,0 +1,54 @@
+import { stateKeyOf } from '../protocol/index.ts';
+import { openRooms, type Rooms } from '../rooms/index.ts';
+import type { Kernel } from './kernel.ts';
+import type { People } from './people.ts';
+import type { Shutdown } from './shutdown.ts';
+import { loadSigningKey } from './signing-key.ts';
+
+/** Events in memory at factor 1 are counted by `event_cache_size`; its factor is the global one. */
+function eventCacheSize({ configuration }: Kernel): number {
+  const { event_cache_size, caches } = configuration.caches;
+  return Math.max(100, Math.round(event_cache_size * caches.global_factor));
+}
+
+/** Opens rooms and lets them follow accounts and profiles. */
+export async function startRooms(kernel: Kernel, people: People, shutdown: Shutdown): Promise<Rooms> {
+  const { accounts } = people.accounts;
+  const rooms = await openRooms({
+    ...kernel,
+    signer: { serverName: kernel.serverName, key: await loadSigningKey(kernel) },
+    profiles: { profile: (userId) => people.profiles.read(userId) },
+    users: {
+      exists: (userId) => accounts.userExists(userId),
+      isAdmin: (userId) => accounts.isAdmin(userId),
+    },
+    options: kernel.configuration.rooms,
+    eventCacheSize: eventCacheSize(kernel),
+  });
+  people.upkeep.register(rooms.engine, rooms.memberships);
+  shutdown.add('rooms', () => rooms.engine.close());
+  return rooms;
+}
+
+/** State that people see who are invited or who knock, by default. Source: "room_prejoin_state". */
+const defaultPrejoinTypes = [
+  'm.room.join_rules',
+  'm.room.canonical_alias',
+  'm.room.avatar',
+  'm.room.encryption',
+  'm.room.name',
+  'm.room.create',
+  'm.room.topic',
+];
+
+/** The entries of a room's state that people see before they are in it. */
+export function prejoinKeys({ configuration }: Kernel): string[] {
+  const { disable_default_event_types, additional_event_types } = configuration.rooms.room_prejoin_state;
+  const types = disable_default_event_types ? [] : defaultPrejoinTypes;
+  return [
+    ...types.map((type) => stateKeyOf(type, '')),
+    ...additional_event_types.map((entry) =>
+      typeof entry === 'string' ? stateKeyOf(entry, '') : stateKeyOf(entry[0] ?? '', entry[1] ?? ''),
+    ),
+  ];
+}
