@@ -12,7 +12,8 @@ import { startCeiling } from './targets/ceiling.ts';
 import { startHearth } from './targets/hearth.ts';
 import { peer } from './targets/peer.ts';
 
-process.exitCode = await main(process.argv.slice(2));
+// Said at once: the package that starts PostgreSQL would end the process with 0.
+process.exit(await main(process.argv.slice(2)));
 
 async function main(args: readonly string[]): Promise<number> {
   try {

