@@ -36,7 +36,7 @@ describe('other names', () => {
     );
     assert.equal(values.presence.presence.enabled, 'untracked');
     assert.deepEqual(values.outbound.ip_range_blacklist, ['10.0.0.0/8']);
-    assert.equal(values.mail.email.client_base_url, 'https://a.org');
+    assert.equal(values.mail.email?.client_base_url, 'https://a.org');
   });
 
   it('can stand beside other members of the option, but not beside the option itself', () => {

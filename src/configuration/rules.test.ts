@@ -309,7 +309,12 @@ const cases: Case[] = [
     keeps:
       'listeners: [{port: 8448, type: http, tls: true}]\ntls_certificate_path: a.pem\ntls_private_key_path: b.pem',
   },
-  ...['tag: a', 'x_forwarded: true', 'resources: []', 'additional_resources: {}'].map(
+  ...[
+    'tag: a',
+    'x_forwarded: true',
+    'resources: [{names: [client]}]',
+    'additional_resources: {/a: {module: m}}',
+  ].map(
     (member): Case => ({
       rule: `only http listeners have ${member.split(':')[0]}`,
       breaks: `listeners: [{port: 9000, type: manhole, ${member}}]`,

@@ -51,8 +51,8 @@ describe('configurations as operators of other servers have them', () => {
     assert.deepEqual(values.http.listeners[2]?.bind_addresses, ['127.0.0.1']);
     assert.equal(values.http.listeners[3]?.x_forwarded, true);
     assert.equal(values.presence.presence.enabled, true);
-    assert.equal(values.mail.email.client_base_url, 'https://app.example.org');
-    assert.equal(values.mail.email.smtp_port, 587);
+    assert.equal(values.mail.email?.client_base_url, 'https://app.example.org');
+    assert.equal(values.mail.email?.smtp_port, 587);
     assert.equal(values.accounts.turn_user_lifetime, 86_400_000);
     assert.equal(values.accounts.ui_auth.session_timeout, 15_000);
     assert.equal(values.caches.event_cache_size, 51_200);

@@ -4,7 +4,6 @@ import type { ListenerConfig } from './listener-options.ts';
 type ListenerRule = (listener: ListenerConfig, path: string, view: RuleView) => void;
 
 const compressible = new Set<string>(['client', 'consent', 'metrics', 'federation']);
-const httpOnly = ['tag', 'x_forwarded', 'resources', 'additional_resources'] as const;
 
 /** What must hold between the fields of one listener. */
 export const listenerRules: readonly ListenerRule[] = [
@@ -47,17 +46,22 @@ function noMetricsOnSockets(
   }
 }
 
-function meaninglessOnSockets({ path: socket, tls }: ListenerConfig, path: string, view: RuleView): void {
-  if (socket === null) return;
-  if (view.given(`${path}.bind_addresses`))
-    view.warn(`${path}.bind_addresses`, 'has no effect on a Unix socket');
-  if (tls) view.warn(`${path}.tls`, 'has no effect on a Unix socket');
+function meaninglessOnSockets(listener: ListenerConfig, path: string, view: RuleView): void {
+  if (listener.path === null) return;
+  if (listener.bind_addresses !== null) view.warn(`${path}.bind_addresses`, 'has no effect on a Unix socket');
+  if (listener.tls) view.warn(`${path}.tls`, 'has no effect on a Unix socket');
 }
 
-function meaninglessWithoutHttp({ type }: ListenerConfig, path: string, view: RuleView): void {
-  if (type === 'http') return;
-  for (const name of httpOnly) {
-    if (view.given(`${path}.${name}`)) view.warn(`${path}.${name}`, `has no effect with type: ${type}`);
+function meaninglessWithoutHttp(listener: ListenerConfig, path: string, view: RuleView): void {
+  if (listener.type === 'http') return;
+  const httpOnly = {
+    tag: listener.tag !== null,
+    x_forwarded: listener.x_forwarded !== null,
+    resources: listener.resources.length > 0,
+    additional_resources: Object.keys(listener.additional_resources).length > 0,
+  };
+  for (const [name, set] of Object.entries(httpOnly)) {
+    if (set) view.warn(`${path}.${name}`, `has no effect with type: ${listener.type}`);
   }
 }
 

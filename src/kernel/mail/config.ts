@@ -20,7 +20,8 @@ export const mailSection = section({
   },
   rules: [
     ({ email }, view) => {
-      if (view.given('email') && email.notif_from === null) {
+      if (email === null) return;
+      if (email.notif_from === null) {
         view.error('email.notif_from', 'must be given when mail is sent, that is, when email is given');
       }
       if (email.force_tls && email.require_transport_security) {

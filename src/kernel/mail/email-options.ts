@@ -10,86 +10,87 @@ import {
 } from '../config/index.ts';
 import { subjectsOption } from './subject-options.ts';
 
-export const emailOption = option(
-  object({
-    smtp_host: option(string({ minLength: 1 }), {
-      description: 'The host of the mail server that takes outgoing mail.',
-      default: 'localhost',
-    }),
-    smtp_port: option(nullable(integerOrDigits({ minimum: 1, maximum: 65535 })), {
-      description: 'The port of the mail server. Null stands for 465 with `force_tls` and for 25 without.',
-      default: null,
-      unit: 'port number',
-      changed: ['1.64.0: null means 465 when `force_tls` is on.'],
-    }),
-    smtp_user: option(nullable(string()), {
-      description: 'The user name to log in to the mail server with.',
-      default: null,
-    }),
-    smtp_pass: option(nullable(string()), {
-      description: 'The password to log in to the mail server with.',
-      default: null,
-      secret: true,
-    }),
-    force_tls: option(boolean(), {
-      description:
-        'Speaks TLS from the first byte, where otherwise STARTTLS upgrades a plain connection. `require_transport_security` then adds nothing.',
-      default: false,
-      since: '1.64.0',
-    }),
-    require_transport_security: option(boolean(), {
-      description: 'Sends nothing to a mail server that does not offer STARTTLS.',
-      default: false,
-    }),
-    enable_tls: option(boolean(), {
-      description:
-        'Uses TLS where the mail server offers it, and then requires its certificate to be valid for `tlsname`. When off, TLS is never used.',
-      default: true,
-    }),
-    tlsname: option(nullable(string({ minLength: 1 })), {
-      description:
-        "The name that the mail server's certificate must be valid for. Null stands for `smtp_host`.",
-      default: null,
-    }),
-    notif_from: option(nullable(string({ minLength: 1 })), {
-      description:
-        'The sender of all mail, such as `Chat <noreply@example.org>`. `%(app)s` in it stands for `app_name`. It must be given when mail is to be sent.',
-      default: null,
-    }),
-    app_name: option(string(), {
-      description: 'What `%(app)s` stands for in the sender and in subjects.',
-      default: 'Matrix',
-    }),
-    enable_notifs: option(boolean(), {
-      description:
-        'Mails notifications about missed messages. When off, users can ask for them but get none.',
-      default: false,
-    }),
-    notif_for_new_users: option(boolean(), {
-      description: 'Subscribes new users to mailed notifications.',
-      default: true,
-    }),
-    notif_delay_before_mail: option(duration(), {
-      description:
-        'How long a notification waits before it is mailed, in case the user reads the message meanwhile.',
-      default: '10m',
-      since: '1.99.0',
-    }),
-    client_base_url: option(httpUrl(), {
-      description: 'The web client (or link service) that links in mails lead to.',
-      default: 'https://matrix.to',
-      deprecatedNames: ['email.riot_base_url'],
-    }),
-    validation_token_lifetime: option(duration(), {
-      description: 'How long the link in a validation mail works.',
-      default: '1h',
-    }),
-    invite_client_location: option(nullable(httpUrl()), {
-      description:
-        'The web client that people invited by mail should use. It is handed to the identity server as `org.proto.web_client_location`.',
-      default: null,
-    }),
-    subjects: subjectsOption,
+const email = object({
+  smtp_host: option(string({ minLength: 1 }), {
+    description: 'The host of the mail server that takes outgoing mail.',
+    default: 'localhost',
   }),
-  { description: 'The mail server, the sender, and when mail is sent.' },
-);
+  smtp_port: option(nullable(integerOrDigits({ minimum: 1, maximum: 65535 })), {
+    description: 'The port of the mail server. Null stands for 465 with `force_tls` and for 25 without.',
+    default: null,
+    unit: 'port number',
+    changed: ['1.64.0: null means 465 when `force_tls` is on.'],
+  }),
+  smtp_user: option(nullable(string()), {
+    description: 'The user name to log in to the mail server with.',
+    default: null,
+  }),
+  smtp_pass: option(nullable(string()), {
+    description: 'The password to log in to the mail server with.',
+    default: null,
+    secret: true,
+  }),
+  force_tls: option(boolean(), {
+    description:
+      'Speaks TLS from the first byte, where otherwise STARTTLS upgrades a plain connection. `require_transport_security` then adds nothing.',
+    default: false,
+    since: '1.64.0',
+  }),
+  require_transport_security: option(boolean(), {
+    description: 'Sends nothing to a mail server that does not offer STARTTLS.',
+    default: false,
+  }),
+  enable_tls: option(boolean(), {
+    description:
+      'Uses TLS where the mail server offers it, and then requires its certificate to be valid for `tlsname`. When off, TLS is never used.',
+    default: true,
+  }),
+  tlsname: option(nullable(string({ minLength: 1 })), {
+    description:
+      "The name that the mail server's certificate must be valid for. Null stands for `smtp_host`.",
+    default: null,
+  }),
+  notif_from: option(nullable(string({ minLength: 1 })), {
+    description:
+      'The sender of all mail, such as `Chat <noreply@example.org>`. `%(app)s` in it stands for `app_name`. It must be given when mail is to be sent.',
+    default: null,
+  }),
+  app_name: option(string(), {
+    description: 'What `%(app)s` stands for in the sender and in subjects.',
+    default: 'Matrix',
+  }),
+  enable_notifs: option(boolean(), {
+    description: 'Mails notifications about missed messages. When off, users can ask for them but get none.',
+    default: false,
+  }),
+  notif_for_new_users: option(boolean(), {
+    description: 'Subscribes new users to mailed notifications.',
+    default: true,
+  }),
+  notif_delay_before_mail: option(duration(), {
+    description:
+      'How long a notification waits before it is mailed, in case the user reads the message meanwhile.',
+    default: '10m',
+    since: '1.99.0',
+  }),
+  client_base_url: option(httpUrl(), {
+    description: 'The web client (or link service) that links in mails lead to.',
+    default: 'https://matrix.to',
+    deprecatedNames: ['email.riot_base_url'],
+  }),
+  validation_token_lifetime: option(duration(), {
+    description: 'How long the link in a validation mail works.',
+    default: '1h',
+  }),
+  invite_client_location: option(nullable(httpUrl()), {
+    description:
+      'The web client that people invited by mail should use. It is handed to the identity server as `org.proto.web_client_location`.',
+    default: null,
+  }),
+  subjects: subjectsOption,
+});
+
+export const emailOption = option(nullable(email), {
+  description: 'The mail server, the sender, and when mail is sent. Null sends no mail.',
+  default: null,
+});

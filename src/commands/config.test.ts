@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { parse } from 'yaml';
+import {
+  checkConfiguration,
+  explainConfiguration,
+  printConfigurationReference,
+  printConfigurationSchema,
+  showConfiguration,
+} from './config.ts';
+
+describe('hearth config', () => {
+  let directory: string;
+  before(() => {
+    directory = mkdtempSync(join(tmpdir(), 'hearth-config-'));
+  });
+  after(() => rmSync(directory, { recursive: true }));
+
+  const write = (text: string, name = 'homeserver.yaml'): string => {
+    const file = join(directory, name);
+    writeFileSync(file, text);
+    return file;
+  };
+  const run = (command: (surroundings: Parameters<typeof printConfigurationSchema>[0]) => number) => {
+    const output = { stdout: '', stderr: '' };
+    const stream = (name: keyof typeof output) => ({
+      write: (text: string) => {
+        output[name] += text;
+      },
+    });
+    const code = command({ stdout: stream('stdout'), stderr: stream('stderr'), environment: {} });
+    return { code, ...output };
+  };
+
+  const tenMistakes = `server_name: "Example.org"
+listeners:
+  - port: 80080
+    type: https
+    resources:
+      - names: [client, fedration]
+bcrypt_rounds: twelve
+session_lifetime: 5 days
+max_upload_size: 50MB
+caches:
+  global_factor: -1
+ip_range_blacklist:
+  - 10.0.0.0/8
+  - 10.0.0.1/40
+url_preview_enabled: true
+turn_shared_secret: {hunter2: hunter2}
+`;
+
+  it('check: ten mistakes are ten errors, each at its line and column, and the exit code is 1', () => {
+    const file = write(tenMistakes);
+    const { code, stderr, stdout } = run((surroundings) =>
+      checkConfiguration({ files: [file] }, surroundings),
+    );
+    const errors = stderr.split('\n').filter((line) => line.startsWith('error: '));
+    const places = errors.map((line) =>
+      line.slice(`error: ${file}:`.length).replace(/: (found|needs) .*/, ''),
+    );
+    assert.deepEqual(
+      places.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)),
+      [
+        '1:14: server_name',
+        '3:11: listeners[0].port',
+        '4:11: listeners[0].type',
+        '6:25: listeners[0].resources[0].names[1]',
+        '7:16: bcrypt_rounds',
+        '8:19: session_lifetime',
+        '9:18: max_upload_size',
+        '11:18: caches.global_factor',
+        '14:5: ip_range_blacklist[1]',
+        '15:1: url_preview_enabled',
+        '16:1: turn_shared_secret',
+      ],
+    );
+    assert.equal(code, 1);
+    assert.equal(stdout, '');
+    assert.ok(!stderr.includes('hunter2'));
+    assert.match(stderr, /The configuration cannot be used: 11 errors, 0 warnings/);
+  });
+
+  it('check: messages say what was found and what is allowed', () => {
+    const { stderr } = run((surroundings) =>
+      checkConfiguration({ files: [write(tenMistakes)] }, surroundings),
+    );
+    assert.match(
+      stderr,
+      /listeners\[0\]\.port: found 80080; allowed: a whole number from 0 to 65535, or null\n/,
+    );
+    assert.match(stderr, /listeners\[0\]\.type: found "https"; allowed: one of http, manhole, metrics\n/);
+    assert.match(stderr, /bcrypt_rounds: found "twelve"; allowed: a whole number from 4 to 31\n/);
+    assert.match(stderr, /session_lifetime: found "5 days"; allowed: a duration such as 500ms, /);
+    assert.match(stderr, /turn_shared_secret: found a mapping; allowed: a text that is not empty, or null\n/);
+  });
+
+  it('check: a good configuration is good, and nothing is made', () => {
+    const file = write(
+      'server_name: example.org\nsigning_key_path: absent.key\nregistration_shared_secret_path: absent\n',
+    );
+    const before = readdirSync(directory);
+    const { code, stdout } = run((surroundings) =>
+      checkConfiguration({ files: [file], strict: true }, surroundings),
+    );
+    assert.deepEqual([code, stdout], [0, 'The configuration is good: 0 errors, 0 warnings.\n']);
+    assert.deepEqual(readdirSync(directory), before);
+  });
+
+  it('check: warnings are errors when it is strict', () => {
+    const file = write('server_name: example.org\nbcrypt_round: 12\n');
+    const check = (strict: boolean) =>
+      run((surroundings) => checkConfiguration({ files: [file], strict }, surroundings));
+    assert.equal(check(false).code, 0);
+    assert.match(
+      check(false).stderr,
+      /^warning: .*:2:1: bcrypt_round: is not a known option; did you mean bcrypt_rounds\?$/m,
+    );
+    assert.equal(check(true).code, 1);
+    assert.match(check(true).stderr, /^error: .*:2:1: bcrypt_round: /m);
+  });
+
+  it('check: missing files and broken YAML are errors', () => {
+    const check = (file: string) =>
+      run((surroundings) => checkConfiguration({ files: [file] }, surroundings));
+    assert.match(
+      check(join(directory, 'absent.yaml')).stderr,
+      /^error: the configuration file .*absent.yaml does not exist$/m,
+    );
+    const broken = check(write('server_name: "a\nsecret: hunter2\n', 'broken.yaml'));
+    assert.equal(broken.code, 1);
+    assert.match(broken.stderr, /^error: .*broken.yaml:\d+:\d+: not valid YAML: /m);
+    assert.ok(!broken.stderr.includes('hunter2') && !broken.stderr.includes('must be given'));
+  });
+
+  const secrets = `server_name: example.org
+registration_shared_secret: hunter2
+session_lifetime: 90m
+max_upload_size: 2048K
+database: {name: psycopg2, args: {password: hunter2, sslpassword: hunter2, sslmode: require}}
+oidc_providers: [{idp_id: a, issuer: "https://a.org", client_id: c, client_secret: hunter2}]
+modules: [{module: m, config: {anything: hunter2}}]
+http_proxy: "http://user:hunter2@proxy:3128"
+`;
+
+  it('show: prints the effective document with defaults, secrets masked', () => {
+    const { code, stdout } = run((surroundings) =>
+      showConfiguration({ files: [write(secrets)] }, surroundings),
+    );
+    const shown = parse(stdout);
+    assert.equal(code, 0);
+    assert.ok(!stdout.includes('hunter2'));
+    assert.equal(shown.session_lifetime, '90m');
+    assert.equal(shown.max_upload_size, '2M');
+    assert.equal(shown.bcrypt_rounds, 12);
+    assert.equal(shown.registration_shared_secret, '<secret>');
+    assert.equal(shown.macaroon_secret_key, null);
+    assert.equal(shown.oidc_providers[0].client_secret, '<secret>');
+    assert.equal(shown.database.args.sslmode, 'require');
+    assert.equal(shown.database.args.sslpassword, '<secret>');
+    assert.deepEqual(shown.modules, [{ module: 'm', config: '<secret>' }]);
+  });
+
+  it('show: prints the same as JSON, which means the same when it is read again', () => {
+    const show = (file: string) =>
+      run((surroundings) => showConfiguration({ files: [file], json: true }, surroundings)).stdout;
+    const file = write(
+      'server_name: example.org\nui_auth: 5m\nlisteners: [{path: /run/a, type: http, mode: 0660}]\n',
+    );
+    const shown = show(file);
+    assert.equal(show(write(shown, 'shown.yaml')), shown);
+  });
+
+  it('show: says what is wrong instead of showing half of it', () => {
+    const { code, stdout, stderr } = run((surroundings) =>
+      showConfiguration({ files: [write('a: 1\n')] }, surroundings),
+    );
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /server_name: must be given/);
+  });
+
+  it('explain: tells of an option and of those below it', () => {
+    const explain = (path: string) => run((surroundings) => explainConfiguration(path, surroundings));
+    const { code, stdout } = explain('listeners[0].resources');
+    assert.equal(code, 0);
+    assert.match(stdout, /^### `listeners\[\]\.resources`\n\nType: /);
+    assert.match(stdout, /#### `listeners\[\]\.resources\[\]\.compress`/);
+    assert.ok(!stdout.includes('listeners[].port'));
+    assert.match(explain('use_presence').stdout, /`use_presence` is another name for `presence.enabled`/);
+    assert.match(explain('bcrypt_rounds').stdout, /Default: `12`/);
+  });
+
+  it('explain: an unknown option leads to the nearest', () => {
+    const { code, stdout, stderr } = run((surroundings) =>
+      explainConfiguration('bcrypt_ronds', surroundings),
+    );
+    assert.deepEqual(
+      [code, stdout, stderr],
+      [1, '', 'There is no option bcrypt_ronds; did you mean bcrypt_rounds?\n'],
+    );
+  });
+
+  it('schema and docs: print what editors and people read', () => {
+    const schema = run(printConfigurationSchema);
+    assert.equal(schema.code, 0);
+    assert.equal(JSON.parse(schema.stdout).properties.bcrypt_rounds.default, 12);
+    assert.match(run(printConfigurationReference).stdout, /^# Configuration reference\n/);
+  });
+});
