@@ -173,7 +173,7 @@ function mayImport({ from, to }: Import): boolean {
  * not part of `kernel/config`'s face, so that a server does not load it.
  */
 function isThroughFace({ from, to }: Import): boolean {
-  if (sliceOf(from) === sliceOf(to) || composition.includes(sliceOf(to))) return true;
+  if (isTest(from) || sliceOf(from) === sliceOf(to) || composition.includes(sliceOf(to))) return true;
   const file = to.slice(partOf(to).length + 1);
   if (file === '' || file === 'index.ts') return true;
   if (sliceOf(from) === 'configuration') return partOf(to) === 'kernel/config';

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { type HearthConfiguration, sections } from '../../src/configuration.ts';
 import { createHomeserver, type Homeserver } from '../../src/homeserver.ts';
 import { type Clock, systemClock } from '../../src/kernel/clock.ts';
@@ -118,6 +119,9 @@ async function needsPostgres({ database }: TestServerOptions) {
   };
 }
 
+/** The key with which every test server signs. */
+const signingKey = join(import.meta.dirname, '..', 'fixtures', 'test.signing.key');
+
 /** The whole configuration for tests. */
 export function testConfiguration(overrides: ConfigurationOverrides = {}): HearthConfiguration {
   const easy: Record<string, object> = {
@@ -138,6 +142,7 @@ export function testConfiguration(overrides: ConfigurationOverrides = {}): Heart
       registration_shared_secret: 'shared secret',
       bcrypt_rounds: 4,
     },
+    federationClient: { signing_key_path: signingKey },
     rateLimits: generous(sectionDefaults(sections.rateLimits)),
   };
   const given = overrides as Record<string, object | undefined>;
