@@ -131,8 +131,8 @@ forEachDatabase((open) => {
 
     it('tell how to reach the administrator', async () => {
       for (const [admin_contact, expected] of [
-        ['mailto:me@test', { contacts: [{ email_address: 'me@test', role: 'm.role.admin' }] }],
-        ['me@test', { contacts: [{ email_address: 'me@test', role: 'm.role.admin' }] }],
+        ['mailto:me@example.org', { contacts: [{ email_address: 'me@example.org', role: 'm.role.admin' }] }],
+        ['me@example.org', { contacts: [{ email_address: 'me@example.org', role: 'm.role.admin' }] }],
         ['@me:test', { contacts: [{ matrix_id: '@me:test', role: 'm.role.admin' }] }],
         ['https://test/help', { support_page: 'https://test/help' }],
       ] as const) {
@@ -151,9 +151,19 @@ forEachDatabase((open) => {
     });
 
     it('is handed on where there is one', async () => {
-      await start({}, {}, async () => ({ issuer: 'https://auth.test/' }));
-      const { body } = await get('/_matrix/client/v1/auth_metadata');
-      assert.deepEqual(body, { issuer: 'https://auth.test/' });
+      const metadata = {
+        issuer: 'https://auth.test/',
+        authorization_endpoint: 'https://auth.test/authorize',
+        token_endpoint: 'https://auth.test/token',
+        revocation_endpoint: 'https://auth.test/revoke',
+        registration_endpoint: 'https://auth.test/register',
+        response_types_supported: ['code'],
+        grant_types_supported: ['authorization_code', 'refresh_token'],
+        response_modes_supported: ['query', 'fragment'],
+        code_challenge_methods_supported: ['S256'],
+      };
+      await start({}, {}, async () => metadata);
+      assert.deepEqual((await get('/_matrix/client/v1/auth_metadata')).body, metadata);
     });
   });
 });

@@ -46,6 +46,6 @@ export function supportWellKnown({ admin_contact: contact }: WellKnownOptions): 
   const address = contact.replace(/^mailto:/i, '');
   if (isUserId(contact)) return { contacts: [{ matrix_id: contact, role }] };
   if (/^https?:\/\/\S+$/i.test(contact)) return { support_page: contact };
-  if (/^[^@\s]+@[^@\s]+$/.test(address)) return { contacts: [{ email_address: address, role }] };
+  if (/^[^@\s]+@[^@\s]+\.[^@\s]+$/.test(address)) return { contacts: [{ email_address: address, role }] };
   return undefined;
 }
