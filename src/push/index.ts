@@ -1,0 +1,4 @@
+/** Push rules, and what is unread by them. */
+export { pushMigrations } from './migrations.ts';
+export { PushRules, type PushRulesChange, type PushRulesDeps } from './rules/push-rules.ts';
+export { pushRuleRoutes } from './rules/routes.ts';

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms.ts';
+import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
+import { sectionDefaults } from '../../kernel/config/index.ts';
+import { PushRules, pushMigrations, pushRuleRoutes } from '../index.ts';
+
+function rulesOver({ database, streams, clock }: RoomsUnderTest, legacyMentions = false) {
+  const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
+  return new PushRules({ database, streams, caches, defaults: { legacyMentions } });
+}
+
+interface Rule {
+  rule_id: string;
+  enabled: boolean;
+}
+
+forEachDatabase((open) => {
+  describe('push rules', () => {
+    let under: RoomsUnderTest;
+    let http: RoutesUnderTest;
+    let rules: PushRules;
+    const changes: string[] = [];
+    before(async () => {
+      under = await RoomsUnderTest.open(open, pushMigrations);
+      rules = rulesOver(under);
+      rules.pushRulesStream.subscribe(({ userId }) => changes.push(userId));
+      http = await RoutesUnderTest.start(pushRuleRoutes(rules), under.clock);
+    });
+    after(() => http.stop());
+
+    const call = (userId: string, method: string, path: string, body?: unknown) =>
+      http.call(userId, method, `/pushrules/${path}`, body);
+    const refused = async (answer: ReturnType<typeof call>) => {
+      const { status, body } = await answer;
+      return [status, body['errcode']];
+    };
+    const ids = async (userId: string, kind: 'override' | 'content' | 'room') =>
+      (await rules.rulesetOf(userId))[kind].map((rule) => rule.rule_id).filter((id) => !id.startsWith('.'));
+
+    it('are those of the specification for who changed none', async () => {
+      const { body } = await call(carol, 'GET', '');
+      const global = (await call(carol, 'GET', 'global/')).body;
+      assert.deepEqual(body, { global });
+      assert.deepEqual(await rules.content(carol), body);
+      assert.equal((global['override'] as Rule[])[0]?.rule_id, '.m.rule.master');
+      assert.deepEqual(global['room'], []);
+    });
+
+    it('are added before and after each other, replaced and removed', async () => {
+      const put = (path: string, body: unknown = { actions: ['notify'], pattern: 'x' }) =>
+        call(alice, 'PUT', `global/content/${path}`, body);
+      assert.deepEqual(await put('one'), { status: 200, body: {} });
+      await put('two');
+      await put('three?after=two');
+      await put('four?before=two');
+      assert.deepEqual(await ids(alice, 'content'), ['four', 'two', 'three', 'one']);
+      await put('one', { actions: [], pattern: 'y' });
+      const one = await call(alice, 'GET', 'global/content/one');
+      const expected = { rule_id: 'one', default: false, enabled: true, actions: [], pattern: 'y' };
+      assert.deepEqual(one.body, expected);
+      assert.equal((await call(alice, 'DELETE', 'global/content/two')).status, 200);
+      assert.deepEqual(await ids(alice, 'content'), ['four', 'three', 'one']);
+      assert.deepEqual(await ids(bob, 'content'), []);
+    });
+
+    it('are switched and given other actions, default rules too', async () => {
+      const room = encodeURIComponent('!a:test');
+      await call(alice, 'PUT', `global/room/${room}`, { actions: [] });
+      for (const path of [`global/room/${room}`, 'global/underride/.m.rule.message']) {
+        assert.equal((await call(alice, 'PUT', `${path}/enabled`, { enabled: false })).status, 200);
+        assert.deepEqual((await call(alice, 'GET', `${path}/enabled`)).body, { enabled: false });
+        const actions = ['notify', { set_tweak: 'highlight' }];
+        assert.equal((await call(alice, 'PUT', `${path}/actions`, { actions })).status, 200);
+        assert.deepEqual((await call(alice, 'GET', `${path}/actions`)).body, { actions });
+      }
+    });
+
+    it('answer with the errors of the specification', async () => {
+      const put = (path: string, body: unknown) => refused(call(bob, 'PUT', `global/${path}`, body));
+      const body = { actions: [] };
+      assert.deepEqual(await put('content/x?before=nothing', { ...body, pattern: 'x' }), [400, 'M_UNKNOWN']);
+      assert.deepEqual(await put('override/.mine', body), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await put('override/a%2Fb', body), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await put('strange/x', body), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await put('override/x', {}), [400, 'M_MISSING_PARAM']);
+      assert.deepEqual(await put('override/x', { actions: 'notify' }), [400, 'M_BAD_JSON']);
+      assert.deepEqual(await put('override/x/enabled', { enabled: true }), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await put('override/x/actions', body), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await put('underride/.m.rule.message/enabled', {}), [400, 'M_BAD_JSON']);
+      assert.deepEqual(await refused(call(bob, 'GET', 'global/override/x')), [404, 'M_NOT_FOUND']);
+      const gone = call(bob, 'DELETE', 'global/underride/.m.rule.message');
+      assert.deepEqual(await refused(gone), [404, 'M_NOT_FOUND']);
+      assert.equal(changes.includes(bob), false);
+    });
+
+    it('are bounded in size', async () => {
+      const pattern = 'x'.repeat(1000);
+      const conditions = new Array(100).fill({ kind: 'event_match', key: 'k', pattern });
+      let last: unknown[] = [];
+      for (let index = 0; index < 30 && last[0] !== 413; index++) {
+        last = await refused(call(carol, 'PUT', `global/override/${index}`, { actions: [], conditions }));
+      }
+      assert.deepEqual(last, [413, 'M_TOO_LARGE']);
+    });
+
+    it('are facts on a stream, and what changed at the same time all counts', async () => {
+      const position = under.streams.current;
+      const dora = '@dora:test';
+      const rooms = ['!a:test', '!b:test', '!c:test', '!d:test'];
+      await Promise.all(
+        rooms.map((id) => call(dora, 'PUT', `global/room/${encodeURIComponent(id)}`, { actions: [] })),
+      );
+      assert.deepEqual((await ids(dora, 'room')).sort(), rooms);
+      assert.deepEqual(changes.slice(-4), [dora, dora, dora, dora]);
+      const now = under.streams.current;
+      assert.equal(await rules.changedIn(dora, position, now), true);
+      assert.equal(await rules.changedIn(dora, now, now + 5), false);
+      assert.equal(await rules.changedIn('@nobody:test', 0, now), false);
+    });
+
+    it('survive a restart; the old rules for mentions are there if wanted', async () => {
+      const again = rulesOver(under, true);
+      assert.deepEqual(
+        await again.rulesetOf(alice).then(({ content }) => content.map((rule) => rule.rule_id)),
+        ['four', 'three', 'one', '.m.rule.contains_user_name'],
+      );
+    });
+  });
+});

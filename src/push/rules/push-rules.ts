@@ -1,0 +1,108 @@
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { Stream, type Streams } from '../../kernel/streams/index.ts';
+import {
+  type CompiledRuleset,
+  compileUserRules,
+  type DefaultRuleOptions,
+  effectiveRuleset,
+  NO_USER_RULES,
+  type Ruleset,
+  tooLarge,
+  type UserPushRules,
+} from '../../protocol/index.ts';
+import type { PushTables } from '../tables.ts';
+import { readRules, replaceRules } from './store.ts';
+
+/** A user has changed their push rules. */
+export interface PushRulesChange {
+  readonly userId: string;
+}
+
+export interface PushRulesDeps {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly caches: CacheRegistry;
+  /** Which default rules are in force. */
+  readonly defaults: DefaultRuleOptions;
+}
+
+/** What is kept in memory of a user who asks, or of whom is asked. */
+interface Known {
+  readonly rules: UserPushRules;
+  readonly compiled: CompiledRuleset;
+  /** Where they changed last, 0 if never. */
+  readonly position: number;
+}
+
+/** How many users' rules are kept in memory; those who changed nothing share one ruleset. */
+const remembered = 20_000;
+
+/** Bytes of a user's rules together: room for thousands of muted rooms, and not for a data store. */
+const mostBytes = 2_097_152;
+
+/** The push rules of local users. Source: client-server API, "Push Rules". */
+export class PushRules {
+  readonly pushRulesStream = new Stream<PushRulesChange>('push_rules');
+  readonly #deps: PushRulesDeps;
+  readonly #known: Cache<string, Known>;
+
+  constructor(deps: PushRulesDeps) {
+    this.#deps = deps;
+    this.#known = deps.caches.create('push_rules_by_user', { size: remembered });
+    this.pushRulesStream.subscribe(({ userId }) => this.#known.delete(userId));
+  }
+
+  /** Which default rules there are. */
+  get defaults(): DefaultRuleOptions {
+    return this.#deps.defaults;
+  }
+
+  /** All rules of a user as clients see them. */
+  async rulesetOf(userId: string): Promise<Ruleset> {
+    return effectiveRuleset(userId, (await this.#of(userId)).rules, this.#deps.defaults);
+  }
+
+  /** The content of a user's `m.push_rules` account data. */
+  async content(userId: string): Promise<{ global: Ruleset }> {
+    return { global: await this.rulesetOf(userId) };
+  }
+
+  /** Whether a user's rules have changed last in `(after, upTo]`. */
+  async changedIn(userId: string, after: number, upTo: number): Promise<boolean> {
+    const { position } = await this.#of(userId);
+    return position > after && position <= upTo;
+  }
+
+  /** The rules of a user, ready to be tried. */
+  async compiled(userId: string): Promise<CompiledRuleset> {
+    return (await this.#of(userId)).compiled;
+  }
+
+  /**
+   * Replaces a user's rules by what `edit` makes of them.
+   * @throws MatrixError what `edit` throws; M_TOO_LARGE
+   */
+  async change(userId: string, edit: (rules: UserPushRules) => UserPushRules): Promise<void> {
+    await this.#deps.streams.write<PushTables, void>(async (writer, publish) => {
+      const position = publish(this.pushRulesStream, { userId });
+      for (;;) {
+        const present = await readRules(writer, userId);
+        const json = JSON.stringify(edit(present?.rules ?? NO_USER_RULES));
+        if (Buffer.byteLength(json) > mostBytes) {
+          throw tooLarge(`Push rules may have ${mostBytes} bytes together`);
+        }
+        if (await replaceRules(writer, userId, present?.position, { json, position })) return;
+      }
+    });
+  }
+
+  async #of(userId: string): Promise<Known> {
+    return this.#known.getOrLoad(userId, async () => {
+      const stored = await readRules(this.#deps.database.reader<PushTables>(), userId);
+      const rules = stored?.rules ?? NO_USER_RULES;
+      const compiled = compileUserRules(rules, this.#deps.defaults);
+      return { rules, compiled, position: stored?.position ?? 0 };
+    });
+  }
+}

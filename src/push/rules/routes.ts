@@ -1,0 +1,132 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import {
+  deleteRule,
+  findRule,
+  type JsonObject,
+  parseActions,
+  parseRuleKind,
+  putRule,
+  setRuleActions,
+  setRuleEnabled,
+} from '../../protocol/index.ts';
+import type { PushRules } from './push-rules.ts';
+
+/** A path below that of the user's rules. */
+const pathOf = <const P extends string>(path: P) =>
+  [`/_proto/client/v3/pushrules/${path}`, `/_proto/client/r0/pushrules/${path}`] as const;
+
+const rulePath = pathOf('global/:kind/:ruleId');
+const enabledPath = pathOf('global/:kind/:ruleId/enabled');
+const actionsPath = pathOf('global/:kind/:ruleId/actions');
+
+/** Read by the protocol, which knows the errors that the specification wants. */
+const anyObject = Type.Unsafe<JsonObject>(Type.Object({}));
+
+/** Client-server API, "Push Rules: API". */
+export function pushRuleRoutes(rules: PushRules): Route[] {
+  return [...rulesetRoutes(rules), ...ruleRoutes(rules), ...enabledRoutes(rules), ...actionRoutes(rules)];
+}
+
+function rulesetRoutes(rules: PushRules): Route[] {
+  return [
+    route({ operationId: 'getPushRules', method: 'GET', path: pathOf(''), auth: 'user' }, ({ requester }) =>
+      rules.content(requester.userId),
+    ),
+    route(
+      { operationId: 'getPushRulesGlobal', method: 'GET', path: pathOf('global/'), auth: 'user' },
+      ({ requester }) => rules.rulesetOf(requester.userId),
+    ),
+  ];
+}
+
+function ruleRoutes(rules: PushRules): Route[] {
+  return [
+    route(
+      { operationId: 'getPushRule', method: 'GET', path: rulePath, auth: 'user' },
+      ({ params, requester }) => ruleOf(rules, requester.userId, params),
+    ),
+    route(
+      {
+        operationId: 'setPushRule',
+        method: 'PUT',
+        path: rulePath,
+        auth: 'user',
+        query: Type.Object({ before: Type.Optional(Type.String()), after: Type.Optional(Type.String()) }),
+        body: anyObject,
+      },
+      async ({ params, requester, query, body }) => {
+        const kind = parseRuleKind(params.kind);
+        await rules.change(requester.userId, (stored) => putRule(stored, kind, params.ruleId, body, query));
+        return {};
+      },
+    ),
+    route(
+      { operationId: 'deletePushRule', method: 'DELETE', path: rulePath, auth: 'user' },
+      async ({ params, requester }) => {
+        const kind = parseRuleKind(params.kind);
+        await rules.change(requester.userId, (stored) => deleteRule(stored, kind, params.ruleId));
+        return {};
+      },
+    ),
+  ];
+}
+
+function enabledRoutes(rules: PushRules): Route[] {
+  return [
+    route(
+      { operationId: 'isPushRuleEnabled', method: 'GET', path: enabledPath, auth: 'user' },
+      async ({ params, requester }) => ({
+        enabled: (await ruleOf(rules, requester.userId, params)).enabled,
+      }),
+    ),
+    route(
+      {
+        operationId: 'setPushRuleEnabled',
+        method: 'PUT',
+        path: enabledPath,
+        auth: 'user',
+        body: Type.Object({ enabled: Type.Boolean() }),
+      },
+      async ({ params, requester, body }) => {
+        const kind = parseRuleKind(params.kind);
+        await rules.change(requester.userId, (stored) =>
+          setRuleEnabled(stored, kind, params.ruleId, body.enabled, rules.defaults),
+        );
+        return {};
+      },
+    ),
+  ];
+}
+
+function actionRoutes(rules: PushRules): Route[] {
+  return [
+    route(
+      { operationId: 'getPushRuleActions', method: 'GET', path: actionsPath, auth: 'user' },
+      async ({ params, requester }) => ({
+        actions: (await ruleOf(rules, requester.userId, params)).actions,
+      }),
+    ),
+    route(
+      {
+        operationId: 'setPushRuleActions',
+        method: 'PUT',
+        path: actionsPath,
+        auth: 'user',
+        body: anyObject,
+      },
+      async ({ params, requester, body }) => {
+        const kind = parseRuleKind(params.kind);
+        const actions = parseActions(body);
+        await rules.change(requester.userId, (stored) =>
+          setRuleActions(stored, kind, params.ruleId, actions, rules.defaults),
+        );
+        return {};
+      },
+    ),
+  ];
+}
+
+async function ruleOf(rules: PushRules, userId: string, params: { kind: string; ruleId: string }) {
+  return findRule(await rules.rulesetOf(userId), parseRuleKind(params.kind), params.ruleId);
+}
