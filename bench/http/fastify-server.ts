@@ -21,3 +21,4 @@ app.put(
 );
 await app.listen({ port: 0, host: '127.0.0.1' });
 process.send!((app.server.address() as AddressInfo).port);
+process.on('message', () => process.send!(process.cpuUsage()));

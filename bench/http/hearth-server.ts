@@ -41,3 +41,4 @@ const server = createHttpServer({
 });
 const [address] = await server.start();
 process.send!(Number(new URL(address!).port));
+process.on('message', () => process.send!(process.cpuUsage()));

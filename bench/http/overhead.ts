@@ -1,7 +1,7 @@
 /**
- * How much of bare Fastify's speed is left after everything that a request goes through here: `node
- * bench/http/overhead.ts [seconds]`. Both servers answer the same request (JSON body, token, short JSON answer) in
- * processes of their own, in alternating rounds.
+ * What a request costs here beside what it costs with bare Fastify: `node bench/http/overhead.ts [seconds]`. Both servers answer the same request (JSON body, token, short JSON answer) in
+ * processes of their own, in alternating rounds. The processor time of the servers is what counts: unlike the rate, it
+ * does not depend on what else the machine does.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,7 +21,9 @@ interface Contender {
   readonly name: string;
   readonly process: ChildProcess;
   readonly port: number;
+  /** Answers per second, and processor microseconds per answer, for each round. */
   readonly rates: number[];
+  readonly costs: number[];
 }
 
 const contenders: Contender[] = [];
@@ -29,26 +31,41 @@ for (const name of ['fastify', 'hearth']) {
   const child = fork(new URL(`./${name}-server.ts`, import.meta.url));
   child.once('exit', (code) => process.exit(code ?? 0));
   const [port] = (await once(child, 'message')) as [number];
-  contenders.push({ name, process: child, port, rates: [] });
+  contenders.push({ name, process: child, port, rates: [], costs: [] });
 }
 for (const { port } of contenders) await drive(port, 1);
 for (let round = 0; round < rounds; round++) {
-  for (const { port, rates } of contenders) rates.push(await drive(port, seconds / rounds / 2));
+  for (const contender of contenders) await measure(contender, seconds / rounds / 2);
 }
 for (const { process: child } of contenders) child.removeAllListeners('exit').kill();
 
-const [bare, ours] = contenders.map(({ rates }) => median(rates)) as [number, number];
-console.log(
-  `bare Fastify ${bare.toFixed(0)}/s, Hearth ${ours.toFixed(0)}/s: ${((ours / bare) * 100).toFixed(0)} %`,
-);
+for (const { name, rates, costs } of contenders) {
+  console.log(
+    `${name}: ${median(rates).toFixed(0)} answers/s, ${median(costs).toFixed(1)} us of processor each`,
+  );
+}
+const [bare, ours] = contenders.map(({ costs }) => median(costs)) as [number, number];
+console.log(`${((bare / ours) * 100).toFixed(0)} % of bare Fastify`);
 
-/** Sends requests on every connection, one after the other. @returns answers per second */
+async function measure({ process: server, port, rates, costs }: Contender, duration: number): Promise<void> {
+  const before = await processorTime(server);
+  const answers = await drive(port, duration);
+  rates.push(answers / duration);
+  costs.push(((await processorTime(server)) - before) / answers);
+}
+
+/** Microseconds that the server has used so far. */
+async function processorTime(server: ChildProcess): Promise<number> {
+  server.send('usage');
+  const [{ user, system }] = (await once(server, 'message')) as [NodeJS.CpuUsage];
+  return user + system;
+}
+
+/** Sends requests on every connection, one after the other, for `duration` seconds. @returns the number of answers */
 async function drive(port: number, duration: number): Promise<number> {
-  const start = performance.now();
-  const end = start + duration * 1000;
+  const end = performance.now() + duration * 1000;
   const counts = await Promise.all(Array.from({ length: connections }, () => client(port, end)));
-  const answers = counts.reduce((sum, count) => sum + count, 0);
-  return (answers / (performance.now() - start)) * 1000;
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 function client(port: number, end: number): Promise<number> {
