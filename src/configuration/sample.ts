@@ -1,3 +1,7 @@
+import { stringify } from 'yaml';
+import { sections } from '../configuration.ts';
+import { allPaths } from '../kernel/config/option-paths.ts';
+
 /** What a first configuration says. Paths are used as they are given. */
 export interface SampleChoices {
   readonly serverName: string;
@@ -13,81 +17,95 @@ export interface SampleChoices {
   readonly formSecret: string;
 }
 
+/** An option in the file: in force, or as a comment that shows how it would be written. */
+interface SampleEntry {
+  readonly option: string;
+  readonly value: unknown;
+  readonly commented?: true;
+  /** What to say in place of the option's description. */
+  readonly note?: string;
+}
+
+const lineWidth = 100;
+
+const introduction = `# Configuration of a Hearth homeserver. Keep it to yourself: it holds secrets.
+#
+# These are the options that a new server needs. There are many more:
+#
+#   hearth config docs             all of them, with their defaults
+#   hearth config explain PATH     one of them
+#   hearth config check FILE       whether a configuration is right
+`;
+
 /**
- * A first configuration with comments, for a server that others can grow from. It passes
- * `config check --strict`. The file holds secrets: write it with private permissions.
+ * A first configuration for a server that can grow from it. Its comments are the descriptions of the
+ * options. It passes `config check --strict`. The file holds secrets: write it with private permissions.
  */
 export function sampleConfiguration(choices: SampleChoices): string {
-  const {
-    serverName,
-    dataDirectory,
-    port = 8008,
-    bindAddresses = ['127.0.0.1', '::1'],
+  const descriptions = new Map(
+    allPaths(sections).map(({ path, schema }) => [path, schema.description ?? '']),
+  );
+  const parts = entries(choices).map(({ option, value, commented, note }) => {
+    const yaml = stringify({ [option]: value }, { lineWidth: 0 });
+    return `${comment(note ?? descriptions.get(option) ?? '')}${commented ? yaml.replace(/^(?=.)/gm, '# ') : yaml}`;
+  });
+  return [introduction, ...parts].join('\n');
+}
+
+function entries(choices: SampleChoices): SampleEntry[] {
+  const { serverName, dataDirectory, port = 8008, bindAddresses = ['127.0.0.1', '::1'] } = choices;
+  const within = (name: string) => `${dataDirectory.replace(/\/+$/, '')}/${name}`;
+  const publicBaseurl: SampleEntry = choices.publicBaseurl
+    ? { option: 'public_baseurl', value: choices.publicBaseurl }
+    : { option: 'public_baseurl', value: 'https://matrix.example.org/', commented: true };
+  return [
+    { option: 'server_name', value: serverName },
     publicBaseurl,
-  } = choices;
-  const text = (value: string) => JSON.stringify(value);
-  const within = (name: string) => text(`${dataDirectory.replace(/\/+$/, '')}/${name}`);
-  const baseurl =
-    publicBaseurl === undefined
-      ? '# public_baseurl: "https://matrix.example.org/"'
-      : `public_baseurl: ${text(publicBaseurl)}`;
-  return `# Configuration of a Hearth homeserver.
-#
-# All other options, with their defaults:  hearth config docs
-# What one option does:                    hearth config explain enable_registration
-# Whether this file is right:              hearth config check <this file>
+    {
+      option: 'listeners',
+      value: [listener(port, bindAddresses)],
+      note: 'Where the server listens. Behind a reverse proxy, x_forwarded must be true for the addresses of clients to be right.',
+    },
+    { option: 'database', value: { name: 'sqlite3', args: { database: within('homeserver.db') } } },
+    {
+      option: 'database',
+      value: {
+        name: 'psycopg2',
+        args: { host: 'localhost', dbname: 'hearth', user: 'hearth', password: '…' },
+      },
+      commented: true,
+      note: 'A PostgreSQL database, which a large server needs, would be given like this:',
+    },
+    { option: 'media_store_path', value: within('media_store') },
+    { option: 'signing_key_path', value: within(`${serverName.replaceAll(':', '_')}.signing.key`) },
+    { option: 'registration_shared_secret_path', value: within('registration_shared_secret') },
+    { option: 'macaroon_secret_key', value: choices.macaroonSecretKey },
+    { option: 'form_secret', value: choices.formSecret },
+    { option: 'enable_registration', value: false },
+    { option: 'registration_requires_token', value: true, commented: true },
+    { option: 'trusted_key_servers', value: [{ server_name: 'matrix.org' }] },
+    { option: 'suppress_key_server_warning', value: true },
+    { option: 'report_stats', value: false },
+  ];
+}
 
-# The name of this server: the part behind the colon in @alice:${serverName}.
-# It cannot be changed later.
-server_name: ${text(serverName)}
+function listener(port: number, bindAddresses: readonly string[]) {
+  return {
+    port,
+    bind_addresses: bindAddresses,
+    type: 'http',
+    x_forwarded: false,
+    resources: [{ names: ['client', 'federation'], compress: false }],
+  };
+}
 
-# The URL at which clients reach the server, when that is not the server name itself.
-${baseurl}
-
-# Where the server listens. For the outside world, put a reverse proxy with TLS in front, or set
-# tls_certificate_path and tls_private_key_path and say tls: true here.
-listeners:
-  - port: ${port}
-    bind_addresses: ${JSON.stringify(bindAddresses)}
-    type: http
-    # Say true behind a reverse proxy, so that the addresses of clients are right.
-    x_forwarded: false
-    resources:
-      - names: [client, federation]
-        compress: false
-
-# Where the data is. For PostgreSQL:
-#
-# database:
-#   name: psycopg2
-#   args: {user: hearth, password: "…", dbname: hearth, host: localhost}
-database:
-  name: sqlite3
-  args:
-    database: ${within('homeserver.db')}
-
-media_store_path: ${within('media_store')}
-
-# The key that signs what this server says. Keep a copy in a safe place.
-signing_key_path: ${within(`${serverName}.signing.key`)}
-
-# Whoever can read this file can make accounts, with: hearth register-user
-registration_shared_secret_path: ${within('registration_shared_secret')}
-
-# Whether people can make accounts themselves. Ask for a token, a mail address or a CAPTCHA then.
-enable_registration: false
-# registration_requires_token: true
-
-# Secrets behind tokens and forms.
-macaroon_secret_key: ${text(choices.macaroonSecretKey)}
-form_secret: ${text(choices.formSecret)}
-
-# Servers that are asked for the keys of other servers.
-trusted_key_servers:
-  - server_name: "matrix.org"
-suppress_key_server_warning: true
-
-# Whether to report usage figures to the makers of the protocol.
-report_stats: false
-`;
+/** A text as comment lines that are not too long. */
+function comment(text: string): string {
+  const lines: string[] = [];
+  for (const word of text.replace(/`/g, '').split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + word.length >= lineWidth) lines.push(`# ${word}`);
+    else lines[lines.length - 1] = `${last} ${word}`;
+  }
+  return `${lines.join('\n')}\n`;
 }

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parse } from 'yaml';
+import { loadConfigurationSources } from './load.ts';
+import { sampleConfiguration } from './sample.ts';
+
+const choices = {
+  serverName: 'example.org:8448',
+  dataDirectory: '/var/lib/hearth/',
+  macaroonSecretKey: 'm: "#\\',
+  formSecret: 'f',
+};
+
+describe('the first configuration', () => {
+  it('passes a strict check', () => {
+    for (const publicBaseurl of [{}, { publicBaseurl: 'https://matrix.example.org/' }]) {
+      const text = sampleConfiguration({ ...choices, ...publicBaseurl });
+      const sources = [{ file: 'homeserver.yaml', text }];
+      const { errors, warnings } = loadConfigurationSources(sources, { environment: {}, directory: '.' });
+      assert.deepEqual([errors, warnings], [[], []]);
+    }
+  });
+
+  it('says what was chosen, whatever characters are in it', () => {
+    const values = parse(sampleConfiguration({ ...choices, port: 8080, bindAddresses: ['0.0.0.0'] }));
+    assert.equal(values.server_name, 'example.org:8448');
+    assert.equal(values.macaroon_secret_key, choices.macaroonSecretKey);
+    assert.equal(values.media_store_path, '/var/lib/hearth/media_store');
+    assert.equal(values.signing_key_path, '/var/lib/hearth/example.org_8448.signing.key');
+    assert.deepEqual(values.listeners[0].bind_addresses, ['0.0.0.0']);
+    assert.equal(values.listeners[0].port, 8080);
+    assert.equal(values.public_baseurl, undefined);
+  });
+
+  it('explains every option in the words of its definition', () => {
+    const text = sampleConfiguration(choices);
+    assert.match(text, /# The name of this homeserver: the part behind the colon/);
+    assert.match(text, /\n# public_baseurl: https:\/\/matrix\.example\.org\/\n/);
+    assert.ok(text.split('\n').every((line) => line.length <= 100));
+  });
+});
