@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createLogger, createMetrics, observeEventLoop, redactUrl } from './index.ts';
+
+describe('redactUrl', () => {
+  it('takes secrets out and leaves the rest', () => {
+    const cases = [
+      ['/sync', '/sync'],
+      ['/sync?since=s1&access_token=abc&timeout=0', '/sync?since=s1&access_token=<redacted>&timeout=0'],
+      ['/login?loginToken=abc', '/login?loginToken=<redacted>'],
+      ['/x?%61ccess_token=abc', '/x?%61ccess_token=<redacted>'],
+      ['/x?ACCESS_TOKEN=abc', '/x?ACCESS_TOKEN=<redacted>'],
+      ['/x?client_secret=a&token=b&sid=c', '/x?client_secret=<redacted>&token=<redacted>&sid=c'],
+      ['/x?a?access_token=abc', '/x?a?access_token=abc'],
+      ['/x?%zz=abc&flag', '/x?%zz=abc&flag'],
+    ];
+    for (const [url, expected] of cases) assert.equal(redactUrl(url!), expected);
+  });
+});
+
+describe('createLogger', () => {
+  it('writes a line of JSON for each entry, at its level and above', () => {
+    const lines: string[] = [];
+    const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+    log.debug('not this');
+    log.child({ request: 'GET-1' }).warn({ room: '!a:b' }, 'that');
+    const [entry, ...rest] = lines.map((line) => JSON.parse(line));
+    assert.deepEqual(rest, []);
+    assert.deepEqual([entry.level, entry.msg, entry.request, entry.room], ['warn', 'that', 'GET-1', '!a:b']);
+    assert.ok(Math.abs(Date.parse(entry.time) - Date.now()) < 10_000);
+  });
+
+  it('tells name, message, code, stack and causes of an error and nothing else', () => {
+    const lines: string[] = [];
+    const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+    const cause = Object.assign(new Error('inside'), {
+      code: 'ECONNRESET',
+      headers: { authorization: 'secret' },
+    });
+    log.error({ err: new TypeError('outside', { cause }) }, 'failed');
+    const { err } = JSON.parse(lines[0]!);
+    assert.deepEqual(
+      [err.name, err.message, err.cause.message, err.cause.code],
+      ['TypeError', 'outside', 'inside', 'ECONNRESET'],
+    );
+    assert.match(err.stack, /observability\.test/);
+    assert.doesNotMatch(lines[0]!, /secret/);
+    log.error({ err: 'a text' }, 'failed');
+    assert.equal(JSON.parse(lines[1]!).err.message, 'a text');
+  });
+});
+
+describe('createMetrics', () => {
+  it('shows the process, and how late the event loop was', async () => {
+    const metrics = await createMetrics();
+    const stop = observeEventLoop(metrics);
+    await delay(30);
+    const text = await metrics.render();
+    stop();
+    assert.match(text, /^process_resident_memory_bytes \d+/m);
+    const lag = /^server_event_loop_lag_seconds\{percentile="100"\} (\S+)$/m.exec(text);
+    assert.ok(Number(lag?.[1]) > 0);
+    assert.match(metrics.contentType, /text\/plain/);
+  });
+});
