@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import fc from 'fast-check';
 import { Type } from 'typebox';
 import { MatrixError } from '../../protocol/index.ts';
 import { systemClock } from '../clock.ts';
@@ -191,6 +192,21 @@ describe('routing', () => {
     const url = '/_matrix/client/r0/who/%40b%2Fob%25:test?x=1';
     const { body } = await call('GET', url, bearer('alice-secret'));
     assert.deepEqual(body, { user: '@b/ob%:test', me: '@alice:test', url, ip: '127.0.0.1' });
+  });
+
+  it('hands parameters on exactly as they were encoded', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }), async (name) => {
+        fc.pre(name.isWellFormed() && name !== '.' && name !== '..');
+        const path = `/_matrix/client/v3/who/${encodeURIComponent(name)}`;
+        assert.equal((await call('GET', path, bearer('alice-secret'))).body['user'], name);
+      }),
+      { numRuns: 200 },
+    );
+    for (const name of ['%25', '%2F', 'a;b', 'a?b#c', '+ +', '//', '%']) {
+      const path = `/_matrix/client/v3/who/${encodeURIComponent(name)}`;
+      assert.equal((await call('GET', path, bearer('alice-secret'))).body['user'], name);
+    }
   });
 
   it('tells unknown paths from wrong methods', async () => {
