@@ -292,6 +292,34 @@ forEachDatabase((open) => {
     });
   });
 
+  describe('locking', () => {
+    it('is for administrators, and keeps out everybody but them', async () => {
+      await start();
+      const admin = await server.register('admin');
+      const alice = await server.register('alice');
+      const path = (userId: string) => `/_matrix/client/v1/admin/lock/${userId}`;
+      const lock = (token: string, userId: string, locked: unknown) =>
+        server.call('PUT', path(userId), { token, body: { locked } });
+      assert.equal((await lock(admin.token, alice.userId, true)).body['errcode'], 'M_FORBIDDEN');
+      await server.slice.accounts.setAdmin(admin.userId, true);
+      assert.deepEqual((await lock(admin.token, alice.userId, true)).body, { locked: true });
+      assert.equal((await whoami(alice.token)).body['errcode'], 'M_USER_LOCKED');
+      const found = await server.call('GET', path(alice.userId), { token: admin.token });
+      assert.deepEqual(found.body, { locked: true });
+      assert.deepEqual((await lock(admin.token, alice.userId, false)).body, { locked: false });
+      assert.equal((await whoami(alice.token)).status, 200);
+      for (const [userId, status, errcode] of [
+        ['@alice:elsewhere', 400, 'M_INVALID_PARAM'],
+        ['@nobody:test', 404, 'M_NOT_FOUND'],
+        ['@admin:test', 403, 'M_FORBIDDEN'],
+      ] as const) {
+        const answer = await lock(admin.token, userId, true);
+        assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode]);
+      }
+      assert.equal((await lock(admin.token, alice.userId, 'yes')).body['errcode'], 'M_BAD_JSON');
+    });
+  });
+
   describe('third-party identifiers', () => {
     it('are none', async () => {
       await start();

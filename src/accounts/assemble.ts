@@ -20,6 +20,7 @@ import { PasswordLogin } from './passwords/password-login.ts';
 import { Registration } from './registration/registration.ts';
 import { SharedSecretRegistration } from './registration/shared-secret.ts';
 import { accountManagementRoutes } from './routes/account-routes.ts';
+import { lockingRoutes } from './routes/locking-routes.ts';
 import { loginRoutes, sessionRoutes } from './routes/login-routes.ts';
 import { registrationRoutes, sharedSecretRoutes } from './routes/registration-routes.ts';
 import { SessionAuthenticator } from './sessions/session-authenticator.ts';
@@ -108,6 +109,7 @@ export function assembleAccounts(
     passwordChange: new PasswordChange({ accounts, hasher }, options),
     housekeeping: new Housekeeping(core, options),
     wellKnown: extensions.wellKnown,
+    serverName: options.server_name,
   };
 }
 
@@ -119,5 +121,6 @@ export function accountRoutes(slice: AccountsSlice): Route[] {
     ...loginRoutes(slice.login, slice.wellKnown),
     ...sessionRoutes(slice),
     ...accountManagementRoutes(slice),
+    ...lockingRoutes(slice.accounts, slice.serverName),
   ];
 }

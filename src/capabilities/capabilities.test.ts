@@ -28,7 +28,13 @@ forEachDatabase((open) => {
     served: Partial<ServedFeatures> = {},
     authMetadata?: AuthMetadata,
   ) => {
-    const all = { thirdPartyIdChanges: false, loginTokens: false, accountModeration: true, ...served };
+    const all = {
+      thirdPartyIdChanges: false,
+      loginTokens: false,
+      locking: true,
+      suspension: false,
+      ...served,
+    };
     server = await AccountsServer.start(open, {
       routes: () => capabilityRoutes({ served: all, authMetadata }, { ...defaults, ...options }),
     });
@@ -94,7 +100,7 @@ forEachDatabase((open) => {
       await server.slice.accounts.setAdmin(userId, true);
       const asAdmin = await capabilities(token);
       assert.deepEqual(asAdmin['m.set_displayname'], { enabled: true });
-      assert.deepEqual(asAdmin['m.account_moderation'], { suspend: true, lock: true });
+      assert.deepEqual(asAdmin['m.account_moderation'], { lock: true, suspend: false });
     });
   });
 

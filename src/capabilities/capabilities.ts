@@ -16,8 +16,10 @@ export interface ServedFeatures {
   readonly thirdPartyIdChanges: boolean;
   /** Users can mint tokens that log in another client. */
   readonly loginTokens: boolean;
-  /** Administrators can lock and suspend accounts over the client API. */
-  readonly accountModeration: boolean;
+  /** Administrators can lock accounts over the client API. */
+  readonly locking: boolean;
+  /** Administrators can suspend accounts over the client API. */
+  readonly suspension: boolean;
 }
 
 /** What a user may do. Source: client-server API, "Capabilities negotiation". */
@@ -39,9 +41,13 @@ export function capabilitiesOf(
     'm.3pid_changes': { enabled: served.thirdPartyIdChanges },
     'm.get_login_token': { enabled: served.loginTokens },
     'm.forget_forced_upon_leave': { enabled: options.forget_rooms_on_leave },
-    ...(isAdmin && served.accountModeration && { 'm.account_moderation': { suspend: true, lock: true } }),
+    ...(isAdmin && moderation(served)),
   };
 }
+
+/** Absent where nothing of it can be done. */
+const moderation = ({ locking, suspension }: ServedFeatures): JsonObject =>
+  locking || suspension ? { 'm.account_moderation': { lock: locking, suspend: suspension } } : {};
 
 const availableRoomVersions = (): JsonObject =>
   Object.fromEntries(

@@ -5,6 +5,7 @@ import {
   accountRoutes,
   assembleAccounts,
 } from '../accounts/index.ts';
+import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
 import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
@@ -44,7 +45,10 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
   const accounts = assembleAccounts(
     { ...kernel, limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
-    { companions: [profiles, accountData, filters, departure] },
+    {
+      companions: [profiles, accountData, filters, departure],
+      wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
+    },
   );
   accounts.housekeeping.start();
   shutdown.add('accounts', () => accounts.housekeeping.stop());
@@ -73,5 +77,14 @@ export function peopleRoutes({ configuration }: Kernel, people: People, rooms: R
     ...accountDataRoutes(accountData),
     ...tagRoutes(tags),
     ...filterRoutes(filters),
+    ...capabilityRoutes(
+      { served: { thirdPartyIdChanges: false, loginTokens: false, locking: true, suspension: false } },
+      {
+        ...configuration.accounts,
+        ...configuration.profiles,
+        ...configuration.rooms,
+        ...configuration.server,
+      },
+    ),
   ];
 }
