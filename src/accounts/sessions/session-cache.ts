@@ -9,7 +9,7 @@ export interface Session {
   readonly expiresAt: number | undefined;
 }
 
-/** Sessions that are kept; about 500 bytes each. */
+/** Enough for the sessions that are in use at once on a large server. */
 const capacity = 20_000;
 
 /**
@@ -20,14 +20,19 @@ const quarantine = 30_000;
 
 /** Sessions in memory, by the hash of their access token, so that a request costs no query. */
 export class SessionCache {
-  readonly #sessions = new LRUCache<string, Session>({
-    max: capacity,
-    dispose: (session, hash) => this.#unindex(session.requester.userId, hash),
-    noDisposeOnSet: true,
-  });
+  readonly #sessions: LRUCache<string, Session>;
   readonly #hashesOf = new Map<string, Set<string>>();
   readonly #changing = new Map<string, number>();
   #generation = 0;
+
+  /** @param max sessions that are kept; about 500 bytes each */
+  constructor(max = capacity) {
+    this.#sessions = new LRUCache({
+      max,
+      dispose: (session, hash) => this.#unindex(session.requester.userId, hash),
+      noDisposeOnSet: true,
+    });
+  }
 
   get(hash: string): Session | undefined {
     return this.#sessions.get(hash);

@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { systemRandomness } from '../../kernel/randomness.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { digestBody, openBody, sealBody } from './sealed-body.ts';
+
+describe('a sealed body', () => {
+  it('is opened by the id of its session and by nothing else', () => {
+    const body = { password: 'secret', nested: { list: [1, 'a\0b', null] } };
+    const sealed = sealBody(body, 'session', systemRandomness);
+    assert.ok(!Buffer.from(sealed).includes('secret'));
+    assert.deepEqual(openBody(sealed, 'session'), body);
+    assert.throws(() => openBody(sealed, 'another'));
+    const changed = Uint8Array.from(sealed);
+    changed[changed.length - 1]! ^= 1;
+    assert.throws(() => openBody(changed, 'session'));
+  });
+
+  it('has a digest that heeds values and not the order of members', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue({ maxDepth: 2 })), (object) => {
+        const body = JSON.parse(JSON.stringify(object)) as JsonObject;
+        const reversed = Object.fromEntries(Object.entries(body).reverse());
+        assert.equal(digestBody(reversed), digestBody(body));
+        assert.notEqual(digestBody({ ...body, extra: 1 }), digestBody({ ...body, extra: 2 }));
+      }),
+    );
+  });
+});

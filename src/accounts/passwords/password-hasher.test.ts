@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { PasswordHasher } from './password-hasher.ts';
+
+describe('password hashes', () => {
+  const hasher = new PasswordHasher(4, 'pepper');
+
+  it('fit their password only', async () => {
+    const hash = await hasher.hash('secret');
+    assert.match(hash, /^\$2[aby]\$04\$/);
+    assert.equal(await hasher.verify('secret', hash), true);
+    for (const guess of ['', 'Secret', 'secret ', 'secret\0'])
+      assert.equal(await hasher.verify(guess, hash), false);
+  });
+
+  it('depend on the pepper', async () => {
+    const hash = await hasher.hash('secret');
+    assert.equal(await new PasswordHasher(4, 'salt').verify('secret', hash), false);
+    assert.equal(await new PasswordHasher(4, null).verify('secret', hash), false);
+    assert.equal(await new PasswordHasher(5, 'pepper').verify('secret', hash), true);
+  });
+
+  it('are not all there is to an account without one, which takes as long', async () => {
+    const slow = new PasswordHasher(9, null);
+    const hash = await slow.hash('secret');
+    assert.equal(await slow.verify('', undefined), false);
+    const time = async (given: string | undefined) => {
+      const started = performance.now();
+      for (let i = 0; i < 5; i++) await slow.verify('guess', given);
+      return performance.now() - started;
+    };
+    const [known, unknown] = [await time(hash), await time(undefined)];
+    assert.ok(unknown > known / 3, `${unknown} ms without a hash, ${known} ms with one`);
+  });
+});
