@@ -26,14 +26,18 @@ const booleanWords = new Map<string, boolean>(
 
 function interpret(schema: OptionSchema, node: SourceScalar): unknown {
   const grammar = schema['x-grammar'];
-  if (grammar !== undefined)
-    return typeof node.value === 'boolean' ? undefined : grammars[grammar].parse(node.text);
+  if (grammar !== undefined) return isTextual(node) ? grammars[grammar].parse(node.text) : undefined;
   if (schema.enum) return interpretWord(schema.enum, node);
   const types = [schema.type].flat();
   if (types.includes('boolean')) return booleanOf(node);
   if (types.includes('integer')) return Number.isSafeInteger(node.value) ? node.value : undefined;
   if (types.includes('number')) return Number.isFinite(node.value) ? node.value : undefined;
-  return typeof node.value === 'string' || typeof node.value === 'number' ? node.text : undefined;
+  return isTextual(node) ? node.text : undefined;
+}
+
+/** A number without quotes may stand for the text that it looks like; null and booleans may not. */
+function isTextual(node: SourceScalar): boolean {
+  return typeof node.value === 'string' || typeof node.value === 'number';
 }
 
 function interpretWord(words: readonly unknown[], node: SourceScalar): unknown {

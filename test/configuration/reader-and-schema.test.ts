@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import fc from 'fast-check';
+import { loadConfigurationFiles } from '../../src/configuration/load.ts';
+import { configurationSchema } from '../../src/configuration/reference.ts';
+import { sections } from '../../src/configuration.ts';
+import { effectiveDocument, Findings, nodeFromValue } from '../../src/kernel/config/index.ts';
+import { readValue } from '../../src/kernel/config/read.ts';
+import { sectionOptions } from '../../src/kernel/config/section.ts';
+
+const options = new Map(
+  Object.values(sections).flatMap((section) => Object.entries(sectionOptions(section))),
+);
+const ajv = new Ajv2020({ allowUnionTypes: true });
+const validate = ajv.compile(configurationSchema());
+
+/** A document in which most options are given, as plain values. */
+function richDocument(): Record<string, unknown> {
+  const file = join(import.meta.dirname, 'fixtures/homeservers/large-postgres.yaml');
+  return effectiveDocument(loadConfigurationFiles([file], { environment: {} }).values, sections);
+}
+
+/** Whether the reader has nothing to object to in one option, rules between options aside. */
+function readerAccepts(name: string, value: unknown): boolean {
+  const findings = new Findings();
+  readValue(options.get(name) ?? {}, nodeFromValue(value), { findings, path: name });
+  return findings.errors.length === 0 && findings.warnings.length === 0;
+}
+
+/** Every place in a value, as the keys that lead there. */
+function placesIn(value: unknown, path: readonly string[]): (readonly string[])[] {
+  const inner = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  return [path, ...inner.flatMap(([key, member]) => placesIn(member, [...path, key]))];
+}
+
+function replaced(value: unknown, [key, ...rest]: readonly string[], by: unknown): unknown {
+  if (key === undefined) return by;
+  if (Array.isArray(value))
+    return value.map((item, index) => (String(index) === key ? replaced(item, rest, by) : item));
+  const members = value as Record<string, unknown>;
+  return { ...members, [key]: replaced(members[key], rest, by) };
+}
+
+const replacements = [
+  null,
+  true,
+  false,
+  0,
+  1,
+  -1,
+  0.5,
+  70_000,
+  1e21,
+  '',
+  'x',
+  '5m',
+  '10K',
+  'infinity',
+  '12',
+  'a b',
+  [],
+  ['x'],
+  [1],
+  {},
+  { x: true },
+];
+
+describe('the reader and the published schema', () => {
+  const document = richDocument();
+
+  it('agree that the effective document is right', () => {
+    assert.ok(validate(document), ajv.errorsText(validate.errors));
+    assert.deepEqual(
+      Object.entries(document).filter(([name, value]) => !readerAccepts(name, value)),
+      [],
+    );
+  });
+
+  it('agree on what is wrong, where a value stands in the place of another', () => {
+    const places = Object.entries(document).flatMap(([name, value]) => placesIn(value, [name]));
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...places),
+        fc.constantFrom(...replacements),
+        ([name = '', ...path], by) => {
+          const value = replaced(document[name], path, by);
+          const schemaAccepts = validate({ [name]: value });
+          // The reader knows more than a schema can say of texts (ranges, patterns), and takes numbers for texts.
+          const known =
+            typeof by === 'string' || (Array.isArray(by) && by.length > 0) || typeof by === 'number';
+          if (schemaAccepts !== readerAccepts(name, value))
+            assert.ok(known, JSON.stringify([name, ...path, by]));
+        },
+      ),
+      { numRuns: 5000 },
+    );
+  });
+});
