@@ -522,7 +522,7 @@ const cases: Case[] = [
   },
   {
     rule: 'a key for tokens says how it signs',
-    breaks: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k}}]`,
+    breaks: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, jwt_header: {typ: JWT}}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key.jwt_header.alg',
     says: /must be given/,

@@ -28,7 +28,7 @@ const jwtKey = object({
     openObject({
       alg: option(text(), { description: 'How the token is signed, such as `ES256`.', required: true }),
     }),
-    { description: 'The header of the token.' },
+    { description: 'The header of the token.', required: true },
   ),
   jwt_payload: option(freeObject(), {
     description: 'The claims of the token, normally with `iss`.',
