@@ -55,7 +55,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   pino: ['kernel/observability'],
   'prom-client': ['kernel/observability'],
   undici: ['kernel/outbound', 'commands'],
-  yaml: ['kernel/config', 'commands'],
+  yaml: ['kernel/config', 'configuration', 'commands'],
   commander: ['commands'],
 };
 

@@ -99,7 +99,7 @@ describe('hearth init', () => {
     const { directory } = await initialized('init');
     const file = join(directory, 'homeserver.yaml');
     const text = readFileSync(file, 'utf8');
-    assert.match(text, /server_name: "example.org"/);
+    assert.match(text, /^server_name: "?example.org"?$/m);
     for (const name of ['homeserver.yaml', 'example.org.signing.key']) {
       assert.equal(statSync(join(directory, name)).mode & 0o077, 0, name);
     }

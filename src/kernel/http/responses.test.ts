@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  bearer,
+  createKernelServer,
+  kernelServerForTests,
+  lines,
+  waiting,
+} from '../../../test/support/kernel-server.ts';
+
+const { base, call, fails } = kernelServerForTests();
+
+describe('responses', () => {
+  it('may be streams and redirects', async () => {
+    const { raw, headers } = await call('GET', '/_matrix/media/v3/download/cat');
+    assert.deepEqual([raw, headers.get('content-type')], ['cat!', 'text/plain']);
+    const moved = await call('GET', '/_matrix/client/v3/moved');
+    assert.deepEqual([moved.status, moved.headers.get('location')], [302, 'https://example.org/']);
+  });
+
+  it('are compressed where the listener and the client agree', async () => {
+    const { headers, body } = await call('GET', '/_matrix/client/v3/large');
+    assert.equal(headers.get('content-encoding'), 'gzip');
+    assert.equal(String(body['text']).length, 5000);
+    const plain = await call('GET', '/_matrix/client/v3/large', {
+      headers: { 'accept-encoding': 'br, gzip;q=0' },
+    });
+    assert.equal(plain.headers.get('content-encoding'), null);
+  });
+
+  it('do not tell what broke, but the log does', async () => {
+    lines.length = 0;
+    const answer = await fails(500, 'M_UNKNOWN', 'GET', '/_matrix/client/v3/broken', {
+      headers: { 'x-request-id': 'abc-1' },
+    });
+    assert.match(String(answer.body['error']), /abc-1/);
+    assert.doesNotMatch(answer.raw, /swordfish/);
+    const logged = lines.map((line) => JSON.parse(line)).find(({ level }) => level === 'error');
+    assert.equal(logged.request, 'abc-1');
+    assert.match(logged.err.stack, /swordfish/);
+  });
+});
+
+describe('the log', () => {
+  it('has a line for every request, without tokens', async () => {
+    lines.length = 0;
+    await call('GET', '/_matrix/client/v3/who/x?access_token=alice-secret&y=1', {
+      headers: { 'x-forwarded-for': '203.0.113.7, 10.0.0.1' },
+    });
+    await call('GET', '/_matrix/client/v3/who/x?access%5Ftoken=alice-secret', bearer('admin-secret'));
+    await call('GET', '/_matrix/client/v3/nothing?access_token=alice-secret');
+    await delay(5);
+    const entries = lines.map((line) => JSON.parse(line));
+    assert.equal(entries.length, 3);
+    assert.equal(entries[0].url, '/_matrix/client/v3/who/x?access_token=<redacted>&y=1');
+    assert.deepEqual(
+      [entries[0].status, entries[0].user, entries[0].ip],
+      [200, '@alice:test', '203.0.113.7'],
+    );
+    assert.doesNotMatch(lines.join(), /secret/);
+  });
+});
+
+describe('long polls', () => {
+  it('end when the client goes away', async () => {
+    const seen = waiting.length;
+    const request = httpRequest(`${base()}/_matrix/client/v3/wait`).end();
+    request.on('error', () => {});
+    while (waiting.length === seen) await delay(5);
+    request.destroy();
+    while (!waiting[seen]!.aborted) await delay(5);
+  });
+
+  it('are answered when the server stops, and no connection is left', { timeout: 5000 }, async () => {
+    const other = createKernelServer();
+    const [address] = await other.start();
+    const seen = waiting.length;
+    const answer = fetch(`${address}/_matrix/client/v3/wait`);
+    const idle = connect(Number(new URL(address!).port), '127.0.0.1');
+    idle.on('error', () => {});
+    while (waiting.length === seen) await delay(5);
+    await other.stop(60_000);
+    assert.deepEqual(await (await answer).json(), { waited: true });
+    idle.destroy();
+    await assert.rejects(fetch(`${address}/health`));
+  });
+});

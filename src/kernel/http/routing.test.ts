@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { bearer, kernelServerForTests } from '../../../test/support/kernel-server.ts';
+
+const { call, fails } = kernelServerForTests();
+
+describe('routing', () => {
+  it('serves both spellings', async () => {
+    for (const prefix of ['/_matrix', '/_proto']) {
+      assert.deepEqual((await call('GET', `${prefix}/client/versions`)).body, { versions: ['v1.1'] });
+    }
+    assert.equal((await call('POST', '/_synapse/admin/v1/purge', bearer('admin-secret'))).status, 200);
+  });
+
+  it('keeps the URL as it was sent and decodes parameters', async () => {
+    const url = '/_matrix/client/r0/who/%40b%2Fob%25:test?x=1';
+    const { body } = await call('GET', url, bearer('alice-secret'));
+    assert.deepEqual(body, { user: '@b/ob%:test', me: '@alice:test', url, ip: '127.0.0.1' });
+  });
+
+  it('hands parameters on exactly as they were encoded', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }), async (name) => {
+        fc.pre(name.isWellFormed() && name !== '.' && name !== '..');
+        const path = `/_matrix/client/v3/who/${encodeURIComponent(name)}`;
+        assert.equal((await call('GET', path, bearer('alice-secret'))).body['user'], name);
+      }),
+      { numRuns: 200 },
+    );
+    for (const name of ['%25', '%2F', 'a;b', 'a?b#c', '+ +', '//', '%']) {
+      const path = `/_matrix/client/v3/who/${encodeURIComponent(name)}`;
+      assert.equal((await call('GET', path, bearer('alice-secret'))).body['user'], name);
+    }
+  });
+
+  it('tells unknown paths from wrong methods', async () => {
+    await fails(404, 'M_UNRECOGNIZED', 'GET', '/_matrix/client/v3/nothing');
+    await fails(404, 'M_UNRECOGNIZED', 'GET', '/else');
+    await fails(405, 'M_UNRECOGNIZED', 'DELETE', '/_matrix/client/versions');
+    await fails(405, 'M_UNRECOGNIZED', 'PATCH', '/_matrix/client/v3/who/x');
+  });
+
+  it('refuses bad percent encoding', async () => {
+    await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/who/%ff', bearer('alice-secret'));
+    await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/who/%', bearer('alice-secret'));
+  });
+
+  it('answers preflights without looking at the route', async () => {
+    const answer = await call('OPTIONS', '/_matrix/client/v3/members');
+    assert.equal(answer.status, 204);
+    assert.equal(answer.headers.get('access-control-allow-origin'), '*');
+    assert.match(answer.headers.get('access-control-allow-methods')!, /PUT/);
+    assert.match(answer.headers.get('access-control-allow-headers')!, /Authorization/);
+  });
+
+  it('answers HEAD like GET, without the body', async () => {
+    const answer = await call('HEAD', '/_matrix/client/versions');
+    assert.deepEqual([answer.status, answer.raw], [200, '']);
+    assert.equal(answer.headers.get('content-length'), String('{"versions":["v1.1"]}'.length));
+  });
+});
+
+describe('authentication', () => {
+  it('takes the token from the header or the query', async () => {
+    const { body } = await call('GET', '/_matrix/client/v3/who/x?access_token=alice-secret');
+    assert.equal(body['me'], '@alice:test');
+    await fails(401, 'M_MISSING_TOKEN', 'GET', '/_matrix/client/v3/who/x');
+    await fails(401, 'M_MISSING_TOKEN', 'GET', '/_matrix/client/v3/who/x', {
+      headers: { authorization: 'Basic YTpi' },
+    });
+    const { body: error } = await fails(
+      401,
+      'M_UNKNOWN_TOKEN',
+      'GET',
+      '/_matrix/client/v3/maybe',
+      bearer('x'),
+    );
+    assert.equal(error['soft_logout'], false);
+  });
+
+  it('knows guests, administrators and application services', async () => {
+    await fails(403, 'M_GUEST_ACCESS_FORBIDDEN', 'GET', '/_matrix/client/v3/members', bearer('guest-secret'));
+    assert.equal((await call('GET', '/_matrix/client/v3/who/x', bearer('guest-secret'))).status, 200);
+    await fails(403, 'M_FORBIDDEN', 'POST', '/_server/admin/v1/purge', bearer('alice-secret'));
+    await fails(403, 'M_FORBIDDEN', 'GET', '/_matrix/client/v3/bridges', bearer('alice-secret'));
+    const asserted = await call(
+      'GET',
+      '/_matrix/client/v3/bridges?user_id=@irc:test',
+      bearer('bridge-secret'),
+    );
+    assert.equal(asserted.body['me'], '@irc:test');
+    assert.deepEqual((await call('GET', '/_matrix/client/v3/maybe')).body, { me: null });
+  });
+
+  it('lets no server in without a way to check signatures', async () => {
+    await fails(401, 'M_UNAUTHORIZED', 'PUT', '/_matrix/federation/v1/send/1', { body: '{}' });
+  });
+});
