@@ -149,8 +149,16 @@ describe('hearth serve', () => {
       });
       assert.equal(login.status, 200);
 
+      const file = args.at(-1)!;
+      const more = 'caches: { global_factor: 2 }\nmax_avatar_size: 1M\n';
+      writeFileSync(file, readFileSync(file, 'utf8') + more);
       child.kill('SIGHUP');
       await until(() => out().includes('read again'), 'the reload');
+      assert.match(out(), /"applied":\["caches.global_factor"\],"needRestart":\["max_avatar_size"\]/);
+      writeFileSync(file, 'server_name: [');
+      child.kill('SIGHUP');
+      await until(() => out().includes('Nothing was reloaded'), 'the refusal');
+      assert.equal((await fetch(`${url}/health`)).status, 200);
       child.kill('SIGTERM');
       assert.equal(await exit(child), 0);
       assert.equal(existsSync(pidFile), false);

@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import type { HearthConfiguration } from '../configuration.ts';
+import { type HearthConfiguration, sections } from '../configuration.ts';
 import { createHomeserver, type Homeserver } from '../homeserver.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { formatProblem } from '../kernel/config/index.ts';
+import { diffReload, formatProblem } from '../kernel/config/index.ts';
 import { createLogger, type Logger } from '../kernel/observability/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
 import { type ConfigFlags, configPaths, defaultDirectory, readConfiguration } from './configuration-files.ts';
@@ -19,7 +19,10 @@ export interface ServeOptions extends ConfigFlags {
 export async function serve(options: ServeOptions): Promise<void> {
   const paths = pathsOrNew(options);
   const surroundings = { environment: process.env, createMissing: { randomness: systemRandomness } };
-  const read = () => readConfiguration(paths, surroundings);
+  const read = () => {
+    const configuration = readConfiguration(paths, surroundings);
+    return { ...configuration, values: withFlags(configuration.values, options) };
+  };
   const { values, warnings, notices } = read();
   const { pid_file, print_pidfile } = values.process;
   if (!isDaemon && (options.printPidfile || print_pidfile)) process.stdout.write(`${pid_file ?? ''}\n`);
@@ -29,12 +32,17 @@ export async function serve(options: ServeOptions): Promise<void> {
   for (const problem of warnings) log.warn(formatProblem(problem));
   if (notices.length > 0) log.info({ remarks: notices.map(formatProblem) }, 'Remarks on the configuration');
   const homeserver = createHomeserver({
-    configuration: withFlags(values, options),
+    configuration: values,
     clock: systemClock,
     randomness: systemRandomness,
     log,
   });
-  watchSignals(homeserver, log, () => read().values, pid_file);
+  watchSignals(
+    homeserver,
+    log,
+    reloader(homeserver, log, values, () => read().values),
+    pid_file,
+  );
   const { addresses } = await homeserver.start();
   if (pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
   greet(values.server.server_name, addresses, paths);
@@ -55,7 +63,7 @@ function withFlags(values: HearthConfiguration, { manhole }: ServeOptions): Hear
 function watchSignals(
   homeserver: Homeserver,
   log: Logger,
-  read: () => HearthConfiguration,
+  reload: () => Promise<void>,
   pidFile: string | null,
 ): void {
   let stopping = false;
@@ -69,7 +77,7 @@ function watchSignals(
   };
   process.on('SIGTERM', (signal) => void stop(signal));
   process.on('SIGINT', (signal) => void stop(signal));
-  process.on('SIGHUP', () => void reload(homeserver, log, read));
+  process.on('SIGHUP', () => void reload());
   // What is in memory can not be trusted any more; what was acknowledged is on disk.
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'Nobody caught this; the process ends');
@@ -77,13 +85,24 @@ function watchSignals(
   });
 }
 
-async function reload(homeserver: Homeserver, log: Logger, read: () => HearthConfiguration): Promise<void> {
-  try {
-    await homeserver.reload(read());
-    log.info('Configuration and certificates were read again');
-  } catch (error) {
-    log.error({ err: error }, 'Nothing was reloaded; the server goes on as before');
-  }
+/** Takes over what may change at run time, and says what a restart would change. */
+function reloader(
+  homeserver: Homeserver,
+  log: Logger,
+  start: HearthConfiguration,
+  read: () => HearthConfiguration,
+): () => Promise<void> {
+  let running = start;
+  return async () => {
+    try {
+      const { values, applied, needRestart } = diffReload(running, read(), sections);
+      await homeserver.reload(values);
+      running = values;
+      log.info({ applied, needRestart }, 'Configuration and certificates were read again');
+    } catch (error) {
+      log.error({ err: error }, 'Nothing was reloaded; the server goes on as before');
+    }
+  };
 }
 
 function greet(serverName: string, addresses: readonly string[], paths: readonly string[]): void {
