@@ -2,3 +2,5 @@
 export { pushMigrations } from './migrations.ts';
 export { PushRules, type PushRulesChange, type PushRulesDeps } from './rules/push-rules.ts';
 export { pushRuleRoutes } from './rules/routes.ts';
+export type { UnreadCount, UnreadCounts } from './unread/tally.ts';
+export { type IgnoredUsers, Unread, type UnreadDeps } from './unread/unread.ts';

@@ -14,7 +14,7 @@ export interface PushTables {
     room_id: string;
     /** Events up to here were evaluated. */
     up_to: number;
-    /** `UnreadMark`s as JSON: `[nid, highlight (0 or 1), id of the thread's root or null]`. */
+    /** `UnreadMark`s as JSON: `[stream, highlight (0 or 1), id of the root unless on the main timeline]`. */
     marks: string;
   };
 }

@@ -15,6 +15,11 @@ export const carol = '@carol:test';
 
 const signer = { serverName: 'test', key: SigningKey.generate('test') };
 
+let transactions = 0;
+
+/** Transactions must be others after a restart too. */
+const newTransaction = () => `txn${transactions++}`;
+
 /** Rooms on a database of their own, without accounts: every user id of the server `test` may act. */
 export class RoomsUnderTest {
   readonly database: Database;
@@ -22,7 +27,6 @@ export class RoomsUnderTest {
   readonly clock: ManualClock;
   readonly rooms: Rooms;
   readonly engine: RoomEngine;
-  #transactions = 0;
 
   private constructor(parts: { database: Database; streams: Streams; clock: ManualClock; rooms: Rooms }) {
     this.database = parts.database;
@@ -94,12 +98,12 @@ export class RoomsUnderTest {
 
   send(userId: string, roomId: string, type: string, content: JsonObject): Promise<string> {
     const sender = { userId, deviceId: 'DEVICE' };
-    return this.rooms.sending.message(sender, roomId, { type, content }, `txn${this.#transactions++}`);
+    return this.rooms.sending.message(sender, roomId, { type, content }, newTransaction());
   }
 
   redact(userId: string, roomId: string, eventId: string): Promise<string> {
     const sender = { userId, deviceId: 'DEVICE' };
-    return this.rooms.sending.redact(sender, roomId, eventId, {}, `txn${this.#transactions++}`);
+    return this.rooms.sending.redact(sender, roomId, eventId, {}, newTransaction());
   }
 
   /** Where an event is on the stream. */

@@ -1,0 +1,39 @@
+import type { OpenDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
+import { sectionDefaults } from '../../kernel/config/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { Receipts, receiptMigrations } from '../../receipts/index.ts';
+import { PushRules, pushMigrations, Unread, type UnreadDeps } from '../index.ts';
+
+const nowhere = { find: async () => undefined, set: async () => undefined };
+
+/** What counts unread events over rooms, and shorthands to ask it. */
+export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}) {
+  const { database, streams, clock, engine } = under;
+  const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
+  const receipts = new Receipts({ database, streams, clock, engine, markers: nowhere });
+  const rules = new PushRules({ database, streams, caches, defaults: {} });
+  const ignored = { of: () => new Set<string>() };
+  const log = silentLogger;
+  const deps = { database, streams, clock, log, engine, receipts, rules, ignored, enabled: true, ...more };
+  const unread = new Unread(deps);
+  /** Notifications and highlights of the room, then of the main timeline, then of threads. */
+  const counts = async (userId: string, roomId: string) => {
+    const { main, threads, ...total } = await unread.counts(userId, roomId, streams.current);
+    const both = (count: { notification_count: number; highlight_count: number }) =>
+      `${count.notification_count}/${count.highlight_count}`;
+    const inThreads = [...threads.values()].map(both).sort();
+    return [both(total), both(main), ...inThreads].join(' ');
+  };
+  const read = (userId: string, roomId: string, eventId: string, threadId?: string) =>
+    receipts.give({ userId, roomId, type: 'm.read', eventId, threadId });
+  return { unread, receipts, rules, counts, read };
+}
+
+/** A room of Alice, Bob and Carol, who may be asked what they have not read. */
+export async function openUnread(open: OpenDatabase, more: Partial<UnreadDeps> = {}) {
+  const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...pushMigrations]);
+  const roomId = await under.room(alice, bob, carol);
+  return { under, roomId, ...unreadOver(under, more) };
+}

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type NewMarks, Tally, type UnreadMark } from './tally.ts';
+
+const mark = (stream: number, highlight = false): UnreadMark => ({ stream, highlight, threadId: undefined });
+
+const found = (marks: readonly UnreadMark[], more: Partial<NewMarks> = {}): NewMarks => ({
+  marks,
+  startsAnew: false,
+  ownThreads: new Set(),
+  redacted: new Set(),
+  ...more,
+});
+
+describe('a tally', () => {
+  it('holds a thousand marks: the oldest go first, and highlights last', () => {
+    const tally = new Tally(0, []);
+    tally.add(found([mark(1, true)]), 1);
+    for (let stream = 2; stream <= 1500; stream++) tally.add(found([mark(stream)]), stream);
+    assert.equal(tally.marks.length, 1000);
+    assert.equal(tally.marks[0]?.stream, 1);
+    assert.equal(tally.marks[1]?.stream, 502);
+    const highlights = Array.from({ length: 1200 }, (_, index) => mark(3000 - index, true));
+    tally.add(found(highlights), 3000);
+    assert.equal(tally.marks.length, 1000);
+    assert.deepEqual(tally.counts(3000).highlight_count, 1000);
+    assert.equal(tally.marks[0]?.stream, 2001);
+  });
+
+  it('counts up to a position', () => {
+    const tally = new Tally(5, [mark(1), mark(2, true), mark(5)]);
+    assert.equal(tally.counts(4).notification_count, 2);
+    assert.equal(tally.counts(1).highlight_count, 0);
+  });
+
+  it('begins anew after a join', () => {
+    const tally = new Tally(2, [mark(1), mark(2)]);
+    tally.add(found([mark(4)], { startsAnew: true }), 5);
+    assert.deepEqual(tally.marks, [mark(4)]);
+    assert.equal(tally.upTo, 5);
+  });
+});

@@ -1,0 +1,113 @@
+/** An event that notifies a user and that they have not read. */
+export interface UnreadMark {
+  /** Where it is on the stream of rooms. */
+  readonly stream: number;
+  readonly highlight: boolean;
+  /** The root of its thread; `undefined` for the main timeline. */
+  readonly threadId: string | undefined;
+}
+
+export interface UnreadCount {
+  readonly notification_count: number;
+  /** How many of them are highlights. */
+  readonly highlight_count: number;
+}
+
+/** What a user has not read of a room. */
+export interface UnreadCounts extends UnreadCount {
+  /** What of it is on the main timeline. */
+  readonly main: UnreadCount;
+  /** What of it is in threads, by the id of their root; threads without are left out. */
+  readonly threads: ReadonlyMap<string, UnreadCount>;
+}
+
+/** What an evaluation of newer events has found. */
+export interface NewMarks {
+  /** Newest first. */
+  readonly marks: readonly UnreadMark[];
+  /** Marks that were there before are void: the user has joined since, or there was too much to look at. */
+  readonly startsAnew: boolean;
+  /** Threads (`undefined` for the main timeline) in which the user has said something since. */
+  readonly ownThreads: ReadonlySet<string | undefined>;
+  /** Places on the stream of events that were redacted. */
+  readonly redacted: ReadonlySet<number>;
+}
+
+/** How many unread events of a room are counted: clients show "99+", and the memory of a tally is bounded. */
+const mostMarks = 1_000;
+
+/** What is unread for one user in one room, as far as it was looked at. */
+export class Tally {
+  /** Events up to here were evaluated. */
+  upTo: number;
+  /** How many events were evaluated since the tally was saved. */
+  unsaved = 0;
+  /** Oldest first. */
+  #marks: readonly UnreadMark[];
+
+  constructor(upTo: number, marks: readonly UnreadMark[]) {
+    this.upTo = upTo;
+    this.#marks = marks;
+  }
+
+  get marks(): readonly UnreadMark[] {
+    return this.#marks;
+  }
+
+  /** Takes over what was found in events after `upTo`. */
+  add(found: NewMarks, upTo: number): void {
+    const { marks, startsAnew, ownThreads, redacted } = found;
+    const kept = startsAnew
+      ? []
+      : this.#marks.filter(({ threadId, stream }) => !ownThreads.has(threadId) && !redacted.has(stream));
+    this.#marks = newest([...kept, ...marks.toReversed()]);
+    this.upTo = upTo;
+  }
+
+  /** Drops what the user has read. */
+  drop(isRead: (mark: UnreadMark) => boolean): void {
+    if (this.#marks.some(isRead)) this.#marks = this.#marks.filter((mark) => !isRead(mark));
+  }
+
+  /** Counts the events up to a position. */
+  counts(upTo: number): UnreadCounts {
+    if (this.#marks.length === 0) return nothingUnread;
+    const total = new Count();
+    const main = new Count();
+    const threads = new Map<string, Count>();
+    for (const mark of this.#marks) {
+      if (mark.stream > upTo) continue;
+      total.add(mark);
+      if (mark.threadId === undefined) main.add(mark);
+      else {
+        const thread = threads.get(mark.threadId) ?? new Count();
+        threads.set(mark.threadId, thread);
+        thread.add(mark);
+      }
+    }
+    const { notification_count, highlight_count } = total;
+    return { notification_count, highlight_count, main, threads };
+  }
+}
+
+class Count implements UnreadCount {
+  notification_count = 0;
+  highlight_count = 0;
+
+  add({ highlight }: UnreadMark): void {
+    this.notification_count++;
+    if (highlight) this.highlight_count++;
+  }
+}
+
+/** As many marks as are counted: the oldest go first, and highlights last. */
+function newest(marks: readonly UnreadMark[]): readonly UnreadMark[] {
+  let excess = marks.length - mostMarks;
+  if (excess <= 0) return marks;
+  const highlights = marks.filter(({ highlight }) => highlight || excess-- <= 0);
+  return highlights.slice(-mostMarks);
+}
+
+const zero: UnreadCount = { notification_count: 0, highlight_count: 0 };
+
+export const nothingUnread: UnreadCounts = { ...zero, main: zero, threads: new Map() };

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, carol } from '../../../test/support/rooms.ts';
+import { setRuleEnabled } from '../../protocol/index.ts';
+import type { PushTables } from '../tables.ts';
+import { openUnread, unreadOver } from '../test/unread-under-test.ts';
+import { readTally } from './store.ts';
+
+const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
+
+forEachDatabase((open) => {
+  describe('unread counts', () => {
+    it('count what notifies, highlights among it, and reset with a receipt', async () => {
+      const { under, roomId, counts, read } = await openUnread(open);
+      assert.equal(await counts(bob, roomId), '0/0 0/0');
+      await under.say(alice, roomId, 'one');
+      await under.say(alice, roomId, 'two', mention(bob));
+      await under.send(alice, roomId, 'm.room.message', { msgtype: 'm.notice', body: 'no' });
+      assert.equal(await counts(bob, roomId), '2/1 2/1');
+      assert.equal(await counts(carol, roomId), '2/0 2/0');
+      assert.equal(await counts(alice, roomId), '0/0 0/0');
+      const third = await under.say(alice, roomId, 'three');
+      await under.say(alice, roomId, 'four');
+      assert.equal(await counts(bob, roomId), '4/1 4/1');
+      await read(bob, roomId, third);
+      assert.equal(await counts(bob, roomId), '1/0 1/0');
+    });
+
+    it('are kept for each thread', async () => {
+      const { under, roomId, counts, read } = await openUnread(open);
+      const root = await under.say(alice, roomId, 'root');
+      const other = await under.say(alice, roomId, 'other root');
+      const reply = await under.reply(alice, roomId, root);
+      await under.reply(alice, roomId, root);
+      await under.reply(carol, roomId, other);
+      assert.equal(await counts(bob, roomId), '5/0 2/0 1/0 2/0');
+      await read(bob, roomId, reply, root);
+      assert.equal(await counts(bob, roomId), '4/0 2/0 1/0 1/0');
+      await read(bob, roomId, other, 'main');
+      assert.equal(await counts(bob, roomId), '2/0 0/0 1/0 1/0');
+      await read(bob, roomId, await under.say(alice, roomId, 'last'));
+      assert.equal(await counts(bob, roomId), '0/0 0/0');
+    });
+
+    it('reset when the user says something, in that thread', async () => {
+      const { under, roomId, counts } = await openUnread(open);
+      const root = await under.say(alice, roomId, 'root');
+      await under.reply(alice, roomId, root);
+      assert.equal(await counts(bob, roomId), '2/0 1/0 1/0');
+      await under.say(bob, roomId, 'mine');
+      assert.equal(await counts(bob, roomId), '1/0 0/0 1/0');
+      await under.say(alice, roomId, 'more');
+      await under.reply(bob, roomId, root);
+      assert.equal(await counts(bob, roomId), '1/0 1/0');
+    });
+
+    it('leave out what was redacted, before and after it was counted', async () => {
+      const { under, roomId, counts } = await openUnread(open);
+      const first = await under.say(alice, roomId, 'one', mention(bob));
+      const second = await under.say(alice, roomId, 'two');
+      await under.redact(alice, roomId, second);
+      assert.equal(await counts(bob, roomId), '1/1 1/1');
+      await under.redact(alice, roomId, first);
+      assert.equal(await counts(bob, roomId), '0/0 0/0');
+    });
+
+    it('begin with the join, again after each; a new display name is none', async () => {
+      const { under, roomId, counts } = await openUnread(open);
+      await under.say(alice, roomId, 'one');
+      assert.equal(await counts(bob, roomId), '1/0 1/0');
+      await under.rooms.sending.state(
+        { userId: bob, deviceId: undefined },
+        roomId,
+        { type: 'm.room.member', stateKey: bob },
+        { membership: 'join', displayname: 'Bob' },
+      );
+      assert.equal(await counts(bob, roomId), '1/0 1/0');
+      await under.leave(bob, roomId);
+      assert.equal(await counts(bob, roomId), '0/0 0/0');
+      await under.say(alice, roomId, 'two');
+      await under.join(bob, roomId);
+      assert.equal(await counts(bob, roomId), '0/0 0/0');
+      await under.say(alice, roomId, 'three');
+      assert.equal(await counts(bob, roomId), '1/0 1/0');
+    });
+
+    it('follow the rules of the user, the size of the room and the power to notify it', async () => {
+      const { under, roomId, counts, rules } = await openUnread(open);
+      await rules.change(bob, (stored) => setRuleEnabled(stored, 'underride', '.m.rule.message', false));
+      await under.say(alice, roomId, 'hello');
+      await under.say(alice, roomId, 'all', { 'm.mentions': { room: true } });
+      await under.say(carol, roomId, 'all', { 'm.mentions': { room: true } });
+      assert.equal(await counts(bob, roomId), '1/1 1/1');
+      const pair = await under.room(alice, bob);
+      await under.say(alice, pair, 'you');
+      assert.equal(await counts(bob, pair), '1/0 1/0');
+    });
+
+    it('leave out ignored users, and everything when push is off', async () => {
+      const ignored = { of: async () => new Set([alice]) };
+      const { under, roomId, counts } = await openUnread(open, { ignored });
+      await under.say(alice, roomId, 'one');
+      await under.say(carol, roomId, 'two');
+      assert.equal(await counts(bob, roomId), '1/0 1/0');
+      const off = unreadOver(under, { enabled: false });
+      assert.equal(await off.counts(bob, roomId), '0/0 0/0');
+      assert.equal(off.unread.peek(bob, roomId, 0)?.notification_count, 0);
+    });
+
+    it('are at hand while nothing happens in the room', async () => {
+      const { under, roomId, unread, counts, read } = await openUnread(open);
+      const { streams } = under;
+      const first = await under.say(alice, roomId, 'one');
+      await under.say(alice, roomId, 'two');
+      assert.equal(unread.peek(bob, roomId, streams.current), undefined);
+      await counts(bob, roomId);
+      await under.say(alice, await under.room(alice), 'elsewhere');
+      assert.equal(unread.peek(bob, roomId, streams.current)?.notification_count, 2);
+      await read(bob, roomId, first);
+      assert.equal(unread.peek(bob, roomId, streams.current)?.notification_count, 1);
+      await under.say(alice, roomId, 'three');
+      assert.equal(unread.peek(bob, roomId, streams.current), undefined);
+      assert.equal((await unread.counts(bob, roomId, streams.current)).notification_count, 2);
+    });
+
+    it('cost no query for those who follow, and write nothing', async () => {
+      const { under, roomId, counts } = await openUnread(open);
+      for (const userId of [bob, carol]) await counts(userId, roomId);
+      await under.say(alice, roomId, 'one');
+      for (const userId of [bob, carol]) await counts(userId, roomId);
+      await under.say(alice, roomId, 'two');
+      const before = { ...under.database.statistics };
+      for (const userId of [bob, carol]) assert.equal(await counts(userId, roomId), '2/0 2/0');
+      assert.deepEqual({ ...under.database.statistics }, before);
+    });
+
+    it('are the same for all who ask at the same time', async () => {
+      const { under, roomId, counts } = await openUnread(open);
+      for (let index = 0; index < 5; index++) await under.say(alice, roomId, 'x');
+      const asked = [1, 2, 3].map(() => counts(bob, roomId));
+      await under.say(alice, roomId, 'y');
+      assert.equal(await counts(bob, roomId), '6/0 6/0');
+      for (const answer of await Promise.all(asked)) assert.match(answer, /^[56]\/0/);
+    });
+
+    it('are saved after many events, and survive a restart', async () => {
+      const { under, roomId, unread, counts } = await openUnread(open);
+      const sent = Array.from({ length: 250 }, () => under.say(alice, roomId, 'x'));
+      await Promise.all(sent);
+      assert.equal(await counts(bob, roomId), '250/0 250/0');
+      await unread.stop();
+      const saved = await readTally(under.database.reader<PushTables>(), bob, roomId);
+      assert.deepEqual([saved.upTo, saved.marks.length], [under.streams.current, 250]);
+      const again = await under.restart(open);
+      await again.say(alice, roomId, 'y', mention(bob));
+      const later = unreadOver(again);
+      assert.equal(await later.counts(bob, roomId), '251/1 251/1');
+      assert.equal(await later.counts(carol, roomId), '251/0 251/0');
+    });
+
+    it('are saved by the clock', async () => {
+      const { under, roomId, unread, counts } = await openUnread(open);
+      await Promise.all(Array.from({ length: 200 }, () => under.say(alice, roomId, 'x')));
+      await counts(bob, roomId);
+      const { batches } = under.database.statistics;
+      under.clock.advance(60_000);
+      await unread.stop();
+      assert.equal(under.database.statistics.batches, batches + 1);
+    });
+  });
+});
