@@ -1,5 +1,5 @@
 import type { Clock } from '../kernel/clock.ts';
-import type { Database, Writer } from '../kernel/database/index.ts';
+import type { Database } from '../kernel/database/index.ts';
 import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
 import { type Randomness, randomLetters } from '../kernel/randomness.ts';
 import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
@@ -7,8 +7,10 @@ import { invalidParam, notFound, tooLarge } from '../protocol/index.ts';
 import {
   changedLists,
   type Device,
+  type DeviceNames,
   deleteDevices,
   deleteUserIps,
+  deviceNames,
   insertDevice,
   listDevices,
   readDevice,
@@ -41,6 +43,8 @@ export interface DeviceRequest {
   readonly deviceId: string | undefined;
   /** Given to a new device only. */
   readonly displayName: string | undefined;
+  /** Nobody uses the device: it only gathers messages for the user's next one, and never becomes stale. */
+  readonly dehydrated?: boolean;
 }
 
 export interface DevicesDeps {
@@ -71,6 +75,15 @@ export class Devices {
     return listDevices(this.#deps.database.reader<DeviceTables>(), userId);
   }
 
+  /**
+   * The names of all devices of several local users: user id to device id to name. Users without devices are absent.
+   * @param writer to read inside a transaction
+   */
+  names(userIds: readonly string[], writer?: AnyWriter): Promise<DeviceNames> {
+    const reader = writer ? writerFor<DeviceTables>(writer) : this.#deps.database.reader<DeviceTables>();
+    return deviceNames(reader, userIds);
+  }
+
   /** @throws MatrixError M_NOT_FOUND */
   async get(userId: string, deviceId: string): Promise<Device> {
     const device = await readDevice(this.#deps.database.reader<DeviceTables>(), userId, deviceId);
@@ -91,12 +104,12 @@ export class Devices {
     publish: Publish,
     request: DeviceRequest,
   ): Promise<{ deviceId: string; created: boolean }> {
-    const { userId, displayName } = request;
+    const { userId, displayName, dehydrated = false } = request;
     const deviceId = request.deviceId ?? randomLetters(this.#deps.randomness, 10).toUpperCase();
     const devices = writerFor<DeviceTables>(writer);
     const createdAt = this.#deps.clock.now();
-    const created = await insertDevice(devices, { userId, deviceId, displayName, createdAt });
-    if (created) await this.#publishChange(devices, publish, userId);
+    const created = await insertDevice(devices, { userId, deviceId, displayName, createdAt, dehydrated });
+    if (created) await this.listChanged(devices, publish, userId);
     return { deviceId, created };
   }
 
@@ -114,7 +127,7 @@ export class Devices {
     this.check({ displayName });
     await this.#deps.streams.write<DeviceTables, void>(async (writer, publish) => {
       if (!(await updateDisplayName(writer, userId, deviceId, displayName))) throw noSuchDevice();
-      await this.#publishChange(writer, publish, userId);
+      await this.listChanged(writer, publish, userId);
     });
   }
 
@@ -136,7 +149,7 @@ export class Devices {
     const removed = await deleteDevices(devices, userId, deviceIds);
     if (removed.length === 0) return;
     for (const cleanup of this.#cleanups) await cleanup.devicesRemoved(writer, publish, userId, removed);
-    await this.#publishChange(devices, publish, userId);
+    await this.listChanged(devices, publish, userId);
   }
 
   /** Removes all of a user's devices but `kept`, inside the caller's transaction. */
@@ -171,13 +184,15 @@ export class Devices {
     }
   }
 
-  /** Local users whose device list changed last in `(after, upTo]`. */
+  /** Users whose device list changed last in `(after, upTo]`. */
   changedSince(after: number, upTo: number): Promise<string[]> {
     return changedLists(this.#deps.database.reader<DeviceTables>(), after, upTo);
   }
 
-  async #publishChange(writer: Writer<DeviceTables>, publish: Publish, userId: string): Promise<void> {
-    await recordListChange(writer, userId, publish(this.deviceListStream, { userId }));
+  /** Notes that the devices of a user or the keys that belong to them have changed, inside the caller's transaction. */
+  async listChanged(writer: AnyWriter, publish: Publish, userId: string): Promise<void> {
+    const position = publish(this.deviceListStream, { userId });
+    await recordListChange(writerFor<DeviceTables>(writer), userId, position);
   }
 }
 

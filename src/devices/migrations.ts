@@ -51,4 +51,13 @@ export const deviceMigrations: readonly Migration[] = [
       await createDeviceListChanges(schema);
     },
   },
+  {
+    name: 'devices/0002-dehydrated',
+    async up({ db }) {
+      await db.schema
+        .alterTable('devices')
+        .addColumn('dehydrated', 'integer', (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];

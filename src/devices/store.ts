@@ -40,6 +40,33 @@ export async function listDevices(reader: Reader<DeviceTables>, userId: string):
   return rows.map(toDevice);
 }
 
+/** User id to device id to name. */
+export type DeviceNames = ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
+
+/** How many users one query names at most. */
+const chunk = 500;
+
+export async function deviceNames(
+  reader: Reader<DeviceTables>,
+  userIds: readonly string[],
+): Promise<DeviceNames> {
+  const names = new Map<string, Map<string, string | undefined>>();
+  for (let start = 0; start < userIds.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('devices')
+      .select(['user_id', 'device_id', 'display_name'])
+      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .execute();
+    for (const row of rows) {
+      const ofUser = names.get(row.user_id);
+      const name = row.display_name ?? undefined;
+      if (ofUser) ofUser.set(row.device_id, name);
+      else names.set(row.user_id, new Map([[row.device_id, name]]));
+    }
+  }
+  return names;
+}
+
 export async function readDevice(
   reader: Reader<DeviceTables>,
   userId: string,
@@ -57,7 +84,13 @@ export async function readDevice(
 /** @returns whether the device is new; one that exists keeps its name */
 export async function insertDevice(
   writer: Writer<DeviceTables>,
-  device: { userId: string; deviceId: string; displayName: string | undefined; createdAt: number },
+  device: {
+    userId: string;
+    deviceId: string;
+    displayName: string | undefined;
+    createdAt: number;
+    dehydrated: boolean;
+  },
 ): Promise<boolean> {
   const result = await writer
     .insertInto('devices')
@@ -66,6 +99,7 @@ export async function insertDevice(
       device_id: device.deviceId,
       display_name: device.displayName ?? null,
       created_at: device.createdAt,
+      dehydrated: device.dehydrated ? 1 : 0,
     })
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
@@ -144,6 +178,7 @@ export async function staleDevices(
   const rows = await reader
     .selectFrom('devices')
     .select(['user_id', 'device_id'])
+    .where('dehydrated', '=', 0)
     .where((where) => where(where.fn.coalesce('last_seen_at', 'created_at'), '<', before))
     .limit(limit)
     .execute();

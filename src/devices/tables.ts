@@ -8,6 +8,8 @@ export interface DeviceTables {
     last_seen_at: number | null;
     last_seen_ip: string | null;
     last_seen_user_agent: string | null;
+    /** 1 for a device that nobody uses: it only gathers messages. */
+    dehydrated: number;
   };
   /** Addresses that a device was used from. */
   user_ips: {

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { LastSeen } from './last-seen.ts';
+import { deviceMigrations } from './migrations.ts';
+import type { DeviceTables } from './tables.ts';
+
+const day = 86_400_000;
+
+forEachDatabase((open) => {
+  const start = async (user_ips_max_age: number | null) => {
+    const database = await open(deviceMigrations);
+    const clock = manualClock();
+    const lastSeen = new LastSeen({ database, clock, log: silentLogger }, { user_ips_max_age });
+    const see = (deviceId: string | undefined, ip: string) =>
+      lastSeen.record({ userId: '@alice:test', deviceId, ip, userAgent: `agent of ${ip}` });
+    const rows = () =>
+      database.reader<DeviceTables>().selectFrom('user_ips').selectAll().orderBy('ip').execute();
+    return { database, clock, lastSeen, see, rows };
+  };
+
+  describe('when devices were seen', () => {
+    it('is noted in memory and written together after a minute', async () => {
+      const { database, clock, lastSeen, see, rows } = await start(28 * day);
+      for (let i = 0; i < 100; i++) see(i % 2 ? 'A' : undefined, '::1');
+      assert.equal(database.statistics.batches, 0);
+      const at = clock.now();
+      clock.advance(60_000);
+      await lastSeen.flush();
+      assert.equal(database.statistics.batches, 1);
+      const common = { user_id: '@alice:test', ip: '::1', user_agent: 'agent of ::1', last_seen_at: at };
+      const found = (await rows()).sort((a, b) => a.device_id.localeCompare(b.device_id));
+      assert.deepEqual(found, [
+        { ...common, device_id: '' },
+        { ...common, device_id: 'A' },
+      ]);
+    });
+
+    it('costs nothing while nobody is seen', async () => {
+      const { database, lastSeen } = await start(28 * day);
+      await lastSeen.flush();
+      assert.equal(database.statistics.batches, 0);
+    });
+
+    it('is forgotten after a while [option: user_ips_max_age]', async () => {
+      for (const [maxAge, left] of [
+        [day, ['::2']],
+        [null, ['::1', '::2']],
+      ] as const) {
+        const { clock, lastSeen, see, rows } = await start(maxAge);
+        see('A', '::1');
+        await lastSeen.flush();
+        clock.advance(2 * day);
+        see('A', '::2');
+        await lastSeen.flush();
+        assert.deepEqual(
+          (await rows()).map(({ ip }) => ip),
+          left,
+        );
+      }
+    });
+
+    it('may fail to be written without harm to anybody', async () => {
+      const { database, lastSeen, see } = await start(day);
+      await database.close();
+      see('A', '::1');
+      await lastSeen.flush();
+      see('A', '::2');
+      await lastSeen.flush();
+    });
+  });
+});
