@@ -71,6 +71,11 @@ export class SigningKey {
     return new SigningKey(name, der.subarray(PRIVATE_KEY_PREFIX.length));
   }
 
+  /** For those who sign on other threads: the signature is over the text in UTF-8. */
+  get privateKey(): KeyObject {
+    return this.#key;
+  }
+
   /** The signature of the text in UTF-8, as unpadded base64. */
   sign(text: string): string {
     return encodeBase64(sign(null, Buffer.from(text), this.#key));

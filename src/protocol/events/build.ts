@@ -46,25 +46,60 @@ export interface BuiltEvent {
   readonly json: string;
 }
 
+/** A new event that has everything but its signature, which its id does not depend on. */
+export interface UnsignedEvent {
+  /** Complete as soon as `complete` was called: only `pdu.signatures` is missing until then. */
+  readonly event: RoomEvent;
+  /** What the signature must cover, in UTF-8. */
+  readonly signedText: string;
+  /** Puts the signature (unpadded base64) in. @returns the PDU as canonical JSON */
+  complete(signature: string): string;
+}
+
 /**
  * Hashes and signs a new event.
  * Source: server-server API, "Adding hashes and signatures to outgoing events".
+ * @throws MatrixError as `prepareEvent` does
+ */
+export function buildEvent(draft: EventDraft, version: RoomVersion, signer: EventSigner): BuiltEvent {
+  const unsigned = prepareEvent(draft, version, signer);
+  const json = unsigned.complete(signer.key.sign(unsigned.signedText));
+  return { event: unsigned.event, json };
+}
+
+/** Room for the one signature of a new event: the size limit counts it before it is there. */
+const placeholder = 'A'.repeat(86);
+
+/**
+ * Hashes a new event, for signing elsewhere: on another thread, while the event has its place in the room already.
  * @throws MatrixError M_TOO_LARGE if it breaks a size limit, M_BAD_JSON if the content is not canonical JSON as the
  * room version demands, or if an id is missing that the room version needs.
  */
-export function buildEvent(draft: EventDraft, version: RoomVersion, signer: EventSigner): BuiltEvent {
+export function prepareEvent(
+  draft: EventDraft,
+  version: RoomVersion,
+  { serverName, key }: EventSigner,
+): UnsignedEvent {
   const bare = bareEvent(draft, version);
   const text = new EventText(bare, version);
   const hashes = { sha256: sha256(text.hashed) };
   text.hashes = hashes;
-  const signed = text.signed;
-  const signatures = { [signer.serverName]: { [signer.key.keyId]: signer.key.sign(signed) } };
+  const signedText = text.signed;
+  const ofServer: Record<string, string> = { [key.keyId]: placeholder };
+  const signatures = { [serverName]: ofServer };
   text.signatures = signatures;
   const pdu: Pdu = { ...bare, hashes, signatures };
-  const json = text.json;
-  checkSize(pdu, json, version);
-  const eventId = draft.eventId ?? hashEventId(signed, version);
-  return { event: roomEventOf(pdu, version, eventId), json };
+  checkSize(pdu, text.json, version);
+  const eventId = draft.eventId ?? hashEventId(signedText, version);
+  return {
+    event: roomEventOf(pdu, version, eventId),
+    signedText,
+    complete(signature) {
+      ofServer[key.keyId] = signature;
+      text.signatures = signatures;
+      return text.json;
+    },
+  };
 }
 
 /**

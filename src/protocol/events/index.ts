@@ -1,4 +1,12 @@
-export { type BuiltEvent, buildEvent, type EventDraft, type EventSigner, signEvent } from './build.ts';
+export {
+  type BuiltEvent,
+  buildEvent,
+  type EventDraft,
+  type EventSigner,
+  prepareEvent,
+  signEvent,
+  type UnsignedEvent,
+} from './build.ts';
 export { type ClientEvent, clientEvent, clientEventWithoutRoomId } from './client-format.ts';
 export { contentHash, hasContentHash, referenceHash } from './hashes.ts';
 export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';

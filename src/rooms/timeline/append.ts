@@ -1,19 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
+import { signInBackground } from '../../kernel/background-signing.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
 import {
   authorize,
-  buildEvent,
   type EventSigner,
   forbidden,
   type JsonObject,
   notFound,
-  type RoomEvent,
+  prepareEvent,
   type RoomVersion,
   referenceHash,
   selectAuthEventKeys,
   stateKeyOf,
+  type UnsignedEvent,
 } from '../../protocol/index.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
@@ -92,13 +93,10 @@ export class Append {
     const { heads, roomNids, stateKeys, clock } = this.#parts;
     await stateKeys.prepare(createKey);
     const now = clock.now();
-    const built = this.#sign({ ...draft, originServerTs: now }, version, {
-      roomId,
-      prev: [],
-      authEventIds: [],
-    });
-    const head = heads.create(roomNids.next(), built.event.roomId, version);
-    const { stored, durable } = this.#add(head, draft, { ...built, prev: [] }, { roomCreatedTs: now });
+    const place = { roomId, prev: [], authEventIds: [] };
+    const unsigned = this.#prepareEvent({ ...draft, originServerTs: now }, version, place);
+    const head = heads.create(roomNids.next(), unsigned.event.roomId, version);
+    const { stored, durable } = this.#add(head, draft, { unsigned, prev: [] }, { roomCreatedTs: now });
     await durable;
     return stored;
   }
@@ -158,7 +156,8 @@ export class Append {
 
   #add(head: RoomHead, draft: EventToSend, built: Built, options: AppendOptions): Staged {
     const { streams, stream, writer } = this.#parts;
-    const { event, json, prev } = built;
+    const { unsigned, prev } = built;
+    const { event } = unsigned;
     const verdict = authorize(event, (type, key) => this.#stateEvent(head, type, key)?.event);
     if (!verdict.allowed) throw forbidden(verdict.reason);
     const reservation = streams.reserve(stream);
@@ -182,7 +181,7 @@ export class Append {
       {
         head,
         stored,
-        json,
+        json: this.#sign(unsigned),
         extremities: head.extremities,
         group,
         stateChanges,
@@ -204,17 +203,17 @@ export class Append {
     const authEventIds = selectAuthEventKeys({ ...draft, stateKey: draft.stateKey }, head.version)
       .map((key) => head.state.get(key)?.eventId)
       .filter((eventId) => eventId !== undefined);
-    const built = this.#sign(draft, head.version, { roomId: head.roomId, prev, authEventIds });
-    return { ...built, prev };
+    const place = { roomId: head.roomId, prev, authEventIds };
+    return { unsigned: this.#prepareEvent(draft, head.version, place), prev };
   }
 
-  #sign(
+  #prepareEvent(
     draft: EventToSend,
     version: RoomVersion,
     place: { roomId: string | undefined; prev: readonly Extremity[]; authEventIds: readonly string[] },
-  ): { event: RoomEvent; json: string } {
+  ): UnsignedEvent {
     const deepest = place.prev.reduce((depth, extremity) => Math.max(depth, extremity.depth), 0);
-    return buildEvent(
+    return prepareEvent(
       {
         roomId: place.roomId,
         type: draft.type,
@@ -231,6 +230,11 @@ export class Append {
       version,
       this.#parts.signer,
     );
+  }
+
+  /** Signs on another thread: the id of the event, and so its place in the room, does not depend on it. */
+  async #sign(unsigned: UnsignedEvent): Promise<string> {
+    return unsigned.complete(await signInBackground(this.#parts.signer.key.privateKey, unsigned.signedText));
   }
 
   /** What only room versions 1 and 2 need: an id of our own choice, and hashes of the events that are referred to. */
@@ -267,8 +271,7 @@ export class Append {
 }
 
 interface Built {
-  readonly event: RoomEvent;
-  readonly json: string;
+  readonly unsigned: UnsignedEvent;
   /** The extremities that the event refers to. */
   readonly prev: readonly Extremity[];
 }

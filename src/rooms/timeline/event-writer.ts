@@ -68,7 +68,8 @@ export class EventWriter {
     if (kept.length === 0) return;
     const batch = new WriteBatch(this.#stateKeys);
     try {
-      for (const { write } of kept) batch.add(write);
+      const texts = await Promise.all(kept.map(({ write }) => write.json));
+      for (const [index, { write }] of kept.entries()) batch.add(write, texts[index] ?? '');
       await this.#database.batch(batch.statements());
     } catch (error) {
       for (const one of kept) this.#fail(one, error);

@@ -10,8 +10,8 @@ import type { Extremity, RoomHead } from './room-head.ts';
 export interface EventWrite {
   readonly head: RoomHead;
   readonly stored: StoredEvent;
-  /** The PDU as JSON. */
-  readonly json: string;
+  /** The PDU as JSON, once it is signed. */
+  readonly json: Promise<string>;
   /** The room's forward extremities after the event. */
   readonly extremities: readonly Extremity[];
   /** The state group that the event made. */
@@ -59,7 +59,8 @@ export class WriteBatch {
     this.#stateKeys = stateKeys;
   }
 
-  add(write: EventWrite): void {
+  /** @param json the PDU as JSON */
+  add(write: EventWrite, json: string): void {
     const { head, stored, group } = write;
     const { event } = stored;
     const extremities = JSON.stringify(write.extremities.map(({ nid }) => nid));
@@ -85,7 +86,7 @@ export class WriteBatch {
       stored.stateBefore === stored.stateGroup ? null : (stored.stateBefore ?? null),
       flagsOf(stored),
       null,
-      write.json,
+      json,
     ]);
     if (group) this.#addGroup(head.roomNid, group);
     for (const change of write.stateChanges) this.#addStateChange(write, change);
