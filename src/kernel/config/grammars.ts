@@ -40,7 +40,7 @@ export const grammars: Readonly<Record<GrammarName, Grammar>> = {
   },
   version: { allowed: 'a version', parse: (text) => (text === '' ? undefined : text) },
   cidr: {
-    allowed: 'an address or a range such as 10.0.0.0/8 or fc00::/7, with no bits set behind the prefix',
+    allowed: 'an address or a range such as 10.0.0.0/8 or fc00::/7',
     parse: (text) => {
       const range = parseIpRange(text);
       return range && formatIpRange(range);

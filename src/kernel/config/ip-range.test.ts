@@ -13,6 +13,8 @@ test('ranges and single addresses are read and written in canonical form', () =>
   const expected: Record<string, string> = {
     '10.0.0.0/8': '10.0.0.0/8',
     '192.0.2.1': '192.0.2.1/32',
+    '10.1.2.3/8': '10.0.0.0/8',
+    'fc00::1/7': 'fc00::/7',
     '0.0.0.0/0': '0.0.0.0/0',
     '::1/128': '::1/128',
     '::': '::/128',
@@ -27,17 +29,7 @@ test('ranges and single addresses are read and written in canonical form', () =>
 });
 
 test('what is no range is refused', () => {
-  const texts = [
-    '',
-    '10.0.0.0/',
-    '10.0.0.0/33',
-    '10.0.0.0/08',
-    '10.0.0.1/8',
-    '10.0.0/8',
-    '010.0.0.0/8',
-    '::1/129',
-    '/8',
-  ];
+  const texts = ['', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/08', '10.0.0/8', '010.0.0.0/8', '::1/129', '/8'];
   for (const text of [
     ...texts,
     '10.0.0.0/8/8',
@@ -45,7 +37,6 @@ test('what is no range is refused', () => {
     'fe80::1%eth0/64',
     'localhost',
     '10.0.0.0 /8',
-    'fc00::1/7',
   ]) {
     assert.equal(parseIpRange(text), undefined, text);
   }
@@ -91,5 +82,5 @@ test('a set does not hold what is no address', () => {
   const set = new IpRangeSet(['0.0.0.0/0', '::/0']);
   assert.equal(set.contains('example.org'), false);
   assert.equal(set.contains('fe80::1%eth0'), true);
-  assert.throws(() => new IpRangeSet(['10.0.0.1/8']), RangeError);
+  assert.throws(() => new IpRangeSet(['10.0.0.1/33']), RangeError);
 });

@@ -10,9 +10,8 @@ export interface IpRange {
 const bits = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * Reads `10.0.0.0/8`, `fc00::/7`, or a single address. Returns undefined for other forms: a prefix that
- * is too long, leading zeros, zone ids, or bits set behind the prefix (`10.0.0.1/8`), which are most
- * likely a slip that would block other addresses than meant.
+ * Reads `10.0.0.0/8`, `fc00::/7`, or a single address. Bits behind the prefix do not count: `10.0.0.1/8`
+ * is `10.0.0.0/8`. Returns undefined for other forms: a prefix that is too long, leading zeros, zone ids.
  */
 export function parseIpRange(text: string): IpRange | undefined {
   const [address = '', prefixText, ...rest] = text.split('/');
@@ -23,7 +22,7 @@ export function parseIpRange(text: string): IpRange | undefined {
   if (prefix > bits[family]) return undefined;
   const number = family === 'ipv4' ? ipv4Number(address) : ipv6Number(address);
   const hostBits = BigInt(bits[family] - prefix);
-  return (number >> hostBits) << hostBits === number ? { family, address: number, prefix } : undefined;
+  return { family, address: (number >> hostBits) << hostBits, prefix };
 }
 
 /** Writes a range in canonical form, with the shortest spelling of an IPv6 address (RFC 5952). */

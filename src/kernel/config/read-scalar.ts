@@ -1,6 +1,6 @@
 import { grammars } from './grammars.ts';
 import type { OptionSchema } from './option.ts';
-import type { ReadContext } from './read.ts';
+import type { ReadContext } from './read-context.ts';
 import type { SourceScalar } from './source.ts';
 import { describeAllowed, describeFound } from './wording.ts';
 

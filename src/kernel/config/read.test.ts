@@ -92,7 +92,7 @@ describe('values', () => {
     accepts(types.glob(), { '"*"': '*' });
     refuses(types.glob(), '"a\\nb"');
     accepts(types.cidr(), { '10.0.0.0/8': '10.0.0.0/8', '"FC00::/7"': 'fc00::/7', '"::1"': '::1/128' });
-    refuses(types.cidr(), '10.0.0.1/8', 'localhost', '10.0.0.0/33');
+    refuses(types.cidr(), 'localhost', '10.0.0.0/33');
   });
 
   it('identifiers and addresses are checked', () => {

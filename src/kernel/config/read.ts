@@ -1,6 +1,7 @@
 import { suggestion } from './nearest-name.ts';
 import type { OptionSchema } from './option.ts';
-import { childPath, type Findings, type Position } from './problems.ts';
+import { childPath, type Position } from './problems.ts';
+import type { ReadContext } from './read-context.ts';
 import { readScalar } from './read-scalar.ts';
 import { UnreadableValue } from './rules.ts';
 import {
@@ -13,16 +14,6 @@ import {
   valueFromNode,
 } from './source.ts';
 import { describeAllowed, describeFound } from './wording.ts';
-
-/** Where a value is read: its path in the document, its place in the file, and where findings go. */
-export interface ReadContext {
-  readonly findings: Findings;
-  readonly path: string;
-  /** The place of the option's name, for values that have no better place of their own. */
-  readonly at?: Position | undefined;
-  /** A surrounding option is secret, so nothing in here may be quoted. */
-  readonly secret?: boolean;
-}
 
 /**
  * Reads a value by its schema: checks it, turns grammars' texts into values and fills in defaults.
