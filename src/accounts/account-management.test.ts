@@ -280,7 +280,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await devices.changedSince(server.streams.current, server.streams.current + 1), []);
     });
 
-    it('go when nobody has used them for long', async () => {
+    it('go when nobody has used them for long [option: delete_stale_devices_after]', async () => {
       await start({ options: { delete_stale_devices_after: 60 * minute } });
       const old = await server.register('alice');
       server.clock.advance(50 * minute);

@@ -115,7 +115,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('tell clients where to go, and what the operator adds', async () => {
+    it('tell clients where to go, and what the operator adds [option: public_baseurl, default_identity_server, extra_well_known_client_content]', async () => {
       await start({
         public_baseurl: 'https://chat.test/',
         default_identity_server: 'https://id.test',
@@ -130,7 +130,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await get('/.well-known/proto/client')).body, expected);
     });
 
-    it('tell servers to use the port of HTTPS', async () => {
+    it('tell servers to use the port of HTTPS [option: serve_server_wellknown]', async () => {
       await start({ serve_server_wellknown: true });
       assert.deepEqual((await get(path('server'))).body, { 'm.server': 'test:443' });
     });

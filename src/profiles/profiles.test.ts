@@ -157,7 +157,7 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(denied), [403, 'M_GUEST_ACCESS_FORBIDDEN']);
     });
 
-    it('stay as they are where the operator says so', async () => {
+    it('stay as they are where the operator says so [option: enable_set_displayname, enable_set_avatar_url]', async () => {
       await start({ profile: { enable_set_displayname: false, enable_set_avatar_url: false } });
       const { token, userId } = await server.register('alice');
       const body = { displayname: 'A', avatar_url: 'mxc://test/a', 'm.tz': 'UTC' };
@@ -168,7 +168,7 @@ forEachDatabase((open) => {
       assert.equal((await set(token, '@alice:test/displayname', body)).status, 200);
     });
 
-    it('take only avatars that the operator allows', async () => {
+    it('take only avatars that the operator allows [option: max_avatar_size, allowed_avatar_mimetypes]', async () => {
       const files: Record<string, { size: number; mimeType: string }> = {
         'mxc://test/good': { size: 10, mimeType: 'image/png' },
         'mxc://test/large': { size: 11, mimeType: 'image/png' },
@@ -189,7 +189,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are shown to those who may see them', async () => {
+    it('are shown to those who may see them [option: require_auth_for_profile_requests, limit_profile_requests_to_users_who_share_rooms]', async () => {
       await start({ profile: { require_auth_for_profile_requests: true } });
       const alice = await server.register('alice');
       assert.deepEqual(codeOf(await get('@alice:test')), [401, 'M_MISSING_TOKEN']);

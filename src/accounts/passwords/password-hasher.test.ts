@@ -13,7 +13,7 @@ describe('password hashes', () => {
       assert.equal(await hasher.verify(guess, hash), false);
   });
 
-  it('depend on the pepper', async () => {
+  it('depend on the pepper [option: password_config.pepper]', async () => {
     const hash = await hasher.hash('secret');
     assert.equal(await new PasswordHasher(4, 'salt').verify('secret', hash), false);
     assert.equal(await new PasswordHasher(4, null).verify('secret', hash), false);

@@ -152,6 +152,12 @@ forEachDatabase((open) => {
       assert.deepEqual(answers.map((answer) => answer.status).sort(), [200, 400, 400]);
     });
 
+    it('gives users the type that the operator chose [option: user_types.default_user_type]', async () => {
+      await start({ options: { user_types: { default_user_type: 'human', extra_user_types: [] } } });
+      const { userId } = await server.register('alice');
+      assert.equal((await server.slice.accounts.getUser(userId))?.userType, 'human');
+    });
+
     it('slows down those who register too often', async () => {
       await start({ burst: 2 });
       await server.register('alice');

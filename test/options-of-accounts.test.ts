@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { registrationMac } from '../src/accounts/index.ts';
+import { type ManualClock, manualClock } from './support/manual-clock.ts';
+import {
+  type ApiAnswer,
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+} from './support/server.ts';
+
+const minute = 60_000;
+
+/** What operators decide about accounts, shown on a whole homeserver. */
+describe('options of accounts', () => {
+  let server: TestServer;
+  let clock: ManualClock;
+  afterEach(() => server.stop());
+
+  const start = async (accounts: ConfigurationOverrides['accounts'], more: ConfigurationOverrides = {}) => {
+    clock = manualClock();
+    server = await startTestServer({
+      database: 'sqlite',
+      clock,
+      config: { ...more, accounts: accounts ?? {} },
+    });
+  };
+  const v3 = (path: string) => `/_matrix/client/v3${path}`;
+  const signUp = (username: string, more: Record<string, unknown> = {}) =>
+    server.api('POST', v3('/register'), {
+      body: { username, password: 'correct horse', auth: { type: 'm.login.dummy' }, ...more },
+    });
+  const login = (user: string, password = 'correct horse', more: Record<string, unknown> = {}) =>
+    server.api('POST', v3('/login'), {
+      body: { type: 'm.login.password', identifier: { type: 'm.id.user', user }, password, ...more },
+    });
+  const whoami = (token: unknown) => server.api('GET', v3('/account/whoami'), { token: token as string });
+  const codeOf = async (answer: Promise<{ status: number; body: Record<string, unknown> }>) => {
+    const { status, body } = await answer;
+    return [status, body['errcode']];
+  };
+
+  it('keeps registration closed by default [option: enable_registration]', async () => {
+    await start({ enable_registration: false });
+    assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);
+  });
+
+  it('lets nobody in unverified unless that is wanted [option: enable_registration_without_verification]', async () => {
+    await start({ enable_registration: true, enable_registration_without_verification: false });
+    assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);
+  });
+
+  it('lets those who know the secret make accounts of known types [option: registration_shared_secret, user_types.extra_user_types]', async () => {
+    await start({
+      enable_registration: false,
+      registration_shared_secret: 'open sesame',
+      user_types: { extra_user_types: ['robot'] },
+    });
+    const path = '/_synapse/admin/v1/register';
+    const register = async (user_type: string | undefined, secret = 'open sesame') => {
+      const nonce = (await server.api('GET', path)).body['nonce'] as string;
+      const request = {
+        nonce,
+        username: `a${user_type}`,
+        password: 'correct horse',
+        ...(user_type && { user_type }),
+      };
+      return server.api('POST', path, { body: { ...request, mac: registrationMac(request, secret) } });
+    };
+    assert.equal((await register('robot')).status, 200);
+    assert.equal((await register(undefined)).status, 200);
+    assert.equal((await register('wizard')).status, 400);
+    assert.equal((await register('robot', 'guess')).status, 403);
+  });
+
+  it('lets guests in when it may [option: allow_guest_access]', async () => {
+    await start({ allow_guest_access: true });
+    assert.equal(
+      (await server.api('POST', v3('/register'), { query: { kind: 'guest' }, body: {} })).status,
+      200,
+    );
+    await server.stop();
+    await start({ allow_guest_access: false });
+    assert.equal(
+      (await server.api('POST', v3('/register'), { query: { kind: 'guest' }, body: {} })).status,
+      403,
+    );
+  });
+
+  it('keeps the names of accounts secret [option: inhibit_user_in_use_error]', async () => {
+    await start({ inhibit_user_in_use_error: true });
+    await server.register('alice');
+    const available = await server.api('GET', v3('/register/available'), { query: { username: 'alice' } });
+    assert.deepEqual(available.body, { available: true });
+    assert.equal((await server.api('POST', v3('/register'), { body: { username: 'alice' } })).status, 401);
+    assert.deepEqual(await codeOf(signUp('alice')), [400, 'M_USER_IN_USE']);
+  });
+
+  it('keeps underscores for application services [option: allow_underscore_prefixed_registration]', async () => {
+    await start({ allow_underscore_prefixed_registration: false });
+    assert.deepEqual(await codeOf(signUp('_alice')), [400, 'M_INVALID_USERNAME']);
+    await server.stop();
+    await start({ allow_underscore_prefixed_registration: true });
+    assert.equal((await signUp('_alice')).body['user_id'], '@_alice:test');
+  });
+
+  it('hashes passwords with as much work as it is told [option: bcrypt_rounds]', async () => {
+    const timed = async (bcrypt_rounds: number) => {
+      await start({ bcrypt_rounds });
+      const started = performance.now();
+      await server.register('alice');
+      return performance.now() - started;
+    };
+    const quick = await timed(4);
+    await server.stop();
+    const slow = await timed(11);
+    assert.ok(slow > quick + 40, `${quick} ms with 4 rounds, ${slow} ms with 11`);
+  });
+
+  it('ends sessions and tokens in time [option: session_lifetime, refreshable_access_token_lifetime, nonrefreshable_access_token_lifetime, refresh_token_lifetime]', async () => {
+    await start({
+      session_lifetime: 60 * minute,
+      refreshable_access_token_lifetime: 2 * minute,
+      nonrefreshable_access_token_lifetime: 30 * minute,
+      refresh_token_lifetime: 10 * minute,
+    });
+    const plain = (await signUp('alice')).body;
+    assert.equal(plain['expires_in_ms'], 30 * minute);
+    const refresh = async (token: unknown) =>
+      server.api('POST', v3('/refresh'), { body: { refresh_token: token } });
+    let session = (await login('alice', undefined, { refresh_token: true })).body;
+    assert.equal(session['expires_in_ms'], 2 * minute);
+    clock.advance(2 * minute);
+    assert.deepEqual(await codeOf(whoami(session['access_token'])), [401, 'M_UNKNOWN_TOKEN']);
+    for (let i = 0; i < 6; i++) {
+      session = (await refresh(session['refresh_token'])).body;
+      clock.advance(9 * minute);
+    }
+    session = (await refresh(session['refresh_token'])).body;
+    assert.equal(session['expires_in_ms'], 2 * minute);
+    assert.deepEqual(await codeOf(whoami(plain['access_token'])), [401, 'M_UNKNOWN_TOKEN']);
+    clock.advance(10 * minute);
+    assert.deepEqual(await codeOf(refresh(session['refresh_token'])), [401, 'M_UNKNOWN_TOKEN']);
+  });
+
+  it('asks again for the password when the last proof is old [option: ui_auth.session_timeout]', async () => {
+    await start({ ui_auth: { session_timeout: 5 * minute } });
+    const { token } = await server.register('alice');
+    const remove = () => server.api('DELETE', v3('/devices/OTHER'), { token });
+    assert.equal((await remove()).status, 200);
+    clock.advance(6 * minute);
+    assert.equal((await remove()).status, 401);
+  });
+
+  it('takes passwords where they are wanted [option: password_config.enabled, password_config.localdb_enabled]', async () => {
+    for (const password_config of [
+      { enabled: false },
+      { enabled: 'only_for_reauth' as const },
+      { localdb_enabled: false },
+    ]) {
+      await start({ password_config });
+      assert.deepEqual((await server.api('GET', v3('/login'))).body, { flows: [] });
+      assert.deepEqual(await codeOf(login('alice')), [400, 'M_UNKNOWN']);
+      assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);
+      if ('localdb_enabled' in password_config) continue;
+      await server.stop();
+    }
+  });
+
+  it('demands good passwords [option: password_config.policy.enabled, password_config.policy.minimum_length, password_config.policy.require_digit, password_config.policy.require_symbol, password_config.policy.require_lowercase, password_config.policy.require_uppercase]', async () => {
+    for (const [demand, password, errcode] of [
+      [{ minimum_length: 5 }, 'aB-1', 'M_PASSWORD_TOO_SHORT'],
+      [{ require_digit: true }, 'aB-', 'M_PASSWORD_NO_DIGIT'],
+      [{ require_symbol: true }, 'aB1', 'M_PASSWORD_NO_SYMBOL'],
+      [{ require_lowercase: true }, 'B-1', 'M_PASSWORD_NO_LOWERCASE'],
+      [{ require_uppercase: true }, 'a-1', 'M_PASSWORD_NO_UPPERCASE'],
+    ] as const) {
+      await start({ password_config: { policy: { enabled: true, ...demand } } });
+      assert.deepEqual(await codeOf(signUp('alice', { password })), [400, errcode]);
+      assert.equal((await signUp('alice', { password: 'aaBB--11' })).status, 200);
+      await server.stop();
+    }
+    await start({ password_config: { policy: { enabled: false, minimum_length: 5 } } });
+    assert.equal((await signUp('alice', { password: 'a' })).status, 200);
+  });
+
+  it('slows down registrations [option: rc_registration.per_second, rc_registration.burst_count]', async () => {
+    await start({}, { rateLimits: { rc_registration: { per_second: 0.1, burst_count: 2 } } });
+    await signUp('a1');
+    await signUp('a2');
+    assert.deepEqual(await codeOf(signUp('a3')), [429, 'M_LIMIT_EXCEEDED']);
+    clock.advance(10_000);
+    assert.equal((await signUp('a3')).status, 200);
+  });
+
+  /** Makes logins of one kind rare and all others free, and expects the third to be refused for ten seconds. */
+  async function expectLimit(
+    kind: 'address' | 'account' | 'failed_attempts',
+    attempt: (i: number) => Promise<ApiAnswer>,
+  ) {
+    const lax = { per_second: 1000, burst_count: 1000 };
+    const limits = {
+      address: lax,
+      account: lax,
+      failed_attempts: lax,
+      [kind]: { per_second: 0.1, burst_count: 2 },
+    };
+    await start({}, { rateLimits: { rc_login: limits } });
+    await server.register('alice');
+    for (let i = 0; i < 2; i++) assert.notEqual((await attempt(i)).status, 429);
+    assert.deepEqual(await codeOf(attempt(2)), [429, 'M_LIMIT_EXCEEDED']);
+    clock.advance(10_000);
+    assert.notEqual((await attempt(3)).status, 429);
+  }
+
+  it('slows down logins from one address [option: rc_login.address.per_second, rc_login.address.burst_count]', () =>
+    expectLimit('address', (i) => login(`user${i}`)));
+
+  it('slows down logins to one account [option: rc_login.account.per_second, rc_login.account.burst_count]', () =>
+    expectLimit('account', () => login('alice')));
+
+  it('slows down guessing [option: rc_login.failed_attempts.per_second, rc_login.failed_attempts.burst_count]', () =>
+    expectLimit('failed_attempts', () => login('alice', 'guess')));
+});
