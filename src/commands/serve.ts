@@ -30,7 +30,7 @@ export async function serve(options: ServeOptions): Promise<void> {
 
   const log = createLogger({ level: 'info' });
   for (const problem of warnings) log.warn(formatProblem(problem));
-  if (notices.length > 0) log.info({ remarks: notices.map(formatProblem) }, 'Remarks on the configuration');
+  if (notices.length > 0) log.warn({ remarks: notices.map(formatProblem) }, 'Remarks on the configuration');
   const homeserver = createHomeserver({
     configuration: values,
     clock: systemClock,
