@@ -1,0 +1,6 @@
+/** Messages from device to device: queued until the device has acknowledged them. */
+export type { MessageMap } from './message-map.ts';
+export { toDeviceMigrations } from './migrations.ts';
+export { type DeviceAddress, MessageQueues, type PendingMessages } from './queues.ts';
+export { toDeviceRoutes } from './routes.ts';
+export { type Outgoing, type RemoteDelivery, ToDevice, type ToDeviceDeps } from './to-device.ts';

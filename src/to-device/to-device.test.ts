@@ -1,0 +1,320 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { AccountsServer, type Person } from '../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { Streams } from '../kernel/streams/index.ts';
+import { type JsonObject, MatrixError } from '../protocol/index.ts';
+import { toDeviceMigrations, toDeviceRoutes } from './index.ts';
+import { largestContent, parseMessageMap } from './message-map.ts';
+import { MessageQueues } from './queues.ts';
+import { type Outgoing, ToDevice } from './to-device.ts';
+
+const hour = 3_600_000;
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  let queues: MessageQueues;
+  let toDevice: ToDevice;
+  let remote: { messageId: string; messages: Outgoing['messages'] }[];
+  afterEach(() => server.stop());
+
+  async function start(bounds?: { longestQueue: number; checkEvery: number }): Promise<void> {
+    remote = [];
+    server = await AccountsServer.start(open, {
+      migrations: toDeviceMigrations,
+      extensions: ({ database }) => {
+        queues = new MessageQueues(database, bounds);
+        return { deviceCleanups: [queues] };
+      },
+      routes: ({ devices }, { streams, clock }) => {
+        const enqueue = async (_writer: unknown, _publish: unknown, message: (typeof remote)[0]) => {
+          remote.push(message);
+        };
+        toDevice = new ToDevice({
+          streams,
+          clock,
+          devices,
+          queues,
+          serverName: 'test',
+          remote: { enqueue },
+        });
+        return toDeviceRoutes(toDevice);
+      },
+    });
+  }
+
+  let transactions = 0;
+  const put = ({ token }: Person, messages: unknown, { type = 'm.x', txnId = `t${transactions++}` } = {}) =>
+    server.call('PUT', `/sendToDevice/${encodeURIComponent(type)}/${txnId}`, { token, body: { messages } });
+  const pending = async ({ userId, deviceId }: Person, limit = 100, after = 0) => {
+    const { messages, position } = await queues.pending(userId, deviceId, {
+      after,
+      upTo: server.streams.current,
+      limit,
+    });
+    return { position, events: messages.map((text) => JSON.parse(text) as Record<string, JsonObject>) };
+  };
+  const bodies = async (person: Person) => (await pending(person)).events.map(({ content }) => content!['n']);
+
+  describe('to-device messages', () => {
+    it('reach the device they are for, as they were sent', async () => {
+      await start();
+      const [alice, bob] = [await server.register('alice'), await server.register('bob')];
+      const facts: unknown[] = [];
+      queues.toDeviceStream.subscribe((fact) => facts.push(fact));
+      const content = { text: 'a\0b "ü" 🙂', deep: [{ a: null }] };
+      const answer = await put(alice, { [bob.userId]: { [bob.deviceId]: content } }, { type: 'm.a b/"c"' });
+      assert.deepEqual([answer.status, answer.body], [200, {}]);
+      const event = { sender: alice.userId, type: 'm.a b/"c"', content };
+      assert.deepEqual((await pending(bob)).events, [event]);
+      assert.deepEqual((await pending(alice)).events, []);
+      assert.deepEqual(facts, [{ userId: bob.userId, deviceId: bob.deviceId }]);
+    });
+
+    it('go to all devices of a user, but for those that get one of their own', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const [second, third] = [await server.login('alice'), await server.login('alice')];
+      await put(alice, { [alice.userId]: { '*': { n: 1 }, [third.deviceId]: { n: 2 } } });
+      assert.deepEqual([await bodies(alice), await bodies(second), await bodies(third)], [[1], [1], [2]]);
+    });
+
+    it('for devices that do not exist are not kept', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const messages = { [alice.userId]: { NOWHERE: { n: 1 } }, '@nobody:test': { '*': { n: 1 } } };
+      assert.equal((await put(alice, messages)).status, 200);
+      assert.equal(await rows('to_device_messages'), 0);
+    });
+
+    it('stay until they are acknowledged, and come once', async () => {
+      await start();
+      const alice = await server.register('alice');
+      for (let n = 0; n < 5; n++) await put(alice, { [alice.userId]: { '*': { n } } });
+      const first = await pending(alice, 2);
+      assert.deepEqual(
+        first.events.map(({ content }) => content!['n']),
+        [0, 1],
+      );
+      assert.ok(first.position < server.streams.current);
+      assert.deepEqual((await pending(alice, 2)).events, first.events);
+      assert.equal((await pending(alice, 2, first.position)).events[0]!['content']!['n'], 2);
+      await queues.acknowledge(alice.userId, alice.deviceId, first.position);
+      assert.deepEqual(await bodies(alice), [2, 3, 4]);
+      const rest = await pending(alice);
+      assert.equal(rest.position, server.streams.current);
+      await queues.acknowledge(alice.userId, alice.deviceId, rest.position);
+      assert.deepEqual(await bodies(alice), []);
+      assert.equal(await rows('to_device_messages'), 0);
+    });
+
+    it('cost a device without any no query', async () => {
+      await start();
+      const alice = await server.register('alice');
+      assert.deepEqual(await bodies(alice), []);
+      const { reads } = server.database.statistics;
+      await bodies(alice);
+      await queues.acknowledge(alice.userId, alice.deviceId, server.streams.current);
+      assert.equal(server.database.statistics.reads, reads);
+      await put(alice, { [alice.userId]: { '*': { n: 1 } } });
+      assert.deepEqual(await bodies(alice), [1]);
+    });
+
+    it('are not sent again when the request is repeated, also at once and after a restart', async () => {
+      await start();
+      const [alice, bob] = [await server.register('alice'), await server.register('bob')];
+      const messages = { [alice.userId]: { [alice.deviceId]: { n: 1 } } };
+      const again = () => put(alice, messages, { txnId: 'same' });
+      assert.deepEqual(
+        (await Promise.all([again(), again(), again()])).map(({ status }) => status),
+        [200, 200, 200],
+      );
+      assert.deepEqual(await bodies(alice), [1]);
+      await put(alice, messages, { txnId: 'same', type: 'm.other' });
+      await put(bob, messages, { txnId: 'same' });
+      assert.deepEqual(await bodies(alice), [1, 1, 1]);
+      const database = await open.restart(server.database);
+      const streams = await Streams.open(database);
+      const later = new ToDevice({
+        streams,
+        clock: server.clock,
+        devices: server.slice.devices,
+        queues: new MessageQueues(database),
+        serverName: 'test',
+      });
+      const before = streams.current;
+      await later.send({
+        sender: alice.userId,
+        origin: { name: alice.userId, deviceId: alice.deviceId },
+        txnId: 'same',
+        type: 'm.x',
+        messages: parseMessageMap(messages),
+      });
+      assert.equal(streams.current, before);
+    });
+
+    it('leave no transaction behind for long', async () => {
+      await start();
+      const alice = await server.register('alice');
+      await put(alice, {});
+      server.clock.advance(25 * hour);
+      await put(alice, {});
+      assert.equal(await rows('to_device_transactions'), 1);
+    });
+
+    it('arrive in the order of their positions under parallel senders', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const seen: number[] = [];
+      let after = 0;
+      let sending = true;
+      const reader = async () => {
+        while (sending || after < server.streams.current) {
+          const { events, position } = await pending(alice, 7, after);
+          seen.push(...events.map(({ content }) => content!['n'] as unknown as number));
+          await queues.acknowledge(alice.userId, alice.deviceId, after);
+          after = position;
+          await new Promise(setImmediate);
+        }
+      };
+      const sender = async (base: number) => {
+        for (let n = 0; n < 20; n++) await sendOne(alice, base + n);
+      };
+      const reading = reader();
+      await Promise.all(Array.from({ length: 10 }, (_, index) => sender(index * 1000)));
+      sending = false;
+      await reading;
+      assert.equal(seen.length, 200);
+      assert.equal(new Set(seen).size, 200);
+      for (let index = 0; index < 10; index++) {
+        const ofSender = seen.filter((n) => Math.floor(n / 1000) === index);
+        assert.deepEqual(
+          ofSender,
+          ofSender.toSorted((a, b) => a - b),
+        );
+      }
+    });
+
+    it('do not pile up without bound: the newest stay', async () => {
+      await start({ longestQueue: 5, checkEvery: 3 });
+      const alice = await server.register('alice');
+      for (let n = 0; n < 9; n++) await sendOne(alice, n);
+      assert.deepEqual(await bodies(alice), [4, 5, 6, 7, 8]);
+      await sendOne(alice, 9);
+      assert.equal((await bodies(alice)).length, 6);
+    });
+
+    it('reach 2,000 devices in one transaction', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const deviceIds = Array.from({ length: 2000 }, (_, n) => `D${n}`);
+      await server.streams.write(async (writer, publish) => {
+        for (const deviceId of deviceIds) {
+          const device = { userId: alice.userId, deviceId, displayName: undefined };
+          await server.slice.devices.ensure(writer, publish, device);
+        }
+      });
+      const { transactions: before } = server.database.statistics;
+      const messages = Object.fromEntries(deviceIds.map((id) => [id, { n: id }]));
+      assert.equal((await put(alice, { [alice.userId]: messages })).status, 200);
+      assert.ok(server.database.statistics.transactions - before <= 2);
+      assert.deepEqual(await bodies({ ...alice, deviceId: 'D1999' }), ['D1999']);
+      assert.equal(await rows('to_device_messages'), 2000);
+    });
+
+    it('go with their device', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const second = await server.login('alice');
+      await put(second, { [alice.userId]: { '*': { n: 1 } } });
+      await server.call('POST', '/logout', { token: second.token, body: {} });
+      assert.deepEqual(await bodies(second), []);
+      assert.deepEqual(await bodies(alice), [1]);
+      assert.equal(await rows('to_device_transactions'), 0);
+      await server.slice.accounts.deactivate(alice.userId, false);
+      assert.equal(await rows('to_device_messages'), 0);
+    });
+
+    it('for other servers are handed on, in the same transaction', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const txnId = 'once';
+      const messages = { '@bob:elsewhere': { '*': { n: 1 } }, [alice.userId]: { '*': { n: 2 } } };
+      await put(alice, messages, { txnId });
+      await put(alice, messages, { txnId });
+      assert.equal(remote.length, 1);
+      assert.deepEqual([...remote[0]!.messages.keys()], ['@bob:elsewhere']);
+      assert.deepEqual(await bodies(alice), [2]);
+    });
+
+    it('are refused when they are not as they should be', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const own = (content: unknown) => ({ [alice.userId]: { [alice.deviceId]: content } });
+      const cases: [unknown, number, string][] = [
+        [undefined, 400, 'M_BAD_JSON'],
+        [[], 400, 'M_BAD_JSON'],
+        [{ alice: { '*': {} } }, 400, 'M_INVALID_PARAM'],
+        [{ '@a\0:test': { '*': {} } }, 400, 'M_INVALID_PARAM'],
+        [{ [alice.userId]: [] }, 400, 'M_INVALID_PARAM'],
+        [own('text'), 400, 'M_INVALID_PARAM'],
+        [own({ n: 'x'.repeat(largestContent) }), 413, 'M_TOO_LARGE'],
+        [own({ n: 'x'.repeat(5 * 1024 * 1024) }), 413, 'M_TOO_LARGE'],
+      ];
+      for (const [messages, status, code] of cases) {
+        const answer = await put(alice, messages);
+        assert.deepEqual([answer.status, answer.body['errcode']], [status, code]);
+      }
+      const long = await put(alice, {}, { type: 'x'.repeat(256) });
+      assert.equal(long.body['errcode'], 'M_INVALID_PARAM');
+      assert.equal(await rows('to_device_messages'), 0);
+      assert.equal(await rows('to_device_transactions'), 0);
+    });
+
+    const sendOne = (to: Person, n: number) =>
+      toDevice.send({
+        sender: to.userId,
+        origin: { name: to.userId, deviceId: to.deviceId },
+        txnId: `n${n}`,
+        type: 'm.x',
+        messages: new Map([[to.userId, new Map([['*', { n }]])]]),
+      });
+    const rows = async (table: 'to_device_messages' | 'to_device_transactions') => {
+      const reader = server.database.reader<Record<typeof table, { n: number }>>();
+      const counted = await reader
+        .selectFrom(table)
+        .select(({ fn }) => fn.countAll().as('n'))
+        .executeTakeFirstOrThrow();
+      return Number(counted.n);
+    };
+  });
+});
+
+describe('the messages of a request', () => {
+  it('are read or refused, whatever they are', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (messages) => {
+        try {
+          for (const [userId, devices] of parseMessageMap(messages as JsonObject)) {
+            assert.deepEqual(Object.fromEntries(devices), messages[userId]);
+          }
+        } catch (error) {
+          assert.ok(error instanceof MatrixError);
+        }
+      }),
+    );
+  });
+
+  it('are read as they are', () => {
+    const userId = fc.stringMatching(/^[a-z]{1,10}$/).map((name) => `@${name}:test`);
+    const devices = fc.dictionary(fc.string(), fc.dictionary(fc.string(), fc.jsonValue()));
+    fc.assert(
+      fc.property(fc.dictionary(userId, devices), (messages) => {
+        const read = parseMessageMap(messages as JsonObject);
+        const users = [...read].map(([user, contents]) => [user, Object.fromEntries(contents)] as const);
+        assert.equal(JSON.stringify(Object.fromEntries(users)), JSON.stringify(messages));
+      }),
+    );
+  });
+});
