@@ -30,8 +30,8 @@ describe('other names', () => {
       warnings.map(({ path, message }) => `${path} ${message}`),
       [
         'use_presence is an old name: use presence.enabled',
-        'federation_ip_range_blacklist is an old name: use ip_range_blacklist',
         'email.riot_base_url is an old name: use email.client_base_url',
+        'federation_ip_range_blacklist is an old name: use ip_range_blacklist',
       ],
     );
     assert.equal(values.presence.presence.enabled, 'untracked');
@@ -146,6 +146,22 @@ describe('a list of servers to speak with', () => {
     assert.equal(servers('federation_domain_whitelist: null'), null);
     assert.deepEqual(servers('federation_domain_whitelist: []'), []);
     assert.deepEqual(servers('federation_domain_whitelist: [a.org]'), ['a.org']);
+  });
+});
+
+describe('a reload', () => {
+  it('takes over cache factors, the log configuration and certificates', () => {
+    const reloadable = allPaths(sections).filter(({ schema }) => schema['x-reloadable']);
+    assert.deepEqual(
+      reloadable.map(({ path }) => path),
+      [
+        'tls_certificate_path',
+        'tls_private_key_path',
+        'caches.global_factor',
+        'caches.per_cache_factors',
+        'log_config',
+      ],
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 import type { Randomness } from '../randomness.ts';
 import { givenOptions } from './given.ts';
 import { suggestion } from './nearest-name.ts';
-import { Findings, type Problem } from './problems.ts';
+import { Findings, inReadingOrder, type Problem } from './problems.ts';
 import { defaultValue, readValue, setValue } from './read.ts';
 import { type Rule, RuleView } from './rules.ts';
 import { createMissingFiles, type MissingFile, readValueFiles } from './secret-files.ts';
@@ -53,8 +53,8 @@ export function loadConfiguration<S extends Sections>(
   sources: readonly ConfigurationSource[],
   sections: S,
   surroundings: Surroundings<S> = {},
-  findings: Findings = new Findings(),
 ): Loaded<S> {
+  const findings = new Findings();
   const trees = sources.map(({ file, text }) => parseYaml(file, text, findings));
   let document = mergeTrees(trees);
   for (const transform of surroundings.transforms ?? []) document = transform(document, findings);
@@ -64,7 +64,13 @@ export function loadConfiguration<S extends Sections>(
     reportUnknown(document, sections, surroundings.elsewhere, findings);
     finish(values as ConfigurationValues<S>, document, sections, surroundings, findings);
   }
-  return { values: values as ConfigurationValues<S>, ...findings };
+  const files = sources.map(({ file }) => file);
+  return {
+    values: values as ConfigurationValues<S>,
+    errors: inReadingOrder(findings.errors, files),
+    warnings: inReadingOrder(findings.warnings, files),
+    notices: inReadingOrder(findings.notices, files),
+  };
 }
 
 /** What can be judged only when the values are there: files, and rules between options. */

@@ -43,6 +43,16 @@ export function formatProblem({ path, message, at }: Problem): string {
   return path === '' ? `${place}${message}` : `${place}${path}: ${message}`;
 }
 
+/** Orders problems as a reader of the files meets them; those without a place come last. */
+export function inReadingOrder(problems: readonly Problem[], files: readonly string[]): readonly Problem[] {
+  const key = ({ at }: Problem) => (at ? [files.indexOf(at.file), at.line, at.column] : [files.length, 0, 0]);
+  return problems.toSorted((first, second) => {
+    const [a, b] = [key(first), key(second)];
+    const differing = a.findIndex((part, index) => part !== b[index]);
+    return differing === -1 ? 0 : (a[differing] ?? 0) - (b[differing] ?? 0);
+  });
+}
+
 /** Joins a dotted path with a name (`caches` + `global_factor`). */
 export function childPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
