@@ -145,6 +145,6 @@ export const repositoryOptions = {
         default: null,
       }),
     }),
-    { description: 'How long media is kept. Quarantined and protected media is never deleted.' },
+    { description: 'How long media is kept. What is quarantined or protected stays.' },
   ),
 };
