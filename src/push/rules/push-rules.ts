@@ -79,6 +79,11 @@ export class PushRules {
     return (await this.#of(userId)).compiled;
   }
 
+  /** `compiled` when they are in memory. */
+  peekCompiled(userId: string): CompiledRuleset | undefined {
+    return this.#known.get(userId)?.compiled;
+  }
+
   /**
    * Replaces a user's rules by what `edit` makes of them.
    * @throws MatrixError what `edit` throws; M_TOO_LARGE

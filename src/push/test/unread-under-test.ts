@@ -8,13 +8,19 @@ import { PushRules, pushMigrations, Unread, type UnreadDeps } from '../index.ts'
 
 const nowhere = { find: async () => undefined, set: async () => undefined };
 
+/** Everybody ignores these users. */
+export function ignoring(...userIds: string[]) {
+  const ignored = new Set(userIds);
+  return { of: async () => ignored, peek: () => ignored };
+}
+
 /** What counts unread events over rooms, and shorthands to ask it. */
 export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}) {
   const { database, streams, clock, engine } = under;
   const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
   const receipts = new Receipts({ database, streams, clock, engine, markers: nowhere });
   const rules = new PushRules({ database, streams, caches, defaults: {} });
-  const ignored = { of: () => new Set<string>() };
+  const ignored = ignoring();
   const log = silentLogger;
   const deps = { database, streams, clock, log, engine, receipts, rules, ignored, enabled: true, ...more };
   const unread = new Unread(deps);

@@ -1,15 +1,13 @@
 import {
   type CompiledRuleset,
   evaluateRules,
-  MAIN_TIMELINE,
   membershipOf,
   type PushMember,
-  relationOf,
   stateKeyOf,
 } from '../../protocol/index.ts';
-import { type ReadUpTo, threadIdOf } from '../../receipts/index.ts';
+import type { ReadUpTo } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
-import type { PushEvents } from './push-events.ts';
+import type { PreparedEvent, PushEvents } from './push-events.ts';
 import type { NewMarks, UnreadMark } from './tally.ts';
 
 /** Whose unread events are looked for, and where. */
@@ -68,14 +66,29 @@ export class Evaluation implements NewMarks {
     }
   }
 
-  /** The newest events between two positions, newest first: from memory when all of them are there. */
-  async #page(after: number, before: number): Promise<readonly StoredEvent[]> {
-    const { recent, roomNid } = this.#reader.head;
+  /**
+   * `run` at once, when everything that it takes is in memory, as it is for all members but the first who look.
+   * @returns whether it was possible; if not, what was found so far counts for nothing
+   */
+  runNow(after: number, upTo: number): boolean {
+    const events = this.#recent(after, upTo + 1);
+    if (!events || events.length >= slice) return false;
+    this.count = events.length;
+    return events.every((stored) => this.#lookNow(stored));
+  }
+
+  /** The newest events between two positions, newest first. */
+  #page(after: number, before: number): readonly StoredEvent[] | Promise<StoredEvent[]> {
+    const { head } = this.#reader;
+    const range = { after, before, limit: slice, direction: 'backward' } as const;
+    return this.#recent(after, before) ?? this.#engine.events.timeline(head.roomNid, range);
+  }
+
+  /** A page from memory, when all events between the two positions are there. */
+  #recent(after: number, before: number): StoredEvent[] | undefined {
+    const { recent } = this.#reader.head;
     const first = recent[0]?.stream;
-    if (first === undefined || first > after) {
-      const range = { after, before, limit: slice, direction: 'backward' } as const;
-      return this.#engine.events.timeline(roomNid, range);
-    }
+    if (first === undefined || first > after) return undefined;
     const events: StoredEvent[] = [];
     for (let index = recent.length - 1; index >= 0 && events.length < slice; index--) {
       const stored = recent[index];
@@ -86,28 +99,45 @@ export class Evaluation implements NewMarks {
     return events;
   }
 
+  /** @returns false when looking takes more than is in memory */
+  #lookNow(stored: StoredEvent): boolean {
+    const { type, sender } = stored.event;
+    if (stored.rejected || stored.softFailed) return true;
+    if (type === 'm.room.redaction' || (type === 'm.room.member' && this.#isOwn(sender))) return false;
+    const prepared = this.#pushEvents.peek(stored);
+    if (prepared) this.#count(stored, prepared);
+    return prepared !== undefined;
+  }
+
   async #look(stored: StoredEvent): Promise<void> {
-    const { event, stream = 0 } = stored;
+    const { type, sender, stateKey, redacts } = stored.event;
     if (stored.rejected || stored.softFailed) return;
-    if (event.type === 'm.room.redaction') await this.#noteRedaction(event.redacts);
-    if (event.sender === this.#reader.member.userId) return this.#lookAtOwn(stored);
-    if (stored.redactedBy !== undefined || this.#reader.ignored.has(event.sender)) return;
-    const threadId = await this.#threadOf(stored);
-    if (this.ownThreads.has(threadId) || stream <= this.#reader.read.thread(threadId)) return;
-    const { head, rules, member } = this.#reader;
-    const outcome = evaluateRules(rules, await this.#pushEvents.get(head, stored), member);
-    if (outcome.notify) this.marks.push({ stream, highlight: outcome.highlight, threadId });
+    if (type === 'm.room.redaction') await this.#noteRedaction(redacts);
+    if (type === 'm.room.member' && this.#isOwn(sender)) {
+      if (stateKey === sender && (await this.#isJoin(stored))) this.startsAnew = true;
+    } else this.#count(stored, await this.#pushEvents.get(this.#reader.head, stored));
   }
 
   /**
-   * Who says something has read what was said before. A join begins anew; other events about one's own membership,
-   * which a new display name sends to all rooms, and redactions, say nothing about what was read.
+   * Who says something has read what was said before. Other events about one's own membership than a join, for
+   * instance a new display name that goes to all rooms, and redactions say nothing about what was read.
    */
-  async #lookAtOwn(stored: StoredEvent): Promise<void> {
-    const { type, stateKey, sender } = stored.event;
-    if (type === 'm.room.redaction') return;
-    if (type !== 'm.room.member') this.ownThreads.add(await this.#threadOf(stored));
-    else if (stateKey === sender && (await this.#isJoin(stored))) this.startsAnew = true;
+  #count(stored: StoredEvent, { event, threadId }: PreparedEvent): void {
+    const { stream = 0 } = stored;
+    const { rules, member, ignored, read } = this.#reader;
+    const { type, sender } = stored.event;
+    if (this.#isOwn(sender)) {
+      if (type !== 'm.room.redaction') this.ownThreads.add(threadId);
+      return;
+    }
+    if (stored.redactedBy !== undefined || ignored.has(sender)) return;
+    if (this.ownThreads.has(threadId) || stream <= read.thread(threadId)) return;
+    const outcome = evaluateRules(rules, event, member);
+    if (outcome.notify) this.marks.push({ stream, highlight: outcome.highlight, threadId });
+  }
+
+  #isOwn(sender: string): boolean {
+    return sender === this.#reader.member.userId;
   }
 
   async #isJoin({ event, stateBefore }: StoredEvent): Promise<boolean> {
@@ -124,11 +154,5 @@ export class Evaluation implements NewMarks {
   async #noteRedaction(eventId: string | undefined): Promise<void> {
     const target = eventId === undefined ? undefined : await this.#engine.events.getById(eventId);
     if (target?.redactedBy !== undefined && target.stream !== undefined) this.redacted.add(target.stream);
-  }
-
-  async #threadOf(stored: StoredEvent): Promise<string | undefined> {
-    if (relationOf(stored.event.content) === undefined) return undefined;
-    const threadId = await threadIdOf(this.#engine, stored);
-    return threadId === MAIN_TIMELINE ? undefined : threadId;
   }
 }

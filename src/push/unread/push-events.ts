@@ -1,9 +1,17 @@
 import { LRUCache } from 'lru-cache';
-import { PowerLevels, PushEvent, type RoomEvent } from '../../protocol/index.ts';
+import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../protocol/index.ts';
+import { threadIdOf } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 
 /** How many events stay prepared for rules; each is as large as the event. */
 const remembered = 256;
+
+/** What of an event is the same for all members. */
+export interface PreparedEvent {
+  readonly event: PushEvent;
+  /** The root of its thread; `undefined` for the main timeline. */
+  readonly threadId: string | undefined;
+}
 
 interface Levels {
   /** What they were made from. */
@@ -14,24 +22,30 @@ interface Levels {
 /** New events prepared for push rules, once for all members who look at them. */
 export class PushEvents {
   readonly #engine: RoomEngine;
-  readonly #events = new LRUCache<number, PushEvent>({ max: remembered });
+  readonly #events = new LRUCache<number, PreparedEvent>({ max: remembered });
   readonly #levels = new WeakMap<RoomHead, Levels>();
 
   constructor(engine: RoomEngine) {
     this.#engine = engine;
   }
 
+  /** The event when it is prepared already. */
+  peek(stored: StoredEvent): PreparedEvent | undefined {
+    return this.#events.get(stored.nid);
+  }
+
   /** The event with the facts about the room as they are now. */
-  async get(head: RoomHead, stored: StoredEvent): Promise<PushEvent> {
+  async get(head: RoomHead, stored: StoredEvent): Promise<PreparedEvent> {
     const known = this.#events.get(stored.nid);
     if (known) return known;
-    const levels = await this.#levelsOf(head);
+    const [levels, threadId] = await Promise.all([this.#levelsOf(head), threadIdOf(this.#engine, stored)]);
     const event = new PushEvent(stored.event, {
       memberCount: head.memberCount('join'),
       senderMayNotify: (key) => levels.canNotify(stored.event.sender, key),
     });
-    this.#events.set(stored.nid, event);
-    return event;
+    const prepared = { event, threadId: threadId === MAIN_TIMELINE ? undefined : threadId };
+    this.#events.set(stored.nid, prepared);
+    return prepared;
   }
 
   async #levelsOf(head: RoomHead): Promise<PowerLevels> {

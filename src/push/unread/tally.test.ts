@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { ReadUpTo } from '../../receipts/index.ts';
 import { type NewMarks, Tally, type UnreadMark } from './tally.ts';
+
+const unread = new ReadUpTo([]);
 
 const mark = (stream: number, highlight = false): UnreadMark => ({ stream, highlight, threadId: undefined });
 
@@ -15,13 +18,13 @@ const found = (marks: readonly UnreadMark[], more: Partial<NewMarks> = {}): NewM
 describe('a tally', () => {
   it('holds a thousand marks: the oldest go first, and highlights last', () => {
     const tally = new Tally(0, []);
-    tally.add(found([mark(1, true)]), 1);
-    for (let stream = 2; stream <= 1500; stream++) tally.add(found([mark(stream)]), stream);
+    tally.add(found([mark(1, true)]), 1, unread);
+    for (let stream = 2; stream <= 1500; stream++) tally.add(found([mark(stream)]), stream, unread);
     assert.equal(tally.marks.length, 1000);
     assert.equal(tally.marks[0]?.stream, 1);
     assert.equal(tally.marks[1]?.stream, 502);
     const highlights = Array.from({ length: 1200 }, (_, index) => mark(3000 - index, true));
-    tally.add(found(highlights), 3000);
+    tally.add(found(highlights), 3000, unread);
     assert.equal(tally.marks.length, 1000);
     assert.deepEqual(tally.counts(3000).highlight_count, 1000);
     assert.equal(tally.marks[0]?.stream, 2001);
@@ -35,8 +38,18 @@ describe('a tally', () => {
 
   it('begins anew after a join', () => {
     const tally = new Tally(2, [mark(1), mark(2)]);
-    tally.add(found([mark(4)], { startsAnew: true }), 5);
+    tally.add(found([mark(4)], { startsAnew: true }), 5, unread);
     assert.deepEqual(tally.marks, [mark(4)]);
     assert.equal(tally.upTo, 5);
+  });
+
+  it('drops what was read, also when it was counted by an older receipt', () => {
+    const tally = new Tally(5, [mark(1), mark(5)]);
+    const read = new ReadUpTo([{ threadId: undefined, stream: 6 }]);
+    tally.drop(read);
+    assert.equal(tally.counts(5).notification_count, 0);
+    tally.add(found([mark(7), mark(6)]), 7, unread);
+    tally.drop(read);
+    assert.deepEqual(tally.marks, [mark(7)]);
   });
 });

@@ -1,3 +1,5 @@
+import type { ReadUpTo } from '../../receipts/index.ts';
+
 /** An event that notifies a user and that they have not read. */
 export interface UnreadMark {
   /** Where it is on the stream of rooms. */
@@ -38,56 +40,80 @@ const mostMarks = 1_000;
 
 /** What is unread for one user in one room, as far as it was looked at. */
 export class Tally {
-  /** Events up to here were evaluated. */
-  upTo: number;
   /** How many events were evaluated since the tally was saved. */
   unsaved = 0;
+  #upTo: number;
   /** Oldest first. */
-  #marks: readonly UnreadMark[];
+  #marks: UnreadMark[];
+  /** What was dropped last, so that the same need not be looked for again. */
+  #dropped: ReadUpTo | undefined;
+  /** The counts of all marks. */
+  #counts: UnreadCounts | undefined;
 
   constructor(upTo: number, marks: readonly UnreadMark[]) {
-    this.upTo = upTo;
-    this.#marks = marks;
+    this.#upTo = upTo;
+    this.#marks = [...marks];
+  }
+
+  /** Events up to here were evaluated. */
+  get upTo(): number {
+    return this.#upTo;
   }
 
   get marks(): readonly UnreadMark[] {
     return this.#marks;
   }
 
-  /** Takes over what was found in events after `upTo`. */
-  add(found: NewMarks, upTo: number): void {
+  /** Takes over what was found in events after `upTo` by a user who had read so far. */
+  add(found: NewMarks, upTo: number, read: ReadUpTo): void {
     const { marks, startsAnew, ownThreads, redacted } = found;
-    const kept = startsAnew
-      ? []
-      : this.#marks.filter(({ threadId, stream }) => !ownThreads.has(threadId) && !redacted.has(stream));
-    this.#marks = newest([...kept, ...marks.toReversed()]);
-    this.upTo = upTo;
+    if (startsAnew) this.#marks = [];
+    else if (ownThreads.size > 0 || redacted.size > 0) {
+      this.#keep(({ threadId, stream }) => !ownThreads.has(threadId) && !redacted.has(stream));
+    }
+    for (let index = marks.length - 1; index >= 0; index--) this.#marks.push(marks[index]!);
+    if (this.#marks.length > mostMarks) this.#marks = newest(this.#marks);
+    this.#counts = undefined;
+    if (this.#dropped !== read) this.#dropped = undefined;
+    this.#upTo = upTo;
   }
 
   /** Drops what the user has read. */
-  drop(isRead: (mark: UnreadMark) => boolean): void {
-    if (this.#marks.some(isRead)) this.#marks = this.#marks.filter((mark) => !isRead(mark));
+  drop(read: ReadUpTo): void {
+    if (this.#dropped === read) return;
+    this.#keep(({ stream, threadId }) => stream > read.thread(threadId));
+    this.#dropped = read;
   }
 
   /** Counts the events up to a position. */
   counts(upTo: number): UnreadCounts {
-    if (this.#marks.length === 0) return nothingUnread;
-    const total = new Count();
-    const main = new Count();
-    const threads = new Map<string, Count>();
-    for (const mark of this.#marks) {
-      if (mark.stream > upTo) continue;
-      total.add(mark);
-      if (mark.threadId === undefined) main.add(mark);
-      else {
-        const thread = threads.get(mark.threadId) ?? new Count();
-        threads.set(mark.threadId, thread);
-        thread.add(mark);
-      }
-    }
-    const { notification_count, highlight_count } = total;
-    return { notification_count, highlight_count, main, threads };
+    if (upTo < this.#upTo) return countsOf(this.#marks.filter(({ stream }) => stream <= upTo));
+    this.#counts ??= countsOf(this.#marks);
+    return this.#counts;
   }
+
+  #keep(isKept: (mark: UnreadMark) => boolean): void {
+    this.#marks = this.#marks.filter(isKept);
+    this.#counts = undefined;
+  }
+}
+
+function countsOf(marks: readonly UnreadMark[]): UnreadCounts {
+  if (marks.length === 0) return nothingUnread;
+  const total = new Count();
+  const main = new Count();
+  const threads = new Map<string, Count>();
+  for (const mark of marks) {
+    total.add(mark);
+    if (mark.threadId === undefined) main.add(mark);
+    else {
+      const thread = threads.get(mark.threadId) ?? new Count();
+      threads.set(mark.threadId, thread);
+      thread.add(mark);
+    }
+  }
+  const { notification_count, highlight_count } = total;
+  return { notification_count, highlight_count, main, threads };
 }
 
 class Count implements UnreadCount {
@@ -101,11 +127,9 @@ class Count implements UnreadCount {
 }
 
 /** As many marks as are counted: the oldest go first, and highlights last. */
-function newest(marks: readonly UnreadMark[]): readonly UnreadMark[] {
+function newest(marks: readonly UnreadMark[]): UnreadMark[] {
   let excess = marks.length - mostMarks;
-  if (excess <= 0) return marks;
-  const highlights = marks.filter(({ highlight }) => highlight || excess-- <= 0);
-  return highlights.slice(-mostMarks);
+  return marks.filter(({ highlight }) => highlight || excess-- <= 0).slice(-mostMarks);
 }
 
 const zero: UnreadCount = { notification_count: 0, highlight_count: 0 };

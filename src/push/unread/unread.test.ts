@@ -4,7 +4,7 @@ import { forEachDatabase } from '../../../test/support/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms.ts';
 import { setRuleEnabled } from '../../protocol/index.ts';
 import type { PushTables } from '../tables.ts';
-import { openUnread, unreadOver } from '../test/unread-under-test.ts';
+import { ignoring, openUnread, unreadOver } from '../test/unread-under-test.ts';
 import { readTally } from './store.ts';
 
 const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
@@ -98,8 +98,7 @@ forEachDatabase((open) => {
     });
 
     it('leave out ignored users, and everything when push is off', async () => {
-      const ignored = { of: async () => new Set([alice]) };
-      const { under, roomId, counts } = await openUnread(open, { ignored });
+      const { under, roomId, counts } = await openUnread(open, { ignored: ignoring(alice) });
       await under.say(alice, roomId, 'one');
       await under.say(carol, roomId, 'two');
       assert.equal(await counts(bob, roomId), '1/0 1/0');
@@ -133,6 +132,19 @@ forEachDatabase((open) => {
       const before = { ...under.database.statistics };
       for (const userId of [bob, carol]) assert.equal(await counts(userId, roomId), '2/0 2/0');
       assert.deepEqual({ ...under.database.statistics }, before);
+    });
+
+    it('look at the newest two thousand events, without keeping others from their turn', async () => {
+      const { under, roomId, counts } = await openUnread(open);
+      await under.say(alice, roomId, 'you', mention(bob));
+      await Promise.all(Array.from({ length: 2_000 }, () => under.say(alice, roomId, 'x')));
+      let turns = 0;
+      const others = setInterval(() => turns++, 0);
+      assert.equal(await counts(bob, roomId), '1000/0 1000/0');
+      clearInterval(others);
+      assert.ok(turns >= 5, `${turns} turns`);
+      await under.say(alice, roomId, 'you', mention(bob));
+      assert.equal(await counts(bob, roomId), '1000/1 1000/1');
     });
 
     it('are the same for all who ask at the same time', async () => {

@@ -4,10 +4,10 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import type { PushTables } from '../tables.ts';
-import { Evaluation } from './evaluation.ts';
+import { Evaluation, type Reader } from './evaluation.ts';
 import { LastEvents } from './last-events.ts';
 import { PushEvents } from './push-events.ts';
 import { readTally } from './store.ts';
@@ -16,7 +16,9 @@ import { TallySaver } from './tally-saver.ts';
 
 /** Whom a user does not want to hear from; declared here, supplied at composition. */
 export interface IgnoredUsers {
-  of(userId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
+  of(userId: string): Promise<ReadonlySet<string>>;
+  /** `of` when it is in memory. */
+  peek(userId: string): ReadonlySet<string> | undefined;
 }
 
 export interface UnreadDeps {
@@ -59,27 +61,34 @@ export class Unread {
   }
 
   /**
-   * What a user has not read of a room that they are in, as of a position.
+   * What a user has not read of a room that they are in, as of a position. Costs no query for those who follow.
    * @param upTo a position that is not above `streams.current`
    */
   async counts(userId: string, roomId: string, upTo: number): Promise<UnreadCounts> {
-    const { engine, receipts, enabled } = this.#deps;
-    if (!enabled) return nothingUnread;
+    const known = this.peek(userId, roomId, upTo);
+    if (known) return known;
+    const { engine, receipts } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join') return nothingUnread;
     const tally = await this.#tallyUpTo(userId, head, upTo);
-    return countsOf(tally, await receipts.readUpTo(userId, roomId), upTo);
+    tally.drop(await receipts.readUpTo(userId, roomId));
+    return tally.counts(upTo);
   }
 
-  /** `counts` when that needs no look at any event; `undefined` otherwise. */
+  /** `counts` when everything that they take is in memory; `undefined` otherwise. */
   peek(userId: string, roomId: string, upTo: number): UnreadCounts | undefined {
     const { engine, receipts, enabled } = this.#deps;
     if (!enabled) return nothingUnread;
-    const tally = this.#tallies.get(keyOf(userId, roomId));
+    const key = keyOf(userId, roomId);
+    const tally = this.#tallies.get(key);
     const read = receipts.peekReadUpTo(userId, roomId);
-    if (!tally || !read || !this.#isCurrent(tally, roomId, upTo)) return undefined;
-    if (engine.heads.peek(roomId)?.membership(userId) !== 'join') return undefined;
-    return countsOf(tally, read, upTo);
+    const head = engine.heads.peek(roomId);
+    if (!tally || !read || head?.membership(userId) !== 'join') return undefined;
+    if (!this.#isCurrent(tally, roomId, upTo)) {
+      if (this.#evaluating.has(key) || !this.#evaluateNow(tally, userId, head, read, upTo)) return undefined;
+    }
+    tally.drop(read);
+    return tally.counts(upTo);
   }
 
   /** Saves what is worth it. */
@@ -108,7 +117,7 @@ export class Unread {
   }
 
   async #evaluate(key: string, userId: string, head: RoomHead, upTo: number): Promise<Tally> {
-    const { database, engine, receipts, rules, ignored } = this.#deps;
+    const { database, receipts, rules, ignored } = this.#deps;
     const { roomId } = head;
     const [tally, compiled, read, ignoredUsers, displayName] = await Promise.all([
       this.#tallies.get(key) ?? readTally(database.reader<PushTables>(), userId, roomId),
@@ -117,35 +126,58 @@ export class Unread {
       ignored.of(userId),
       this.#displayName(head, userId),
     ]);
-    const evaluation = new Evaluation(engine, this.#pushEvents, {
-      head,
-      member: { userId, displayName },
-      rules: compiled,
-      read,
-      ignored: ignoredUsers,
-    });
+    const member = { userId, displayName };
+    const evaluation = this.#evaluation({ head, member, rules: compiled, read, ignored: ignoredUsers });
     if (tally.upTo < upTo) {
       await evaluation.run(Math.max(tally.upTo, read.room), upTo);
-      tally.add(evaluation, upTo);
-      tally.unsaved += evaluation.count;
-    }
+      this.#take(tally, { userId, roomId, read }, evaluation, upTo);
+    } else this.#tallies.set(key, tally);
+    return tally;
+  }
+
+  /** `#evaluate` for what is in memory. @returns whether it was possible */
+  #evaluateNow(tally: Tally, userId: string, head: RoomHead, read: ReadUpTo, upTo: number): boolean {
+    const { engine, rules, ignored } = this.#deps;
+    const compiled = rules.peekCompiled(userId);
+    const ignoredUsers = ignored.peek(userId);
+    const entry = head.entry('m.room.member', userId);
+    const own = entry && engine.events.peek(entry.nid);
+    if (!compiled || !ignoredUsers || !own) return false;
+    const member = { userId, displayName: displayNameIn(own) };
+    const evaluation = this.#evaluation({ head, member, rules: compiled, read, ignored: ignoredUsers });
+    if (!evaluation.runNow(Math.max(tally.upTo, read.room), upTo)) return false;
+    this.#take(tally, { userId, roomId: head.roomId, read }, evaluation, upTo);
+    return true;
+  }
+
+  #evaluation(reader: Reader): Evaluation {
+    return new Evaluation(this.#deps.engine, this.#pushEvents, reader);
+  }
+
+  #take(
+    tally: Tally,
+    { userId, roomId, read }: { userId: string; roomId: string; read: ReadUpTo },
+    evaluation: Evaluation,
+    upTo: number,
+  ): void {
+    const key = keyOf(userId, roomId);
+    tally.add(evaluation, upTo, read);
+    tally.unsaved += evaluation.count;
     this.#tallies.delete(key); // a value that is set again would keep its old size
     this.#tallies.set(key, tally);
     this.#saver.changed(key, { userId, roomId, tally });
-    return tally;
   }
 
   async #displayName(head: RoomHead, userId: string): Promise<string | undefined> {
     const entry = head.entry('m.room.member', userId);
-    const content = entry && (await this.#deps.engine.events.get(entry.nid))?.event.content;
-    const name = content?.['displayname'];
-    return typeof name === 'string' ? name : undefined;
+    const own = entry && (await this.#deps.engine.events.get(entry.nid));
+    return own && displayNameIn(own);
   }
 }
 
-function countsOf(tally: Tally, read: ReadUpTo, upTo: number): UnreadCounts {
-  tally.drop(({ stream, threadId }) => stream <= read.thread(threadId));
-  return tally.counts(upTo);
+function displayNameIn({ event }: StoredEvent): string | undefined {
+  const name = event.content['displayname'];
+  return typeof name === 'string' ? name : undefined;
 }
 
 const keyOf = (userId: string, roomId: string): string => `${userId}\0${roomId}`;
