@@ -1,5 +1,6 @@
 /** Rooms: their events, state and members, and what users do with them. */
 
+export type { DirectoryRules } from './directory-rules.ts';
 export type { RoomEngine } from './engine.ts';
 export type { ClientEvents, ClientFormat, Viewer } from './history/client-events.ts';
 export { encodePlace, placeBefore } from './history/history-token.ts';

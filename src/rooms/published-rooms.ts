@@ -1,12 +1,18 @@
 import type { Database } from '../kernel/database/index.ts';
+import type { RoomAliases } from './aliases/room-aliases.ts';
+import type { DirectoryRules } from './directory-rules.ts';
 import type { RoomTables } from './tables.ts';
 
-/** Which rooms are in the public directory. Source: client-server API, "Listing rooms". */
+/** Which rooms are in the public directory. Source: client-server API, "Published room directory". */
 export class PublishedRooms {
   readonly #database: Database;
+  readonly #aliases: RoomAliases;
+  readonly #rules: DirectoryRules;
 
-  constructor(database: Database) {
+  constructor(database: Database, aliases: RoomAliases, rules: DirectoryRules) {
     this.#database = database;
+    this.#aliases = aliases;
+    this.#rules = rules;
   }
 
   async isPublished(roomId: string): Promise<boolean> {
@@ -20,27 +26,41 @@ export class PublishedRooms {
     return row !== undefined;
   }
 
-  /** Puts a room into the directory, or takes it out. */
-  async set(roomId: string, isPublished: boolean): Promise<void> {
+  /** Whether the rules of the operator let the user publish the room. */
+  async mayPublish(userId: string, roomId: string): Promise<boolean> {
+    return this.#rules.mayPublish(userId, roomId, await this.#aliases.of(roomId));
+  }
+
+  /**
+   * Puts a room into the directory, or takes it out.
+   * @param network of an application service; by default the server's own list
+   */
+  async set(roomId: string, isPublished: boolean, network = ''): Promise<void> {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       if (!isPublished) {
         await writer
           .deleteFrom('published_rooms')
           .where('room_id', '=', roomId)
-          .where('network', '=', '')
+          .where('network', '=', network)
           .execute();
         return;
       }
       await writer
         .insertInto('published_rooms')
-        .values({ room_id: roomId, network: '' })
+        .values({ room_id: roomId, network })
         .onConflict((conflict) => conflict.doNothing())
         .execute();
     });
   }
 
-  /** Publishes a room that was just made with `visibility: public`. */
-  async publishNew(_creator: string, roomId: string, _alias: string | undefined): Promise<void> {
-    await this.set(roomId, true);
+  /** Publishes a room that was just made with `visibility: public`, if the rules allow it. */
+  async publishNew(creator: string, roomId: string): Promise<void> {
+    if (await this.mayPublish(creator, roomId)) await this.set(roomId, true);
+  }
+
+  /** The ids of the rooms in a list, to be part of a query. @param network absent: in any list */
+  roomIds(network: string | undefined) {
+    const query = this.#database.reader<RoomTables>().selectFrom('published_rooms').select('room_id');
+    return network === undefined ? query : query.where('network', '=', network);
   }
 }

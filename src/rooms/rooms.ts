@@ -3,8 +3,9 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
-import { RoomAliases } from './aliases/room-aliases.ts';
+import { type AliasOptions, RoomAliases } from './aliases/room-aliases.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
+import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
 import { RoomEngine } from './engine.ts';
 import { ClientEvents } from './history/client-events.ts';
 import { Reading } from './history/reading.ts';
@@ -26,7 +27,9 @@ export interface RoomsParts {
   readonly randomness: Randomness;
   readonly profiles: MemberProfiles;
   readonly users: LocalUsers;
-  readonly options: CreationOptions & MembershipOptions;
+  readonly options: CreationOptions & MembershipOptions & AliasOptions;
+  /** By default there are none. */
+  readonly directoryRules?: DirectoryRules;
   /** How many events are kept in memory (`event_cache_size` times its factor). */
   readonly eventCacheSize: number;
 }
@@ -48,8 +51,9 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
   const { database, clock, randomness, options } = parts;
   const { serverName } = parts.signer;
   const engine = await RoomEngine.open(parts);
-  const aliases = new RoomAliases(database, engine, serverName);
-  const published = new PublishedRooms(database);
+  const rules = parts.directoryRules ?? noDirectoryRules;
+  const aliases = new RoomAliases({ database, engine, serverName, options, rules });
+  const published = new PublishedRooms(database, aliases, rules);
   const memberships = new Memberships({ ...parts, engine, serverName });
   const clientEvents = new ClientEvents(engine, clock);
   return {

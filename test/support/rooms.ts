@@ -64,6 +64,7 @@ export class RoomsUnderTest {
         include_profile_data_on_invite: true,
         block_non_admin_invites: false,
         forget_rooms_on_leave: false,
+        require_membership_for_aliases: true,
       },
       eventCacheSize: 10_000,
     });

@@ -10,6 +10,7 @@ import {
   parseRoomAlias,
   serverOfUser,
 } from '../../protocol/index.ts';
+import type { DirectoryRules } from '../directory-rules.ts';
 import type { RoomEngine } from '../engine.ts';
 import { RoomView } from '../history/room-view.ts';
 import type { RoomTables } from '../tables.ts';
@@ -17,18 +18,34 @@ import type { RoomTables } from '../tables.ts';
 /** Most servers that the answer to a look-up names. */
 const mostServers = 20;
 
+export interface AliasOptions {
+  readonly require_membership_for_aliases: boolean;
+}
+
+export interface RoomAliasesParts {
+  readonly database: Database;
+  readonly engine: RoomEngine;
+  readonly serverName: string;
+  readonly options: AliasOptions;
+  readonly rules: DirectoryRules;
+}
+
 /** The names of rooms on this server. Source: client-server API, "Room aliases". */
 export class RoomAliases {
   readonly #database: Database;
   readonly #reader: Reader<RoomTables>;
   readonly #engine: RoomEngine;
   readonly #serverName: string;
+  readonly #options: AliasOptions;
+  readonly #rules: DirectoryRules;
 
-  constructor(database: Database, engine: RoomEngine, serverName: string) {
+  constructor({ database, engine, serverName, options, rules }: RoomAliasesParts) {
     this.#database = database;
     this.#reader = database.reader<RoomTables>();
     this.#engine = engine;
     this.#serverName = serverName;
+    this.#options = options;
+    this.#rules = rules;
   }
 
   /** The room behind an alias of this server, `undefined` when there is none. */
@@ -78,13 +95,17 @@ export class RoomAliases {
   }
 
   /**
-   * The full alias for a localpart that somebody wants to give a new room.
-   * @throws MatrixError M_INVALID_PARAM, M_ROOM_IN_USE
+   * The full alias for a localpart that somebody wants to give a room.
+   * @param roomId absent for a room that is about to be made
+   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_ROOM_IN_USE
    */
-  async checkNew(_userId: string, localpart: string): Promise<string> {
+  async checkNew(userId: string, localpart: string, roomId?: string): Promise<string> {
     const alias = `#${localpart}:${this.#serverName}`;
     if (localpart === '' || /[\s:\0]/.test(localpart) || !fitsBytes(alias) || !isRoomAlias(alias)) {
       throw invalidParam('This can not be the name of a room');
+    }
+    if (!(await this.#rules.mayCreateAlias(userId, alias, roomId))) {
+      throw forbidden('You may not make this alias on this server');
     }
     if ((await this.find(alias)) !== undefined) throw inUse(alias);
     return alias;
@@ -110,8 +131,10 @@ export class RoomAliases {
     if (parts.serverName !== this.#serverName) throw invalidParam('The alias belongs to another server');
     const head = await this.#engine.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
-    if (head.membership(userId) !== 'join') throw forbidden('You are not in this room');
-    const full = await this.checkNew(userId, parts.localpart).catch(asConflict);
+    if (this.#options.require_membership_for_aliases && head.membership(userId) !== 'join') {
+      throw forbidden('You are not in this room');
+    }
+    const full = await this.checkNew(userId, parts.localpart, roomId).catch(asConflict);
     await this.put(userId, full, roomId).catch(asConflict);
   }
 

@@ -73,7 +73,7 @@ export class RoomCreation {
     const roomId = await this.#makeRoom(creator, request, version, preset);
     await this.#sendFirstEvents(creator, roomId, request, { version, preset, alias: fullAlias });
     if (fullAlias !== undefined) await this.#parts.aliases.put(creator, fullAlias, roomId);
-    if (request.visibility === 'public') await this.#parts.published.publishNew(creator, roomId, fullAlias);
+    if (request.visibility === 'public') await this.#parts.published.publishNew(creator, roomId);
     await this.#invite(creator, roomId, request);
     return roomId;
   }

@@ -62,6 +62,33 @@ export class UserRooms {
     return [...rooms.values()].filter((room) => room.membership === membership).map((room) => room.roomId);
   }
 
+  /** The ids of the rooms that both users are in now. Costs no query for users whose rooms are in memory. */
+  async shared(userId: string, otherUserId: string): Promise<string[]> {
+    const [rooms, others] = await Promise.all([this.of(userId), this.of(otherUserId)]);
+    const [fewer, more] = rooms.size <= others.size ? [rooms, others] : [others, rooms];
+    return [...fewer.values()]
+      .filter(({ roomId, membership }) => membership === 'join' && more.get(roomId)?.membership === 'join')
+      .map(({ roomId }) => roomId);
+  }
+
+  /** The rooms that each of some users is in now, for questions about users who may not be active here. */
+  async joinedNids(userIds: readonly string[]): Promise<Map<string, number[]>> {
+    if (userIds.length === 0) return new Map();
+    const rows = await this.#reader
+      .selectFrom('memberships')
+      .select(['user_id', 'room_nid'])
+      .where('user_id', 'in', userIds)
+      .where('membership', '=', 'join')
+      .execute();
+    const found = new Map<string, number[]>();
+    for (const row of rows) {
+      const rooms = found.get(row.user_id);
+      if (rooms) rooms.push(row.room_nid);
+      else found.set(row.user_id, [row.room_nid]);
+    }
+    return found;
+  }
+
   /** Marks a room as forgotten; joining it again undoes that. */
   async forget(userId: string, room: UserRoom): Promise<void> {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
