@@ -222,6 +222,27 @@ forEachDatabase((open) => {
       assert.deepEqual(body, { device_id: 'A', last_seen_ip: '127.0.0.1', last_seen_ts: seen });
     });
 
+    it('tell users, and administrators, where they were used', async () => {
+      await start();
+      const alice = await server.register('alice', { device_id: 'A' });
+      const bob = await server.register('bob');
+      await server.call('GET', '/account/whoami', {
+        token: alice.token,
+        headers: { 'x-forwarded-for': '192.0.2.7', 'user-agent': 'Teapot/1' },
+      });
+      await server.slice.lastSeen.flush();
+      const whois = (token: string) => server.call('GET', '/admin/whois/@alice:test', { token });
+      const connection = { ip: '192.0.2.7', last_seen: server.clock.now(), user_agent: 'Teapot/1' };
+      const expected = {
+        user_id: '@alice:test',
+        devices: { A: { sessions: [{ connections: [connection] }] } },
+      };
+      assert.deepEqual((await whois(alice.token)).body, expected);
+      assert.equal((await whois(bob.token)).body['errcode'], 'M_FORBIDDEN');
+      await server.slice.accounts.setAdmin(bob.userId, true);
+      assert.deepEqual((await whois(bob.token)).body, expected);
+    });
+
     it('are deleted with their sessions once the user has confirmed it', async () => {
       await start();
       const phone = await server.register('alice', { device_id: 'PHONE' });

@@ -5,6 +5,7 @@ import { type Randomness, randomLetters } from '../kernel/randomness.ts';
 import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
 import { invalidParam, notFound, tooLarge } from '../protocol/index.ts';
 import {
+  type Connection,
   changedLists,
   type Device,
   type DeviceNames,
@@ -12,6 +13,7 @@ import {
   deleteUserIps,
   deviceNames,
   insertDevice,
+  listConnections,
   listDevices,
   readDevice,
   recordListChange,
@@ -56,6 +58,9 @@ export interface DevicesDeps {
 
 /** Characters of a name, and of an id that a client chose. */
 const [longestName, longestId] = [100, 255];
+
+/** How many addresses of a user are listed. */
+const mostConnections = 1000;
 
 /** How many stale devices are removed in one transaction. */
 const staleBatch = 100;
@@ -162,6 +167,11 @@ export class Devices {
     const devices = await listDevices(writerFor<DeviceTables>(writer), userId);
     const ids = devices.map((device) => device.deviceId).filter((id) => id !== kept);
     await this.removeIn(writer, publish, userId, ids);
+  }
+
+  /** Where a user was seen, the latest 1000 at most, the latest first. */
+  connections(userId: string): Promise<Connection[]> {
+    return listConnections(this.#deps.database.reader<DeviceTables>(), userId, mostConnections);
   }
 
   /** Forgets the addresses that a user was seen at, inside the caller's transaction. */

@@ -10,4 +10,4 @@ export { LastSeen, type Sighting } from './last-seen.ts';
 export { deviceMigrations } from './migrations.ts';
 export type { Confirmation, Reauthentication } from './reauthentication.ts';
 export { deviceRoutes } from './routes.ts';
-export type { Device, DeviceNames } from './store.ts';
+export type { Connection, Device, DeviceNames } from './store.ts';

@@ -3,6 +3,7 @@ import { Reply, type Route, route } from '../kernel/http/index.ts';
 import type { Devices } from './devices.ts';
 import type { Reauthentication } from './reauthentication.ts';
 import type { Device } from './store.ts';
+import { whoisRoute } from './whois.ts';
 
 const deviceResponse = Type.Object({
   device_id: Type.String(),
@@ -19,7 +20,12 @@ const paths = {
 
 /** Client-server API, "Device Management". */
 export function deviceRoutes(devices: Devices, reauthentication: Reauthentication): Route[] {
-  return [...readRoutes(devices), updateRoute(devices), ...deleteRoutes(devices, reauthentication)];
+  return [
+    ...readRoutes(devices),
+    updateRoute(devices),
+    ...deleteRoutes(devices, reauthentication),
+    whoisRoute(devices),
+  ];
 }
 
 function readRoutes(devices: Devices): Route[] {

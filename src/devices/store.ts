@@ -138,6 +138,38 @@ export async function deleteDevices(
   return rows.map((row) => row.device_id);
 }
 
+/** An address that a device was used from. */
+export interface Connection {
+  /** Empty for application services that act without a device. */
+  readonly deviceId: string;
+  readonly ip: string;
+  readonly userAgent: string;
+  /** Milliseconds since the epoch. */
+  readonly lastSeenAt: number;
+}
+
+/** Where a user was seen, the latest first. */
+export async function listConnections(
+  reader: Reader<DeviceTables>,
+  userId: string,
+  limit: number,
+): Promise<Connection[]> {
+  const rows = await reader
+    .selectFrom('user_ips')
+    .select(['device_id', 'ip', 'user_agent', 'last_seen_at'])
+    .where('user_id', '=', userId)
+    .orderBy('last_seen_at', 'desc')
+    .orderBy('ip')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({
+    deviceId: row.device_id,
+    ip: row.ip,
+    userAgent: row.user_agent,
+    lastSeenAt: row.last_seen_at,
+  }));
+}
+
 export async function deleteUserIps(writer: Writer<DeviceTables>, userId: string): Promise<void> {
   await writer.deleteFrom('user_ips').where('user_id', '=', userId).execute();
 }

@@ -8,6 +8,7 @@ import {
   type ProfileChange,
   type ProfileOptions,
   Profiles,
+  type ProfilesDeps,
   type RemoteProfiles,
 } from './profiles.ts';
 import { type ProfileAccessOptions, profileRoutes } from './routes.ts';
@@ -16,6 +17,7 @@ interface Setup extends AccountsServerOptions {
   readonly profile?: Partial<ProfileOptions & ProfileAccessOptions>;
   readonly remote?: RemoteProfiles;
   readonly avatarFiles?: AvatarFiles;
+  readonly onChange?: NonNullable<ProfilesDeps['onChange']>;
 }
 
 const defaults = {
@@ -32,7 +34,7 @@ forEachDatabase((open) => {
   let server: AccountsServer;
   let profiles: Profiles;
   afterEach(() => server.stop());
-  const start = async ({ profile, remote, avatarFiles, ...setup }: Setup = {}) => {
+  const start = async ({ profile, remote, avatarFiles, onChange, ...setup }: Setup = {}) => {
     const options = { ...defaults, ...profile };
     const shareRoom = async (one: string, other: string) =>
       [one, other].every((id) => !id.includes('stranger'));
@@ -41,7 +43,10 @@ forEachDatabase((open) => {
       migrations: profileMigrations,
       extensions: (surroundings) => {
         const accounts = () => server.slice.accounts;
-        profiles = new Profiles({ ...surroundings, accounts, remote, avatarFiles }, options);
+        profiles = new Profiles(
+          { ...surroundings, accounts, remote, avatarFiles, ...(onChange && { onChange }) },
+          options,
+        );
         return { companions: [profiles] };
       },
       routes: () => profileRoutes({ profiles, rooms: { shareRoom } }, options),
@@ -202,6 +207,22 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await get('@bob:test/displayname', stranger.token)), [403, 'M_FORBIDDEN']);
       assert.equal((await get('@stranger:test', stranger.token)).status, 200);
       assert.equal((await get('@bob:test', bob.token)).status, 200);
+    });
+
+    it('change together with what others make of them, or not at all', async () => {
+      const told: string[] = [];
+      const onChange = async (_writer: unknown, userId: string) => {
+        told.push(userId);
+        if (told.length === 3) throw new Error('others fail');
+      };
+      await start({ onChange });
+      const { token } = await server.register('alice');
+      await set(token, '@alice:test/displayname', { displayname: 'A' });
+      await server.call('DELETE', '/profile/@alice:test/displayname', { token });
+      await server.call('DELETE', '/profile/@alice:test/displayname', { token });
+      assert.deepEqual(told, ['@alice:test', '@alice:test']);
+      assert.equal((await set(token, '@alice:test/displayname', { displayname: 'B' })).status, 500);
+      assert.deepEqual((await get('@alice:test')).body, {});
     });
 
     it('of other servers come from there', async () => {
