@@ -1,6 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
+import { BackgroundSigner } from '../kernel/signing/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
 import { UserRooms } from './membership/user-rooms.ts';
@@ -47,6 +48,7 @@ export class RoomEngine {
   readonly stream: Stream<RoomFact>;
   readonly #reader: Reader<RoomTables>;
   readonly #writer: EventWriter;
+  readonly #signer: BackgroundSigner;
 
   private constructor(
     parts: RoomEngineParts,
@@ -63,7 +65,8 @@ export class RoomEngine {
     this.transactions = new TransactionIds(reader);
     this.userRooms = new UserRooms(database, this.stream);
     const { events, stateKeys, heads, stream } = this;
-    this.#writer = new EventWriter({ database, stateKeys, heads, events });
+    this.#signer = new BackgroundSigner(parts.signer.key.privateKey);
+    this.#writer = new EventWriter({ database, stateKeys, heads, events, signer: this.#signer });
     this.timeline = new Append({
       ...parts,
       heads,
@@ -97,14 +100,12 @@ export class RoomEngine {
 
   /** Whether two users are in a room together now. */
   async shareRoom(userId: string, otherUserId: string): Promise<boolean> {
-    for (const roomId of await this.userRooms.withMembership(userId, 'join')) {
-      if ((await this.heads.get(roomId))?.membership(otherUserId) === 'join') return true;
-    }
-    return false;
+    return (await this.userRooms.shared(userId, otherUserId)).length > 0;
   }
 
   /** Resolves when every event that was added has settled. */
   async close(): Promise<void> {
     await this.#writer.settled();
+    await this.#signer.close();
   }
 }

@@ -86,11 +86,11 @@ function dependenciesOf(options: HttpServerOptions): EndpointDependencies {
   };
 }
 
-/** One line for every request. Tokens in URLs are taken out. */
+/** One line for every request, at `debug`: at `info` it would be most of what a busy server writes. */
 function logRequest(exchange: Exchange, milliseconds: number): void {
   const { log } = exchange.scope;
-  if (!log.isLevelEnabled('info')) return;
-  log.info(
+  if (!log.isLevelEnabled('debug')) return;
+  log.debug(
     {
       request: exchange.id,
       method: exchange.method,

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { signInBackground } from '../../kernel/background-signing.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
@@ -181,7 +180,7 @@ export class Append {
       {
         head,
         stored,
-        json: this.#sign(unsigned),
+        unsigned,
         extremities: head.extremities,
         group,
         stateChanges,
@@ -230,11 +229,6 @@ export class Append {
       version,
       this.#parts.signer,
     );
-  }
-
-  /** Signs on another thread: the id of the event, and so its place in the room, does not depend on it. */
-  async #sign(unsigned: UnsignedEvent): Promise<string> {
-    return unsigned.complete(await signInBackground(this.#parts.signer.key.privateKey, unsigned.signedText));
   }
 
   /** What only room versions 1 and 2 need: an id of our own choice, and hashes of the events that are referred to. */

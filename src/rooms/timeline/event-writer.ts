@@ -1,4 +1,5 @@
 import type { Database } from '../../kernel/database/index.ts';
+import type { BackgroundSigner } from '../../kernel/signing/index.ts';
 import type { Reservation } from '../../kernel/streams/index.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact } from '../stored-event.ts';
@@ -14,23 +15,42 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
+/** Events that are signed together. */
+interface SigningGroup {
+  readonly pending: readonly Pending[];
+  /** In the same order; set when they are there, as is `failure` when they never will be. */
+  signatures?: readonly string[];
+  failure?: unknown;
+  readonly settled: Promise<void>;
+}
+
 /**
- * Writes events to disk, many at a time: while one batch is being committed the next one gathers, and all of a batch
- * share one flush. Events of one room are committed in the order in which they were staged.
+ * Signs events and writes them to disk, many at a time. What is staged in one turn of the event loop is signed
+ * together; what has been signed while a batch was being committed is the next batch, and shares one flush. Events of
+ * one room are committed in the order in which they were staged.
  */
 export class EventWriter {
   readonly #database: Database;
   readonly #stateKeys: StateKeys;
   readonly #heads: RoomHeads;
   readonly #events: EventStore;
-  #gathering: Pending[] = [];
-  #flushing: Promise<void> | undefined;
+  readonly #signer: BackgroundSigner;
+  #staged: Pending[] = [];
+  readonly #signing: SigningGroup[] = [];
+  #committing: Promise<void> | undefined;
 
-  constructor(parts: { database: Database; stateKeys: StateKeys; heads: RoomHeads; events: EventStore }) {
+  constructor(parts: {
+    database: Database;
+    stateKeys: StateKeys;
+    heads: RoomHeads;
+    events: EventStore;
+    signer: BackgroundSigner;
+  }) {
     this.#database = parts.database;
     this.#stateKeys = parts.stateKeys;
     this.#heads = parts.heads;
     this.#events = parts.events;
+    this.#signer = parts.signer;
   }
 
   /**
@@ -41,34 +61,69 @@ export class EventWriter {
     this.#heads.commitBegins(write.head);
     this.#events.remember(write.stored);
     return new Promise((resolve, reject) => {
-      this.#gathering.push({ write, reservation, fact, resolve, reject });
-      this.#flushing ??= this.#flush();
+      if (this.#staged.length === 0) setImmediate(() => this.#signStaged());
+      this.#staged.push({ write, reservation, fact, resolve, reject });
     });
   }
 
   /** Resolves when everything that was staged has settled. */
   async settled(): Promise<void> {
-    await this.#flushing;
-  }
-
-  async #flush(): Promise<void> {
-    await new Promise(setImmediate); // what this turn of the event loop still stages comes along
-    while (this.#gathering.length > 0) {
-      const pending = this.#gathering;
-      this.#gathering = [];
-      await this.#commit(pending);
+    while (this.#staged.length > 0 || this.#committing) {
+      if (this.#committing) await this.#committing;
+      else await new Promise(setImmediate);
     }
-    this.#flushing = undefined;
   }
 
-  async #commit(pending: readonly Pending[]): Promise<void> {
-    const lost = pending.filter(({ write }) => write.head.broken);
-    const kept = lost.length === 0 ? pending : pending.filter(({ write }) => !write.head.broken);
-    for (const one of lost) this.#fail(one, new Error('an earlier event of the room could not be stored'));
+  #signStaged(): void {
+    const pending = this.#staged;
+    this.#staged = [];
+    const signing = this.#signer.sign(pending.map(({ write }) => write.unsigned.signedText));
+    const group: SigningGroup = {
+      pending,
+      settled: signing.then(
+        (signatures) => {
+          group.signatures = signatures;
+        },
+        (error) => {
+          group.failure = error;
+        },
+      ),
+    };
+    this.#signing.push(group);
+    this.#committing ??= this.#commitAll();
+  }
+
+  async #commitAll(): Promise<void> {
+    for (let first = this.#signing[0]; first; first = this.#signing[0]) {
+      await first.settled;
+      await this.#commit(this.#takeSigned());
+    }
+    this.#committing = undefined;
+  }
+
+  /** The groups at the front that are signed, without their events that can not be stored. */
+  #takeSigned(): { kept: Pending[]; texts: string[] } {
+    const kept: Pending[] = [];
+    const texts: string[] = [];
+    for (let group = this.#signing[0]; group?.signatures ?? group?.failure; group = this.#signing[0]) {
+      this.#signing.shift();
+      for (const [index, one] of group.pending.entries()) {
+        const signature = group.signatures?.[index];
+        if (signature === undefined) this.#fail(one, group.failure);
+        else if (one.write.head.broken) this.#fail(one, lostWithEarlier());
+        else {
+          kept.push(one);
+          texts.push(one.write.unsigned.complete(signature));
+        }
+      }
+    }
+    return { kept, texts };
+  }
+
+  async #commit({ kept, texts }: { kept: readonly Pending[]; texts: readonly string[] }): Promise<void> {
     if (kept.length === 0) return;
     const batch = new WriteBatch(this.#stateKeys);
     try {
-      const texts = await Promise.all(kept.map(({ write }) => write.json));
       for (const [index, { write }] of kept.entries()) batch.add(write, texts[index] ?? '');
       await this.#database.batch(batch.statements());
     } catch (error) {
@@ -91,3 +146,5 @@ export class EventWriter {
     reject(error);
   }
 }
+
+const lostWithEarlier = () => new Error('an earlier event of the room could not be stored');

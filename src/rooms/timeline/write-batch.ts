@@ -1,5 +1,5 @@
 import type { SqlValue, Statement } from '../../kernel/database/index.ts';
-import { membershipOf, splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import { membershipOf, splitStateKey, stateKeyOf, type UnsignedEvent } from '../../protocol/index.ts';
 import type { GroupRows } from '../state/group-chain.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { StateChange, StoredEvent } from '../stored-event.ts';
@@ -10,8 +10,8 @@ import type { Extremity, RoomHead } from './room-head.ts';
 export interface EventWrite {
   readonly head: RoomHead;
   readonly stored: StoredEvent;
-  /** The PDU as JSON, once it is signed. */
-  readonly json: Promise<string>;
+  /** The event before it is signed. */
+  readonly unsigned: UnsignedEvent;
   /** The room's forward extremities after the event. */
   readonly extremities: readonly Extremity[];
   /** The state group that the event made. */
@@ -64,7 +64,7 @@ export class WriteBatch {
     const { head, stored, group } = write;
     const { event } = stored;
     const extremities = JSON.stringify(write.extremities.map(({ nid }) => nid));
-    const stateGroup = head.chain.id ?? null;
+    const stateGroup = stored.stateGroup ?? null;
     if (write.roomCreatedTs !== undefined) {
       this.#push('room', [
         head.roomNid,

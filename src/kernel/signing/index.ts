@@ -1,0 +1,2 @@
+/** Signing on another thread. */
+export { BackgroundSigner } from './background-signer.ts';
