@@ -3,6 +3,7 @@ import {
   evaluateRules,
   membershipOf,
   type PushMember,
+  relationOf,
   stateKeyOf,
 } from '../../protocol/index.ts';
 import type { ReadUpTo } from '../../receipts/index.ts';
@@ -87,8 +88,10 @@ export class Evaluation implements NewMarks {
   /** A page from memory, when all events between the two positions are there. */
   #recent(after: number, before: number): StoredEvent[] | undefined {
     const { recent } = this.#reader.head;
-    const first = recent[0]?.stream;
-    if (first === undefined || first > after) return undefined;
+    const first = recent[0];
+    if (first?.stream === undefined) return undefined;
+    const isBeginning = first.event.type === 'm.room.create';
+    if (first.stream > after && !isBeginning) return undefined;
     const events: StoredEvent[] = [];
     for (let index = recent.length - 1; index >= 0 && events.length < slice; index--) {
       const stored = recent[index];
@@ -104,6 +107,7 @@ export class Evaluation implements NewMarks {
     const { type, sender } = stored.event;
     if (stored.rejected || stored.softFailed) return true;
     if (type === 'm.room.redaction' || (type === 'm.room.member' && this.#isOwn(sender))) return false;
+    if (this.#isRead(stored)) return true;
     const prepared = this.#pushEvents.peek(stored);
     if (prepared) this.#count(stored, prepared);
     return prepared !== undefined;
@@ -115,7 +119,14 @@ export class Evaluation implements NewMarks {
     if (type === 'm.room.redaction') await this.#noteRedaction(redacts);
     if (type === 'm.room.member' && this.#isOwn(sender)) {
       if (stateKey === sender && (await this.#isJoin(stored))) this.startsAnew = true;
-    } else this.#count(stored, await this.#pushEvents.get(this.#reader.head, stored));
+    } else if (!this.#isRead(stored)) {
+      this.#count(stored, await this.#pushEvents.get(this.#reader.head, stored));
+    }
+  }
+
+  /** Whether it is plain that the event is read: it is on the main timeline, before the receipt. */
+  #isRead({ event, stream = 0 }: StoredEvent): boolean {
+    return stream <= this.#reader.read.thread() && relationOf(event.content) === undefined;
   }
 
   /**
