@@ -1,5 +1,6 @@
 /** Push rules, and what is unread by them. */
 export { pushMigrations } from './migrations.ts';
+export { pushCompanion } from './push-companion.ts';
 export { PushRules, type PushRulesChange, type PushRulesDeps } from './rules/push-rules.ts';
 export { pushRuleRoutes } from './rules/routes.ts';
 export type { UnreadCount, UnreadCounts } from './unread/tally.ts';

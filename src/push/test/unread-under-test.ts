@@ -26,11 +26,14 @@ export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}
   const unread = new Unread(deps);
   /** Notifications and highlights of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {
-    const { main, threads, ...total } = await unread.counts(userId, roomId, streams.current);
-    const both = (count: { notification_count: number; highlight_count: number }) =>
-      `${count.notification_count}/${count.highlight_count}`;
-    const inThreads = [...threads.values()].map(both).sort();
-    return [both(total), both(main), ...inThreads].join(' ');
+    const { threads, ...main } = await unread.counts(userId, roomId, streams.current);
+    const all = [main, ...threads.values()];
+    const room = {
+      notification_count: all.reduce((sum, count) => sum + count.notification_count, 0),
+      highlight_count: all.reduce((sum, count) => sum + count.highlight_count, 0),
+    };
+    const both = (count: typeof room) => `${count.notification_count}/${count.highlight_count}`;
+    return [both(room), both(main), ...[...threads.values()].map(both).sort()].join(' ');
   };
   const read = (userId: string, roomId: string, eventId: string, threadId?: string) =>
     receipts.give({ userId, roomId, type: 'm.read', eventId, threadId });

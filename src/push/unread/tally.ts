@@ -15,10 +15,8 @@ export interface UnreadCount {
   readonly highlight_count: number;
 }
 
-/** What a user has not read of a room. */
+/** What a user has not read of a room: the members of `UnreadCount` are about the main timeline only. */
 export interface UnreadCounts extends UnreadCount {
-  /** What of it is on the main timeline. */
-  readonly main: UnreadCount;
   /** What of it is in threads, by the id of their root; threads without are left out. */
   readonly threads: ReadonlyMap<string, UnreadCount>;
 }
@@ -100,11 +98,9 @@ export class Tally {
 
 function countsOf(marks: readonly UnreadMark[]): UnreadCounts {
   if (marks.length === 0) return nothingUnread;
-  const total = new Count();
   const main = new Count();
   const threads = new Map<string, Count>();
   for (const mark of marks) {
-    total.add(mark);
     if (mark.threadId === undefined) main.add(mark);
     else {
       const thread = threads.get(mark.threadId) ?? new Count();
@@ -112,8 +108,8 @@ function countsOf(marks: readonly UnreadMark[]): UnreadCounts {
       thread.add(mark);
     }
   }
-  const { notification_count, highlight_count } = total;
-  return { notification_count, highlight_count, main, threads };
+  const { notification_count, highlight_count } = main;
+  return { notification_count, highlight_count, threads };
 }
 
 class Count implements UnreadCount {
@@ -132,6 +128,4 @@ function newest(marks: readonly UnreadMark[]): UnreadMark[] {
   return marks.filter(({ highlight }) => highlight || excess-- <= 0).slice(-mostMarks);
 }
 
-const zero: UnreadCount = { notification_count: 0, highlight_count: 0 };
-
-export const nothingUnread: UnreadCounts = { ...zero, main: zero, threads: new Map() };
+export const nothingUnread: UnreadCounts = { notification_count: 0, highlight_count: 0, threads: new Map() };

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { alice, bob } from '../../test/support/rooms.ts';
+import { setRuleEnabled } from '../protocol/index.ts';
+import { pushCompanion } from './index.ts';
+import type { PushTables } from './tables.ts';
+import { openUnread } from './test/unread-under-test.ts';
+
+forEachDatabase((open) => {
+  describe('the end of an account', () => {
+    it('takes its tallies along, and its rules when it is erased', async () => {
+      const { under, roomId, unread, counts, rules } = await openUnread(open);
+      for (const userId of [alice, bob]) {
+        await rules.change(userId, (stored) => setRuleEnabled(stored, 'override', '.m.rule.master', false));
+      }
+      await Promise.all(Array.from({ length: 200 }, () => under.say(alice, roomId, 'x')));
+      for (const userId of [alice, bob]) await counts(userId, roomId);
+      await unread.stop();
+      const owners = async (table: keyof PushTables) => {
+        const rows = await under.database.reader<PushTables>().selectFrom(table).select('user_id').execute();
+        return rows.map((row) => row.user_id).sort();
+      };
+      assert.deepEqual(await owners('unread_tallies'), [alice, bob]);
+      const end = (userId: string, erase: boolean) =>
+        under.streams.write((writer, publish) =>
+          pushCompanion.deactivated!(writer, publish, { userId, erase }),
+        );
+      await end(alice, false);
+      assert.deepEqual([await owners('unread_tallies'), await owners('push_rules')], [[bob], [alice, bob]]);
+      await end(bob, true);
+      assert.deepEqual([await owners('unread_tallies'), await owners('push_rules')], [[], [alice]]);
+    });
+  });
+});
