@@ -1,4 +1,5 @@
 import type { Kysely, Transaction } from 'kysely';
+import type { FullText } from './full-text/full-text.ts';
 import type { DatabaseStatistics } from './statistics.ts';
 
 /** Reads, each statement by itself. `S` is the interface of the tables that a slice owns. */
@@ -38,6 +39,9 @@ export interface Database {
    * portable SQL with `?` placeholders. Batches take effect in the order of the calls.
    */
   batch(statements: readonly Statement[]): Promise<void>;
+
+  /** An index of texts that a migration has made with `SchemaBuilder.fullText`. */
+  fullText(name: string): FullText;
 
   /**
    * Runs `change` in a transaction that no other process's schema change overlaps. For `migrate` and nobody else.
@@ -84,6 +88,8 @@ export interface SchemaBuilder {
    * rows in the key's own tree (`WITHOUT ROWID`), so that the key is not stored twice.
    */
   clustered<T>(builder: T): T;
+  /** Makes an index of texts. @param name a plain identifier, unique among tables */
+  fullText(name: string): Promise<void>;
   /** Runs portable SQL as it stands. */
   run(sql: string): Promise<void>;
 }

@@ -9,6 +9,8 @@ export {
   TransactionTimeout,
   UniqueViolation,
 } from './errors.ts';
+export type { FullText, TextDocument, TextSearch } from './full-text/full-text.ts';
+export { foldText, TextQuery } from './full-text/grams.ts';
 export { migrate, NewerDatabase } from './migrate.ts';
 export { type DatabaseOptions, type DatabaseSurroundings, openDatabase } from './open.ts';
 export { databaseOptions } from './options.ts';

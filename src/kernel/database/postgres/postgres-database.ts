@@ -4,6 +4,7 @@ import type { Logger } from '../../observability/logger.ts';
 import { runAfterCommit } from '../after-commit.ts';
 import type { Database, Reader, SchemaBuilder, Statement, Writer } from '../database.ts';
 import { DatabaseClosed } from '../errors.ts';
+import type { FullText } from '../full-text/full-text.ts';
 import { IdleGuard } from '../idle-guard.ts';
 import { type Outcome, readerOver, writerOver } from '../queries.ts';
 import { noStatistics } from '../statistics.ts';
@@ -11,6 +12,7 @@ import { TransactionWork } from '../transaction-work.ts';
 import { BatchQueue } from './batch-queue.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { Conflict } from './errors.ts';
+import { PostgresFullText, postgresFullTextTable } from './full-text.ts';
 import { postgresGrammar } from './grammar.ts';
 import type { PostgresOptions } from './options.ts';
 import { retrying, Undone } from './retry.ts';
@@ -79,6 +81,10 @@ export class PostgresDatabase implements Database {
     this.statistics.batches += 1;
     for (const { rows } of statements) this.statistics.writes += rows.length;
     return this.#batches.add(statements);
+  }
+
+  fullText(name: string): FullText {
+    return new PostgresFullText(this.#scanner, name);
   }
 
   changeSchema<T>(change: (schema: SchemaBuilder) => Promise<T>): Promise<T> {
@@ -208,6 +214,9 @@ function schemaBuilder(writer: Writer<never>): SchemaBuilder {
   return {
     db: writer,
     clustered: (builder) => builder,
+    fullText: async (name) => {
+      for (const statement of postgresFullTextTable(name)) await sql.raw(statement).execute(writer);
+    },
     run: async (statement) => {
       await sql.raw(statement).execute(writer);
     },

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../clock.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { runAfterCommit } from '../after-commit.ts';
 import type { Database, Reader, SchemaBuilder, Statement, Writer } from '../database.ts';
+import type { FullText } from '../full-text/full-text.ts';
 import { IdleGuard } from '../idle-guard.ts';
 import { type Execute, type Outcome, readerOver, writerOver } from '../queries.ts';
 import { noStatistics } from '../statistics.ts';
@@ -14,6 +15,7 @@ import { CommitQueue, type GroupLimits } from './commit-queue.ts';
 import { SqliteConnection, type SqliteFile } from './connection.ts';
 import { BatchEntry, TransactionEntry } from './entries.ts';
 import { plainError, typedError } from './errors.ts';
+import { SqliteFullText, sqliteFullTextTable } from './full-text.ts';
 import { sqliteGrammar } from './grammar.ts';
 import type { Group } from './group.ts';
 import { outcomeOf } from './rows.ts';
@@ -103,6 +105,10 @@ export class SqliteDatabase implements Database {
     });
   }
 
+  fullText(name: string): FullText {
+    return new SqliteFullText(this.#scanner, name);
+  }
+
   async changeSchema<T>(change: (schema: SchemaBuilder) => Promise<T>): Promise<T> {
     const result = await this.#transaction(
       (writer: Writer<never>) => change(schemaBuilder(writer)),
@@ -185,6 +191,9 @@ function schemaBuilder(writer: Writer<never>): SchemaBuilder {
       builder instanceof CreateTableBuilder
         ? (builder.modifyEnd(sql`without rowid`) as typeof builder)
         : builder,
+    fullText: async (name) => {
+      await sql.raw(sqliteFullTextTable(name)).execute(writer);
+    },
     run: async (statement) => {
       await sql.raw(statement).execute(writer);
     },

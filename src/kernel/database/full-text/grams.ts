@@ -1,0 +1,101 @@
+/**
+ * How text becomes searchable, the same on every database: it is folded, cut into runs, and the runs into grams that
+ * an index can hold. See docs/decisions/0020.
+ */
+
+/** A run of characters that belong together; `compact` in scripts that are written without spaces, and symbols. */
+interface Run {
+  readonly text: string;
+  readonly compact: boolean;
+}
+
+/** Characters of one text that are looked at; what comes later is not found. */
+const mostCharacters = 20_000;
+
+/** Runs of a query that count; who writes more is looking for something else. */
+const mostRuns = 32;
+
+const compactScripts = 'Han Hira Kana Hang Thai Laoo Khmr Mymr Tibt'
+  .split(' ')
+  .map((script) => `\\p{scx=${script}}`)
+  .join('');
+const wordCharacters = '[\\p{L}\\p{N}\\p{M}]';
+const runs = new RegExp(
+  `(?<compact>[[[${compactScripts}]&&${wordCharacters}]\\p{So}]+)|[${wordCharacters}--[${compactScripts}]]+`,
+  'gv',
+);
+const accents = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}])\p{Mn}+/gu;
+
+/** Text without what people do not type when they search: case, accents, and the width of characters. */
+export function foldText(text: string): string {
+  const folded = text.slice(0, mostCharacters).normalize('NFKC').toLowerCase();
+  return folded.normalize('NFD').replace(accents, '$1').normalize('NFC');
+}
+
+/** The grams by which a text is found. */
+export function gramsOf(text: string): Set<string> {
+  const grams = new Set<string>();
+  for (const run of runsOf(foldText(text))) {
+    const characters = [...run.text];
+    if (run.compact) {
+      for (const [index, character] of characters.entries()) {
+        grams.add(character);
+        if (index > 0) grams.add(characters[index - 1] + character);
+      }
+      continue;
+    }
+    // Shorter than three, a word is searched for by its beginning.
+    grams.add(characters[0]!);
+    if (characters.length > 1) grams.add(characters[0]! + characters[1]!);
+    addWindows(grams, characters, 3);
+  }
+  return grams;
+}
+
+/** What somebody searches for: every one of its runs must be in a text. */
+export class TextQuery {
+  /** What a matching text has among its grams, at least. */
+  readonly grams: ReadonlySet<string>;
+  readonly #runs: readonly Run[];
+
+  constructor(term: string) {
+    this.#runs = runsOf(foldText(term)).slice(0, mostRuns);
+    const grams = new Set<string>();
+    for (const { text, compact } of this.#runs) {
+      const characters = [...text];
+      const size = compact ? 2 : 3;
+      if (characters.length < size) grams.add(text);
+      else addWindows(grams, characters, size);
+    }
+    this.grams = grams;
+  }
+
+  /** Whether there is nothing to search for, as in an empty text. Nothing matches. */
+  get isEmpty(): boolean {
+    return this.#runs.length === 0;
+  }
+
+  /** Whether a text holds all that is searched for: as a part, or when it is very short as the beginning of a word. */
+  matches(text: string): boolean {
+    if (this.isEmpty) return false;
+    const folded = foldText(text);
+    let words: readonly Run[] | undefined;
+    return this.#runs.every((run) => {
+      if (run.compact || [...run.text].length >= 3) return folded.includes(run.text);
+      words ??= runsOf(folded);
+      return words.some((word) => !word.compact && word.text.startsWith(run.text));
+    });
+  }
+}
+
+function runsOf(folded: string): Run[] {
+  const found: Run[] = [];
+  for (const { 0: text, groups } of folded.matchAll(runs)) {
+    found.push({ text, compact: groups?.['compact'] !== undefined });
+  }
+  return found;
+}
+
+function addWindows(grams: Set<string>, characters: readonly string[], size: number): void {
+  for (let end = size; end <= characters.length; end++) grams.add(characters.slice(end - size, end).join(''));
+}

@@ -1,0 +1,53 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type AnyWriter, writerFor } from '../any-writer.ts';
+import type { Reader, Writer } from '../database.ts';
+import type { FullText, TextDocument, TextSearch } from '../full-text/full-text.ts';
+import { gramsOf } from '../full-text/grams.ts';
+
+/** Begins the token that stands for the scope of a document: a character that no gram contains. */
+const scopeMark = '\uE000';
+
+/**
+ * Grams are separated by spaces, which is all that this tokenizer has to know; every character beyond ASCII is part of
+ * a token for it.
+ */
+export const sqliteFullTextTable = (name: string) =>
+  `create virtual table ${name} using fts5(grams, content='', contentless_delete=1, detail=none, tokenize='ascii')`;
+
+/** An index in an FTS5 table that keeps neither the texts nor the places of their grams. */
+export class SqliteFullText implements FullText {
+  readonly #scanner: Reader<unknown>;
+  readonly #table: RawBuilder<unknown>;
+
+  constructor(scanner: Reader<unknown>, name: string) {
+    this.#scanner = scanner;
+    this.#table = sql.table(name);
+  }
+
+  async put(writer: AnyWriter, documents: readonly TextDocument[]): Promise<void> {
+    const database: Writer<unknown> = writerFor(writer);
+    for (const { id, scope, text } of documents) {
+      const tokens = `${scopeMark}${scope} ${[...gramsOf(text)].join(' ')}`;
+      await sql`insert or replace into ${this.#table} (rowid, grams) values (${id}, ${tokens})`.execute(
+        database,
+      );
+    }
+  }
+
+  async remove(writer: AnyWriter, ids: readonly number[]): Promise<void> {
+    const database: Writer<unknown> = writerFor(writer);
+    for (const id of ids) await sql`delete from ${this.#table} where rowid = ${id}`.execute(database);
+  }
+
+  async candidates({ query, scopes, before, limit }: TextSearch): Promise<number[]> {
+    if (query.isEmpty || scopes?.length === 0) return [];
+    const grams = [...query.grams].map((gram) => `"${gram}"`).join(' AND ');
+    const within = scopes?.map((scope) => `"${scopeMark}${scope}"`).join(' OR ');
+    const expression = within === undefined ? grams : `(${within}) AND ${grams}`;
+    const { rows } = await sql<{ id: number }>`
+      select rowid as id from ${this.#table}
+      where ${this.#table} match ${expression} and rowid < ${before ?? Number.MAX_SAFE_INTEGER}
+      order by rowid desc limit ${limit}`.execute(this.#scanner);
+    return rows.map(({ id }) => id);
+  }
+}
