@@ -12,6 +12,7 @@ const columns = [
   'events.stream',
   'events.state_group',
   'events.state_before',
+  'events.replaces',
   'events.flags',
   'events.redacted_by',
   'events.json',
@@ -43,6 +44,8 @@ export class EventStore {
   readonly #reader: Reader<RoomTables>;
   readonly #byNid: LRUCache<number, StoredEvent>;
   readonly #nids: LRUCache<string, number>;
+  /** Events that are not on disk yet, and so can not be read again when the cache drops them. */
+  readonly #unsaved = new Map<number, StoredEvent>();
 
   /** @param size how many events are kept in memory (`event_cache_size`) */
   constructor(reader: Reader<RoomTables>, size: number) {
@@ -51,29 +54,42 @@ export class EventStore {
     this.#nids = new LRUCache({ max: size });
   }
 
-  /** Puts an event that was just written into the cache. */
-  remember(stored: StoredEvent): void {
-    this.#byNid.set(stored.nid, stored);
-    this.#nids.set(stored.event.eventId, stored.nid);
+  /** Takes an event that is about to be written; it stays in memory until `saved` or `forget`. */
+  add(stored: StoredEvent): void {
+    this.#unsaved.set(stored.nid, stored);
+    this.#remember(stored);
   }
 
+  /** The event is on disk. */
+  saved(stored: StoredEvent): void {
+    this.#unsaved.delete(stored.nid);
+  }
+
+  /** A redaction is on disk; the cache may have read its target again before that. */
+  redacted(nid: number, by: number): void {
+    const stored = this.peek(nid);
+    if (stored) stored.redactedBy = by;
+  }
+
+  /** The event could not be written. */
   forget(stored: StoredEvent): void {
+    this.#unsaved.delete(stored.nid);
     this.#byNid.delete(stored.nid);
     this.#nids.delete(stored.event.eventId);
   }
 
   /** The event when it is in memory. */
   peek(nid: number): StoredEvent | undefined {
-    return this.#byNid.get(nid);
+    return this.#byNid.get(nid) ?? this.#unsaved.get(nid);
   }
 
   peekById(eventId: string): StoredEvent | undefined {
     const nid = this.#nids.get(eventId);
-    return nid === undefined ? undefined : this.#byNid.get(nid);
+    return nid === undefined ? undefined : this.peek(nid);
   }
 
   async get(nid: number): Promise<StoredEvent | undefined> {
-    return this.#byNid.get(nid) ?? (await this.getMany([nid])).get(nid);
+    return this.peek(nid) ?? (await this.getMany([nid])).get(nid);
   }
 
   /** The events that exist, by nid. */
@@ -81,7 +97,7 @@ export class EventStore {
     const found = new Map<number, StoredEvent>();
     const missing: number[] = [];
     for (const nid of new Set(nids)) {
-      const cached = this.#byNid.get(nid);
+      const cached = this.peek(nid);
       if (cached) found.set(nid, cached);
       else missing.push(nid);
     }
@@ -184,6 +200,19 @@ export class EventStore {
     return changed;
   }
 
+  /** The ids of the rooms of which this server has learnt events in `(after, upTo]` of the stream. */
+  async roomsBetween(after: number, upTo: number): Promise<string[]> {
+    const rows = await this.#reader
+      .selectFrom('events')
+      .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
+      .select('rooms.room_id')
+      .distinct()
+      .where('events.nid', '>', after)
+      .where('events.nid', '<=', upTo)
+      .execute();
+    return rows.map((row) => row.room_id);
+  }
+
   #select() {
     return this.#reader
       .selectFrom('events')
@@ -192,7 +221,7 @@ export class EventStore {
   }
 
   #restore(row: EventRow): StoredEvent {
-    const cached = this.#byNid.get(row.nid);
+    const cached = this.peek(row.nid);
     if (cached) return cached;
     const version = getRoomVersion(row.version);
     if (!version) throw new Error(`the database holds a room of unknown version ${row.version}`);
@@ -206,12 +235,18 @@ export class EventStore {
       stream: row.stream ?? undefined,
       stateGroup,
       stateBefore: row.state_before ?? stateGroup,
+      replaces: row.replaces ?? undefined,
       rejected: (row.flags & EventFlag.rejected) !== 0,
       softFailed: (row.flags & EventFlag.softFailed) !== 0,
       redactedBy: row.redacted_by ?? undefined,
     };
-    this.remember(stored);
+    this.#remember(stored);
     return stored;
+  }
+
+  #remember(stored: StoredEvent): void {
+    this.#byNid.set(stored.nid, stored);
+    this.#nids.set(stored.event.eventId, stored.nid);
   }
 }
 
@@ -222,6 +257,7 @@ interface EventRow {
   stream: number | null;
   state_group: number | null;
   state_before: number | null;
+  replaces: number | null;
   flags: number;
   redacted_by: number | null;
   json: string;
