@@ -35,7 +35,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
 }
 
 describe('a homeserver', () => {
-  it('redirects browsers to the web client', async () => {
+  it('redirects browsers to the web client [option: web_client_location]', async () => {
     const web_client_location = 'https://app.example.org/';
     const server = await startTestServer({
       database: 'sqlite',

@@ -135,7 +135,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await get(path('server'))).body, { 'm.server': 'test:443' });
     });
 
-    it('tell how to reach the administrator', async () => {
+    it('tell how to reach the administrator [option: admin_contact]', async () => {
       for (const [admin_contact, expected] of [
         ['mailto:me@example.org', { contacts: [{ email_address: 'me@example.org', role: 'm.role.admin' }] }],
         ['me@example.org', { contacts: [{ email_address: 'me@example.org', role: 'm.role.admin' }] }],

@@ -119,7 +119,9 @@ describe('hearth init', () => {
 });
 
 describe('hearth serve', () => {
-  it('serves, registers users, reloads and stops gracefully', { timeout: 60_000 }, async () => {
+  it('serves, registers users, reloads and stops gracefully [option: listeners[].port, pid_file, registration_shared_secret_path]', {
+    timeout: 60_000,
+  }, async () => {
     const pidFile = join(folder, 'hearth.pid');
     const { args, url } = await initialized('serve', `pid_file: ${JSON.stringify(pidFile)}\n`);
     const child = launch(['serve', ...args]);

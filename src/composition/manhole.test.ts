@@ -26,7 +26,7 @@ describe('the debugging console', () => {
     assert.equal(manhole, undefined);
   });
 
-  it('shows the inside to those who log in', async () => {
+  it('shows the inside to those who log in [option: manhole, manhole_settings.username, manhole_settings.password]', async () => {
     const settings = { manhole: 0, manhole_settings: { username: 'me', password: 'open sesame' } };
     manhole = await openManhole(testConfiguration({ process: settings }), { answer: 42 }, silentLogger);
     assert.match(await session(['me', 'open sesame', 'answer + 1', '.exit']), /43/);
@@ -35,7 +35,7 @@ describe('the debugging console', () => {
     assert.doesNotMatch(refused, /43/);
   });
 
-  it('may be a listener', async () => {
+  it('may be a listener [option: listeners[].type]', async () => {
     const listeners = [{ port: 0, type: 'manhole' as const, bind_addresses: ['127.0.0.1'] }];
     manhole = await openManhole(testConfiguration({ http: { listeners } }), {}, silentLogger);
     assert.match(manhole!.addresses[0]!, /^127\.0\.0\.1:\d+$/);

@@ -128,7 +128,7 @@ const routes: Route[] = [
 
 /** What was logged. */
 export const lines: string[] = [];
-const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+const log = createLogger({ level: 'debug', destination: { write: (line) => void lines.push(line) } });
 
 /** A server with routes of every kind. */
 export function createKernelServer(overrides: Partial<HttpServerOptions> = {}): HttpServer {

@@ -16,7 +16,7 @@ const factors = (global_factor: number, per_cache_factors: Record<string, number
   });
 
 describe('Cache', () => {
-  it('keeps the most recently used entries', () => {
+  it('keeps the most recently used entries [option: caches.global_factor]', () => {
     const cache = new CacheRegistry(manualClock(), factors(0.5)).create<string, number>('users', { size: 4 });
     cache.set('a', 1);
     cache.set('b', 2);
@@ -66,7 +66,7 @@ describe('Cache', () => {
     assert.equal(cache.get('x'), 'new');
   });
 
-  it('drops entries that nobody used for a while', () => {
+  it('drops entries that nobody used for a while [option: caches.expire_caches, caches.cache_entry_ttl]', () => {
     const clock = manualClock();
     const cache = new CacheRegistry(clock, factors(1, {}, 90_000)).create<string, number>('a', { size: 9 });
     cache.set('used', 1);
@@ -77,11 +77,15 @@ describe('Cache', () => {
     assert.equal(cache.size, 1);
     assert.equal(cache.get('used'), 1);
     assert.equal(cache.get('unused'), undefined);
+    const lasting = new CacheRegistry(clock, factors(1)).create<string, number>('a', { size: 9 });
+    lasting.set('unused', 2);
+    clock.advance(86_400_000);
+    assert.equal(lasting.get('unused'), 2);
   });
 });
 
 describe('CacheRegistry', () => {
-  it('changes sizes at run time and keeps what fits', () => {
+  it('changes sizes at run time and keeps what fits [option: caches.global_factor, caches.per_cache_factors]', () => {
     const registry = new CacheRegistry(manualClock(), factors(1, { getUsersInRoom: 2 }));
     const cache = registry.create<number, number>('get_users_in_room', { size: 10 });
     const fixed = registry.create<number, number>('fixed', { size: 10, fixed: true });

@@ -20,7 +20,7 @@ const postgres = (args: object, txn_limit = 0): DatabaseEntry => ({
   args: { ...nothing, ...args },
 });
 
-test('a SQLite file', () => {
+test('a SQLite file [option: database.name, database.args.database]', () => {
   const entry: DatabaseEntry = {
     name: 'sqlite3',
     txn_limit: 0,
@@ -29,7 +29,7 @@ test('a SQLite file', () => {
   assert.deepEqual(databaseOptions(entry), { kind: 'sqlite', path: '/data/home.db' });
 });
 
-test('a PostgreSQL server, with every option', () => {
+test('a PostgreSQL server, with every option [option: database.txn_limit, database.args.user, database.args.password, database.args.dbname, database.args.host, database.args.port, database.args.cp_min, database.args.cp_max]', () => {
   const args = {
     user: 'hearth',
     password: 'secret',

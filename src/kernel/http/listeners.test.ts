@@ -48,7 +48,7 @@ const client = [{ names: ['client' as const], compress: false }];
 const status = async (url: string) => (await fetch(url)).status;
 
 describe('listeners', () => {
-  it('bind several addresses at one port, each listener with its own resources', async () => {
+  it('bind several addresses at one port, each listener with its own resources [option: listeners[].bind_addresses, listeners[].resources[].names]', async () => {
     const addresses = await start({
       listeners: [
         { port: 0, type: 'http', bind_addresses: ['127.0.0.1', '127.0.0.2'], resources: client },
@@ -72,7 +72,7 @@ describe('listeners', () => {
     assert.equal(await status(`http://127.0.0.1:${new URL(address).port}/health`), 200);
   });
 
-  it('listen on Unix sockets with the mode that is asked for, also when a crash left one behind', async () => {
+  it('listen on Unix sockets with the mode that is asked for, also when a crash left one behind [option: listeners[].path, listeners[].mode]', async () => {
     const path = join(folder, 'hearth.sock');
     const listeners = [{ path, mode: 660, type: 'http' as const, resources: client }];
     writeFileSync(path, '');
@@ -99,7 +99,7 @@ describe('listeners', () => {
     );
   });
 
-  it('speak TLS and take over renewed certificates', async () => {
+  it('speak TLS and take over renewed certificates [option: listeners[].tls, tls_certificate_path, tls_private_key_path]', async () => {
     const [tls_certificate_path, tls_private_key_path] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     const renew = (name: string) => {
       cpSync(new URL(`${name}.cert.pem`, fixtures), tls_certificate_path);
