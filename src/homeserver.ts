@@ -39,7 +39,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const kernel = await openKernel(surroundings, shutdown);
         const people = startPeople(kernel, shutdown);
         const rooms = await startRooms(kernel, people, shutdown);
-        const conversations = startConversations(kernel, people, rooms);
+        const conversations = startConversations(kernel, people, rooms, shutdown);
         await startJobs(kernel, shutdown);
         const routes = [
           ...ownRoutes(kernel),

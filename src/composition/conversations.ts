@@ -1,4 +1,5 @@
 import type { Route } from '../kernel/http/index.ts';
+import { pushRuleRoutes, Unread } from '../push/index.ts';
 import { Receipts, receiptRoutes } from '../receipts/index.ts';
 import { type Rooms, roomRoutes } from '../rooms/index.ts';
 import { openSync, RoomPart, type SyncServices, syncRoutes, UserPart } from '../sync/index.ts';
@@ -6,6 +7,7 @@ import { Typing, typingRoutes } from '../typing/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import { prejoinKeys } from './rooms.ts';
+import type { Shutdown } from './shutdown.ts';
 
 /** What goes on in rooms besides their events: tier 3, and sync, which tells clients of everything. */
 export interface Conversations {
@@ -17,16 +19,30 @@ export interface Conversations {
 /** Page size where the operator sets no limit: memory has one. */
 const mostEventsWithoutLimit = 1_000;
 
-export function startConversations(kernel: Kernel, people: People, rooms: Rooms): Conversations {
+export function startConversations(
+  kernel: Kernel,
+  people: People,
+  rooms: Rooms,
+  shutdown: Shutdown,
+): Conversations {
   const { engine } = rooms;
-  const { accountData } = people;
+  const { accountData, pushRules } = people;
   const typing = new Typing({ ...kernel, roomStream: engine.stream });
   const receipts = new Receipts({ ...kernel, engine, markers: fullyReadMarkers(people) });
-  const unread = { counts: async () => ({ notification_count: 0, highlight_count: 0, threads: new Map() }) };
+  const unread = new Unread({
+    ...kernel,
+    engine,
+    receipts,
+    rules: pushRules,
+    ignored: people.ignoredUsers,
+    enabled: kernel.configuration.push.push.enabled,
+  });
+  shutdown.add('unread counts', () => unread.stop());
+  shutdown.add('typing', () => typing.close());
   const sync = openSync({
     ...kernel,
     rooms,
-    sources: { receipts, typing, accountData, unread },
+    sources: { receipts, typing, accountData, pushRules, unread },
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
   });
@@ -38,6 +54,11 @@ export function startConversations(kernel: Kernel, people: People, rooms: Rooms)
     ({ roomId }) => (roomId === undefined ? UserPart.accountData : RoomPart.accountData),
     ({ userId }) => [userId],
     ({ roomId }) => roomId,
+  );
+  feeds.followUsers(
+    pushRules.pushRulesStream,
+    () => UserPart.pushRules,
+    ({ userId }) => [userId],
   );
   return { receipts, typing, sync };
 }
@@ -67,6 +88,7 @@ export function conversationRoutes(
     ...roomRoutes(rooms, mostEvents),
     ...receiptRoutes(receipts),
     ...typingRoutes(typing, rooms.engine),
+    ...pushRuleRoutes(people.pushRules),
     ...syncRoutes(
       sync.sync,
       (userId, filter) => people.filters.resolve(userId, filter),

@@ -20,6 +20,7 @@ import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { Streams, streamMigrations } from '../kernel/streams/index.ts';
 import { profileMigrations } from '../profiles/index.ts';
 import { isServerName, type ServerName } from '../protocol/index.ts';
+import { pushMigrations } from '../push/index.ts';
 import { receiptMigrations } from '../receipts/index.ts';
 import { roomMigrations } from '../rooms/index.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -57,6 +58,7 @@ export const migrations = [
   ...filterMigrations,
   ...roomMigrations,
   ...receiptMigrations,
+  ...pushMigrations,
 ];
 
 /** Opens the database, brings its schema up to date, and starts what the slices stand on. */

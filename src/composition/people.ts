@@ -1,4 +1,4 @@
-import { AccountData, accountDataRoutes, Tags, tagRoutes } from '../account-data/index.ts';
+import { AccountData, accountDataRoutes, IgnoredUsers, Tags, tagRoutes } from '../account-data/index.ts';
 import {
   type AccountCompanion,
   type AccountsSlice,
@@ -10,6 +10,7 @@ import { deviceRoutes } from '../devices/index.ts';
 import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Profiles, profileRoutes, type RoomSharing } from '../profiles/index.ts';
+import { PushRules, pushCompanion } from '../push/index.ts';
 import { MemberUpkeep } from '../rooms/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -20,7 +21,9 @@ export interface People {
   readonly profiles: Profiles;
   readonly accountData: AccountData;
   readonly tags: Tags;
+  readonly ignoredUsers: IgnoredUsers;
   readonly filters: Filters;
+  readonly pushRules: PushRules;
   /** Lets rooms follow accounts and profiles. */
   readonly upkeep: MemberUpkeep;
 }
@@ -29,7 +32,11 @@ export interface People {
 export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
   const { configuration, serverName } = kernel;
   const upkeep = new MemberUpkeep(kernel.jobs, kernel.clock);
-  const accountData = new AccountData(kernel);
+  const pushRules = new PushRules({ ...kernel, defaults: {} });
+  const accountData = new AccountData({
+    ...kernel,
+    computed: new Map([['m.push_rules', (userId) => pushRules.content(userId)]]),
+  });
   const filters = new Filters(kernel);
   const profiles = new Profiles(
     {
@@ -46,13 +53,22 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     { ...kernel, limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
-      companions: [profiles, accountData, filters, departure],
+      companions: [profiles, accountData, filters, pushCompanion, departure],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
   accounts.housekeeping.start();
   shutdown.add('accounts', () => accounts.housekeeping.stop());
-  return { accounts, profiles, accountData, tags: new Tags(accountData), filters, upkeep };
+  return {
+    accounts,
+    profiles,
+    accountData,
+    tags: new Tags(accountData),
+    ignoredUsers: new IgnoredUsers(accountData),
+    filters,
+    pushRules,
+    upkeep,
+  };
 }
 
 function limitsOf({ configuration, limiter }: Kernel) {

@@ -1,5 +1,5 @@
 import { stateKeyOf } from '../protocol/index.ts';
-import { openRooms, type Rooms } from '../rooms/index.ts';
+import { openRooms, type RoomLimits, type Rooms } from '../rooms/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -9,6 +9,23 @@ import { loadSigningKey } from './signing-key.ts';
 function eventCacheSize({ configuration }: Kernel): number {
   const { event_cache_size, caches } = configuration.caches;
   return Math.max(100, Math.round(event_cache_size * caches.global_factor));
+}
+
+function limitsOf({ configuration, limiter }: Kernel): RoomLimits {
+  const { rc_message, rc_admin_redaction, rc_joins, rc_joins_per_room, rc_invites, rc_room_creation } =
+    configuration.rateLimits;
+  return {
+    rc_message: limiter(rc_message),
+    rc_admin_redaction: rc_admin_redaction === null ? undefined : limiter(rc_admin_redaction),
+    rc_joins: limiter(rc_joins.local),
+    rc_joins_per_room: limiter(rc_joins_per_room),
+    rc_invites: {
+      per_room: limiter(rc_invites.per_room),
+      per_user: limiter(rc_invites.per_user),
+      per_issuer: limiter(rc_invites.per_issuer),
+    },
+    rc_room_creation: limiter(rc_room_creation),
+  };
 }
 
 /** Opens rooms and lets them follow accounts and profiles. */
@@ -23,6 +40,7 @@ export async function startRooms(kernel: Kernel, people: People, shutdown: Shutd
       isAdmin: (userId) => accounts.isAdmin(userId),
     },
     options: kernel.configuration.rooms,
+    limits: limitsOf(kernel),
     eventCacheSize: eventCacheSize(kernel),
   });
   people.upkeep.register(rooms.engine, rooms.memberships);

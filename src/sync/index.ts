@@ -3,4 +3,4 @@
 export { type Changes, Feed, RoomPart, UserPart } from './feeds/feed.ts';
 export { openSync, type SyncServices, type SyncServicesParts } from './open-sync.ts';
 export { type ReadFilter, type SetPresence, syncRoutes } from './routes.ts';
-export type { SyncSources, UnreadCounts, UnreadSource } from './sources.ts';
+export type { SyncSources } from './sources.ts';

@@ -1,9 +1,10 @@
 import type { AccountDataEntry } from '../../account-data/index.ts';
 import type { Filter } from '../../filters/index.ts';
 import { type JsonObject, roomSummaryOf, selectHeroes, stateKeyOf } from '../../protocol/index.ts';
+import type { UnreadCounts } from '../../push/index.ts';
 import type { RoomEngine, RoomHead, VisibleEvent } from '../../rooms/index.ts';
 import { RoomPart } from '../feeds/feed.ts';
-import type { SyncSources, UnreadCounts } from '../sources.ts';
+import type { SyncSources } from '../sources.ts';
 import type { EventText } from './event-text.ts';
 import { stateBefore, stateChangesOutside } from './room-state.ts';
 import type { SentMembers } from './sent-members.ts';
@@ -25,7 +26,7 @@ export interface RoomRange {
   readonly upTo: number;
   /** Bits of `RoomPart`: what may have changed. */
   readonly parts: number;
-  readonly accountData: readonly AccountDataEntry[];
+  readonly accountData: readonly Pick<AccountDataEntry, 'type' | 'content'>[];
   /** Send the whole state although the client knows the room. */
   readonly fullState: boolean;
 }

@@ -17,6 +17,9 @@ export interface SyncRequest extends Subject {
   readonly signal: AbortSignal;
 }
 
+/** One piece of account data as clients get it. */
+type ClientAccountData = Pick<AccountDataEntry, 'roomId' | 'type' | 'content'>;
+
 export interface SyncParts {
   readonly engine: RoomEngine;
   readonly streams: Streams;
@@ -38,7 +41,7 @@ const roomsAtOnce = 16;
 /** One answer, piece by piece; empty pieces are left out. */
 interface Pieces {
   readonly rooms: { join: string[]; invite: string[]; leave: string[]; knock: string[] };
-  accountData: readonly AccountDataEntry[];
+  accountData: readonly ClientAccountData[];
 }
 
 /** The classic sync. Source: client-server API, `GET /sync`. */
@@ -101,12 +104,21 @@ export class Sync {
     since: number | undefined,
     upTo: number,
     changes: Changes | undefined,
-  ): Promise<readonly AccountDataEntry[]> {
-    const { accountData } = this.#parts.sources;
-    if (since === undefined) return accountData.all(userId);
+  ): Promise<readonly ClientAccountData[]> {
+    const { accountData, pushRules } = this.#parts.sources;
+    const rules = async (): Promise<ClientAccountData> => ({
+      roomId: undefined,
+      type: 'm.push_rules',
+      content: await pushRules.content(userId),
+    });
+    if (since === undefined) return [await rules(), ...(await accountData.all(userId))];
     const inRooms = changes && [...changes.rooms.values()].some((parts) => parts & RoomPart.accountData);
-    if (changes && !inRooms && !(changes.user & UserPart.accountData)) return [];
-    return accountData.changesSince(userId, since, upTo);
+    const hasRules = changes
+      ? (changes.user & UserPart.pushRules) !== 0
+      : await pushRules.changedIn(userId, since, upTo);
+    const entries = hasRules ? [await rules()] : [];
+    if (changes && !inRooms && !(changes.user & UserPart.accountData)) return entries;
+    return [...entries, ...(await accountData.changesSince(userId, since, upTo))];
   }
 
   /** The rooms that the answer may have to mention. */

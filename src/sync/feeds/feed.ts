@@ -2,7 +2,14 @@
 export const RoomPart = { timeline: 1, receipts: 2, typing: 4, accountData: 8 } as const;
 
 /** What kind of thing has changed for a user outside of rooms, as bits. */
-export const UserPart = { accountData: 1, presence: 2, toDevice: 4, deviceLists: 8, keys: 16 } as const;
+export const UserPart = {
+  accountData: 1,
+  presence: 2,
+  toDevice: 4,
+  deviceLists: 8,
+  keys: 16,
+  pushRules: 32,
+} as const;
 
 /** What has changed for a user in a range of the streams. */
 export interface Changes {
