@@ -6,11 +6,20 @@ export type { ClientEvents, ClientFormat, Viewer } from './history/client-events
 export { encodePlace, placeBefore } from './history/history-token.ts';
 export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
+export type { ActionLimit, RoomLimits } from './limits.ts';
+export type { MemberProfiles } from './membership/member-content.ts';
 export { MemberUpkeep } from './membership/member-upkeep.ts';
-export type { LocalUsers, MemberProfiles } from './membership/memberships.ts';
+export type { LocalUsers } from './membership/memberships.ts';
 export type { UserRoom } from './membership/user-rooms.ts';
 export { roomMigrations } from './migrations/index.ts';
+export type { PublishedRooms } from './published-rooms.ts';
 export { openRooms, type Rooms, type RoomsParts } from './rooms.ts';
 export { roomRoutes } from './routes/room-routes.ts';
-export type { MembershipChange, RoomFact, StateChange, StoredEvent } from './stored-event.ts';
+export {
+  type MembershipChange,
+  type RoomFact,
+  type StateChange,
+  type StoredEvent,
+  visibleContent,
+} from './stored-event.ts';
 export type { RoomHead, StateEntry } from './timeline/room-head.ts';

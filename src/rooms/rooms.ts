@@ -10,12 +10,9 @@ import { RoomEngine } from './engine.ts';
 import { ClientEvents } from './history/client-events.ts';
 import { Reading } from './history/reading.ts';
 import { StateReading } from './history/state-reading.ts';
-import {
-  type LocalUsers,
-  type MemberProfiles,
-  type MembershipOptions,
-  Memberships,
-} from './membership/memberships.ts';
+import { type RoomLimits, Throttle } from './limits.ts';
+import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
+import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
 import { PublishedRooms } from './published-rooms.ts';
 import { Sending } from './sending.ts';
 
@@ -30,6 +27,8 @@ export interface RoomsParts {
   readonly options: CreationOptions & MembershipOptions & AliasOptions;
   /** By default there are none. */
   readonly directoryRules?: DirectoryRules;
+  /** How often things may be done; absent: as often as anybody likes. */
+  readonly limits?: RoomLimits;
   /** How many events are kept in memory (`event_cache_size` times its factor). */
   readonly eventCacheSize: number;
 }
@@ -54,15 +53,30 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
   const rules = parts.directoryRules ?? noDirectoryRules;
   const aliases = new RoomAliases({ database, engine, serverName, options, rules });
   const published = new PublishedRooms(database, aliases, rules);
-  const memberships = new Memberships({ ...parts, engine, serverName });
+  const throttle = new Throttle(parts.limits);
+  const contents = new MemberContents({
+    profiles: parts.profiles,
+    serverName,
+    allowPerRoomProfiles: options.allow_per_room_profiles,
+  });
+  const memberships = new Memberships({ ...parts, engine, contents, throttle, serverName });
   const clientEvents = new ClientEvents(engine, clock);
   return {
     engine,
     aliases,
     published,
     memberships,
-    creation: new RoomCreation({ engine, memberships, aliases, published, options, serverName, randomness }),
-    sending: new Sending(engine, memberships, aliases),
+    creation: new RoomCreation({
+      engine,
+      memberships,
+      aliases,
+      published,
+      throttle,
+      options,
+      serverName,
+      randomness,
+    }),
+    sending: new Sending({ engine, memberships, aliases, throttle }),
     reading: new Reading(engine, clientEvents),
     stateReading: new StateReading(engine, clientEvents),
     clientEvents,

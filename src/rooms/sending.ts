@@ -1,6 +1,7 @@
 import {
   badJson,
   forbidden,
+  invalidParam,
   type JsonObject,
   MatrixError,
   notFound,
@@ -9,27 +10,31 @@ import {
 } from '../protocol/index.ts';
 import type { RoomAliases } from './aliases/room-aliases.ts';
 import type { RoomEngine } from './engine.ts';
+import type { Requesting, Throttle } from './limits.ts';
+import { setMembership } from './membership/membership-state.ts';
 import type { Memberships } from './membership/memberships.ts';
-import type { EventToSend } from './timeline/append.ts';
+import type { EventToSend } from './timeline/event-to-send.ts';
 import type { RoomHead } from './timeline/room-head.ts';
 import { transactionScope } from './timeline/transaction-ids.ts';
 
 /** Who sends. */
-export interface Sender {
-  readonly userId: string;
+export interface Sender extends Requesting {
   readonly deviceId: string | undefined;
+}
+
+export interface SendingParts {
+  readonly engine: RoomEngine;
+  readonly memberships: Memberships;
+  readonly aliases: RoomAliases;
+  readonly throttle: Throttle;
 }
 
 /** Sends events for local users. Source: client-server API, "Sending events to a room" and "Redactions". */
 export class Sending {
-  readonly #engine: RoomEngine;
-  readonly #memberships: Memberships;
-  readonly #aliases: RoomAliases;
+  readonly #parts: SendingParts;
 
-  constructor(engine: RoomEngine, memberships: Memberships, aliases: RoomAliases) {
-    this.#engine = engine;
-    this.#memberships = memberships;
-    this.#aliases = aliases;
+  constructor(parts: SendingParts) {
+    this.#parts = parts;
   }
 
   /** Sends a message event, once for each transaction id. @returns the event id */
@@ -40,8 +45,10 @@ export class Sending {
     txnId: string,
   ): Promise<string> {
     const { type, content, originServerTs } = message;
-    if (type === 'm.room.redaction' && typeof content['redacts'] === 'string') {
-      return this.redact(sender, roomId, content['redacts'], content, txnId);
+    if (type === 'm.room.redaction') {
+      const { redacts } = content;
+      if (typeof redacts !== 'string') throw badJson('redacts must be the id of an event');
+      return this.redact(sender, roomId, redacts, content, txnId);
     }
     const draft: EventToSend = {
       type,
@@ -49,7 +56,7 @@ export class Sending {
       content,
       ...(originServerTs === undefined ? undefined : { originServerTs }),
     };
-    return this.#once(sender, roomId, draft, txnId);
+    return this.#once(sender, roomId, draft, txnId, () => this.#parts.throttle.message(sender));
   }
 
   /** Redacts an event: one's own, or with the power to. @returns the id of the redaction */
@@ -60,14 +67,9 @@ export class Sending {
     content: JsonObject,
     txnId: string,
   ): Promise<string> {
-    const head = await this.#engine.heads.get(roomId);
-    if (head?.membership(sender.userId) !== 'join') throw forbidden('You are not in this room');
-    const target = await this.#engine.events.getById(eventId);
-    if (target && target.event.roomId !== roomId) throw notFound('There is no such event in this room');
-    if (target?.event.sender !== sender.userId) await this.#checkRedactLevel(head, sender.userId);
     const { redacts: _redacts, ...rest } = content;
     const draft = { type: 'm.room.redaction', sender: sender.userId, content: rest, redacts: eventId };
-    return this.#once(sender, roomId, draft, txnId);
+    return this.#once(sender, roomId, draft, txnId, () => this.#checkRedaction(sender, roomId, eventId));
   }
 
   /**
@@ -80,59 +82,80 @@ export class Sending {
     { type, stateKey }: { type: string; stateKey: string },
     content: JsonObject,
   ): Promise<string> {
-    if (type === 'm.room.member' && stateKey === sender.userId && content['membership'] === 'join') {
-      const joined = await this.#memberships.join(sender.userId, roomId, { given: content });
-      if (joined) return joined.event.eventId;
+    const { engine, throttle } = this.#parts;
+    if (type === 'm.room.redaction') throw invalidParam('Redactions are not part of the state');
+    if (type === 'm.room.member') {
+      const place = { roomId, userId: stateKey };
+      return (await setMembership(this.#parts, sender, place, content)).event.eventId;
     }
-    if (type === 'm.room.canonical_alias') await this.#checkAliases(roomId, content);
+    throttle.message(sender);
+    if (type === 'm.room.canonical_alias' && stateKey === '') await this.#checkAliases(roomId, content);
     const draft = { type, stateKey, sender: sender.userId, content };
-    return (await this.#engine.timeline.append(roomId, draft)).event.eventId;
+    return (await engine.timeline.append(roomId, draft)).event.eventId;
   }
 
-  async #once(sender: Sender, roomId: string, draft: EventToSend, txnId: string): Promise<string> {
+  /** @param check throws when the event may not be sent; not asked when it has been sent before */
+  async #once(
+    sender: Sender,
+    roomId: string,
+    draft: EventToSend,
+    txnId: string,
+    check: () => void | Promise<void>,
+  ): Promise<string> {
+    const { engine } = this.#parts;
     const scope = transactionScope(sender.userId, sender.deviceId);
     const path = `${roomId}/${draft.type}/${draft.redacts ?? ''}`;
-    const sent = await this.#engine.transactions.once(scope, path, txnId, (transaction) =>
-      this.#engine.timeline.append(roomId, draft, { transaction }),
-    );
-    const stored = typeof sent === 'number' ? await this.#engine.events.get(sent) : sent;
+    const sent = await engine.transactions.once(scope, path, txnId, async (transaction) => {
+      const checking = check();
+      if (checking) await checking;
+      return engine.timeline.append(roomId, draft, { transaction });
+    });
+    const stored = typeof sent === 'number' ? await engine.events.get(sent) : sent;
     if (!stored) throw new Error('an event of a transaction is missing');
     return stored.event.eventId;
   }
 
-  async #checkRedactLevel(head: RoomHead, userId: string): Promise<void> {
+  async #checkRedaction(sender: Sender, roomId: string, eventId: string): Promise<void> {
+    const { engine, throttle } = this.#parts;
+    const head = await engine.heads.get(roomId);
+    if (head?.membership(sender.userId) !== 'join') throw forbidden('You are not in this room');
+    const target = await engine.events.getById(eventId);
+    if (target && target.event.roomId !== roomId) throw notFound('There is no such event in this room');
+    if (target?.event.type === 'm.room.create') throw forbidden('A room can not lose its beginning');
+    if (target?.event.sender === sender.userId) return throttle.message(sender);
+    throttle.redactionOfOthers(sender);
     const levels = new PowerLevels(
       await this.#current(head, 'm.room.create'),
       await this.#current(head, 'm.room.power_levels'),
     );
-    if (!levels.reaches(userId, 'redact')) throw forbidden('You may not redact events of others');
+    if (!levels.reaches(sender.userId, 'redact')) throw forbidden('You may not redact events of others');
   }
 
   async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
     const entry = head.entry(type, '');
-    return entry && (await this.#engine.events.get(entry.nid))?.event;
+    return entry && (await this.#parts.engine.events.get(entry.nid))?.event;
   }
 
   /** Aliases that are new must exist and point here. Source: `m.room.canonical_alias`, "alt_aliases". */
   async #checkAliases(roomId: string, content: JsonObject): Promise<void> {
-    const head = await this.#engine.heads.get(roomId);
+    const { engine, aliases } = this.#parts;
+    const head = await engine.heads.get(roomId);
     const present = head && (await this.#current(head, 'm.room.canonical_alias'));
-    const before = new Set(aliasesIn(present?.content ?? {}));
+    const before = new Set(present && aliasesIn(present.content));
+    const { alt_aliases: others = [] } = content;
+    if (!Array.isArray(others)) throw badJson('alt_aliases must be a list');
     for (const alias of aliasesIn(content)) {
       if (before.has(alias)) continue;
-      if (!alias.startsWith('#') || !alias.includes(':')) {
-        throw new MatrixError(400, 'M_INVALID_PARAM', `${alias} is not a room alias`);
-      }
-      if ((await this.#aliases.find(alias)) !== roomId) {
+      if (!alias.startsWith('#') || !alias.includes(':')) throw invalidParam(`${alias} is not a room alias`);
+      if ((await aliases.find(alias)) !== roomId) {
         throw new MatrixError(400, 'M_BAD_ALIAS', `${alias} does not point to this room`);
       }
     }
   }
 }
 
-function aliasesIn(content: JsonObject): string[] {
-  const { alias, alt_aliases: others } = content;
-  const list = others === undefined ? [] : others;
-  if (!Array.isArray(list)) throw badJson('alt_aliases must be a list');
-  return [alias, ...list].filter((one) => typeof one === 'string' && one !== '') as string[];
+function aliasesIn({ alias, alt_aliases: others }: JsonObject): string[] {
+  return [alias, ...(Array.isArray(others) ? others : [])].filter(
+    (one): one is string => typeof one === 'string' && one !== '',
+  );
 }

@@ -1,4 +1,4 @@
-import type { Membership, RoomEvent } from '../protocol/index.ts';
+import { type JsonObject, type Membership, type RoomEvent, redactEvent } from '../protocol/index.ts';
 
 /** An event with its place in this database. */
 export interface StoredEvent {
@@ -12,6 +12,8 @@ export interface StoredEvent {
   readonly stateGroup: number | undefined;
   /** State group before the event. */
   readonly stateBefore: number | undefined;
+  /** nid of the state event that this one took the place of. */
+  readonly replaces: number | undefined;
   readonly rejected: boolean;
   readonly softFailed: boolean;
   /** nid of the redaction that took effect; set when it does. */
@@ -33,6 +35,8 @@ export interface MembershipChange {
   /** `undefined`: no membership event before. */
   readonly from: Membership | undefined;
   readonly to: Membership;
+  /** nid of the membership event; where there is none any more, of the event that removed it. */
+  readonly eventNid: number;
 }
 
 /** The fact on the stream of rooms: an event has been added to a room's timeline. */
@@ -42,4 +46,9 @@ export interface RoomFact {
   /** What the event, or the state resolution that it caused, did to the current state. */
   readonly stateChanges: readonly StateChange[];
   readonly membershipChanges: readonly MembershipChange[];
+}
+
+/** The content as it may be shown: without what a redaction took away. */
+export function visibleContent({ event, redactedBy }: StoredEvent): JsonObject {
+  return redactedBy === undefined ? event.content : redactEvent(event).event.content;
 }

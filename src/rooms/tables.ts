@@ -22,6 +22,8 @@ export interface RoomTables {
     state_group: number | null;
     /** State before the event where it differs from the state after it. */
     state_before: number | null;
+    /** nid of the state event whose place this one took; null for the first of its kind, and for messages. */
+    replaces: number | null;
     /** Bits of `EventFlag`. */
     flags: number;
     /** nid of the redaction that took effect. */

@@ -65,6 +65,7 @@ export class RoomsUnderTest {
         block_non_admin_invites: false,
         forget_rooms_on_leave: false,
         require_membership_for_aliases: true,
+        allow_per_room_profiles: true,
       },
       eventCacheSize: 10_000,
     });

@@ -2,7 +2,6 @@ import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import {
   getRoomVersion,
   invalidParam,
-  isUserId,
   type JsonObject,
   MatrixError,
   type RoomVersion,
@@ -10,9 +9,10 @@ import {
 } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { RoomEngine } from '../engine.ts';
+import type { Requesting, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
 import type { PublishedRooms } from '../published-rooms.ts';
-import type { EventToSend } from '../timeline/append.ts';
+import type { EventToSend } from '../timeline/event-to-send.ts';
 import { initialPowerLevels, type Preset, presetFor, presetRules } from './presets.ts';
 
 /** The body of `POST /createRoom`. */
@@ -44,10 +44,21 @@ export interface RoomCreationParts {
   readonly memberships: Memberships;
   readonly aliases: RoomAliases;
   readonly published: PublishedRooms;
+  readonly throttle: Throttle;
   readonly options: CreationOptions;
   readonly serverName: string;
   readonly randomness: Randomness;
 }
+
+/** What a room will be like. */
+interface RoomPlan {
+  readonly version: RoomVersion;
+  readonly preset: Preset;
+  readonly alias: string | undefined;
+  readonly invitees: readonly string[];
+}
+
+const levelsKey = stateKeyOf('m.room.power_levels', '');
 
 /** Makes rooms. Source: client-server API, `POST /createRoom`. */
 export class RoomCreation {
@@ -58,23 +69,25 @@ export class RoomCreation {
   }
 
   /**
-   * Makes a room with all its first events, in the order that the specification gives.
+   * Makes a room with all its first events, in the order that the specification gives, or not at all.
+   * @param requester absent when the server acts of its own accord
    * @returns the room id
-   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_ROOM_IN_USE, M_INVALID_ROOM_STATE, M_INVALID_PARAM
+   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_ROOM_IN_USE, M_INVALID_ROOM_STATE, M_INVALID_PARAM, and for
+   * users who can not be invited what an invitation throws
    */
-  async create(creator: string, request: RoomRequest): Promise<string> {
+  async create(creator: string, request: RoomRequest, requester?: Requesting): Promise<string> {
+    const { aliases, published, throttle, memberships } = this.#parts;
     const version = this.#version(request);
     const preset = request.preset ?? presetFor(request.visibility ?? 'private');
-    for (const userId of request.invite ?? []) {
-      if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
-    }
-    const alias = request.room_alias_name;
-    const fullAlias = alias === undefined ? undefined : await this.#parts.aliases.checkNew(creator, alias);
-    const roomId = await this.#makeRoom(creator, request, version, preset);
-    await this.#sendFirstEvents(creator, roomId, request, { version, preset, alias: fullAlias });
-    if (fullAlias !== undefined) await this.#parts.aliases.put(creator, fullAlias, roomId);
-    if (request.visibility === 'public') await this.#parts.published.publishNew(creator, roomId);
-    await this.#invite(creator, roomId, request);
+    const invitees = [...new Set(request.invite)];
+    if (invitees.includes(creator)) throw invalidParam('You can not invite yourself');
+    for (const userId of invitees) await memberships.checkInvitee(creator, userId);
+    const name = request.room_alias_name;
+    const alias = name === undefined ? undefined : await aliases.checkNew(creator, name);
+    throttle.creation(requester, invitees.length);
+    const roomId = await this.#makeRoom(creator, request, { version, preset, alias, invitees });
+    if (alias !== undefined) await aliases.put(creator, alias, roomId);
+    if (request.visibility === 'public') await published.publishNew(creator, roomId);
     return roomId;
   }
 
@@ -86,45 +99,15 @@ export class RoomCreation {
     return version;
   }
 
-  async #makeRoom(
-    creator: string,
-    request: RoomRequest,
-    version: RoomVersion,
-    preset: Preset,
-  ): Promise<string> {
+  async #makeRoom(creator: string, request: RoomRequest, facts: RoomPlan): Promise<string> {
     const { engine, randomness, serverName } = this.#parts;
-    const { room_version: _version, creator: _creator, ...given } = request.creation_content ?? {};
-    const content: JsonObject = {
-      ...given,
-      ...additionalCreators(given, request, version, preset),
-      ...(version.creator === 'content' ? { creator } : undefined),
-      room_version: version.id,
-    };
+    const { version } = facts;
     const roomId =
       version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
-    const draft = { type: 'm.room.create', stateKey: '', sender: creator, content };
-    return (await engine.timeline.create(version, roomId, draft)).event.roomId;
-  }
-
-  async #sendFirstEvents(
-    creator: string,
-    roomId: string,
-    request: RoomRequest,
-    facts: { version: RoomVersion; preset: Preset; alias: string | undefined },
-  ): Promise<void> {
-    const { engine, memberships } = this.#parts;
-    const join = { membership: 'join', ...(await memberships.profileContent(creator)) };
-    const state = this.#presetState(request, facts);
-    const first: EventToSend[] = [
-      { type: 'm.room.member', stateKey: creator, sender: creator, content: join },
-      stateEvent(creator, 'm.room.power_levels', this.#powerLevels(creator, request, facts)),
-      ...(facts.alias === undefined
-        ? []
-        : [stateEvent(creator, 'm.room.canonical_alias', { alias: facts.alias })]),
-      ...[...state.values()].map((event) => ({ ...event, sender: creator })),
-    ];
+    const creation = stateEvent(creator, 'm.room.create', creationContent(creator, request, facts));
+    const others = await this.#firstEvents(creator, request, facts);
     try {
-      await engine.timeline.appendAll(roomId, first);
+      return await engine.timeline.create(version, roomId, [creation, ...others]);
     } catch (error) {
       if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') {
         throw new MatrixError(400, 'M_INVALID_ROOM_STATE', `The room can not be set up so: ${error.message}`);
@@ -133,13 +116,29 @@ export class RoomCreation {
     }
   }
 
-  #powerLevels(
-    creator: string,
-    request: RoomRequest,
-    { version, preset }: { version: RoomVersion; preset: Preset },
-  ): JsonObject {
+  /** What comes after `m.room.create`. */
+  async #firstEvents(creator: string, request: RoomRequest, facts: RoomPlan): Promise<EventToSend[]> {
+    const { memberships } = this.#parts;
+    const join = { ...(await memberships.profileContent(creator)), membership: 'join' };
+    const state = this.#presetState(request, facts);
+    const levels = state.get(levelsKey)?.content ?? this.#powerLevels(creator, request, facts);
+    state.delete(levelsKey);
+    const given = request.is_direct === true ? { is_direct: true } : {};
+    const invitations = facts.invitees.map((userId) => memberships.invitation(creator, userId, given));
+    return [
+      { type: 'm.room.member', stateKey: creator, sender: creator, content: join },
+      stateEvent(creator, 'm.room.power_levels', levels),
+      ...(facts.alias === undefined
+        ? []
+        : [stateEvent(creator, 'm.room.canonical_alias', { alias: facts.alias })]),
+      ...[...state.values()].map((event) => ({ ...event, sender: creator })),
+      ...(await Promise.all(invitations)),
+    ];
+  }
+
+  #powerLevels(creator: string, request: RoomRequest, { version, preset, invitees }: RoomPlan): JsonObject {
     const rules = presetRules[preset];
-    const trusted = rules.inviteesAreTrusted ? (request.invite ?? []) : [];
+    const trusted = rules.inviteesAreTrusted ? invitees : [];
     const { default_power_level_content_override: byPreset } = this.#parts.options;
     const operators = byPreset[preset] as JsonObject | null | undefined;
     const users = { creator, trusted };
@@ -175,13 +174,6 @@ export class RoomCreation {
     const rule = this.#parts.options.encryption_enabled_by_default_for_room_type;
     return rule === 'all' || (rule === 'invite' && preset !== 'public_chat');
   }
-
-  async #invite(creator: string, roomId: string, request: RoomRequest): Promise<void> {
-    const isDirect = request.is_direct === true;
-    for (const userId of request.invite ?? []) {
-      await this.#parts.memberships.invite(creator, roomId, userId, { isDirect });
-    }
-  }
 }
 
 function stateEvent(sender: string, type: string, content: JsonObject): EventToSend {
@@ -193,14 +185,25 @@ function topicContent(topic: string): JsonObject {
   return { topic, 'm.topic': { 'm.text': [{ mimetype: 'text/plain', body: topic }] } };
 }
 
+function creationContent(creator: string, request: RoomRequest, facts: RoomPlan): JsonObject {
+  const { version } = facts;
+  const { room_version: _version, creator: _creator, ...given } = request.creation_content ?? {};
+  return {
+    ...given,
+    ...additionalCreators(given, facts),
+    ...(version.creator === 'content' ? { creator } : undefined),
+    room_version: version.id,
+  };
+}
+
 function additionalCreators(
   given: JsonObject,
-  request: RoomRequest,
-  version: RoomVersion,
-  preset: Preset,
+  { version, preset, invitees }: RoomPlan,
 ): JsonObject | undefined {
-  if (!version.privilegedCreators || !presetRules[preset].inviteesAreTrusted) return undefined;
-  const listed = Array.isArray(given['additional_creators']) ? given['additional_creators'] : [];
-  const creators = [...new Set([...listed, ...(request.invite ?? [])])];
+  const { additional_creators: listed = [] } = given;
+  if (!version.privilegedCreators || !presetRules[preset].inviteesAreTrusted || !Array.isArray(listed)) {
+    return undefined;
+  }
+  const creators = [...new Set([...listed, ...invitees])];
   return creators.length === 0 ? undefined : { additional_creators: creators };
 }

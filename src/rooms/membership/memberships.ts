@@ -8,15 +8,12 @@ import {
   serverOfUser,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
-import type { StoredEvent } from '../stored-event.ts';
+import type { Requesting, Throttle } from '../limits.ts';
+import { type StoredEvent, visibleContent } from '../stored-event.ts';
+import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
+import type { MemberContents } from './member-content.ts';
 import { authorisingUser } from './restricted-join.ts';
-
-/** Where display names and avatars come from; declared here, supplied at composition. */
-export interface MemberProfiles {
-  /** What of the profile of a local user goes into membership events. */
-  profile(userId: string): Promise<{ displayname?: string | undefined; avatar_url?: string | undefined }>;
-}
 
 /** Who may be asked about users; declared here, supplied at composition. */
 export interface LocalUsers {
@@ -29,14 +26,24 @@ export interface MembershipOptions {
   readonly include_profile_data_on_invite: boolean;
   readonly block_non_admin_invites: boolean;
   readonly forget_rooms_on_leave: boolean;
+  readonly allow_per_room_profiles: boolean;
 }
 
 export interface MembershipsParts {
   readonly engine: RoomEngine;
-  readonly profiles: MemberProfiles;
+  readonly contents: MemberContents;
   readonly users: LocalUsers;
+  readonly throttle: Throttle;
   readonly options: MembershipOptions;
   readonly serverName: string;
+}
+
+/** How a membership is to be changed. */
+export interface MembershipRequest {
+  /** Who asks for it; absent when the server acts of its own accord. */
+  readonly requester?: Requesting;
+  /** Further content of the event, for instance `reason`. */
+  readonly given?: JsonObject;
 }
 
 /** Joins, invites, leaves, bans. Source: client-server API, "Room membership". */
@@ -48,47 +55,54 @@ export class Memberships {
   }
 
   /** The part of a membership event that says who somebody is. */
-  async profileContent(userId: string): Promise<JsonObject> {
-    if (serverOfUser(userId) !== this.#parts.serverName) return {};
-    const { displayname, avatar_url } = await this.#parts.profiles.profile(userId);
-    return {
-      ...(displayname === undefined ? undefined : { displayname }),
-      ...(avatar_url === undefined ? undefined : { avatar_url }),
-    };
+  profileContent(userId: string): Promise<JsonObject> {
+    return this.#parts.contents.profile(userId);
   }
 
   /**
-   * Joins a room; joining one that the user is in already does nothing.
-   * @param given further content, for instance `reason` or `third_party_signed`
+   * Joins a room. For one who is in it already, `given` is the profile to have there; without it nothing changes.
+   * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN for guests where they may not join
    */
   async join(
     userId: string,
     roomId: string,
-    { isGuest = false, given = {} }: { isGuest?: boolean; given?: JsonObject } = {},
-  ): Promise<StoredEvent | undefined> {
+    { requester, given }: MembershipRequest = {},
+  ): Promise<StoredEvent> {
+    const { contents, throttle, engine, serverName } = this.#parts;
     const head = await this.#head(roomId);
     const present = head.membership(userId);
-    if (present === 'join') return undefined;
-    if (isGuest && !(await this.#guestsMayJoin(head))) {
-      throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');
+    if (present === 'join' && !given) return this.#present(head, userId);
+    if (present !== 'join') {
+      throttle.join(requester, roomId);
+      if (requester?.isGuest && !(await this.#guestsMayJoin(head))) {
+        throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');
+      }
     }
-    const via = present === 'invite' ? undefined : await this.#authorisingUser(head, userId);
-    const content: JsonObject = {
-      ...(await this.profileContent(userId)),
-      ...given,
-      membership: 'join',
+    const isWelcome = present === 'invite' || present === 'join';
+    const via = isWelcome ? undefined : await authorisingUser(engine, head, userId, serverName);
+    const content = {
+      ...(await contents.withProfile(userId, given ?? {}, 'join')),
       ...(via === undefined ? undefined : { join_authorised_via_users_server: via }),
     };
     return this.#send(userId, roomId, userId, content);
   }
 
-  /** @throws MatrixError M_FORBIDDEN also when the user is in the room or banned from it */
+  /** @throws MatrixError M_FORBIDDEN also when the user is in the room or banned from it, M_NOT_FOUND for no user */
   async invite(
     sender: string,
     roomId: string,
     userId: string,
-    { isDirect = false, reason }: { isDirect?: boolean; reason?: string | undefined } = {},
+    { requester, given }: MembershipRequest = {},
   ): Promise<StoredEvent> {
+    await this.checkInvitee(sender, userId);
+    const head = await this.#head(roomId);
+    if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
+    this.#parts.throttle.invite(requester, roomId, userId);
+    return this.#parts.engine.timeline.append(roomId, await this.invitation(sender, userId, given));
+  }
+
+  /** Whether this server lets `sender` invite that user anywhere. @throws MatrixError if not */
+  async checkInvitee(sender: string, userId: string): Promise<void> {
     const { options, users, serverName } = this.#parts;
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     const isLocal = serverOfUser(userId) === serverName;
@@ -96,58 +110,77 @@ export class Memberships {
       throw forbidden('Invites have been disabled on this server');
     }
     if (isLocal && !(await users.exists(userId))) throw notFound('There is no such user');
-    const head = await this.#head(roomId);
-    if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
-    const profile = options.include_profile_data_on_invite ? await this.profileContent(userId) : {};
-    return this.#send(sender, roomId, userId, {
-      ...profile,
-      ...(isDirect ? { is_direct: true } : undefined),
-      ...withReason(reason),
-      membership: 'invite',
-    });
   }
 
-  async knock(userId: string, roomId: string, reason?: string): Promise<StoredEvent> {
+  /** The event that invites a user. */
+  async invitation(sender: string, userId: string, given: JsonObject = {}): Promise<EventToSend> {
+    const { contents, options } = this.#parts;
+    const content = options.include_profile_data_on_invite
+      ? await contents.withProfile(userId, given, 'invite')
+      : { ...contents.without(given), membership: 'invite' };
+    return { type: 'm.room.member', stateKey: userId, sender, content };
+  }
+
+  async knock(userId: string, roomId: string, { given = {} }: MembershipRequest = {}): Promise<StoredEvent> {
     await this.#head(roomId);
-    const profile = await this.profileContent(userId);
-    return this.#send(userId, roomId, userId, { ...profile, ...withReason(reason), membership: 'knock' });
+    const content = await this.#parts.contents.withProfile(userId, given, 'knock');
+    return this.#send(userId, roomId, userId, content);
   }
 
-  /** Leaves a room, or turns an invite down. Leaving a room that was left before does nothing. */
-  async leave(userId: string, roomId: string, reason?: string): Promise<void> {
+  /** Leaves a room, turns an invite down or takes a knock back. For one who has left before it does nothing. */
+  async leave(userId: string, roomId: string, { given = {} }: MembershipRequest = {}): Promise<StoredEvent> {
     const head = await this.#head(roomId);
     const present = head.membership(userId);
     if (present === undefined) throw notFound('You are not in this room');
     if (present === 'ban') throw forbidden('You are banned from this room');
-    if (present !== 'leave') {
-      await this.#send(userId, roomId, userId, { ...withReason(reason), membership: 'leave' });
-    }
-    if (this.#parts.options.forget_rooms_on_leave) await this.forget(userId, roomId);
+    const left =
+      present === 'leave'
+        ? await this.#present(head, userId)
+        : await this.#send(userId, roomId, userId, this.#content(given, 'leave'));
+    await this.#forgetIfWanted(userId, roomId);
+    return left;
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user is not in the room */
-  async kick(sender: string, roomId: string, userId: string, reason?: string): Promise<void> {
+  async kick(
+    sender: string,
+    roomId: string,
+    userId: string,
+    { given = {} }: MembershipRequest = {},
+  ): Promise<StoredEvent> {
     const head = await this.#head(roomId);
     const present = head.membership(userId);
     if (present !== 'join' && present !== 'invite' && present !== 'knock') {
       throw forbidden(`${userId} is not in the room`);
     }
-    await this.#send(sender, roomId, userId, { ...withReason(reason), membership: 'leave' });
+    const kicked = await this.#send(sender, roomId, userId, this.#content(given, 'leave'));
     await this.#forgetIfWanted(userId, roomId);
+    return kicked;
   }
 
-  async ban(sender: string, roomId: string, userId: string, reason?: string): Promise<void> {
+  async ban(
+    sender: string,
+    roomId: string,
+    userId: string,
+    { given = {} }: MembershipRequest = {},
+  ): Promise<StoredEvent> {
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     await this.#head(roomId);
-    await this.#send(sender, roomId, userId, { ...withReason(reason), membership: 'ban' });
+    const banned = await this.#send(sender, roomId, userId, this.#content(given, 'ban'));
     await this.#forgetIfWanted(userId, roomId);
+    return banned;
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user is not banned */
-  async unban(sender: string, roomId: string, userId: string, reason?: string): Promise<void> {
+  async unban(
+    sender: string,
+    roomId: string,
+    userId: string,
+    { given = {} }: MembershipRequest = {},
+  ): Promise<StoredEvent> {
     const head = await this.#head(roomId);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
-    await this.#send(sender, roomId, userId, { ...withReason(reason), membership: 'leave' });
+    return this.#send(sender, roomId, userId, this.#content(given, 'leave'));
   }
 
   /** Stops remembering a room. @throws MatrixError M_UNKNOWN while the user is in it */
@@ -162,13 +195,24 @@ export class Memberships {
 
   async #forgetIfWanted(userId: string, roomId: string): Promise<void> {
     const { options, serverName } = this.#parts;
-    if (options.forget_rooms_on_leave && serverOfUser(userId) === serverName)
-      await this.forget(userId, roomId);
+    const isLocal = serverOfUser(userId) === serverName;
+    if (options.forget_rooms_on_leave && isLocal) await this.forget(userId, roomId);
+  }
+
+  #content(given: JsonObject, membership: string): JsonObject {
+    return { ...this.#parts.contents.without(given), membership };
   }
 
   #send(sender: string, roomId: string, userId: string, content: JsonObject): Promise<StoredEvent> {
     const { timeline } = this.#parts.engine;
     return timeline.append(roomId, { type: 'm.room.member', stateKey: userId, sender, content });
+  }
+
+  async #present(head: RoomHead, userId: string): Promise<StoredEvent> {
+    const entry = head.entry('m.room.member', userId);
+    const stored = entry && (await this.#parts.engine.events.get(entry.nid));
+    if (!stored) throw new Error('a membership event is missing');
+    return stored;
   }
 
   async #head(roomId: string): Promise<RoomHead> {
@@ -179,15 +223,7 @@ export class Memberships {
 
   async #guestsMayJoin(head: RoomHead): Promise<boolean> {
     const entry = head.entry('m.room.guest_access', '');
-    const event = entry && (await this.#parts.engine.events.get(entry.nid));
-    return event?.event.content['guest_access'] === 'can_join';
+    const stored = entry && (await this.#parts.engine.events.get(entry.nid));
+    return stored !== undefined && visibleContent(stored)['guest_access'] === 'can_join';
   }
-
-  #authorisingUser(head: RoomHead, userId: string): Promise<string | undefined> {
-    return authorisingUser(this.#parts.engine, head, userId, this.#parts.serverName);
-  }
-}
-
-function withReason(reason: string | undefined): JsonObject | undefined {
-  return reason === undefined ? undefined : { reason };
 }

@@ -12,15 +12,21 @@ export interface UserRoom {
   readonly membership: Membership;
   /** The membership event. */
   readonly eventNid: number;
-  /** Where on the stream the membership became what it is. */
+  /** Where on the stream the membership became what it is; a new profile does not count. */
   readonly stream: number;
   readonly forgotten: boolean;
+}
+
+interface Change {
+  readonly room: UserRoom;
+  /** The user was in the room before, and only the event is new. */
+  readonly isRenewal: boolean;
 }
 
 interface Loading {
   readonly promise: Promise<Map<string, UserRoom>>;
   /** Changes that came while the rows were being read. */
-  readonly missed: UserRoom[];
+  readonly missed: Change[];
 }
 
 /** How many users' rooms are kept in memory. */
@@ -100,7 +106,7 @@ export class UserRooms {
         .where('stream', '=', room.stream)
         .execute();
     });
-    this.#set(userId, { ...room, forgotten: true });
+    this.#set(userId, { room: { ...room, forgotten: true }, isRenewal: false });
   }
 
   async #load(userId: string): Promise<Map<string, UserRoom>> {
@@ -126,31 +132,28 @@ export class UserRooms {
       this.#users.set(userId, rooms);
       const missed = this.#loading.get(userId)?.missed ?? [];
       this.#loading.delete(userId);
-      for (const room of missed) this.#set(userId, room);
+      for (const change of missed) this.#set(userId, change);
       return rooms;
     } finally {
       this.#loading.delete(userId);
     }
   }
 
-  #apply({ roomId, stored, stateChanges, membershipChanges }: RoomFact): void {
-    for (const { userId, to } of membershipChanges) {
-      const event = stateChanges.find((change) => change.stateKey === userId)?.event ?? stored;
-      this.#set(userId, {
-        roomId,
-        roomNid: stored.roomNid,
-        membership: to,
-        eventNid: event.nid,
-        stream: stored.nid,
-        forgotten: false,
-      });
+  #apply({ roomId, stored, membershipChanges }: RoomFact): void {
+    for (const { userId, from, to, eventNid } of membershipChanges) {
+      const { roomNid, nid: stream } = stored;
+      const room = { roomId, roomNid, membership: to, eventNid, stream, forgotten: false };
+      this.#set(userId, { room, isRenewal: from === 'join' && to === 'join' });
     }
   }
 
-  #set(userId: string, room: UserRoom): void {
+  #set(userId: string, change: Change): void {
     const rooms = this.#users.peek(userId);
+    const { room, isRenewal } = change;
     const present = rooms?.get(room.roomId);
-    if (rooms && (!present || present.stream <= room.stream)) rooms.set(room.roomId, room);
-    this.#loading.get(userId)?.missed.push(room);
+    if (rooms && (!present || present.stream <= room.stream)) {
+      rooms.set(room.roomId, isRenewal && present ? { ...room, stream: present.stream } : room);
+    }
+    this.#loading.get(userId)?.missed.push(change);
   }
 }

@@ -22,6 +22,7 @@ export const roomMigrations: readonly Migration[] = [
         .addColumn('stream', 'bigint')
         .addColumn('state_group', 'bigint')
         .addColumn('state_before', 'bigint')
+        .addColumn('replaces', 'bigint')
         .addColumn('flags', 'integer', (column) => column.notNull())
         .addColumn('redacted_by', 'bigint')
         .addColumn('json', 'text', (column) => column.notNull())

@@ -43,7 +43,7 @@ export function creationRoutes(creation: RoomCreation, aliases: RoomAliases): Ro
         body: createRoomBody,
         response: Type.Object({ room_id: Type.String() }),
       },
-      async ({ body, requester }) => ({ room_id: await creation.create(requester.userId, body) }),
+      async ({ body, requester }) => ({ room_id: await creation.create(requester.userId, body, requester) }),
     ),
     ...aliasRoutes(aliases),
   ];

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../../kernel/http/index.ts';
+import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import { badJson, isRoomId, type JsonObject } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
-import type { Memberships } from '../membership/memberships.ts';
+import type { MembershipRequest, Memberships } from '../membership/memberships.ts';
 import { clientPath } from './paths.ts';
 
 const reasonBody = Type.Object({ reason: Type.Optional(Type.String()) });
@@ -37,8 +37,7 @@ function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
         response: roomIdResponse,
       },
       async ({ params, body, requester }) => {
-        const { userId, isGuest } = requester;
-        await memberships.join(userId, params.roomId, { isGuest, given: joinContent(body) });
+        await memberships.join(requester.userId, params.roomId, joinRequest(requester, body));
         return { room_id: params.roomId };
       },
     ),
@@ -53,8 +52,7 @@ function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
       },
       async ({ params, body, requester }) => {
         const roomId = await roomIdOf(params.roomIdOrAlias);
-        const { userId, isGuest } = requester;
-        await memberships.join(userId, roomId, { isGuest, given: joinContent(body) });
+        await memberships.join(requester.userId, roomId, joinRequest(requester, body));
         return { room_id: roomId };
       },
     ),
@@ -69,21 +67,25 @@ function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
       },
       async ({ params, body, requester }) => {
         const roomId = await roomIdOf(params.roomIdOrAlias);
-        await memberships.knock(requester.userId, roomId, body.reason);
+        await memberships.knock(requester.userId, roomId, { requester, given: reasonOf(body) });
         return { room_id: roomId };
       },
     ),
   ];
 }
 
-function joinContent(body: { reason?: string; third_party_signed?: JsonObject }): JsonObject {
-  return {
-    ...(body.reason === undefined ? undefined : { reason: body.reason }),
-    ...(body.third_party_signed === undefined
-      ? undefined
-      : { third_party_invite: { signed: body.third_party_signed } }),
+type JoinBody = { reason?: string; third_party_signed?: JsonObject };
+
+/** Joining once more changes nothing, also not the profile: then nothing is given. */
+function joinRequest(requester: Requester, body: JoinBody): MembershipRequest {
+  const given = {
+    ...reasonOf(body),
+    ...(body.third_party_signed && { third_party_invite: { signed: body.third_party_signed } }),
   };
+  return Object.keys(given).length === 0 ? { requester } : { requester, given };
 }
+
+const reasonOf = ({ reason }: { reason?: string }): JsonObject => (reason === undefined ? {} : { reason });
 
 function leavingRoutes(memberships: Memberships): Route[] {
   return [
@@ -97,7 +99,7 @@ function leavingRoutes(memberships: Memberships): Route[] {
         response: nothing,
       },
       async ({ params, body, requester }) => {
-        await memberships.leave(requester.userId, params.roomId, body.reason);
+        await memberships.leave(requester.userId, params.roomId, { requester, given: reasonOf(body) });
         return {};
       },
     ),
@@ -130,7 +132,8 @@ function moderationRoutes(memberships: Memberships): Route[] {
         response: nothing,
       },
       async ({ params, body, requester }) => {
-        await memberships[action](requester.userId, params.roomId, body.user_id, body.reason);
+        const request = { requester, given: reasonOf(body) };
+        await memberships[action](requester.userId, params.roomId, body.user_id, request);
         return {};
       },
     ),
@@ -149,7 +152,8 @@ function inviteRoute(memberships: Memberships): Route {
     },
     async ({ params, body, requester }) => {
       if (body.user_id === undefined) throw badJson('user_id is missing');
-      await memberships.invite(requester.userId, params.roomId, body.user_id, { reason: body.reason });
+      const request = { requester, given: reasonOf(body) };
+      await memberships.invite(requester.userId, params.roomId, body.user_id, request);
       return {};
     },
   );

@@ -1,16 +1,21 @@
 import type { Database } from '../../kernel/database/index.ts';
 import type { BackgroundSigner } from '../../kernel/signing/index.ts';
 import type { Reservation } from '../../kernel/streams/index.ts';
+import type { UnsignedEvent } from '../../protocol/index.ts';
 import type { StateKeys } from '../state/state-keys.ts';
-import type { RoomFact } from '../stored-event.ts';
+import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
 import type { RoomHeads } from './room-heads.ts';
 import { type EventWrite, WriteBatch } from './write-batch.ts';
 
-interface Pending {
-  readonly write: EventWrite;
+/** An event that its room's head holds, ready to be staged. */
+export interface PreparedWrite extends EventWrite {
+  readonly unsigned: UnsignedEvent;
   readonly reservation: Reservation<RoomFact>;
-  readonly fact: RoomFact;
+}
+
+interface Pending {
+  readonly write: PreparedWrite;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -22,6 +27,12 @@ interface SigningGroup {
   signatures?: readonly string[];
   failure?: unknown;
   readonly settled: Promise<void>;
+}
+
+/** An event whose signature is there, as JSON. */
+interface Signed {
+  readonly pending: Pending;
+  readonly text: string;
 }
 
 /**
@@ -38,6 +49,8 @@ export class EventWriter {
   #staged: Pending[] = [];
   readonly #signing: SigningGroup[] = [];
   #committing: Promise<void> | undefined;
+  /** When state events that were staged are on disk. */
+  readonly #durable = new WeakMap<StoredEvent, Promise<void>>();
 
   constructor(parts: {
     database: Database;
@@ -57,13 +70,20 @@ export class EventWriter {
    * Takes an event that the head holds already. Resolves when it is on disk and published; rejects when it is not,
    * and then the head is broken and everything staged on it after this event rejects as well.
    */
-  stage(write: EventWrite, reservation: Reservation<RoomFact>, fact: RoomFact): Promise<void> {
-    this.#heads.commitBegins(write.head);
-    this.#events.remember(write.stored);
-    return new Promise((resolve, reject) => {
+  stage(write: PreparedWrite): Promise<void> {
+    const { stored } = write.fact;
+    this.#events.add(stored);
+    const durable = new Promise<void>((resolve, reject) => {
       if (this.#staged.length === 0) setImmediate(() => this.#signStaged());
-      this.#staged.push({ write, reservation, fact, resolve, reject });
+      this.#staged.push({ write, resolve, reject });
     });
+    if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
+    return durable;
+  }
+
+  /** Resolves when a state event that some head holds is on disk; rejects when it could not be stored. */
+  async durable(stored: StoredEvent): Promise<void> {
+    await this.#durable.get(stored);
   }
 
   /** Resolves when everything that was staged has settled. */
@@ -101,47 +121,56 @@ export class EventWriter {
     this.#committing = undefined;
   }
 
-  /** The groups at the front that are signed, without their events that can not be stored. */
-  #takeSigned(): { kept: Pending[]; texts: string[] } {
-    const kept: Pending[] = [];
-    const texts: string[] = [];
+  /** The groups at the front that are signed. */
+  #takeSigned(): Signed[] {
+    const signed: Signed[] = [];
     for (let group = this.#signing[0]; group?.signatures ?? group?.failure; group = this.#signing[0]) {
       this.#signing.shift();
-      for (const [index, one] of group.pending.entries()) {
+      for (const [index, pending] of group.pending.entries()) {
         const signature = group.signatures?.[index];
-        if (signature === undefined) this.#fail(one, group.failure);
-        else if (one.write.head.broken) this.#fail(one, lostWithEarlier());
-        else {
-          kept.push(one);
-          texts.push(one.write.unsigned.complete(signature));
-        }
+        if (signature === undefined) this.#fail(pending, group.failure);
+        else signed.push({ pending, text: pending.write.unsigned.complete(signature) });
       }
     }
-    return { kept, texts };
+    return signed;
   }
 
-  async #commit({ kept, texts }: { kept: readonly Pending[]; texts: readonly string[] }): Promise<void> {
+  /** Commits signed events together; when that fails, each room by itself, so that none suffers for another. */
+  async #commit(signed: readonly Signed[]): Promise<void> {
+    const kept = signed.filter(({ pending }) => {
+      const isLost = pending.write.head.broken;
+      if (isLost) this.#fail(pending, lostWithEarlier());
+      return !isLost;
+    });
     if (kept.length === 0) return;
     const batch = new WriteBatch(this.#stateKeys);
     try {
-      for (const [index, { write }] of kept.entries()) batch.add(write, texts[index] ?? '');
+      for (const { pending, text } of kept) batch.add(pending.write, text);
       await this.#database.batch(batch.statements());
     } catch (error) {
-      for (const one of kept) this.#fail(one, error);
+      const rooms = Map.groupBy(kept, ({ pending }) => pending.write.head);
+      if (rooms.size > 1) for (const ofRoom of rooms.values()) await this.#commit(ofRoom);
+      else for (const { pending } of kept) this.#fail(pending, error);
       return;
     }
     this.#stateKeys.saved(batch.newStateKeys);
-    for (const { write, reservation, fact, resolve } of kept) {
-      this.#heads.commitEnds(write.head, true);
-      reservation.complete(fact);
-      resolve();
-    }
+    for (const { pending } of kept) this.#succeed(pending);
   }
 
-  #fail({ write, reservation, reject }: Pending, error: unknown): void {
-    this.#events.forget(write.stored);
-    if (write.redacts) write.redacts.redactedBy = undefined;
-    this.#heads.commitEnds(write.head, false);
+  #succeed({ write, resolve }: Pending): void {
+    const { head, fact, redacts, reservation } = write;
+    this.#events.saved(fact.stored);
+    if (redacts) this.#events.redacted(redacts.nid, fact.stored.nid);
+    if (fact.stateChanges.length > 0) this.#heads.resized(head);
+    reservation.complete(fact);
+    resolve();
+  }
+
+  #fail({ write, reject }: Pending, error: unknown): void {
+    const { head, fact, redacts, reservation } = write;
+    this.#heads.abandon(head);
+    this.#events.forget(fact.stored);
+    if (redacts) head.redact(redacts, undefined);
     reservation.abandon();
     reject(error);
   }

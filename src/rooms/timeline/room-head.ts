@@ -100,6 +100,12 @@ export class RoomHead {
     return stateKey === undefined ? [] : [this.setEntry(type, stateKey, stored)];
   }
 
+  /** Marks an event of the room as redacted; `recent` may hold it in another copy than the caller has. */
+  redact(target: StoredEvent, by: number | undefined): void {
+    target.redactedBy = by;
+    for (const stored of this.#recent) if (stored.nid === target.nid) stored.redactedBy = by;
+  }
+
   /** Replaces one entry of the current state. */
   setEntry(type: string, stateKey: string, stored: StoredEvent | undefined): StateChange {
     const key = stateKeyOf(type, stateKey);
@@ -128,9 +134,14 @@ export function stateEntry(stored: StoredEvent): StateEntry {
   return { nid: stored.nid, eventId, membership };
 }
 
-/** The memberships that changes of state change. @param before the membership of a user before them */
+/**
+ * The memberships that changes of state change.
+ * @param cause the event that made them
+ * @param before the membership of a user before them
+ */
 export function membershipChanges(
   changes: readonly StateChange[],
+  cause: StoredEvent,
   before: (userId: string) => Membership | undefined,
 ): MembershipChange[] {
   return changes
@@ -139,5 +150,6 @@ export function membershipChanges(
       userId: stateKey,
       from: before(stateKey),
       to: event ? membershipOf(event.event.content) : 'leave',
+      eventNid: (event ?? cause).nid,
     }));
 }

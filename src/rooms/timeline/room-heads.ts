@@ -6,26 +6,35 @@ import type { StateGroups } from '../state/state-groups.ts';
 import type { RoomTables } from '../tables.ts';
 import { type Extremity, RoomHead, type StateEntry } from './room-head.ts';
 
-/** The heads of active rooms. */
+/**
+ * The heads of active rooms. A room never has two that are in use: as long as anybody holds its head, for instance to
+ * write what has been added to it, that one is given out, also when it was dropped from the cache.
+ */
 export class RoomHeads {
   readonly #database: Database;
   readonly #groups: StateGroups;
-  readonly #heads: LRUCache<string, RoomHead>;
+  readonly #cache: LRUCache<string, RoomHead>;
+  readonly #inUse = new Map<string, WeakRef<RoomHead>>();
+  readonly #unused = new FinalizationRegistry<string>((roomId) => {
+    if (!this.#inUse.get(roomId)?.deref()) this.#inUse.delete(roomId);
+  });
   readonly #loading = new Map<string, Promise<RoomHead | undefined>>();
-  /** Heads that run ahead of the disk may not be dropped and read again: how many commits each waits for. */
-  readonly #ahead = new Map<string, { head: RoomHead; commits: number }>();
 
   /** @param size how many entries of current state all heads together may hold */
   constructor(database: Database, groups: StateGroups, size: number) {
     this.#database = database;
     this.#groups = groups;
-    this.#heads = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
+    this.#cache = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
   }
 
   /** The head when it is in memory. */
   peek(roomId: string): RoomHead | undefined {
-    const head = this.#ahead.get(roomId)?.head ?? this.#heads.get(roomId);
-    return head?.broken ? undefined : head;
+    const cached = this.#cache.get(roomId);
+    if (cached) return cached;
+    const head = this.#inUse.get(roomId)?.deref();
+    if (!head || head.broken) return undefined;
+    this.#cache.set(roomId, head);
+    return head;
   }
 
   /** The head of a room, `undefined` when this server does not know the room. */
@@ -40,28 +49,28 @@ export class RoomHeads {
     return loading;
   }
 
-  /** The head of a room that is just being made. */
-  create(roomNid: number, roomId: string, version: RoomVersion): RoomHead {
+  /** The head of a room that is about to be made; nobody is given it before `adopt`. */
+  fresh(roomNid: number, roomId: string, version: RoomVersion): RoomHead {
     const parts = { roomNid, roomId, version, extremities: [], state: new Map() };
-    const head = new RoomHead({ ...parts, chain: new GroupChain() });
-    this.#heads.set(roomId, head);
-    return head;
+    return new RoomHead({ ...parts, chain: new GroupChain() });
   }
 
-  /** The head has events that are not on disk yet. */
-  commitBegins(head: RoomHead): void {
-    const entry = this.#ahead.get(head.roomId);
-    if (entry?.head === head) entry.commits++;
-    else this.#ahead.set(head.roomId, { head, commits: 1 });
+  /** From now on this is the head of its room. */
+  adopt(head: RoomHead): void {
+    this.#inUse.set(head.roomId, new WeakRef(head));
+    this.#unused.register(head, head.roomId);
+    this.#cache.set(head.roomId, head);
   }
 
-  /** One commit of the head has settled. A failed one breaks it: what was built on it is lost with it. */
-  commitEnds(head: RoomHead, succeeded: boolean): void {
-    if (!succeeded) head.broken = true;
-    const entry = this.#ahead.get(head.roomId);
-    if (entry?.head === head && --entry.commits === 0) this.#ahead.delete(head.roomId);
-    if (head.broken) this.#heads.delete(head.roomId);
-    else if (this.#heads.peek(head.roomId) === head) this.#heads.set(head.roomId, head); // its size has changed
+  /** What has been added to the head could not be stored: it is loaded anew by whoever needs it next. */
+  abandon(head: RoomHead): void {
+    head.broken = true;
+    if (this.#cache.peek(head.roomId) === head) this.#cache.delete(head.roomId);
+  }
+
+  /** The head's state has grown on disk: the cache counts its entries again. */
+  resized(head: RoomHead): void {
+    if (this.#cache.peek(head.roomId) === head) this.#cache.set(head.roomId, head);
   }
 
   async #load(roomId: string): Promise<RoomHead | undefined> {
@@ -80,7 +89,7 @@ export class RoomHeads {
       room.state_group === null ? new GroupChain() : this.#groups.chain(room.state_group),
     ]);
     const head = new RoomHead({ roomNid: room.room_nid, roomId, version, chain, extremities, state });
-    this.#heads.set(roomId, head);
+    this.adopt(head);
     return head;
   }
 

@@ -1,35 +1,32 @@
 import type { SqlValue, Statement } from '../../kernel/database/index.ts';
-import { membershipOf, splitStateKey, stateKeyOf, type UnsignedEvent } from '../../protocol/index.ts';
+import { membershipOf, splitStateKey, stateKeyOf } from '../../protocol/index.ts';
 import type { GroupRows } from '../state/group-chain.ts';
 import type { StateKeys } from '../state/state-keys.ts';
-import type { StateChange, StoredEvent } from '../stored-event.ts';
+import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
 import { EventFlag } from '../tables.ts';
 import type { Extremity, RoomHead } from './room-head.ts';
 
 /** All that has to be on disk before an event is acknowledged. */
 export interface EventWrite {
   readonly head: RoomHead;
-  readonly stored: StoredEvent;
-  /** The event before it is signed. */
-  readonly unsigned: UnsignedEvent;
+  readonly fact: RoomFact;
   /** The room's forward extremities after the event. */
   readonly extremities: readonly Extremity[];
   /** The state group that the event made. */
   readonly group: GroupRows | undefined;
-  readonly stateChanges: readonly StateChange[];
   /** The client's transaction, see `TransactionIds`. */
-  readonly transaction: { readonly scope: number; readonly txnId: string } | undefined;
+  readonly transaction?: { readonly scope: number; readonly txnId: string } | undefined;
   /** The event that this one redacts. */
   readonly redacts: StoredEvent | undefined;
   /** Milliseconds since the epoch; set for the first event of a room. */
-  readonly roomCreatedTs: number | undefined;
+  readonly roomCreatedTs?: number;
 }
 
 const sqlText = {
   room: 'insert into rooms (room_nid, room_id, version, extremities, state_group, created_ts) values (?, ?, ?, ?, ?, ?)',
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
   event:
-    'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+    'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   stateKey: 'insert into state_keys (nid, type, state_key) values (?, ?, ?) on conflict (nid) do nothing',
   group: 'insert into state_groups (id, room_nid, ordinal) values (?, ?, ?)',
   edge: 'insert into state_group_edges (id, prev_id) values (?, ?)',
@@ -40,6 +37,7 @@ const sqlText = {
   delta: 'insert into state_deltas (room_nid, stream, key_nid, event_nid) values (?, ?, ?, ?)',
   membership:
     'insert into memberships (user_id, room_nid, membership, event_nid, stream, forgotten) values (?, ?, ?, ?, ?, 0) on conflict (user_id, room_nid) do update set membership = excluded.membership, event_nid = excluded.event_nid, stream = excluded.stream, forgotten = 0',
+  renewal: 'update memberships set event_nid = ? where user_id = ? and room_nid = ?',
   transaction: 'insert into event_transactions (scope, event_nid, txn_id) values (?, ?, ?)',
   redaction: 'update events set redacted_by = ? where nid = ?',
 };
@@ -52,7 +50,7 @@ export class WriteBatch {
   readonly #rows = new Map<Table, SqlValue[][]>();
   readonly #rooms = new Map<number, SqlValue[]>();
   readonly #current = new Map<string, { table: Table; row: SqlValue[] }>();
-  readonly #memberships = new Map<string, SqlValue[]>();
+  readonly #memberships = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #newKeys = new Set<string>();
 
   constructor(stateKeys: StateKeys) {
@@ -61,7 +59,8 @@ export class WriteBatch {
 
   /** @param json the PDU as JSON */
   add(write: EventWrite, json: string): void {
-    const { head, stored, group } = write;
+    const { head, fact, group } = write;
+    const { stored } = fact;
     const { event } = stored;
     const extremities = JSON.stringify(write.extremities.map(({ nid }) => nid));
     const stateGroup = stored.stateGroup ?? null;
@@ -84,12 +83,14 @@ export class WriteBatch {
       stored.stream ?? null,
       stored.stateGroup ?? null,
       stored.stateBefore === stored.stateGroup ? null : (stored.stateBefore ?? null),
+      stored.replaces ?? null,
       flagsOf(stored),
       null,
       json,
     ]);
     if (group) this.#addGroup(head.roomNid, group);
-    for (const change of write.stateChanges) this.#addStateChange(write, change);
+    for (const change of fact.stateChanges) this.#addStateChange(write, change);
+    for (const change of fact.membershipChanges) this.#addMembershipChange(write, change);
     if (write.transaction) {
       this.#push('transaction', [write.transaction.scope, stored.nid, write.transaction.txnId]);
     }
@@ -99,7 +100,7 @@ export class WriteBatch {
   /** The rows as statements, in the order in which the tables need them. */
   statements(): Statement[] {
     for (const { table, row } of this.#current.values()) this.#push(table, row);
-    for (const row of this.#memberships.values()) this.#push('membership', row);
+    for (const { table, row } of this.#memberships.values()) this.#push(table, row);
     for (const row of this.#rooms.values()) this.#push('roomUpdate', row);
     return [...this.#rows].map(([table, rows]) => ({ sql: sqlText[table], rows }));
   }
@@ -115,7 +116,7 @@ export class WriteBatch {
     for (const [key, event] of group.delta) this.#push('groupState', [group.id, key, event]);
   }
 
-  #addStateChange({ head, stored }: EventWrite, change: StateChange): void {
+  #addStateChange({ head, fact: { stored } }: EventWrite, change: StateChange): void {
     const keyNid = this.#keyNid(stateKeyOf(change.type, change.stateKey));
     const nid = change.event?.nid;
     const isMember = change.type === 'm.room.member';
@@ -125,10 +126,18 @@ export class WriteBatch {
       row: nid === undefined ? [head.roomNid, keyNid] : [head.roomNid, keyNid, nid, membership],
     });
     this.#push('delta', [head.roomNid, stored.nid, keyNid, nid ?? null]);
-    if (isMember) {
-      const row = [change.stateKey, head.roomNid, membership ?? 'leave', nid ?? stored.nid, stored.nid];
-      this.#memberships.set(`${head.roomNid}:${change.stateKey}`, row);
-    }
+  }
+
+  #addMembershipChange({ head, fact }: EventWrite, { userId, from, to, eventNid }: MembershipChange): void {
+    const key = `${head.roomNid}:${userId}`;
+    const before = this.#memberships.get(key);
+    if (from !== 'join' || to !== 'join') {
+      const row = [userId, head.roomNid, to, eventNid, fact.stored.nid];
+      this.#memberships.set(key, { table: 'membership', row });
+    } else if (before?.table === 'membership') {
+      const [user = userId, room = head.roomNid, membership = to, , stream = fact.stored.nid] = before.row;
+      before.row = [user, room, membership, eventNid, stream];
+    } else this.#memberships.set(key, { table: 'renewal', row: [eventNid, userId, head.roomNid] });
   }
 
   #keyNid(key: string): number {

@@ -1,0 +1,81 @@
+/** How often something may be done; supplied at composition. */
+export interface ActionLimit {
+  /** Counts an action of that weight. @throws MatrixError M_LIMIT_EXCEEDED; the action is then not counted */
+  take(key: string, cost?: number): void;
+  /** Refuses like `take`, and counts nothing. */
+  check(key: string, cost?: number): void;
+}
+
+/** The limits on what is done in rooms, named after their options. */
+export interface RoomLimits {
+  readonly rc_message: ActionLimit;
+  /** Absent: `rc_message` holds for redactions of others' messages, too. */
+  readonly rc_admin_redaction: ActionLimit | undefined;
+  readonly rc_joins: ActionLimit;
+  readonly rc_joins_per_room: ActionLimit;
+  readonly rc_invites: {
+    readonly per_room: ActionLimit;
+    readonly per_user: ActionLimit;
+    readonly per_issuer: ActionLimit;
+  };
+  readonly rc_room_creation: ActionLimit;
+}
+
+/** Who asks for something to be done. What the server does of its own accord, nobody asks for. */
+export interface Requesting {
+  readonly userId: string;
+  readonly isGuest?: boolean;
+  /** Application services are not limited. */
+  readonly appservice?: string | undefined;
+}
+
+/** Holds requests against the limits. Every method throws MatrixError M_LIMIT_EXCEEDED. */
+export class Throttle {
+  readonly #limits: RoomLimits | undefined;
+
+  /** @param limits absent: none */
+  constructor(limits: RoomLimits | undefined) {
+    this.#limits = limits;
+  }
+
+  message(requester: Requesting): void {
+    this.#for(requester)?.rc_message.take(requester.userId);
+  }
+
+  /** A redaction of somebody else's event. */
+  redactionOfOthers(requester: Requesting): void {
+    const limits = this.#for(requester);
+    (limits?.rc_admin_redaction ?? limits?.rc_message)?.take(requester.userId);
+  }
+
+  join(requester: Requesting | undefined, roomId: string): void {
+    const limits = this.#for(requester);
+    if (!limits || !requester) return;
+    limits.rc_joins_per_room.check(roomId);
+    limits.rc_joins.take(requester.userId);
+    limits.rc_joins_per_room.take(roomId);
+  }
+
+  invite(requester: Requesting | undefined, roomId: string, userId: string): void {
+    const limits = this.#for(requester);
+    if (!limits || !requester) return;
+    const { per_room, per_user, per_issuer } = limits.rc_invites;
+    per_room.check(roomId);
+    per_user.check(userId);
+    per_issuer.take(requester.userId);
+    per_room.take(roomId);
+    per_user.take(userId);
+  }
+
+  /** A new room. @param invites how many are invited with it; together they must fit the limit of one room */
+  creation(requester: Requesting | undefined, invites: number): void {
+    const limits = this.#for(requester);
+    if (!limits || !requester) return;
+    if (invites > 0) limits.rc_invites.per_room.check('', invites);
+    limits.rc_room_creation.take(requester.userId);
+  }
+
+  #for(requester: Requesting | undefined): RoomLimits | undefined {
+    return requester === undefined || requester.appservice !== undefined ? undefined : this.#limits;
+  }
+}

@@ -1,0 +1,38 @@
+import { badJson, type JsonObject, MatrixError } from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { Requesting } from '../limits.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { Memberships } from './memberships.ts';
+
+/**
+ * Sets a membership through the state of the room: does what the endpoint for it does.
+ * Source: client-server API, "Room membership".
+ */
+export async function setMembership(
+  { engine, memberships }: { engine: RoomEngine; memberships: Memberships },
+  requester: Requesting,
+  place: { roomId: string; userId: string },
+  given: JsonObject,
+): Promise<StoredEvent> {
+  const { roomId, userId } = place;
+  const sender = requester.userId;
+  const isOwn = userId === sender;
+  const membership = given['membership'];
+  if (typeof membership !== 'string') throw badJson('membership must be a string');
+  if (requester.isGuest && !isOwn) {
+    throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may change their own membership only');
+  }
+  const request = { requester, given };
+  if (membership === 'invite') return memberships.invite(sender, roomId, userId, request);
+  if (membership === 'ban') return memberships.ban(sender, roomId, userId, request);
+  if (membership === 'leave' && isOwn) return memberships.leave(userId, roomId, request);
+  if (membership === 'leave') {
+    const head = await engine.heads.get(roomId);
+    const isBanned = head?.membership(userId) === 'ban';
+    return memberships[isBanned ? 'unban' : 'kick'](sender, roomId, userId, request);
+  }
+  if (membership === 'join' && isOwn) return memberships.join(userId, roomId, request);
+  if (membership === 'knock' && isOwn) return memberships.knock(userId, roomId, request);
+  // What is left the authorization rules refuse.
+  return engine.timeline.append(roomId, { type: 'm.room.member', stateKey: userId, sender, content: given });
+}

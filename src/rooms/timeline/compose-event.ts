@@ -1,0 +1,112 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import {
+  type EventSigner,
+  prepareEvent,
+  type RoomVersion,
+  referenceHash,
+  selectAuthEventKeys,
+  type UnsignedEvent,
+} from '../../protocol/index.ts';
+import type { EventToSend } from './event-to-send.ts';
+import type { Extremity, RoomHead } from './room-head.ts';
+import type { Surroundings } from './surroundings.ts';
+
+export interface ComposerParts {
+  readonly signer: EventSigner;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+}
+
+/** A new event, and the extremities that it refers to. */
+export interface ComposedEvent {
+  readonly unsigned: UnsignedEvent;
+  readonly prev: readonly Extremity[];
+}
+
+interface Place {
+  readonly roomId: string | undefined;
+  readonly prev: readonly Extremity[];
+  readonly authEventIds: readonly string[];
+}
+
+/** Most events that one may name as its `prev_events`. Source: server-server API, "PDUs". */
+const mostPrevEvents = 10;
+
+/** An integer field of an event can not hold more. */
+const greatestDepth = Number.MAX_SAFE_INTEGER;
+
+/**
+ * The event that a draft becomes at the end of a room's history.
+ * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
+ */
+export function composeEvent(
+  parts: ComposerParts,
+  draft: EventToSend,
+  head: RoomHead,
+  surroundings: Surroundings,
+): ComposedEvent {
+  const prev =
+    head.extremities.length <= mostPrevEvents
+      ? head.extremities
+      : [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, mostPrevEvents);
+  const authEventIds = selectAuthEventKeys({ ...draft, stateKey: draft.stateKey }, head.version)
+    .map((key) => head.state.get(key)?.eventId)
+    .filter((eventId) => eventId !== undefined);
+  const place = { roomId: head.roomId, prev, authEventIds };
+  return { unsigned: eventAt(parts, draft, head.version, place, surroundings), prev };
+}
+
+/**
+ * The event that makes a room.
+ * @param roomId absent in room versions in which it is the event's hash
+ * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
+ */
+export function composeCreation(
+  parts: ComposerParts,
+  draft: EventToSend,
+  version: RoomVersion,
+  roomId: string | undefined,
+): ComposedEvent {
+  const place = { roomId, prev: [], authEventIds: [] };
+  return { unsigned: eventAt(parts, draft, version, place, undefined), prev: [] };
+}
+
+function eventAt(
+  parts: ComposerParts,
+  draft: EventToSend,
+  version: RoomVersion,
+  place: Place,
+  surroundings: Surroundings | undefined,
+): UnsignedEvent {
+  const deepest = place.prev.reduce((depth, extremity) => Math.max(depth, extremity.depth), 0);
+  return prepareEvent(
+    {
+      roomId: place.roomId,
+      type: draft.type,
+      stateKey: draft.stateKey,
+      sender: draft.sender,
+      content: draft.content,
+      redacts: draft.redacts,
+      originServerTs: draft.originServerTs ?? parts.clock.now(),
+      depth: Math.min(deepest + 1, greatestDepth),
+      authEventIds: place.authEventIds,
+      prevEventIds: place.prev.map(({ eventId }) => eventId),
+      ...(version.eventId === 'origin' ? originChosen(parts, surroundings) : undefined),
+    },
+    version,
+    parts.signer,
+  );
+}
+
+/** What only room versions 1 and 2 need: an id of our own choice, and hashes of the events that are referred to. */
+function originChosen({ randomness, signer }: ComposerParts, surroundings: Surroundings | undefined) {
+  return {
+    eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
+    referenceHash: (eventId: string) => {
+      const event = surroundings?.byId(eventId);
+      if (!event) throw new Error(`event ${eventId} is not in memory`);
+      return referenceHash(event.pdu, event.version);
+    },
+  };
+}

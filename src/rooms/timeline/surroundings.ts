@@ -1,0 +1,82 @@
+import { type RoomEvent, selectAuthEventKeys, stateKeyOf } from '../../protocol/index.ts';
+import type { StateKeys } from '../state/state-keys.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { EventStore } from './event-store.ts';
+import type { EventToSend } from './event-to-send.ts';
+import type { RoomHead } from './room-head.ts';
+
+const createKey = stateKeyOf('m.room.create', '');
+
+/**
+ * The events that the next event of a room is checked against and refers to, held in memory so that all checks can be
+ * made in one go, whatever caches drop in the meantime.
+ */
+export class Surroundings {
+  readonly #events = new Map<number, StoredEvent>();
+  readonly #store: EventStore;
+  readonly #draft: EventToSend;
+  /** The event that the draft redacts; `undefined` also when this server does not know it. */
+  #target: StoredEvent | undefined;
+
+  constructor(store: EventStore, draft: EventToSend) {
+    this.#store = store;
+    this.#draft = draft;
+  }
+
+  get target(): StoredEvent | undefined {
+    return this.#target;
+  }
+
+  /** Reads what is not in memory; what is there already costs nothing. */
+  async load(head: RoomHead, stateKeys: StateKeys): Promise<void> {
+    const missing = this.#needed(head).filter((nid) => !this.#find(nid));
+    if (missing.length > 0)
+      for (const found of (await this.#store.getMany(missing)).values()) this.add(found);
+    const { type, stateKey, redacts } = this.#draft;
+    if (stateKey !== undefined) await stateKeys.prepare(stateKeyOf(type, stateKey));
+    if (redacts !== undefined) this.#target = await this.#store.getById(redacts);
+  }
+
+  /** Whether everything is there, also after the head may have changed. */
+  isComplete(head: RoomHead): boolean {
+    return this.#needed(head).every((nid) => this.#find(nid) !== undefined);
+  }
+
+  add(stored: StoredEvent): void {
+    this.#events.set(stored.nid, stored);
+  }
+
+  /** An entry of the head's current state. */
+  state(head: RoomHead, type: string, stateKey: string): StoredEvent | undefined {
+    const entry = head.entry(type, stateKey);
+    return entry && this.#find(entry.nid);
+  }
+
+  byId(eventId: string): RoomEvent | undefined {
+    for (const { event } of this.#events.values()) if (event.eventId === eventId) return event;
+    return undefined;
+  }
+
+  #find(nid: number): StoredEvent | undefined {
+    const known = this.#events.get(nid);
+    if (known) return known;
+    const cached = this.#store.peek(nid);
+    if (cached) this.add(cached);
+    return cached;
+  }
+
+  #needed(head: RoomHead): number[] {
+    const { type, stateKey } = this.#draft;
+    const keys = selectAuthEventKeys({ ...this.#draft, stateKey }, head.version);
+    keys.push(createKey);
+    if (stateKey !== undefined) keys.push(stateKeyOf(type, stateKey));
+    const nids: number[] = [];
+    for (const key of keys) {
+      const entry = head.state.get(key);
+      if (entry) nids.push(entry.nid);
+    }
+    // These room versions want the hashes of the events that are referred to.
+    if (head.version.eventReferences === 'pairs') for (const { nid } of head.extremities) nids.push(nid);
+    return nids;
+  }
+}
