@@ -73,8 +73,8 @@ export function assembleAccounts(
   const { limits } = environment;
   const cache = new SessionCache();
   const sessions = new Sessions({ ...environment, cache, options });
-  const devices = new Devices(environment, [sessions, ...(extensions.deviceCleanups ?? [])]);
   const lastSeen = new LastSeen(environment, options);
+  const devices = new Devices({ ...environment, lastSeen }, [sessions, ...(extensions.deviceCleanups ?? [])]);
   const hasher = new PasswordHasher(options.bcrypt_rounds, options.password_config.pepper);
   const passwordLogin = new PasswordLogin({ ...environment, hasher, limits: limits.login }, options);
   const stages = [dummyStage, passwordLogin, ...(extensions.stages ?? [])];

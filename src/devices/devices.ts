@@ -54,6 +54,8 @@ export interface DevicesDeps {
   readonly streams: Streams;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  /** What was noted of the use of devices goes to disk before they are listed. */
+  readonly lastSeen?: { flush(): Promise<void> };
 }
 
 /** Characters of a name, and of an id that a client chose. */
@@ -76,7 +78,8 @@ export class Devices {
     this.#cleanups = cleanups;
   }
 
-  list(userId: string): Promise<Device[]> {
+  async list(userId: string): Promise<Device[]> {
+    await this.#deps.lastSeen?.flush();
     return listDevices(this.#deps.database.reader<DeviceTables>(), userId);
   }
 
@@ -91,6 +94,7 @@ export class Devices {
 
   /** @throws MatrixError M_NOT_FOUND */
   async get(userId: string, deviceId: string): Promise<Device> {
+    await this.#deps.lastSeen?.flush();
     const device = await readDevice(this.#deps.database.reader<DeviceTables>(), userId, deviceId);
     if (!device) throw noSuchDevice();
     return device;
