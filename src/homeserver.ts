@@ -100,12 +100,12 @@ function ownRoutes({ configuration, metrics, serverName }: Kernel): Route[] {
 }
 
 function createHttp(kernel: Kernel, accounts: AccountsSlice, routes: readonly Route[]): HttpServer {
-  const { configuration, log, clock, metrics } = kernel;
+  const { configuration, namedLog, clock, metrics } = kernel;
   return createHttpServer({
     listeners: listenersOf(configuration.http),
     routes,
     authenticator: accounts.authenticator,
-    log,
+    log: namedLog('http'),
     clock,
     metrics,
   });

@@ -119,17 +119,29 @@ describe('hearth init', () => {
 });
 
 describe('hearth serve', () => {
-  it('serves, registers users, reloads and stops gracefully [option: listeners[].port, pid_file, registration_shared_secret_path]', {
+  it('serves, registers users, reloads and stops gracefully [option: listeners[].port, pid_file, soft_file_limit, log_config, registration_shared_secret_path]', {
     timeout: 60_000,
   }, async () => {
     const pidFile = join(folder, 'hearth.pid');
-    const { args, url } = await initialized('serve', `pid_file: ${JSON.stringify(pidFile)}\n`);
+    const logFile = join(folder, 'hearth.log');
+    const logConfig = join(folder, 'log.yaml');
+    const logEvery = (level: string) => `
+handlers: { file: { filename: ${JSON.stringify(logFile)} }, console: { stream: ext://sys.stdout, level: INFO } }
+loggers: { http: { level: ${level} } }
+root: { level: INFO, handlers: [file, console] }
+`;
+    writeFileSync(logConfig, logEvery('INFO'));
+    const { args, url } = await initialized(
+      'serve',
+      `pid_file: ${JSON.stringify(pidFile)}\nlog_config: ${JSON.stringify(logConfig)}\nsoft_file_limit: 700\n`,
+    );
     const child = launch(['serve', ...args]);
     const out = collect(child.stdout!);
     try {
       await until(() => out().includes(url), 'the server');
       assert.match(out(), /register-user --admin/);
       assert.equal(readFileSync(pidFile, 'utf8'), `${child.pid}\n`);
+      assert.match(readFileSync(`/proc/${child.pid}/limits`, 'utf8'), /^Max open files +700 /m);
 
       const made = await run(['register-user', ...args, '-u', 'alice', '--admin'], 'correct horse\n');
       assert.deepEqual(
@@ -154,8 +166,13 @@ describe('hearth serve', () => {
       const file = args.at(-1)!;
       const more = 'caches: { global_factor: 2 }\nmax_avatar_size: 1M\n';
       writeFileSync(file, readFileSync(file, 'utf8') + more);
+      assert.doesNotMatch(readFileSync(logFile, 'utf8'), /"msg":"Request"/);
+      writeFileSync(logConfig, logEvery('DEBUG'));
       child.kill('SIGHUP');
       await until(() => out().includes('read again'), 'the reload');
+      await fetch(`${url}/health`);
+      await until(() => /"logger":"http".*"msg":"Request"/.test(readFileSync(logFile, 'utf8')), 'the log');
+      assert.doesNotMatch(out(), /"msg":"Request"/);
       assert.match(out(), /"applied":\["caches.global_factor"\],"needRestart":\["max_avatar_size"\]/);
       writeFileSync(file, 'server_name: [');
       child.kill('SIGHUP');
@@ -178,17 +195,27 @@ describe('hearth serve', () => {
     assert.match(err, /a\.yaml:3:11: listeners\[0\]\.port/);
   });
 
-  it('goes to the background when it serves', { timeout: 60_000 }, async () => {
+  it('goes to the background when it serves [option: daemonize, print_pidfile]', {
+    timeout: 60_000,
+  }, async () => {
     const pidFile = join(folder, 'daemon.pid');
-    const { args, url } = await initialized('daemon', `pid_file: ${JSON.stringify(pidFile)}\n`);
-    const { code, out, err } = await run(['serve', ...args, '-D', '--print-pidfile']);
-    assert.deepEqual([code, out], [0, `${pidFile}\n`], err);
-    const pid = Number(readFileSync(pidFile, 'utf8'));
-    try {
-      assert.equal((await fetch(`${url}/health`)).status, 200);
-    } finally {
-      process.kill(pid, 'SIGTERM');
+    const more = `pid_file: ${JSON.stringify(pidFile)}\n`;
+    const { args, url } = await initialized('daemon', more);
+    const options = join(folder, 'daemon.yaml');
+    writeFileSync(options, 'daemonize: true\nprint_pidfile: true\n');
+    for (const how of [
+      ['-D', '--print-pidfile'],
+      ['-c', options],
+    ]) {
+      const { code, out, err } = await run(['serve', ...args, ...how]);
+      assert.deepEqual([code, out], [0, `${pidFile}\n`], err);
+      const pid = Number(readFileSync(pidFile, 'utf8'));
+      try {
+        assert.equal((await fetch(`${url}/health`)).status, 200);
+      } finally {
+        process.kill(pid, 'SIGTERM');
+      }
+      await until(() => !existsSync(pidFile), 'the end of the daemon');
     }
-    await until(() => !existsSync(pidFile), 'the end of the daemon');
   });
 });

@@ -3,11 +3,13 @@ import { type HearthConfiguration, sections } from '../configuration.ts';
 import { createHomeserver, type Homeserver } from '../homeserver.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { diffReload, formatProblem } from '../kernel/config/index.ts';
-import { createLogger, type Logger } from '../kernel/observability/index.ts';
+import type { Logger, Logs } from '../kernel/observability/index.ts';
+import { limitOpenFiles } from '../kernel/process/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
 import { type ConfigFlags, configPaths, defaultDirectory, readConfiguration } from './configuration-files.ts';
 import { daemonize, isDaemon, reportReady } from './daemon.ts';
 import { initialize } from './init.ts';
+import { openLogs, reloadLogs } from './logging.ts';
 
 export interface ServeOptions extends ConfigFlags {
   readonly daemonize?: boolean;
@@ -28,19 +30,24 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (!isDaemon && (options.printPidfile || print_pidfile)) process.stdout.write(`${pid_file ?? ''}\n`);
   if (!isDaemon && (options.daemonize || values.process.daemonize)) return daemonize();
 
-  const log = createLogger({ level: 'info' });
+  const logs = openLogs(values);
+  const log = logs.root;
   for (const problem of warnings) log.warn(formatProblem(problem));
   if (notices.length > 0) log.warn({ remarks: notices.map(formatProblem) }, 'Remarks on the configuration');
+  await limitOpenFiles(values.process.soft_file_limit).catch((error: unknown) =>
+    log.warn({ err: error }, 'soft_file_limit could not be set'),
+  );
   const homeserver = createHomeserver({
     configuration: values,
     clock: systemClock,
     randomness: systemRandomness,
     log,
+    namedLog: (name) => logs.named(name),
   });
   watchSignals(
     homeserver,
     log,
-    reloader(homeserver, log, values, () => read().values),
+    reloader(homeserver, logs, values, () => read().values),
     pid_file,
   );
   const { addresses } = await homeserver.start();
@@ -88,7 +95,7 @@ function watchSignals(
 /** Takes over what may change at run time, and says what a restart would change. */
 function reloader(
   homeserver: Homeserver,
-  log: Logger,
+  logs: Logs,
   start: HearthConfiguration,
   read: () => HearthConfiguration,
 ): () => Promise<void> {
@@ -96,11 +103,12 @@ function reloader(
   return async () => {
     try {
       const { values, applied, needRestart } = diffReload(running, read(), sections);
+      reloadLogs(logs, values);
       await homeserver.reload(values);
       running = values;
-      log.info({ applied, needRestart }, 'Configuration and certificates were read again');
+      logs.root.info({ applied, needRestart }, 'Configuration and certificates were read again');
     } catch (error) {
-      log.error({ err: error }, 'Nothing was reloaded; the server goes on as before');
+      logs.root.error({ err: error }, 'Nothing was reloaded; the server goes on as before');
     }
   };
 }

@@ -31,12 +31,15 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;
+  /** Loggers of the server's parts by name; without it, they are children of `log`. */
+  readonly namedLog?: (name: string) => Logger;
   /** Instead of the database that the configuration names. */
   readonly databaseOptions?: DatabaseOptions;
 }
 
 /** What every slice may be given. */
 export interface Kernel extends Surroundings {
+  namedLog(name: string): Logger;
   readonly serverName: ServerName;
   readonly database: Database;
   readonly streams: Streams;
@@ -64,21 +67,23 @@ export const migrations = [
 /** Opens the database, brings its schema up to date, and starts what the slices stand on. */
 export async function openKernel(surroundings: Surroundings, shutdown: Shutdown): Promise<Kernel> {
   const { configuration, clock, log } = surroundings;
+  const namedLog = surroundings.namedLog ?? ((name: string) => log.child({ logger: name }));
   const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
   if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
 
   const options =
     surroundings.databaseOptions ?? databaseOptions(dataStoreEntries(configuration.database).main);
-  const database = await openDatabase(options, { log, clock });
+  const database = await openDatabase(options, { log: namedLog('database'), clock });
   shutdown.add('database', () => database.close());
   await migrate(database, migrations, () => clock.now());
 
   const caches = new CacheRegistry(clock, configuration.caches, metrics);
   shutdown.add('caches', () => caches.close());
   const streams = await Streams.open(database);
-  const jobs = new Jobs({ database, clock, log, alone: true });
+  const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true });
   return {
     ...surroundings,
+    namedLog,
     serverName: serverNameOf(configuration),
     database,
     streams,

@@ -50,7 +50,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     deactivated: (writer, _publish, { userId }) => upkeep.accountClosed(writer, userId),
   };
   const accounts = assembleAccounts(
-    { ...kernel, limits: limitsOf(kernel) },
+    { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
       companions: [profiles, accountData, filters, pushCompanion, departure],

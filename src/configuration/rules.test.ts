@@ -629,6 +629,16 @@ describe('rules between options', () => {
     });
   }
 
+  it('thresholds of garbage collection are accepted with one remark [option: gc_thresholds, gc_min_interval]', () => {
+    const [thresholds, intervals] = ['gc_thresholds: [700, 10, 10]', 'gc_min_interval: [1s, 10s, 30s]'];
+    for (const document of [thresholds, intervals, `${thresholds}\n${intervals}`]) {
+      const { errors, warnings, notices } = load(`${document}\nsuppress_key_server_warning: true`);
+      assert.deepEqual([errors, warnings, notices.length], [[], [], 1]);
+      assert.match(notices[0]!.message, /changes nothing/);
+    }
+    assert.deepEqual(load('suppress_key_server_warning: true').notices, []);
+  });
+
   it('silence about the public key server can be asked for [option: suppress_key_server_warning]', () => {
     const remarks = (document: string) =>
       findings(document, 'notice').filter(({ path }) => path === 'trusted_key_servers');

@@ -28,7 +28,7 @@ export interface HttpServer {
    * or `deadline` milliseconds are over; what is left then is cut off.
    */
   stop(deadline?: number): Promise<void>;
-  /** Reads certificate files again. */
+  /** Reads certificate files again, and takes over the level of its logger. */
   reload(): Promise<void>;
 }
 
@@ -37,6 +37,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   const watched = new Set<Exchange>();
   const routers: Router[] = [];
   const open: Listening[] = [];
+  const logs: Logger[] = [];
 
   return {
     async start() {
@@ -44,6 +45,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       for (const listener of options.listeners) {
         const { forwarded, requestIdHeader } = listener;
         const log = options.log.child({ listener: listener.name });
+        logs.push(log);
         const scope = {
           log,
           clock: options.clock,
@@ -65,9 +67,11 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       await Promise.all(routers.map((router) => router.close()));
       open.length = 0;
       routers.length = 0;
+      logs.length = 0;
     },
 
     async reload() {
+      for (const log of logs) log.level = options.log.level;
       for (const listening of open) await listening.reload();
     },
   };

@@ -48,7 +48,8 @@ export const observabilitySection = section({
   description: 'Logs, metrics, traces and reports.',
   options: {
     log_config: option(nullable(string({ minLength: 1 })), {
-      description: 'The file that says what is logged where. SIGHUP reads it again.',
+      description:
+        'The YAML file that says what is logged where, in the form of the logging configuration of Python (see docs/configuration/logging.md). Null logs to standard output from level `info` on. SIGHUP reads the file again.',
       default: null,
       reloadable: true,
     }),

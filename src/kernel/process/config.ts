@@ -31,16 +31,19 @@ export const processSection = section({
       default: false,
     }),
     soft_file_limit: option(integer({ minimum: 0 }), {
-      description: 'The soft limit of open file descriptors to set at start. 0 raises it to the hard limit.',
+      description:
+        'The soft limit of open file descriptors to set at start, on hosts with the program `prlimit`. 0 raises it to the hard limit.',
       default: 0,
       unit: 'file descriptors',
     }),
     gc_thresholds: option(nullable(list(integer({ minimum: 0 }), { minItems: 3, maxItems: 3 })), {
-      description: 'Thresholds that start a garbage collection, one for each of three generations.',
+      description:
+        'Thresholds that start a garbage collection, one for each of three generations. They are for another runtime: here they are accepted and change nothing.',
       default: null,
     }),
     gc_min_interval: option(list(duration(), { minItems: 3, maxItems: 3 }), {
-      description: 'The least time between two collections of each of the three generations.',
+      description:
+        'The least time between two collections of each of the three generations. Like `gc_thresholds`, it changes nothing here.',
       default: ['1s', '10s', '30s'],
     }),
     manhole: option(nullable(integer({ minimum: 0, maximum: 65535 })), {
@@ -79,6 +82,16 @@ export const processSection = section({
       secret: true,
     }),
   },
+  rules: [
+    (_values, view) => {
+      const given = (['gc_thresholds', 'gc_min_interval'] as const).find((name) => view.given(name));
+      if (given === undefined) return;
+      view.notice(
+        given,
+        'changes nothing: the runtime of this server decides itself when it collects garbage',
+      );
+    },
+  ],
 });
 
 export type ProcessConfig = SectionType<typeof processSection>;

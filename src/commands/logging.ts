@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs';
+import type { HearthConfiguration } from '../configuration.ts';
+import { defaultLogConfig, type LogConfig, Logs, parseLogConfig } from '../kernel/observability/index.ts';
+import { CommandFailure } from './failure.ts';
+
+/** Opens the log as the configuration says. @throws CommandFailure when its file `log_config` is not right */
+export function openLogs(values: HearthConfiguration): Logs {
+  return orFail(() => {
+    const config = readLogConfig(values);
+    const logs = new Logs(config);
+    remark(logs, config);
+    return logs;
+  });
+}
+
+/** Reads the file `log_config` again. @throws CommandFailure when it is not right; everything then stays as it was */
+export function reloadLogs(logs: Logs, values: HearthConfiguration): void {
+  orFail(() => {
+    const config = readLogConfig(values);
+    logs.configure(config);
+    remark(logs, config);
+  });
+}
+
+function readLogConfig({ observability: { log_config: file } }: HearthConfiguration): LogConfig {
+  return file === null ? defaultLogConfig : parseLogConfig(readFileSync(file, 'utf8'));
+}
+
+function remark({ root }: Logs, { remarks }: LogConfig): void {
+  if (remarks.length > 0) root.warn({ remarks }, 'Remarks on the log configuration');
+}
+
+function orFail<T>(action: () => T): T {
+  try {
+    return action();
+  } catch (error) {
+    throw new CommandFailure(`log_config: ${error instanceof Error ? error.message : error}`);
+  }
+}

@@ -1,0 +1,52 @@
+import { openSync } from 'node:fs';
+import { pino } from 'pino';
+import type { LogOutput } from './log-config.ts';
+
+/** The symbol under which pino looks for what a stream wants. */
+const pinoMetadata = Symbol.for('pino.metadata');
+
+type Destination = ReturnType<typeof pino.destination>;
+
+interface OpenOutput {
+  readonly least: number;
+  readonly destination: Destination;
+  /** Standard streams stay open. */
+  readonly isFile: boolean;
+}
+
+/** A stream for pino that writes each line wherever its level is wanted, and can be turned elsewhere. */
+export class LogOutputs {
+  /** Asks pino for `lastLevel`. Source: its documentation, "pino.destination", `pino.metadata`. */
+  readonly [pinoMetadata] = true;
+  lastLevel = 0;
+  #open: readonly OpenOutput[];
+
+  /** @throws Error when a file can not be opened */
+  constructor(outputs: readonly LogOutput[]) {
+    this.#open = outputs.map(open);
+  }
+
+  write(line: string): void {
+    for (const { least, destination } of this.#open) {
+      if (this.lastLevel >= least) destination.write(line);
+    }
+  }
+
+  /** Opens files anew, so that those that were moved away are left alone. @throws Error; the old ones then stay */
+  replace(outputs: readonly LogOutput[]): void {
+    const before = this.#open;
+    this.#open = outputs.map(open);
+    for (const { destination, isFile } of before) if (isFile) destination.end();
+  }
+}
+
+function open({ to, level }: LogOutput): OpenOutput {
+  const isFile = typeof to === 'object';
+  const fd = isFile ? openSync(to.file, 'a', 0o600) : to === 'stdout' ? 1 : 2;
+  return {
+    least: level === 'silent' ? Number.POSITIVE_INFINITY : pino.levels.values[level]!,
+    // Lines that come while others are being written are written together.
+    destination: pino.destination({ fd, sync: false }),
+    isFile,
+  };
+}

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type LogConfig, Logs } from './index.ts';
+
+describe('the loggers of a process', () => {
+  let folder = '';
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'hearth-logs-'));
+  });
+  after(() => rmSync(folder, { recursive: true, force: true }));
+
+  const all = () => join(folder, 'all.log');
+  const config = (more: Partial<LogConfig> = {}): LogConfig => ({
+    level: 'info',
+    levels: new Map(),
+    outputs: [
+      { to: { file: all() }, level: 'trace' },
+      { to: { file: join(folder, 'bad.log') }, level: 'error' },
+    ],
+    remarks: [],
+    ...more,
+  });
+  const messages = (name: string) =>
+    readFileSync(join(folder, name), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line).msg);
+  const until = async (name: string, message: string) => {
+    for (let waited = 0; !messages(name).includes(message); waited += 5) {
+      assert.ok(waited < 5_000, message);
+      await delay(5);
+    }
+  };
+
+  it('have levels and files of their own, which can change and move while the server runs', async () => {
+    const logs = new Logs(config({ levels: new Map([['http', 'debug' as const]]) }));
+    const [http, database] = [logs.named('http'), logs.named('database')];
+    assert.equal(logs.named('http'), http);
+    http.debug('seen');
+    database.debug('not seen');
+    logs.root.debug('not seen either');
+    database.error('broken');
+    await until('all.log', 'broken');
+    await until('bad.log', 'broken');
+    assert.deepEqual([messages('all.log'), messages('bad.log')], [['seen', 'broken'], ['broken']]);
+
+    renameSync(all(), join(folder, 'old.log'));
+    logs.configure(config({ level: 'warn', levels: new Map([['database', 'trace' as const]]) }));
+    http.info('not seen');
+    database.trace('still here');
+    await until('all.log', 'still here');
+    assert.deepEqual(messages('all.log'), ['still here']);
+    assert.deepEqual(messages('old.log'), ['seen', 'broken']);
+
+    const nowhere = config({ outputs: [{ to: { file: join(folder, 'no', 'such.log') }, level: 'trace' }] });
+    assert.throws(() => logs.configure(nowhere), { code: 'ENOENT' });
+    logs.root.warn('as before');
+    await until('all.log', 'as before');
+  });
+});
