@@ -71,7 +71,10 @@ export interface AccountsServerOptions {
   readonly options?: Partial<AccountsSliceOptions>;
   readonly extensions?: (surroundings: Surroundings) => AccountExtensions;
   readonly migrations?: readonly Migration[];
-  readonly routes?: (slice: AccountsSlice, surroundings: Surroundings) => readonly Route[];
+  readonly routes?: (
+    slice: AccountsSlice,
+    surroundings: Surroundings,
+  ) => readonly Route[] | Promise<readonly Route[]>;
   /** Logins allowed at once, by account and address. */
   readonly burst?: number;
 }
@@ -127,7 +130,7 @@ export class AccountsServer {
       routes: [
         ...accountRoutes(slice),
         ...deviceRoutes(slice.devices, slice.reauthenticator),
-        ...(setup.routes?.(slice, surroundings) ?? []),
+        ...((await setup.routes?.(slice, surroundings)) ?? []),
       ],
       authenticator: slice.authenticator,
       log: silentLogger,

@@ -1,0 +1,59 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { E2eeTables } from '../tables.ts';
+
+/** What a cross-signing key is for. */
+export type KeyUsage = 'master' | 'self_signing' | 'user_signing';
+
+export interface StoredCrossSigningKey {
+  readonly publicKey: string;
+  readonly object: JsonObject;
+}
+
+/** How many users one query names at most. */
+const chunk = 500;
+
+export async function readCrossSigningKeys(
+  reader: Reader<E2eeTables>,
+  userId: string,
+): Promise<ReadonlyMap<KeyUsage, StoredCrossSigningKey>> {
+  return (await readCrossSigningKeysOf(reader, [userId])).get(userId) ?? new Map();
+}
+
+/** The keys of several users, by user id. */
+export async function readCrossSigningKeysOf(
+  reader: Reader<E2eeTables>,
+  userIds: readonly string[],
+): Promise<ReadonlyMap<string, ReadonlyMap<KeyUsage, StoredCrossSigningKey>>> {
+  const found = new Map<string, Map<KeyUsage, StoredCrossSigningKey>>();
+  for (let start = 0; start < userIds.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('cross_signing_keys')
+      .selectAll()
+      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .execute();
+    for (const row of rows) {
+      const ofUser = found.get(row.user_id) ?? new Map<KeyUsage, StoredCrossSigningKey>();
+      found.set(row.user_id, ofUser);
+      ofUser.set(row.usage as KeyUsage, {
+        publicKey: row.public_key,
+        object: JSON.parse(row.keys) as JsonObject,
+      });
+    }
+  }
+  return found;
+}
+
+export async function writeCrossSigningKey(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  usage: KeyUsage,
+  { publicKey, object }: StoredCrossSigningKey,
+): Promise<void> {
+  const columns = { public_key: publicKey, keys: JSON.stringify(object) };
+  await writer
+    .insertInto('cross_signing_keys')
+    .values({ user_id: userId, usage, ...columns })
+    .onConflict((conflict) => conflict.columns(['user_id', 'usage']).doUpdateSet(columns))
+    .execute();
+}

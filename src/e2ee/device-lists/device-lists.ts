@@ -1,0 +1,148 @@
+import type { Devices } from '../../devices/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Stream, Streams } from '../../kernel/streams/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
+import { signedSince } from '../cross-signing/user-signatures.ts';
+import type { E2eeTables } from '../tables.ts';
+import { Company } from './company.ts';
+import { type Passage, Passages } from './passages.ts';
+import { Recent } from './recent.ts';
+
+/** Whose keys a client has to ask for again, and whom it need not follow any more. */
+export interface DeviceListChanges {
+  readonly changed: string[];
+  readonly left: string[];
+}
+
+/** A user has signed another user's master key: their own devices have to learn of it. */
+export interface SignatureChange {
+  readonly userId: string;
+  readonly targetUserId: string;
+}
+
+export interface DeviceListsDeps {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly devices: Devices;
+  readonly engine: RoomEngine;
+  readonly signatureStream: Stream<SignatureChange>;
+  /** How many changes are kept in memory, for tests. */
+  readonly capacity?: number;
+}
+
+/** How many users' rooms are looked up before other requests get their turn. */
+const usersAtOnce = 100;
+
+/**
+ * Tells users whose devices have changed among those with whom they are in a room, and who has come into or gone out
+ * of all of their rooms.
+ * Source: client-server API, "Tracking the device list for a user" and the extensions to `/sync` of "End-to-End
+ * Encryption". Of the choice that it leaves, all rooms count and not only the encrypted ones, and being in another
+ * shared room already makes nobody `changed`.
+ */
+export class DeviceLists {
+  readonly #deps: DeviceListsDeps;
+  readonly #passages: Passages;
+  readonly #changes: Recent<{ position: number; userId: string }>;
+  readonly #signatures: Recent<SignatureChange & { position: number }>;
+
+  constructor(deps: DeviceListsDeps) {
+    const { streams, devices, engine, signatureStream, capacity } = deps;
+    this.#deps = deps;
+    this.#passages = new Passages(engine, streams, capacity);
+    this.#changes = new Recent(streams.current, capacity);
+    this.#signatures = new Recent(streams.current, capacity);
+    devices.deviceListStream.subscribe(({ userId }, position) => this.#changes.add({ userId, position }));
+    signatureStream.subscribe((change, position) => this.#signatures.add({ ...change, position }));
+  }
+
+  /**
+   * What has changed for a user in `(after, upTo]`. Who changed again after `upTo` is named as well: only the last
+   * change is remembered, and being told twice harms nobody. Costs no query when nothing has changed lately.
+   * @param upTo not beyond the current position
+   */
+  async changes(userId: string, after: number, upTo: number): Promise<DeviceListChanges> {
+    const { engine, streams } = this.#deps;
+    const end = Math.min(upTo, streams.current);
+    const [updated, signed] = await Promise.all([this.#updated(after), this.#signed(userId, after)]);
+    const own = await engine.userRooms.of(userId);
+    const boundary = streams.current;
+    const past = this.#passages.recent(after)
+      ? []
+      : await this.#passages.past(
+          [...own.values()].filter(({ membership, stream }) => membership === 'join' || stream > after),
+          after,
+          boundary,
+        );
+    const passages = () => this.#all(past, after, boundary);
+    const moved = await this.#moved(userId, passages(), after, end);
+    const others = [...new Set([...updated, ...moved])].filter((other) => other !== userId);
+    const rooms = await this.#roomsOf(others);
+    // Nothing is awaited from here: rooms and passages must fit each other.
+    const company = new Company(own, passages(), userId);
+    const changed = new Set(signed);
+    if (updated.has(userId)) changed.add(userId);
+    const left: string[] = [];
+    for (const other of others) {
+      const now = company.has(other, rooms.get(other)!, end);
+      const before = moved.has(other) ? company.has(other, rooms.get(other)!, after) : now;
+      if (now && (!before || updated.has(other))) changed.add(other);
+      if (!now && before && moved.has(other)) left.push(other);
+    }
+    return { changed: [...changed], left };
+  }
+
+  /** Everybody whose devices or cross-signing keys have changed. */
+  async #updated(after: number): Promise<ReadonlySet<string>> {
+    const recent = this.#changes.since(after);
+    if (recent) return new Set(recent.map(({ userId }) => userId));
+    return new Set(await this.#deps.devices.changedSince(after, Number.MAX_SAFE_INTEGER));
+  }
+
+  async #signed(userId: string, after: number): Promise<string[]> {
+    const recent = this.#signatures.since(after);
+    if (!recent) return signedSince(this.#deps.database.reader<E2eeTables>(), userId, after);
+    return recent.filter((change) => change.userId === userId).map(({ targetUserId }) => targetUserId);
+  }
+
+  #all(past: readonly Passage[], after: number, boundary: number): readonly Passage[] {
+    const recent = this.#passages.recent(past.length > 0 ? boundary : after);
+    return [...past, ...(recent ?? this.#passages.recent(boundary) ?? [])];
+  }
+
+  /** Users whose company with this one may have begun or ended. */
+  async #moved(
+    userId: string,
+    passages: readonly Passage[],
+    after: number,
+    upTo: number,
+  ): Promise<ReadonlySet<string>> {
+    const { engine } = this.#deps;
+    const own = await engine.userRooms.of(userId);
+    const moved = new Set<string>();
+    const rooms = new Set<string>();
+    for (const passage of passages) {
+      if (passage.position <= after || passage.position > upTo) continue;
+      if (passage.userId === userId) rooms.add(passage.roomId);
+      else if (own.has(passage.roomId)) moved.add(passage.userId);
+    }
+    for (const roomId of rooms) {
+      const head = await engine.heads.get(roomId);
+      for (const [member, membership] of head?.members ?? []) if (membership === 'join') moved.add(member);
+      // Who went while this user was there, and after they had gone.
+      for (const passage of passages) if (passage.roomId === roomId) moved.add(passage.userId);
+    }
+    return moved;
+  }
+
+  async #roomsOf(userIds: readonly string[]) {
+    const { userRooms } = this.#deps.engine;
+    const rooms = new Map<string, Awaited<ReturnType<typeof userRooms.of>>>();
+    for (let start = 0; start < userIds.length; start += usersAtOnce) {
+      if (start > 0) await new Promise(setImmediate);
+      const chunk = userIds.slice(start, start + usersAtOnce);
+      await Promise.all(chunk.map(async (userId) => rooms.set(userId, await userRooms.of(userId))));
+    }
+    return rooms;
+  }
+}

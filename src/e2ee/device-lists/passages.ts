@@ -1,0 +1,79 @@
+import type { Streams } from '../../kernel/streams/index.ts';
+import { membershipOf, splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
+import { Recent } from './recent.ts';
+
+/** Somebody came into a room or went out of it. */
+export interface Passage {
+  readonly position: number;
+  readonly roomId: string;
+  readonly userId: string;
+  /** Whether they were in the room afterwards; before, it was the other way round. */
+  readonly joined: boolean;
+}
+
+/** Who came and went where: from memory, or for longer ago from the history of the rooms. */
+export class Passages {
+  readonly #engine: RoomEngine;
+  readonly #recent: Recent<Passage>;
+
+  constructor(engine: RoomEngine, streams: Streams, capacity?: number) {
+    this.#engine = engine;
+    this.#recent = new Recent(streams.current, capacity);
+    engine.stream.subscribe(({ roomId, membershipChanges }, position) => {
+      for (const { userId, from, to } of membershipChanges) {
+        const joined = to === 'join';
+        if (joined !== (from === 'join')) this.#recent.add({ position, roomId, userId, joined });
+      }
+    });
+  }
+
+  /** Everything after a position, oldest first; `undefined` when memory does not reach back that far. */
+  recent(after: number): readonly Passage[] | undefined {
+    return this.#recent.since(after);
+  }
+
+  /** What happened in rooms in `(after, upTo]`, from the database. */
+  async past(rooms: readonly UserRoom[], after: number, upTo: number): Promise<Passage[]> {
+    const grown = await this.#engine.events.changedRooms(
+      rooms.map(({ roomNid }) => roomNid),
+      after,
+    );
+    const passages: Passage[] = [];
+    for (const room of rooms) {
+      if (grown.has(room.roomNid)) passages.push(...(await this.#ofRoom(room, after, upTo)));
+    }
+    return passages.sort((a, b) => a.position - b.position);
+  }
+
+  async #ofRoom({ roomId, roomNid }: UserRoom, after: number, upTo: number): Promise<Passage[]> {
+    const deltas = await this.#engine.stateDeltas(roomNid, after, upTo);
+    const keys = await this.#engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
+    const passages: Passage[] = [];
+    for (const [type, userId] of keys.map(splitStateKey)) {
+      if (type !== 'm.room.member') continue;
+      passages.push(...(await this.#ofMember(roomNid, roomId, userId, after, upTo)));
+    }
+    return passages;
+  }
+
+  async #ofMember(
+    roomNid: number,
+    roomId: string,
+    userId: string,
+    after: number,
+    upTo: number,
+  ): Promise<Passage[]> {
+    const history = await this.#engine.stateHistory(roomNid, stateKeyOf('m.room.member', userId));
+    const passages: Passage[] = [];
+    let before = false;
+    for (const { stream, event } of history) {
+      const joined = event !== undefined && membershipOf(event.event.content) === 'join';
+      if (joined !== before && stream > after && stream <= upTo) {
+        passages.push({ position: stream, roomId, userId, joined });
+      }
+      before = joined;
+    }
+    return passages;
+  }
+}

@@ -1,0 +1,8 @@
+/** End-to-end encryption as far as a server sees it: keys, signatures and backups, and who has to learn of them. */
+export type { DeviceListChanges, SignatureChange } from './device-lists/device-lists.ts';
+export { KeyUpkeep } from './key-upkeep.ts';
+export type { KeySupply } from './keys/key-counts.ts';
+export type { DeviceAddress } from './keys/one-time-key-store.ts';
+export type { RemoteKeys } from './keys/remote-keys.ts';
+export { e2eeMigrations } from './migrations.ts';
+export { type E2ee, type E2eeParts, e2eeRoutes, openE2ee } from './open-e2ee.ts';

@@ -1,0 +1,38 @@
+import type { AccountCompanion } from '../accounts/index.ts';
+import type { DeviceCleanup } from '../devices/index.ts';
+import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
+import { type Publish, Stream } from '../kernel/streams/index.ts';
+import { deleteKeysOfDevices } from './keys/device-key-store.ts';
+import type { DeviceAddress } from './keys/one-time-key-store.ts';
+import type { E2eeTables } from './tables.ts';
+
+/** Drops what is kept for devices and accounts when they go. Made before them, as they are told of it. */
+export class KeyUpkeep implements DeviceCleanup, AccountCompanion {
+  /** The one-time or fallback keys of a device have become more or fewer. */
+  readonly keyStream = new Stream<DeviceAddress>('device_keys');
+
+  async devicesRemoved(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    deviceIds: readonly string[],
+  ): Promise<void> {
+    const keys = writerFor<E2eeTables>(writer);
+    await deleteKeysOfDevices(keys, userId, deviceIds);
+    for (const deviceId of deviceIds) publish(this.keyStream, { userId, deviceId });
+  }
+
+  async deactivated(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }): Promise<void> {
+    const keys = writerFor<E2eeTables>(writer);
+    for (const table of ownedByUser) await keys.deleteFrom(table).where('user_id', '=', userId).execute();
+    await keys.deleteFrom('user_signatures').where('target_user_id', '=', userId).execute();
+  }
+}
+
+const ownedByUser = [
+  'cross_signing_keys',
+  'user_signatures',
+  'room_key_versions',
+  'room_key_backups',
+  'room_keys',
+] as const;

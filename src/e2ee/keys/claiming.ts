@@ -1,0 +1,75 @@
+import { isJsonObject, type JsonObject, MatrixError, serverOfUser } from '../../protocol/index.ts';
+import type { KeyClaims } from './key-claims.ts';
+import { type ByUser, failureOf, type RemoteKeys, soundOneTimeKeys } from './remote-keys.ts';
+
+/** User id to device id to the algorithm of the key that is wanted. */
+export type KeyWishes = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+/** User id to device id to `<algorithm>:<key id>` to the key. */
+type ClaimedKeys = ByUser<Record<string, JsonObject>>;
+
+/** The answer to `POST /keys/claim`. */
+export interface ClaimAnswer {
+  readonly one_time_keys: ClaimedKeys;
+  readonly failures: Record<string, JsonObject>;
+}
+
+export interface KeyClaimingDeps {
+  readonly claims: KeyClaims;
+  readonly serverName: string;
+  /** Without it, servers are answered for as unreachable. */
+  readonly remote: RemoteKeys | undefined;
+}
+
+/** Claims keys of many devices on many servers. Source: client-server API, `POST /keys/claim`. */
+export class KeyClaiming {
+  readonly #deps: KeyClaimingDeps;
+
+  constructor(deps: KeyClaimingDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param timeout milliseconds to wait for other servers */
+  async claim(wishes: KeyWishes, timeout: number): Promise<ClaimAnswer> {
+    const servers = Map.groupBy(wishes, ([userId]): string => serverOfUser(userId));
+    const local = new Map(servers.get(this.#deps.serverName));
+    servers.delete(this.#deps.serverName);
+    const failures: Record<string, JsonObject> = {};
+    const answers = await Promise.all([
+      this.local(local),
+      ...[...servers].map(async ([server, users]) => {
+        try {
+          return await this.#remote(server, new Map(users), timeout);
+        } catch (error) {
+          failures[server] = failureOf(error);
+          return {};
+        }
+      }),
+    ]);
+    return { one_time_keys: Object.assign({}, ...answers) as ClaimedKeys, failures };
+  }
+
+  /** Claims keys of local users. */
+  async local(wishes: KeyWishes): Promise<ClaimedKeys> {
+    const wanted = [...wishes].flatMap(([userId, devices]) =>
+      [...devices].map(([deviceId, algorithm]) => ({ userId, deviceId, algorithm })),
+    );
+    const claimed = await Promise.all(
+      wanted.map(async (wish) => ({ ...wish, key: await this.#deps.claims.claim(wish) })),
+    );
+    const keys: ClaimedKeys = {};
+    for (const { userId, deviceId, key } of claimed) {
+      if (!key) continue;
+      const named = { [`${key.algorithm}:${key.keyId}`]: JSON.parse(key.key) as JsonObject };
+      keys[userId] = { ...keys[userId], [deviceId]: named };
+    }
+    return keys;
+  }
+
+  async #remote(server: string, wishes: KeyWishes, timeout: number): Promise<ClaimedKeys> {
+    const { remote } = this.#deps;
+    if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
+    const answer = await remote.claim(server, wishes, timeout);
+    return isJsonObject(answer) ? soundOneTimeKeys(answer, wishes) : {};
+  }
+}

@@ -1,0 +1,82 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { E2eeTables } from '../tables.ts';
+
+/** How many users one query names at most. */
+const chunk = 500;
+
+export async function readDeviceKeys(
+  reader: Reader<E2eeTables>,
+  userId: string,
+  deviceId: string,
+): Promise<JsonObject | undefined> {
+  const row = await reader
+    .selectFrom('device_keys')
+    .select('keys')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .executeTakeFirst();
+  return row && (JSON.parse(row.keys) as JsonObject);
+}
+
+/** The keys of all devices of users, as JSON. */
+export async function readDeviceKeysOf(
+  reader: Reader<E2eeTables>,
+  userIds: readonly string[],
+): Promise<{ userId: string; deviceId: string; keys: string }[]> {
+  const found: { userId: string; deviceId: string; keys: string }[] = [];
+  for (let start = 0; start < userIds.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('device_keys')
+      .selectAll()
+      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .execute();
+    for (const row of rows) found.push({ userId: row.user_id, deviceId: row.device_id, keys: row.keys });
+  }
+  return found;
+}
+
+export async function writeDeviceKeys(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  deviceId: string,
+  object: JsonObject,
+): Promise<void> {
+  const keys = JSON.stringify(object);
+  await writer
+    .insertInto('device_keys')
+    .values({ user_id: userId, device_id: deviceId, keys })
+    .onConflict((conflict) => conflict.columns(['user_id', 'device_id']).doUpdateSet({ keys }))
+    .execute();
+}
+
+/** Deletes everything that was uploaded for devices. */
+export async function deleteKeysOfDevices(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  deviceIds: readonly string[],
+): Promise<void> {
+  await deleteOneTimeKeysOfDevices(writer, userId, deviceIds);
+  for (const table of ['device_keys', 'dehydrated_devices'] as const) {
+    await writer
+      .deleteFrom(table)
+      .where('user_id', '=', userId)
+      .where('device_id', 'in', deviceIds)
+      .execute();
+  }
+}
+
+/** Deletes the one-time and fallback keys of devices: nobody can use them with other identity keys. */
+export async function deleteOneTimeKeysOfDevices(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  deviceIds: readonly string[],
+): Promise<void> {
+  for (const table of ['one_time_keys', 'claimed_one_time_keys', 'fallback_keys'] as const) {
+    await writer
+      .deleteFrom(table)
+      .where('user_id', '=', userId)
+      .where('device_id', 'in', deviceIds)
+      .execute();
+  }
+}

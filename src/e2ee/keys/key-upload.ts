@@ -1,0 +1,175 @@
+import type { Devices } from '../../devices/index.ts';
+import type { AnyWriter, Database, Writer } from '../../kernel/database/index.ts';
+import { writerFor } from '../../kernel/database/index.ts';
+import type { Publish, Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
+import {
+  forbidden,
+  invalidParam,
+  type JsonObject,
+  notFound,
+  tooLarge,
+  VerifyKey,
+} from '../../protocol/index.ts';
+import { readCrossSigningKeys } from '../cross-signing/store.ts';
+import type { E2eeTables } from '../tables.ts';
+import { deleteOneTimeKeysOfDevices, readDeviceKeys, writeDeviceKeys } from './device-key-store.ts';
+import { type DeviceKeys, haveSameIdentity, parseDeviceKeys } from './device-keys.ts';
+import { writeFallbackKey } from './fallback-key-store.ts';
+import { withUsual } from './key-counts.ts';
+import {
+  countKeys,
+  type DeviceAddress,
+  forgetClaimed,
+  insertOneTimeKeys,
+  readDigests,
+} from './one-time-key-store.ts';
+import { type OneTimeKey, parseFallbackKeys, parseOneTimeKeys } from './one-time-keys.ts';
+import { coveredText, isSignedBy, signaturesBy, signedAnew } from './signed-object.ts';
+
+/** What a client uploads. */
+export interface KeyUploadBody {
+  readonly device_keys?: JsonObject;
+  readonly one_time_keys?: JsonObject;
+  readonly fallback_keys?: JsonObject;
+}
+
+/** What a client uploads, checked. */
+export interface CheckedUpload {
+  readonly deviceKeys: DeviceKeys | undefined;
+  readonly oneTimeKeys: readonly OneTimeKey[];
+  readonly fallbackKeys: readonly OneTimeKey[];
+}
+
+export interface KeyUploadDeps {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly devices: Devices;
+  readonly keyStream: Stream<DeviceAddress>;
+  readonly keyIds: Sequence;
+}
+
+/** One-time keys that a device may have, and claimed ones that are remembered; clients keep up to about 100. */
+const [mostKeys, claimedRemembered] = [1_000, 1_000];
+
+/** Takes the keys that devices upload. Source: client-server API, `POST /keys/upload`. */
+export class KeyUpload {
+  readonly #deps: KeyUploadDeps;
+
+  constructor(deps: KeyUploadDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * @returns how many unclaimed one-time keys the device has now, by algorithm
+   * @throws MatrixError M_INVALID_PARAM, M_INVALID_SIGNATURE, M_TOO_LARGE, M_FORBIDDEN, M_NOT_FOUND
+   */
+  async upload(userId: string, deviceId: string, body: KeyUploadBody): Promise<Record<string, number>> {
+    const device = { userId, deviceId };
+    const checked = await this.check(device, body);
+    return this.#deps.streams.write<E2eeTables, Record<string, number>>((writer, publish) =>
+      this.uploadIn(writer, publish, device, checked),
+    );
+  }
+
+  /** Checks an upload, before a transaction. */
+  async check({ userId, deviceId }: DeviceAddress, body: KeyUploadBody): Promise<CheckedUpload> {
+    const deviceKeys = body.device_keys && parseDeviceKeys(body.device_keys, userId, deviceId);
+    const signingKey = deviceKeys?.signingKey ?? (await this.#storedSigningKey(userId, deviceId));
+    const owner = { userId, deviceId, signingKey };
+    return {
+      deviceKeys,
+      oneTimeKeys: parseOneTimeKeys(body.one_time_keys ?? {}, owner),
+      fallbackKeys: parseFallbackKeys(body.fallback_keys ?? {}, owner),
+    };
+  }
+
+  /** `upload` inside the caller's transaction. */
+  async uploadIn(
+    anyWriter: AnyWriter,
+    publish: Publish,
+    device: DeviceAddress,
+    { deviceKeys, oneTimeKeys, fallbackKeys }: CheckedUpload,
+  ): Promise<Record<string, number>> {
+    const writer = writerFor<E2eeTables>(anyWriter);
+    const { devices, keyStream } = this.#deps;
+    const exists = (await devices.names([device.userId], writer)).get(device.userId)?.has(device.deviceId);
+    if (!exists) throw notFound('This device is gone');
+    if (deviceKeys) await this.#putDeviceKeys(writer, publish, device, deviceKeys);
+    if (oneTimeKeys.length > 0) await this.#addOneTimeKeys(writer, device, oneTimeKeys);
+    for (const key of fallbackKeys) await writeFallbackKey(writer, device, key);
+    const counts = await countKeys(writer, device);
+    if (Object.values(counts).reduce((sum, count) => sum + count, 0) > mostKeys) {
+      throw tooLarge(`A device has at most ${mostKeys} one-time keys`);
+    }
+    if (deviceKeys || oneTimeKeys.length > 0 || fallbackKeys.length > 0) publish(keyStream, device);
+    return withUsual(counts);
+  }
+
+  async #storedSigningKey(userId: string, deviceId: string): Promise<VerifyKey | undefined> {
+    const stored = await readDeviceKeys(this.#deps.database.reader<E2eeTables>(), userId, deviceId);
+    return stored && signingKeyOf(stored, deviceId);
+  }
+
+  async #putDeviceKeys(
+    writer: Writer<E2eeTables>,
+    publish: Publish,
+    device: DeviceAddress,
+    { object, covered }: DeviceKeys,
+  ): Promise<void> {
+    const { userId, deviceId } = device;
+    const stored = await readDeviceKeys(writer, userId, deviceId);
+    const crossSigning = await readCrossSigningKeys(writer, userId);
+    if ([...crossSigning.values()].some(({ publicKey }) => publicKey === deviceId)) {
+      throw forbidden('The id of this device is that of a cross-signing key');
+    }
+    const isUnchanged = stored !== undefined && coveredText(stored) === covered;
+    const signatures: Record<string, string> = isUnchanged ? { ...signaturesBy(stored, userId) } : {};
+    const trusted = [crossSigning.get('self_signing')?.publicKey, deviceId];
+    for (const [keyId, signature] of Object.entries(signaturesBy(object, userId))) {
+      const name = trusted.find((known) => known !== undefined && keyId === `ed25519:${known}`);
+      const key = name === deviceId ? undefined : VerifyKey.fromBase64(name ?? '');
+      const isGood = name === deviceId || (key !== undefined && isSignedBy(object, userId, keyId, key));
+      if (isGood) signatures[keyId] = signature;
+    }
+    const kept = signedAnew(object, userId, signatures);
+    if (isUnchanged && JSON.stringify(signaturesBy(stored, userId)) === JSON.stringify(signatures)) return;
+    if (stored && !haveSameIdentity(stored, object)) {
+      await deleteOneTimeKeysOfDevices(writer, userId, [deviceId]);
+    }
+    await writeDeviceKeys(writer, userId, deviceId, kept);
+    await this.#deps.devices.listChanged(writer, publish, userId);
+  }
+
+  async #addOneTimeKeys(
+    writer: Writer<E2eeTables>,
+    device: DeviceAddress,
+    keys: readonly OneTimeKey[],
+  ): Promise<void> {
+    if (keys.length > mostKeys) throw tooLarge(`A device has at most ${mostKeys} one-time keys`);
+    const known = await readDigests(
+      writer,
+      device,
+      keys.map(({ keyId }) => keyId),
+    );
+    const added = keys.filter(({ algorithm, keyId, digest }) => {
+      const name = `${algorithm}:${keyId}`;
+      const present = known.available.get(name);
+      if (present !== undefined && present !== digest) {
+        throw invalidParam(`There is another one-time key named ${name}`);
+      }
+      // A claimed one comes again when the answer to the upload was lost.
+      return present === undefined && known.claimed.get(name) !== digest;
+    });
+    await insertOneTimeKeys(
+      writer,
+      added.map((key) => ({ ...device, ...key, id: this.#deps.keyIds.next() })),
+    );
+    await forgetClaimed(writer, device, claimedRemembered);
+  }
+}
+
+/** What a device signs with, by its identity keys. */
+export function signingKeyOf(deviceKeys: JsonObject, deviceId: string): VerifyKey | undefined {
+  const keys = deviceKeys['keys'] as Record<string, string>;
+  return VerifyKey.fromBase64(keys[`ed25519:${deviceId}`] ?? '');
+}

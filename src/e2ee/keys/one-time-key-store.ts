@@ -1,0 +1,146 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { E2eeTables } from '../tables.ts';
+import type { OneTimeKey } from './one-time-keys.ts';
+
+/** Names a device. */
+export interface DeviceAddress {
+  readonly userId: string;
+  readonly deviceId: string;
+}
+
+/** A one-time key as it is stored. */
+export interface StoredKey extends OneTimeKey, DeviceAddress {
+  /** Keys that were uploaded earlier have lower ones. */
+  readonly id: number;
+}
+
+/** How many keys one statement names at most. */
+const chunk = 1_000;
+
+/** Digests by name (`<algorithm>:<key id>`) of those keys of a device that it still has, or had until lately. */
+export async function readDigests(
+  reader: Reader<E2eeTables>,
+  { userId, deviceId }: DeviceAddress,
+  keyIds: readonly string[],
+): Promise<{ available: Map<string, string>; claimed: Map<string, string> }> {
+  const read = async (table: 'one_time_keys' | 'claimed_one_time_keys') => {
+    const rows = await reader
+      .selectFrom(table)
+      .select(['algorithm', 'key_id', 'digest'])
+      .where('user_id', '=', userId)
+      .where('device_id', '=', deviceId)
+      .where('key_id', 'in', keyIds)
+      .execute();
+    return new Map(rows.map((row) => [`${row.algorithm}:${row.key_id}`, row.digest]));
+  };
+  return { available: await read('one_time_keys'), claimed: await read('claimed_one_time_keys') };
+}
+
+export async function insertOneTimeKeys(
+  writer: Writer<E2eeTables>,
+  keys: readonly StoredKey[],
+): Promise<void> {
+  for (let start = 0; start < keys.length; start += chunk) {
+    const rows = keys
+      .slice(start, start + chunk)
+      .map(({ id, userId, deviceId, algorithm, keyId, key, digest }) => ({
+        id,
+        user_id: userId,
+        device_id: deviceId,
+        algorithm,
+        key_id: keyId,
+        key,
+        digest,
+      }));
+    // Of the same upload at the same time, one finds the keys of the other and starts again.
+    await writer
+      .insertInto('one_time_keys')
+      .values(rows)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+}
+
+/** The ids of the oldest keys of a device. */
+export async function oldestKeys(
+  reader: Reader<E2eeTables>,
+  { userId, deviceId }: DeviceAddress,
+  algorithm: string,
+  limit: number,
+): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('one_time_keys')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .where('algorithm', '=', algorithm)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Deletes keys and remembers that they were claimed. @returns those that were there, oldest first */
+export async function takeKeys(writer: Writer<E2eeTables>, ids: readonly number[]): Promise<StoredKey[]> {
+  const taken: StoredKey[] = [];
+  for (let start = 0; start < ids.length; start += chunk) {
+    const rows = await writer
+      .deleteFrom('one_time_keys')
+      .where('id', 'in', ids.slice(start, start + chunk))
+      .returningAll()
+      .execute();
+    if (rows.length === 0) continue;
+    await writer
+      .insertInto('claimed_one_time_keys')
+      .values(rows.map(({ key: _key, ...claimed }) => claimed))
+      .execute();
+    taken.push(
+      ...rows.map(({ user_id, device_id, key_id, ...row }) => ({
+        ...row,
+        userId: user_id,
+        deviceId: device_id,
+        keyId: key_id,
+      })),
+    );
+  }
+  return taken.sort((a, b) => a.id - b.id);
+}
+
+/** Forgets all claimed keys of a device but the newest. */
+export async function forgetClaimed(
+  writer: Writer<E2eeTables>,
+  { userId, deviceId }: DeviceAddress,
+  kept: number,
+): Promise<void> {
+  const firstTooMany = await writer
+    .selectFrom('claimed_one_time_keys')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .orderBy('id', 'desc')
+    .limit(1)
+    .offset(kept)
+    .executeTakeFirst();
+  if (!firstTooMany) return;
+  await writer
+    .deleteFrom('claimed_one_time_keys')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .where('id', '<=', firstTooMany.id)
+    .execute();
+}
+
+/** How many unclaimed keys of each algorithm a device has. */
+export async function countKeys(
+  reader: Reader<E2eeTables>,
+  { userId, deviceId }: DeviceAddress,
+): Promise<Record<string, number>> {
+  const rows = await reader
+    .selectFrom('one_time_keys')
+    .select(({ fn }) => ['algorithm', fn.countAll().as('count')])
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .groupBy('algorithm')
+    .execute();
+  return Object.fromEntries(rows.map(({ algorithm, count }) => [algorithm, Number(count)]));
+}

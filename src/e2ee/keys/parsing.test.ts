@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ClientDevice } from '../../../test/support/client-device.ts';
+import { isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { parseDeviceKeys } from './device-keys.ts';
+import { parseFallbackKeys, parseOneTimeKeys } from './one-time-keys.ts';
+import { soundKeys, soundOneTimeKeys } from './remote-keys.ts';
+
+const alice = new ClientDevice('@alice:test', 'DEVICE');
+const owner = { userId: alice.userId, deviceId: alice.deviceId, signingKey: alice.key.publicKey };
+const anyObject = fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<JsonObject>;
+
+/** An object in which something is replaced, removed or added somewhere. */
+const mutated = (object: JsonObject): fc.Arbitrary<JsonObject> =>
+  fc
+    .tuple(fc.constantFrom(...Object.keys(object), 'more'), fc.option(fc.jsonValue()), fc.boolean())
+    .chain(([name, value, deeper]) => {
+      const member = object[name];
+      if (deeper && isJsonObject(member) && Object.keys(member).length > 0) {
+        return mutated(member).map((inner) => ({ ...object, [name]: inner }));
+      }
+      const { [name]: _removed, ...rest } = object;
+      return fc.constant(value === null ? rest : { ...rest, [name]: value as JsonObject });
+    });
+
+/** Whether something was refused, and in a way that clients are told. */
+function isRefused(parse: () => unknown): boolean {
+  try {
+    parse();
+    return false;
+  } catch (error) {
+    assert.ok(error instanceof MatrixError, String(error));
+    return true;
+  }
+}
+
+describe('keys that clients upload', () => {
+  it('are never accepted by chance', () => {
+    fc.assert(
+      fc.property(anyObject, (object) => {
+        assert.ok(isRefused(() => parseDeviceKeys(object, alice.userId, alice.deviceId)));
+      }),
+    );
+  });
+
+  it('are not accepted with anything changed that the signature covers', () => {
+    const keys = alice.deviceKeys();
+    const { signatures: _signatures, ...before } = keys;
+    fc.assert(
+      fc.property(mutated(keys), (changed) => {
+        if (isRefused(() => parseDeviceKeys(changed, alice.userId, alice.deviceId))) return;
+        const { signatures: _others, unsigned: _unsigned, ...after } = changed;
+        assert.deepEqual(after, before);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('once or as a fallback are refused politely, or are what was signed', () => {
+    const keys = alice.oneTimeKeys(2);
+    fc.assert(
+      fc.property(fc.oneof(anyObject, mutated(keys)), (object) => {
+        isRefused(() => parseFallbackKeys(object, owner));
+        if (isRefused(() => parseOneTimeKeys(object, owner))) return;
+        for (const { algorithm, keyId, key } of parseOneTimeKeys(object, owner)) {
+          const name = `${algorithm}:${keyId}`;
+          assert.deepEqual(JSON.parse(key), JSON.parse(JSON.stringify(object[name])));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe('answers of other servers', () => {
+  const users = new Map([[alice.userId, [] as string[]]]);
+  const wishes = new Map([[alice.userId, new Map([[alice.deviceId, 'signed_curve25519']])]]);
+  const answer: JsonObject = {
+    device_keys: { [alice.userId]: { [alice.deviceId]: alice.deviceKeys() } },
+    one_time_keys: { [alice.userId]: { [alice.deviceId]: alice.oneTimeKeys(1) } },
+  };
+
+  it('hold nothing but what was asked for, whatever they are', () => {
+    fc.assert(
+      fc.property(fc.oneof(anyObject, mutated(answer)), (object) => {
+        const sound = soundKeys(object, users);
+        assert.deepEqual(Object.keys(sound.device_keys), [alice.userId]);
+        for (const [deviceId, keys] of Object.entries(sound.device_keys[alice.userId]!)) {
+          assert.deepEqual([keys['user_id'], keys['device_id']], [alice.userId, deviceId]);
+        }
+        const claimed = soundOneTimeKeys(object, wishes);
+        for (const keys of Object.values(claimed[alice.userId] ?? {})) {
+          assert.ok(Object.keys(keys)[0]!.startsWith('signed_curve25519:'));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});

@@ -1,0 +1,122 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { decodePosition } from '../../kernel/streams/index.ts';
+import { invalidParam, isUserId, missingParam } from '../../protocol/index.ts';
+import type { DeviceLists } from '../device-lists/device-lists.ts';
+import type { KeyClaiming } from './claiming.ts';
+import type { KeyQuery } from './key-query.ts';
+import type { KeyUpload, KeyUploadBody } from './key-upload.ts';
+
+const anyObject = Type.Object({}, { additionalProperties: true });
+
+const paths = (path: string) => [`/_proto/client/v3/keys/${path}`, `/_proto/client/r0/keys/${path}`] as const;
+
+/** Milliseconds to wait for other servers: when a client does not say, and at most. */
+const [usualTimeout, longestTimeout] = [10_000, 60_000];
+
+/** UTF-8 bytes of a request: some thousand one-time keys, or users. */
+const bodyLimit = 1024 * 1024;
+
+/** Client-server API, "Key management API". */
+export function keyRoutes(parts: {
+  upload: KeyUpload;
+  query: KeyQuery;
+  claiming: KeyClaiming;
+  deviceLists: DeviceLists;
+}): Route[] {
+  return [
+    uploadRoute(parts.upload),
+    queryRoute(parts.query),
+    claimRoute(parts.claiming),
+    changesRoute(parts.deviceLists),
+  ];
+}
+
+function uploadRoute(upload: KeyUpload): Route {
+  return route(
+    {
+      operationId: 'uploadKeys',
+      method: 'POST',
+      path: paths('upload'),
+      auth: 'guest',
+      body: Type.Object({
+        device_keys: Type.Optional(anyObject),
+        one_time_keys: Type.Optional(anyObject),
+        fallback_keys: Type.Optional(anyObject),
+      }),
+      bodyLimit,
+      response: Type.Object({ one_time_key_counts: Type.Record(Type.String(), Type.Integer()) }),
+    },
+    async ({ requester: { userId, deviceId }, body }) => {
+      if (deviceId === undefined) throw missingParam('Keys belong to a device: name one with device_id');
+      return { one_time_key_counts: await upload.upload(userId, deviceId, body as KeyUploadBody) };
+    },
+  );
+}
+
+function queryRoute(query: KeyQuery): Route {
+  return route(
+    {
+      operationId: 'queryKeys',
+      method: 'POST',
+      path: paths('query'),
+      auth: 'guest',
+      body: Type.Object({
+        timeout: Type.Optional(Type.Integer()),
+        device_keys: Type.Record(Type.String(), Type.Array(Type.String())),
+      }),
+      bodyLimit,
+    },
+    ({ requester, body }) => {
+      const wanted = new Map(Object.entries(body.device_keys));
+      for (const userId of wanted.keys()) checkUserId(userId);
+      return query.query(requester.userId, wanted, boundedTimeout(body.timeout));
+    },
+  );
+}
+
+function claimRoute(claiming: KeyClaiming): Route {
+  return route(
+    {
+      operationId: 'claimKeys',
+      method: 'POST',
+      path: paths('claim'),
+      auth: 'guest',
+      body: Type.Object({
+        timeout: Type.Optional(Type.Integer()),
+        one_time_keys: Type.Record(Type.String(), Type.Record(Type.String(), Type.String())),
+      }),
+      bodyLimit,
+    },
+    ({ body }) => {
+      const wishes = Object.entries(body.one_time_keys).map(([userId, devices]) => {
+        checkUserId(userId);
+        // What holds U+0000 names neither a device nor an algorithm.
+        const entries = Object.entries(devices).filter((entry) => !entry.join('').includes('\0'));
+        return [userId, new Map(entries)] as const;
+      });
+      return claiming.claim(new Map(wishes), boundedTimeout(body.timeout));
+    },
+  );
+}
+
+function changesRoute(deviceLists: DeviceLists): Route {
+  return route(
+    {
+      operationId: 'getKeysChanges',
+      method: 'GET',
+      path: paths('changes'),
+      auth: 'guest',
+      query: Type.Object({ from: Type.String(), to: Type.String() }),
+      response: Type.Object({ changed: Type.Array(Type.String()), left: Type.Array(Type.String()) }),
+    },
+    ({ requester, query: { from, to } }) =>
+      deviceLists.changes(requester.userId, decodePosition(from), decodePosition(to)),
+  );
+}
+
+function checkUserId(userId: string): void {
+  if (!isUserId(userId)) throw invalidParam(`'${userId.slice(0, 255)}' is not a user id`);
+}
+
+const boundedTimeout = (timeout = usualTimeout) => Math.min(Math.max(timeout, 0), longestTimeout);

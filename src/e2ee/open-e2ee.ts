@@ -1,0 +1,49 @@
+import type { Devices } from '../devices/index.ts';
+import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
+import type { RoomEngine } from '../rooms/index.ts';
+import { DeviceLists, type SignatureChange } from './device-lists/device-lists.ts';
+import type { KeyUpkeep } from './key-upkeep.ts';
+import { KeyClaiming } from './keys/claiming.ts';
+import { KeyClaims } from './keys/key-claims.ts';
+import { KeyCounts } from './keys/key-counts.ts';
+import { KeyQuery } from './keys/key-query.ts';
+import { KeyUpload } from './keys/key-upload.ts';
+import type { RemoteKeys } from './keys/remote-keys.ts';
+import { keyRoutes } from './keys/routes.ts';
+
+export interface E2eeParts {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly caches: CacheRegistry;
+  readonly devices: Devices;
+  readonly engine: RoomEngine;
+  readonly upkeep: KeyUpkeep;
+  readonly serverName: string;
+  /** Without it, other servers are answered for as unreachable. */
+  readonly remote?: RemoteKeys | undefined;
+}
+
+export type E2ee = Awaited<ReturnType<typeof openE2ee>>;
+
+/** Puts end-to-end encryption together. */
+export async function openE2ee(parts: E2eeParts) {
+  const { database, streams, caches, upkeep, remote } = parts;
+  const { keyStream } = upkeep;
+  const signatureStream = new Stream<SignatureChange>('user_signatures');
+  const keyIds = await Sequence.open(database, 'one_time_keys');
+  return {
+    signatureStream,
+    upload: new KeyUpload({ ...parts, keyStream, keyIds }),
+    query: new KeyQuery({ ...parts, remote }),
+    claiming: new KeyClaiming({ ...parts, remote, claims: new KeyClaims(database, streams, keyStream) }),
+    counts: new KeyCounts(database, caches, keyStream),
+    deviceLists: new DeviceLists({ ...parts, signatureStream }),
+  };
+}
+
+export function e2eeRoutes(e2ee: E2ee): Route[] {
+  return keyRoutes(e2ee);
+}
