@@ -1,5 +1,6 @@
 import type { AccountsSlice } from './accounts/index.ts';
 import { conversationRoutes, startConversations } from './composition/conversations.ts';
+import { startDirectories } from './composition/directories.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
 import { startRooms } from './composition/rooms.ts';
@@ -40,11 +41,13 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const people = startPeople(kernel, shutdown);
         const rooms = await startRooms(kernel, people, shutdown);
         const conversations = startConversations(kernel, people, rooms, shutdown);
+        const directoryRoutes = await startDirectories(kernel, people, rooms, shutdown);
         await startJobs(kernel, shutdown);
         const routes = [
           ...ownRoutes(kernel),
           ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
           ...conversationRoutes(kernel, people, rooms, conversations),
+          ...directoryRoutes,
         ];
         const { accounts } = people;
         const http = createHttp(kernel, accounts, routes);

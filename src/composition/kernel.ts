@@ -2,6 +2,7 @@ import { accountDataMigrations } from '../account-data/index.ts';
 import { accountMigrations } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
 import { deviceMigrations } from '../devices/index.ts';
+import { directoryMigrations } from '../directory/index.ts';
 import { filterMigrations } from '../filters/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -61,6 +62,7 @@ export const migrations = [
   ...filterMigrations,
   ...roomMigrations,
   ...receiptMigrations,
+  ...directoryMigrations,
   ...pushMigrations,
 ];
 

@@ -7,6 +7,7 @@ import {
 } from '../accounts/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
+import { UserIndex } from '../directory/index.ts';
 import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Profiles, profileRoutes, type RoomSharing } from '../profiles/index.ts';
@@ -26,12 +27,15 @@ export interface People {
   readonly pushRules: PushRules;
   /** Lets rooms follow accounts and profiles. */
   readonly upkeep: MemberUpkeep;
+  /** Lets the directory of users follow them. */
+  readonly userIndex: UserIndex;
 }
 
 /** Opens accounts and what is kept for them. */
 export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
   const { configuration, serverName } = kernel;
   const upkeep = new MemberUpkeep(kernel.jobs, kernel.clock);
+  const userIndex = new UserIndex(kernel);
   const pushRules = new PushRules({ ...kernel, defaults: {} });
   const accountData = new AccountData({
     ...kernel,
@@ -42,7 +46,10 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     {
       ...kernel,
       accounts: () => accounts.accounts,
-      onChange: (writer, userId) => upkeep.profileChanged(writer, userId),
+      onChange: async (writer, userId) => {
+        await upkeep.profileChanged(writer, userId);
+        await userIndex.profileChanged(writer, userId);
+      },
     },
     { ...configuration.profiles, server_name: serverName },
   );
@@ -53,7 +60,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
-      companions: [profiles, accountData, filters, pushCompanion, departure],
+      companions: [profiles, accountData, filters, pushCompanion, departure, userIndex],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
@@ -68,6 +75,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     filters,
     pushRules,
     upkeep,
+    userIndex,
   };
 }
 

@@ -1,3 +1,4 @@
+import { directoryRules } from '../directory/index.ts';
 import { stateKeyOf } from '../protocol/index.ts';
 import { openRooms, type RoomLimits, type Rooms } from '../rooms/index.ts';
 import type { Kernel } from './kernel.ts';
@@ -40,6 +41,7 @@ export async function startRooms(kernel: Kernel, people: People, shutdown: Shutd
       isAdmin: (userId) => accounts.isAdmin(userId),
     },
     options: kernel.configuration.rooms,
+    directoryRules: directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     limits: limitsOf(kernel),
     eventCacheSize: eventCacheSize(kernel),
   });

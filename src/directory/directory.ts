@@ -1,0 +1,83 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import type { Streams } from '../kernel/streams/index.ts';
+import type { Rooms } from '../rooms/index.ts';
+import type { DirectoryConfig } from './config.ts';
+import { PublicRooms, type RemoteRoomLists } from './public-rooms/public-rooms.ts';
+import { Publication } from './public-rooms/publication.ts';
+import { publicRoomRoutes } from './public-rooms/routes.ts';
+import { RoomStats } from './room-stats/room-stats.ts';
+import { SpaceHierarchy } from './spaces/hierarchy.ts';
+import { RoomSummaries } from './spaces/room-summaries.ts';
+import { spaceRoutes } from './spaces/routes.ts';
+import { mutualRoomRoutes } from './users/mutual-rooms.ts';
+import { RemoteUsers } from './users/remote-users.ts';
+import { userDirectoryRoutes } from './users/routes.ts';
+import { UserDirectory } from './users/user-directory.ts';
+import type { DirectoryPeople } from './users/user-index.ts';
+
+export interface DirectoryParts {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly serverName: string;
+  readonly rooms: Rooms;
+  readonly people: DirectoryPeople;
+  readonly remoteRoomLists?: RemoteRoomLists | undefined;
+  readonly options: DirectoryConfig;
+}
+
+/** The directories of rooms and users. */
+export interface Directory {
+  readonly stats: RoomStats;
+  readonly publicRooms: PublicRooms;
+  readonly publication: Publication;
+  readonly summaries: RoomSummaries;
+  readonly hierarchy: SpaceHierarchy;
+  readonly remoteUsers: RemoteUsers;
+  readonly users: UserDirectory;
+}
+
+/** Opens the directories; those of them that follow rooms begin with `startDirectory`. */
+export function openDirectory(parts: DirectoryParts): Directory {
+  const { rooms, options } = parts;
+  const { engine, published } = rooms;
+  const stats = new RoomStats({ ...parts, engine });
+  return {
+    stats,
+    publicRooms: new PublicRooms({ ...parts, published, stats, remote: parts.remoteRoomLists }, options),
+    publication: new Publication(engine, published),
+    summaries: new RoomSummaries(rooms),
+    hierarchy: new SpaceHierarchy(engine),
+    remoteUsers: new RemoteUsers({ ...parts, engine }),
+    users: new UserDirectory({ ...parts, engine, stats }, options.user_directory),
+  };
+}
+
+/** Begins to follow rooms. @returns what ends it */
+export async function startDirectory(
+  { stats, remoteUsers }: Directory,
+  options: DirectoryConfig,
+): Promise<() => Promise<void>> {
+  const followers = [
+    ...(options.stats.enabled ? [stats] : []),
+    ...(options.user_directory.enabled ? [remoteUsers] : []),
+  ];
+  for (const follower of followers) await follower.start();
+  return async () => {
+    for (const follower of followers) await follower.stop();
+  };
+}
+
+export function directoryRoutes(directory: Directory, rooms: Rooms, options: DirectoryConfig): Route[] {
+  const { publicRooms, publication, summaries, hierarchy, users } = directory;
+  return [
+    ...publicRoomRoutes(publicRooms, publication, options.allow_public_rooms_without_auth),
+    ...spaceRoutes(summaries, hierarchy),
+    ...userDirectoryRoutes(users),
+    ...mutualRoomRoutes(rooms.engine),
+  ];
+}

@@ -1,0 +1,16 @@
+/** Directories: lists of rooms and users, and what rooms show of themselves. */
+
+export {
+  type Directory,
+  type DirectoryParts,
+  directoryRoutes,
+  openDirectory,
+  startDirectory,
+} from './directory.ts';
+export { directoryMigrations } from './migrations.ts';
+export type { ListRequest, PublicRooms, RemoteRoomLists } from './public-rooms/public-rooms.ts';
+export { instanceId } from './public-rooms/publication.ts';
+export type { RoomStats } from './room-stats/room-stats.ts';
+export { directoryRules } from './rules.ts';
+export type { DirectoryTables } from './tables.ts';
+export { type DirectoryAccount, type DirectoryPeople, UserIndex } from './users/user-index.ts';

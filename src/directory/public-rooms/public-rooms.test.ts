@@ -1,0 +1,333 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../../../test/support/server.ts';
+import type { DirectoryConfig } from '../config.ts';
+
+const v3 = '/_matrix/client/v3';
+const all = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
+const everybodyMayPublish = { directory: { room_list_publication_rules: [all] } };
+
+type Listed = { room_id: string; name?: string; num_joined_members: number };
+
+class Lists {
+  readonly server: TestServer;
+
+  constructor(server: TestServer) {
+    this.server = server;
+  }
+
+  static async start(database: 'sqlite' | 'postgres', directory: Partial<DirectoryConfig> = {}) {
+    const config = {
+      directory: { ...everybodyMayPublish.directory, ...directory },
+    } as ConfigurationOverrides;
+    return new Lists(await startTestServer({ database, config }));
+  }
+
+  async room(user: TestUser, body: object): Promise<string> {
+    const answer = await this.server.api('POST', `${v3}/createRoom`, { token: user.token, body });
+    assert.equal(answer.status, 200, answer.raw);
+    return String(answer.body['room_id']);
+  }
+
+  join(user: TestUser, roomId: string) {
+    return this.server.api('POST', `${v3}/join/${encodeURIComponent(roomId)}`, {
+      token: user.token,
+      body: {},
+    });
+  }
+
+  state(user: TestUser, roomId: string, type: string, body: object) {
+    return this.server.api('PUT', `${v3}/rooms/${encodeURIComponent(roomId)}/state/${type}/`, {
+      token: user.token,
+      body,
+    });
+  }
+
+  search(user: TestUser, body: object, query: Record<string, string> = {}) {
+    return this.server.api('POST', `${v3}/publicRooms`, { token: user.token, body, query });
+  }
+
+  async names(user: TestUser, body: object): Promise<(string | undefined)[]> {
+    const answer = await this.search(user, body);
+    assert.equal(answer.status, 200, answer.raw);
+    return (answer.body['chunk'] as Listed[]).map(({ name }) => name);
+  }
+
+  setVisibility(user: TestUser | undefined, roomId: string, body: object) {
+    return this.server.api('PUT', `${v3}/directory/list/room/${encodeURIComponent(roomId)}`, {
+      ...(user && { token: user.token }),
+      body,
+    });
+  }
+
+  async visibility(roomId: string): Promise<unknown> {
+    const path = `${v3}/directory/list/room/${encodeURIComponent(roomId)}`;
+    return (await this.server.api('GET', path)).body['visibility'];
+  }
+}
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`the list of public rooms on ${database}`, () => {
+    let lists: Lists;
+    let alice: TestUser;
+    let bob: TestUser;
+    const rooms = new Map<string, string>();
+
+    before(async () => {
+      lists = await Lists.start(database);
+      alice = await lists.server.register('alice');
+      bob = await lists.server.register('bob');
+      for (const [name, more] of [
+        ['Rainbow', { topic: 'Colours of the sky', room_alias_name: 'rainbow' }],
+        ['世界の部屋', {}],
+        ['Space', { creation_content: { type: 'm.space' } }],
+        ['100% _sure_', {}],
+      ] as const) {
+        rooms.set(name, await lists.room(alice, { visibility: 'public', name, ...more }));
+      }
+      await lists.room(alice, { name: 'Hidden', preset: 'public_chat' });
+      await lists.join(bob, rooms.get('Rainbow')!);
+    });
+    after(() => lists.server.stop());
+
+    it('is ordered by members and tells what rooms show of themselves', async () => {
+      const answer = await lists.server.api('GET', `${v3}/publicRooms`, { token: bob.token });
+      const [first] = answer.body['chunk'] as Listed[];
+      assert.deepEqual(first, {
+        room_id: rooms.get('Rainbow'),
+        name: 'Rainbow',
+        topic: 'Colours of the sky',
+        canonical_alias: '#rainbow:test',
+        num_joined_members: 2,
+        world_readable: false,
+        guest_can_join: false,
+        join_rule: 'public',
+      });
+      assert.equal(answer.body['total_room_count_estimate'], 4);
+      assert.equal((answer.body['chunk'] as Listed[]).length, 4);
+    });
+
+    it('is searched by name, topic and alias, in any script, whatever the case', async () => {
+      const find = (term: string) => lists.names(bob, { filter: { generic_search_term: term } });
+      assert.deepEqual(await find('RAINB'), ['Rainbow']);
+      assert.deepEqual(await find('the sky'), ['Rainbow']);
+      assert.deepEqual(await find('#rainbow:te'), ['Rainbow']);
+      assert.deepEqual(await find('世界'), ['世界の部屋']);
+      assert.deepEqual(await find('%'), ['100% _sure_']);
+      assert.deepEqual(await find('_sure_'), ['100% _sure_']);
+      assert.deepEqual(await find('hidden'), []);
+      assert.deepEqual(await find("'; drop table room_stats; --"), []);
+    });
+
+    it('is filtered by the types of rooms', async () => {
+      const ofTypes = (...types: (string | null)[]) => lists.names(bob, { filter: { room_types: types } });
+      assert.deepEqual(await ofTypes('m.space'), ['Space']);
+      assert.deepEqual((await ofTypes(null)).length, 3);
+      assert.deepEqual((await ofTypes(null, 'm.space')).length, 4);
+      assert.deepEqual(await ofTypes(), []);
+    });
+
+    it('has pages, forwards and backwards', async () => {
+      const page = async (since?: unknown) =>
+        (await lists.search(bob, { limit: 1, ...(since === undefined ? undefined : { since }) })).body;
+      const seen: Record<string, unknown>[] = [await page()];
+      while (seen.at(-1)?.['next_batch'] !== undefined) seen.push(await page(seen.at(-1)?.['next_batch']));
+      const ids = (body: Record<string, unknown> | undefined) =>
+        ((body?.['chunk'] ?? []) as Listed[]).map(({ room_id }) => room_id);
+      assert.equal(seen.length, 4);
+      assert.equal(new Set(seen.flatMap(ids)).size, 4);
+      assert.equal(seen[0]?.['prev_batch'], undefined);
+      let back = await page(seen[3]?.['prev_batch']);
+      assert.deepEqual(ids(back), ids(seen[2]));
+      assert.ok(back['next_batch']);
+      back = await page(back['prev_batch']);
+      back = await page(back['prev_batch']);
+      assert.deepEqual(ids(back), ids(seen[0]));
+      assert.equal(back['prev_batch'], undefined);
+    });
+
+    it('refuses bad requests', async () => {
+      for (const body of [{ since: 'x' }, { since: 'f' }, { limit: -1 }]) {
+        const answer = await lists.search(bob, body);
+        assert.deepEqual([answer.status, answer.body['errcode']], [400, 'M_INVALID_PARAM'], answer.raw);
+      }
+      const both = { include_all_networks: true, third_party_instance_id: 'irc' };
+      assert.equal((await lists.search(bob, both)).status, 400);
+      assert.equal((await lists.search(bob, {}, { server: 'not a server' })).status, 400);
+      assert.equal((await lists.search(bob, {}, { server: 'elsewhere.org' })).body['errcode'], 'M_NOT_FOUND');
+      assert.equal((await lists.search(bob, {}, { server: 'test' })).status, 200);
+      assert.equal((await lists.search(bob, { third_party_instance_id: 'irc\0' })).status, 200);
+    });
+
+    it('changes with its rooms', async () => {
+      const roomId = await lists.room(alice, { visibility: 'public', name: 'Brief' });
+      const isListed = async () => (await lists.names(bob, { limit: 50 })).includes('Brief');
+      assert.equal(await isListed(), true);
+      await lists.state(alice, roomId, 'm.room.join_rules', { join_rule: 'invite' });
+      assert.equal(await isListed(), false, 'nobody can enter it');
+      await lists.state(alice, roomId, 'm.room.history_visibility', { history_visibility: 'world_readable' });
+      assert.equal(await isListed(), true, 'everybody can read it');
+      assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
+      assert.equal(await isListed(), false);
+      assert.equal((await lists.setVisibility(alice, roomId, {})).status, 200);
+      assert.equal(await isListed(), true);
+      await lists.server.api('POST', `${v3}/rooms/${encodeURIComponent(roomId)}/leave`, {
+        token: alice.token,
+        body: {},
+      });
+      assert.equal(await isListed(), false, 'nobody is in it');
+    });
+
+    it('is changed by those who may name the room', async () => {
+      const roomId = rooms.get('Rainbow')!;
+      const refused = await lists.setVisibility(bob, roomId, { visibility: 'private' });
+      assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
+      assert.equal((await lists.setVisibility(undefined, roomId, {})).status, 401);
+      assert.equal((await lists.setVisibility(alice, '!unknown:test', {})).status, 404);
+      assert.equal(await lists.visibility(roomId), 'public');
+      const unknown = await lists.server.api('GET', `${v3}/directory/list/room/!unknown:test`);
+      assert.deepEqual([unknown.status, unknown.body['errcode']], [404, 'M_NOT_FOUND']);
+      const service = `${v3}/directory/list/appservice/irc/${encodeURIComponent(roomId)}`;
+      const answer = await lists.server.api('PUT', service, {
+        token: alice.token,
+        body: { visibility: 'public' },
+      });
+      assert.equal(answer.status, 403);
+    });
+
+    it('is the same after a restart, and tells of what happened just before', async () => {
+      const roomId = await lists.room(alice, { visibility: 'public', name: 'Late' });
+      await lists.server.restart();
+      assert.ok((await lists.names(alice, { limit: 50 })).includes('Late'));
+      await lists.setVisibility(alice, roomId, { visibility: 'private' });
+    });
+  });
+}
+
+describe('the list of public rooms', () => {
+  const withLists = async (
+    directory: Partial<DirectoryConfig>,
+    use: (lists: Lists, alice: TestUser) => Promise<void>,
+  ) => {
+    const lists = await Lists.start('sqlite', directory);
+    try {
+      await use(lists, await lists.server.register('alice'));
+    } finally {
+      await lists.server.stop();
+    }
+  };
+  const list = (lists: Lists) => lists.server.api('GET', `${v3}/publicRooms`);
+
+  it('[option: allow_public_rooms_without_auth] is shown without a login only when it is allowed', async () => {
+    await withLists({}, async (lists) => {
+      const answer = await list(lists);
+      assert.deepEqual([answer.status, answer.body['errcode']], [401, 'M_MISSING_TOKEN']);
+    });
+    await withLists({ allow_public_rooms_without_auth: true }, async (lists, alice) => {
+      await lists.room(alice, { visibility: 'public', name: 'Open' });
+      assert.equal(((await list(lists)).body['chunk'] as Listed[]).length, 1);
+      assert.equal((await lists.server.api('POST', `${v3}/publicRooms`, { body: {} })).status, 401);
+    });
+  });
+
+  it('[option: enable_room_list_search] finds nothing when it is off', async () => {
+    await withLists({ enable_room_list_search: false }, async (lists, alice) => {
+      await lists.room(alice, { visibility: 'public', name: 'Open' });
+      assert.deepEqual(await lists.names(alice, {}), []);
+      assert.deepEqual(await lists.names(alice, { filter: { generic_search_term: 'open' } }), []);
+    });
+  });
+
+  it('[option: stats.enabled] knows nothing of rooms when statistics are off', async () => {
+    await withLists({ stats: { enabled: false } }, async (lists, alice) => {
+      await lists.room(alice, { visibility: 'public', name: 'Open' });
+      assert.deepEqual(await lists.names(alice, {}), []);
+    });
+  });
+
+  it('[option: room_list_publication_rules, room_list_publication_rules[].user_id, room_list_publication_rules[].alias, room_list_publication_rules[].room_id, room_list_publication_rules[].action] has the rooms that the rules let in', async () => {
+    const rules = [
+      { ...all, user_id: '@mallory:*', action: 'deny' as const },
+      { ...all, alias: '#open_*:test' },
+    ];
+    await withLists({ room_list_publication_rules: rules }, async (lists, alice) => {
+      const mallory = await lists.server.register('mallory');
+      const open = { visibility: 'public', room_alias_name: 'open_1', name: 'Open' };
+      const refused = await lists.room(alice, { visibility: 'public', name: 'No alias' });
+      await lists.room(alice, open);
+      await lists.room(mallory, { ...open, room_alias_name: 'open_2', name: 'Denied' });
+      assert.deepEqual(await lists.names(alice, {}), ['Open']);
+      assert.equal(await lists.visibility(refused), 'private', 'made, and not listed');
+      assert.equal((await lists.setVisibility(alice, refused, {})).status, 403);
+    });
+    await withLists({ room_list_publication_rules: null }, async (lists, alice) => {
+      const roomId = await lists.room(alice, { visibility: 'public', name: 'Open' });
+      assert.equal(await lists.visibility(roomId), 'private');
+      assert.equal((await lists.setVisibility(alice, roomId, {})).status, 403);
+      assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
+    });
+    await withLists(
+      { room_list_publication_rules: [{ ...all, room_id: '!none:*' }] },
+      async (lists, alice) => {
+        const roomId = await lists.room(alice, { visibility: 'public', name: 'Open' });
+        assert.equal(await lists.visibility(roomId), 'private');
+      },
+    );
+  });
+
+  it('[option: alias_creation_rules, alias_creation_rules[].user_id, alias_creation_rules[].alias, alias_creation_rules[].room_id, alias_creation_rules[].action] belongs to rooms whose names obey the rules', async () => {
+    const rules = [
+      { ...all, user_id: '@mallory:test', action: 'deny' as const },
+      { ...all, alias: '#team_*:test' },
+    ];
+    await withLists({ alias_creation_rules: rules }, async (lists, alice) => {
+      const mallory = await lists.server.register('mallory');
+      const roomId = await lists.room(alice, { room_alias_name: 'team_1' });
+      const name = (user: TestUser, alias: string, room = roomId) =>
+        lists.server.api('PUT', `${v3}/directory/room/${encodeURIComponent(alias)}`, {
+          token: user.token,
+          body: { room_id: room },
+        });
+      assert.equal((await name(alice, '#team_2:test')).status, 200);
+      assert.equal((await name(alice, '#other:test')).body['errcode'], 'M_FORBIDDEN');
+      const own = await lists.room(mallory, {});
+      assert.equal((await name(mallory, '#team_3:test', own)).body['errcode'], 'M_FORBIDDEN');
+      const refused = await lists.server.api('POST', `${v3}/createRoom`, {
+        token: alice.token,
+        body: { room_alias_name: 'other' },
+      });
+      assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
+    });
+    await withLists({ alias_creation_rules: [{ ...all, room_id: '!none:*' }] }, async (lists, alice) => {
+      const roomId = await lists.room(alice, {});
+      const answer = await lists.server.api('PUT', `${v3}/directory/room/${encodeURIComponent('#a:test')}`, {
+        token: alice.token,
+        body: { room_id: roomId },
+      });
+      assert.equal(answer.status, 403);
+    });
+  });
+
+  it('[option: require_membership_for_aliases] names rooms for outsiders only when it is allowed', async () => {
+    for (const [required, status] of [
+      [true, 403],
+      [false, 200],
+    ] as const) {
+      const config = { rooms: { require_membership_for_aliases: required } };
+      const lists = new Lists(await startTestServer({ database: 'sqlite', config }));
+      const [alice, bob] = [await lists.server.register('alice'), await lists.server.register('bob')];
+      const roomId = await lists.room(alice, {});
+      const answer = await lists.server.api('PUT', `${v3}/directory/room/${encodeURIComponent('#b:test')}`, {
+        token: bob.token,
+        body: { room_id: roomId },
+      });
+      await lists.server.stop();
+      assert.equal(answer.status, status);
+    }
+  });
+});

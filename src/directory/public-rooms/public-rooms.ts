@@ -1,0 +1,137 @@
+import type { Database } from '../../kernel/database/index.ts';
+import { invalidParam, isServerName, type JsonObject, notFound } from '../../protocol/index.ts';
+import type { PublishedRooms } from '../../rooms/index.ts';
+import type { RoomStats } from '../room-stats/room-stats.ts';
+import type { DirectoryTables } from '../tables.ts';
+import { decodePlace, encodePlace, type ListPlace } from './list-token.ts';
+import { countList, type ListedRoom, type ListFilter, readList } from './store.ts';
+
+/** The members of a request for public rooms that other servers are asked for as well. */
+export interface ListRequest {
+  readonly limit?: number | undefined;
+  readonly since?: string | undefined;
+  readonly filter?: {
+    readonly generic_search_term?: string;
+    readonly room_types?: readonly (string | null)[];
+  };
+  readonly include_all_networks?: boolean;
+  readonly third_party_instance_id?: string;
+}
+
+/** The lists of other servers; declared here, supplied at composition. */
+export interface RemoteRoomLists {
+  /** @throws MatrixError when the other server does not answer or refuses */
+  list(serverName: string, request: ListRequest): Promise<JsonObject>;
+}
+
+export interface PublicRoomsDeps {
+  readonly database: Database;
+  readonly published: PublishedRooms;
+  readonly stats: RoomStats;
+  readonly serverName: string;
+  readonly remote?: RemoteRoomLists | undefined;
+}
+
+export interface PublicRoomsOptions {
+  readonly enable_room_list_search: boolean;
+}
+
+/** Rooms in an answer: when the client does not say, and at most. */
+const [usualLimit, mostRooms] = [100, 500];
+
+/** Terms that are longer find nothing more. */
+const longestTerm = 256;
+
+/** The list of public rooms. Source: client-server API, "Published room directory". */
+export class PublicRooms {
+  readonly #deps: PublicRoomsDeps;
+  readonly #options: PublicRoomsOptions;
+
+  constructor(deps: PublicRoomsDeps, options: PublicRoomsOptions) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /**
+   * A page of the list of this server or of another one.
+   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND for a server that can not be asked
+   */
+  async list(serverName: string | undefined, request: ListRequest): Promise<JsonObject> {
+    if (serverName !== undefined && serverName !== this.#deps.serverName) {
+      if (!isServerName(serverName)) throw invalidParam('This is not the name of a server');
+      const { remote } = this.#deps;
+      if (!remote) throw notFound(`The rooms of ${serverName} can not be listed here`);
+      return remote.list(serverName, request);
+    }
+    return this.listOwn(request);
+  }
+
+  /** A page of the list of this server. @param federatableOnly for other servers: rooms that they may enter */
+  async listOwn(request: ListRequest, federatableOnly = false): Promise<JsonObject> {
+    const limit = limitOf(request);
+    const place = request.since === undefined ? undefined : decodePlace(request.since);
+    const filter = filterOf(request, federatableOnly);
+    if (!this.#options.enable_room_list_search) return { chunk: [], total_room_count_estimate: 0 };
+    const { database, published, stats } = this.#deps;
+    await stats.caughtUp();
+    const scanner = database.scanner<DirectoryTables>();
+    const [rooms, count] = await Promise.all([
+      readList(scanner, published, filter, { place, limit: limit + 1 }),
+      countList(scanner, published, filter),
+    ]);
+    return { ...page(rooms, place, limit), total_room_count_estimate: count };
+  }
+}
+
+function limitOf({ limit }: ListRequest): number {
+  if (limit !== undefined && limit < 0) throw invalidParam('limit must not be negative');
+  return Math.min(limit || usualLimit, mostRooms);
+}
+
+function filterOf(request: ListRequest, federatableOnly: boolean): ListFilter {
+  const { filter, include_all_networks, third_party_instance_id } = request;
+  if (include_all_networks && third_party_instance_id !== undefined) {
+    throw invalidParam('third_party_instance_id is for one network, include_all_networks for all');
+  }
+  const term = filter?.generic_search_term?.slice(0, longestTerm).replaceAll('\0', '').trim();
+  return {
+    searchTerm: term === '' ? undefined : term,
+    roomTypes: filter?.room_types?.map((type) => type?.replaceAll('\0', '') ?? null),
+    network: include_all_networks ? undefined : (third_party_instance_id?.replaceAll('\0', '') ?? ''),
+    federatableOnly,
+  };
+}
+
+/** @param found one more than `limit` when there are more in the direction of the page */
+function page(found: readonly ListedRoom[], place: ListPlace | undefined, limit: number): JsonObject {
+  const backward = place?.direction === 'backward';
+  const hasMore = found.length > limit;
+  const rooms = backward ? found.slice(-limit) : found.slice(0, limit);
+  const [first, last] = [rooms[0], rooms.at(-1)];
+  const next = backward || hasMore ? last && tokenBeside(last, 'forward') : undefined;
+  const previous = (backward ? hasMore : place) ? first && tokenBeside(first, 'backward') : undefined;
+  return {
+    chunk: rooms.map(listEntry),
+    ...(next === undefined ? undefined : { next_batch: next }),
+    ...(previous === undefined ? undefined : { prev_batch: previous }),
+  };
+}
+
+const tokenBeside = (room: ListedRoom, direction: ListPlace['direction']): string =>
+  encodePlace({ direction, joinedMembers: room.joined_members, roomId: room.room_id });
+
+/** Source: client-server API, "PublishedRoomsChunk". */
+function listEntry(room: ListedRoom): JsonObject {
+  return {
+    room_id: room.room_id,
+    ...(room.name === null ? undefined : { name: room.name }),
+    ...(room.topic === null ? undefined : { topic: room.topic }),
+    ...(room.canonical_alias === null ? undefined : { canonical_alias: room.canonical_alias }),
+    ...(room.avatar_url?.startsWith('mxc://') ? { avatar_url: room.avatar_url } : undefined),
+    ...(room.room_type === null ? undefined : { room_type: room.room_type }),
+    num_joined_members: room.joined_members,
+    world_readable: room.history_visibility === 'world_readable',
+    guest_can_join: room.guest_can_join === 1,
+    join_rule: room.join_rule,
+  };
+}

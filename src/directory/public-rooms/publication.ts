@@ -1,0 +1,64 @@
+import type { Requester } from '../../kernel/http/index.ts';
+import { forbidden, notFound, PowerLevels } from '../../protocol/index.ts';
+import type { PublishedRooms, RoomEngine, RoomHead } from '../../rooms/index.ts';
+
+/** Puts rooms into the list of public rooms and takes them out. Source: client-server API, "Published room directory". */
+export class Publication {
+  readonly #engine: RoomEngine;
+  readonly #published: PublishedRooms;
+
+  constructor(engine: RoomEngine, published: PublishedRooms) {
+    this.#engine = engine;
+    this.#published = published;
+  }
+
+  /** @throws MatrixError M_NOT_FOUND for unknown rooms */
+  async isPublished(roomId: string): Promise<boolean> {
+    await this.#head(roomId);
+    return this.#published.isPublished(roomId);
+  }
+
+  /**
+   * For users who have the power to name the room (`m.room.canonical_alias`), and administrators.
+   * @throws MatrixError M_NOT_FOUND; M_FORBIDDEN, also when the operator does not let the user publish the room
+   */
+  async set(requester: Requester, roomId: string, publish: boolean): Promise<void> {
+    const head = await this.#head(roomId);
+    if (!requester.isAdmin && !(await this.#mayName(head, requester.userId))) {
+      throw forbidden('You may not change whether this room is listed');
+    }
+    if (publish && !(await this.#published.mayPublish(requester.userId, roomId))) {
+      throw forbidden('You may not list this room on this server');
+    }
+    await this.#published.set(roomId, publish);
+  }
+
+  /**
+   * For application services: their networks have lists of their own, which nobody restricts.
+   * @param network id of the network as the application service knows it
+   */
+  async setForNetwork(appservice: string, network: string, roomId: string, publish: boolean): Promise<void> {
+    await this.#head(roomId);
+    await this.#published.set(roomId, publish, instanceId(appservice, network));
+  }
+
+  async #head(roomId: string): Promise<RoomHead> {
+    const head = await this.#engine.heads.get(roomId);
+    if (!head) throw notFound('Room not found');
+    return head;
+  }
+
+  async #mayName(head: RoomHead, userId: string): Promise<boolean> {
+    if (head.membership(userId) !== 'join') return false;
+    const [create, levels] = await Promise.all(
+      ['m.room.create', 'm.room.power_levels'].map(async (type) => {
+        const entry = head.entry(type, '');
+        return entry && (await this.#engine.events.get(entry.nid))?.event;
+      }),
+    );
+    return new PowerLevels(create, levels).canSend(userId, 'm.room.canonical_alias', true);
+  }
+}
+
+/** How clients name a network of an application service (`third_party_instance_id`). */
+export const instanceId = (appservice: string, network: string): string => `${appservice}|${network}`;

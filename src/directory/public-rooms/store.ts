@@ -1,0 +1,90 @@
+import { type SelectQueryBuilder, sql } from 'kysely';
+import { foldText, type Reader } from '../../kernel/database/index.ts';
+import type { PublishedRooms } from '../../rooms/index.ts';
+import type { DirectoryTables } from '../tables.ts';
+import type { ListPlace } from './list-token.ts';
+
+/** A room in the list. */
+export type ListedRoom = DirectoryTables['room_stats'];
+
+/** Which rooms of the list are wanted. */
+export interface ListFilter {
+  readonly searchTerm: string | undefined;
+  /** `null` stands for rooms without a type. */
+  readonly roomTypes: readonly (string | null)[] | undefined;
+  /** The list of one network of an application service; empty: the server's own; absent: all. */
+  readonly network: string | undefined;
+  /** Only rooms that other servers may enter. */
+  readonly federatableOnly: boolean;
+}
+
+type Query<O> = SelectQueryBuilder<DirectoryTables, 'room_stats', O>;
+
+/** Join rules under which strangers may at least knock. */
+const openRules = ['public', 'knock', 'knock_restricted'];
+
+/** A page of the list in its own order: most members first, whichever the direction of the page. */
+export async function readList(
+  scanner: Reader<DirectoryTables>,
+  published: PublishedRooms,
+  filter: ListFilter,
+  { place, limit }: { place: ListPlace | undefined; limit: number },
+): Promise<ListedRoom[]> {
+  const backward = place?.direction === 'backward';
+  const order = backward ? 'asc' : 'desc';
+  let query = listed(scanner.selectFrom('room_stats').selectAll(), published, filter)
+    .orderBy('joined_members', order)
+    .orderBy('room_id', order)
+    .limit(limit);
+  if (filter.searchTerm !== undefined) {
+    query = query.where(sql<boolean>`search_text like ${likePattern(filter.searchTerm)} escape '!'`);
+  }
+  if (place) {
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(
+        refTuple('joined_members', 'room_id'),
+        backward ? '>' : '<',
+        tuple(place.joinedMembers, place.roomId),
+      ),
+    );
+  }
+  const rows = await query.execute();
+  return backward ? rows.reverse() : rows;
+}
+
+/** How many rooms the list holds, whatever is searched for. */
+export async function countList(
+  scanner: Reader<DirectoryTables>,
+  published: PublishedRooms,
+  filter: ListFilter,
+): Promise<number> {
+  const query = scanner.selectFrom('room_stats').select(({ fn }) => fn.countAll<number>().as('count'));
+  return (await listed(query, published, filter).executeTakeFirstOrThrow()).count;
+}
+
+/**
+ * Rooms in which nobody is, or that strangers can neither enter, knock at nor read, are left out though they are
+ * published.
+ */
+function listed<O>(query: Query<O>, published: PublishedRooms, filter: ListFilter): Query<O> {
+  const { roomTypes, network, federatableOnly } = filter;
+  let result = query
+    .where('room_id', 'in', published.roomIds(network))
+    .where('joined_members', '>', 0)
+    .where(({ eb, or }) =>
+      or([eb('join_rule', 'in', openRules), eb('history_visibility', '=', 'world_readable')]),
+    );
+  if (federatableOnly) result = result.where('federatable', '=', 1);
+  if (roomTypes) {
+    const named = roomTypes.filter((type) => type !== null);
+    result = result.where(({ eb, or }) =>
+      or([
+        ...(named.length > 0 ? [eb('room_type', 'in', named)] : []),
+        ...(roomTypes.includes(null) ? [eb('room_type', 'is', null)] : []),
+      ]),
+    );
+  }
+  return result;
+}
+
+const likePattern = (term: string): string => `%${foldText(term).replace(/[!%_]/g, '!$&')}%`;

@@ -1,0 +1,94 @@
+import {
+  type JsonObject,
+  type RoomFacts,
+  redactEvent,
+  roomFactsOf,
+  serverOfUser,
+  stateKeyOf,
+} from '../../protocol/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+
+/** What a room shows of itself to those who look at it from outside. */
+export interface RoomDescription extends RoomFacts {
+  readonly roomId: string;
+  readonly joinedMembers: number;
+}
+
+/** A description with what only the server itself wants to know. */
+export interface RoomDetails extends RoomDescription {
+  readonly roomNid: number;
+  readonly historyVisibility: string;
+  readonly creator: string;
+  readonly federatable: boolean;
+  readonly joinedLocalMembers: number;
+  readonly invitedMembers: number;
+  readonly stateEvents: number;
+}
+
+/** The state that `roomFactsOf` reads. */
+const types = [
+  'm.room.create',
+  'm.room.name',
+  'm.room.canonical_alias',
+  'm.room.topic',
+  'm.room.avatar',
+  'm.room.join_rules',
+  'm.room.guest_access',
+  'm.room.history_visibility',
+  'm.room.encryption',
+] as const;
+
+/** Whether changes of that state change the description of a room. */
+export const isDescriptive = (type: string): boolean =>
+  type === 'm.room.member' || (types as readonly string[]).includes(type);
+
+/** Describes the room as it is now. */
+export async function describeRoom(engine: RoomEngine, head: RoomHead): Promise<RoomDescription> {
+  const state = await descriptiveState(engine, head);
+  return describe(head, state);
+}
+
+/** Looks at every member: for followers, not for requests. */
+export async function detailRoom(
+  engine: RoomEngine,
+  head: RoomHead,
+  serverName: string,
+): Promise<RoomDetails> {
+  const state = await descriptiveState(engine, head);
+  const create = state.get('m.room.create')?.event;
+  let joinedLocalMembers = 0;
+  for (const [userId, membership] of head.members) {
+    if (membership === 'join' && serverOfUser(userId) === serverName) joinedLocalMembers++;
+  }
+  const visibility = contentOf(state.get('m.room.history_visibility'))?.['history_visibility'];
+  return {
+    ...describe(head, state),
+    roomNid: head.roomNid,
+    historyVisibility: typeof visibility === 'string' ? visibility : 'shared',
+    creator: create?.sender ?? '',
+    federatable: create?.content['m.federate'] !== false,
+    joinedLocalMembers,
+    invitedMembers: head.memberCount('invite'),
+    stateEvents: head.state.size,
+  };
+}
+
+function describe(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): RoomDescription {
+  return {
+    ...roomFactsOf((type, stateKey) => (stateKey === '' ? contentOf(state.get(type)) : undefined)),
+    roomId: head.roomId,
+    joinedMembers: head.memberCount('join'),
+  };
+}
+
+async function descriptiveState(engine: RoomEngine, head: RoomHead): Promise<Map<string, StoredEvent>> {
+  const nids = types.map((type) => head.state.get(stateKeyOf(type, ''))?.nid);
+  const events = await engine.events.getMany(nids.filter((nid) => nid !== undefined));
+  return new Map([...events.values()].map((stored) => [stored.event.type, stored]));
+}
+
+/** What of an event's content is left to see. */
+export function contentOf(stored: StoredEvent | undefined): JsonObject | undefined {
+  if (stored?.redactedBy === undefined) return stored?.event.content;
+  return redactEvent(stored.event).event.content;
+}

@@ -1,0 +1,49 @@
+import { foldText, type Writer } from '../../kernel/database/index.ts';
+import type { DirectoryTables } from '../tables.ts';
+import type { RoomDetails } from './room-description.ts';
+
+/** Characters of a room's name, alias and topic that are searched. */
+const mostSearched = 2_000;
+
+export async function writeRoomStats(writer: Writer<DirectoryTables>, room: RoomDetails): Promise<void> {
+  const { room_nid, ...row } = toRow(room);
+  await writer
+    .insertInto('room_stats')
+    .values({ room_nid, ...row })
+    .onConflict((conflict) => conflict.column('room_nid').doUpdateSet(row))
+    .execute();
+}
+
+export async function deleteRoomStats(writer: Writer<DirectoryTables>, roomId: string): Promise<void> {
+  await writer.deleteFrom('room_stats').where('room_id', '=', roomId).execute();
+}
+
+function toRow(room: RoomDetails): DirectoryTables['room_stats'] {
+  const searched = [room.name, room.canonicalAlias, room.topic].filter((text) => text !== undefined);
+  return {
+    room_nid: room.roomNid,
+    room_id: room.roomId,
+    name: storable(room.name),
+    topic: storable(room.topic),
+    canonical_alias: storable(room.canonicalAlias),
+    avatar_url: storable(room.avatarUrl),
+    join_rule: withoutNul(room.joinRule),
+    history_visibility: withoutNul(room.historyVisibility),
+    guest_can_join: room.guestCanJoin ? 1 : 0,
+    room_type: storable(room.roomType),
+    encryption: storable(room.encryption),
+    version: room.roomVersion,
+    creator: room.creator,
+    federatable: room.federatable ? 1 : 0,
+    joined_members: room.joinedMembers,
+    joined_local_members: room.joinedLocalMembers,
+    invited_members: room.invitedMembers,
+    state_events: room.stateEvents,
+    search_text: withoutNul(foldText(searched.join('\n').slice(0, mostSearched))),
+  };
+}
+
+/** Databases do not take U+0000, events do. */
+const withoutNul = (text: string): string => text.replaceAll('\0', '');
+
+const storable = (text: string | undefined): string | null => (text === undefined ? null : withoutNul(text));

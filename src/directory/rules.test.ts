@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { directoryRules } from './rules.ts';
+
+const nobody = async () => false;
+const everything = { user_id: '*', alias: '*', room_id: '*' };
+const allow = { ...everything, action: 'allow' as const };
+const deny = { ...everything, action: 'deny' as const };
+
+const rulesOf = (
+  aliases: (typeof allow | typeof deny)[] | null,
+  publications: (typeof allow | typeof deny)[] | null = null,
+  isAdmin: (userId: string) => Promise<boolean> = nobody,
+) => directoryRules({ alias_creation_rules: aliases, room_list_publication_rules: publications }, isAdmin);
+
+test('aliases: null allows all, an empty list nothing, and the first rule that matches decides', async () => {
+  const asks = (rules: ReturnType<typeof rulesOf>, user: string, alias: string, room?: string) =>
+    rules.mayCreateAlias(user, alias, room);
+  assert.equal(await asks(rulesOf(null), '@a:test', '#x:test', '!r'), true);
+  assert.equal(await asks(rulesOf([]), '@a:test', '#x:test', '!r'), false);
+  const rules = rulesOf([
+    { ...deny, user_id: '@spam*:test' },
+    { ...allow, alias: '#bridge_*:test' },
+    { ...allow, room_id: '!known:*' },
+  ]);
+  assert.equal(await asks(rules, '@spammer:test', '#bridge_1:test', '!r'), false);
+  assert.equal(await asks(rules, '@a:test', '#bridge_1:test', '!r'), true);
+  assert.equal(await asks(rules, '@a:test', '#other:test', '!r'), false);
+  assert.equal(await asks(rules, '@a:test', '#other:test', '!known:test'), true);
+  assert.equal(await asks(rules, '@a:test', '#other:test'), false, 'a new room matches no pattern for rooms');
+});
+
+test('publication: null lets administrators alone, who may always; aliases match by any of them', async () => {
+  const isAdmin = async (userId: string) => userId === '@admin:test';
+  for (const rules of [rulesOf(null, null, isAdmin), rulesOf(null, [], isAdmin)]) {
+    assert.equal(await rules.mayPublish('@a:test', '!r', []), false);
+    assert.equal(await rules.mayPublish('@admin:test', '!r', []), true);
+  }
+  const rules = rulesOf(null, [
+    { ...deny, room_id: '!secret:*' },
+    { ...allow, alias: '#open_*:test' },
+  ]);
+  assert.equal(await rules.mayPublish('@a:test', '!r:test', ['#x:test', '#open_1:test']), true);
+  assert.equal(await rules.mayPublish('@a:test', '!r:test', ['#x:test']), false);
+  assert.equal(await rules.mayPublish('@a:test', '!r:test', []), false);
+  assert.equal(await rules.mayPublish('@a:test', '!secret:test', ['#open_1:test']), false);
+  assert.equal(await rulesOf(null, [allow]).mayPublish('@a:test', '!r:test', []), true);
+});

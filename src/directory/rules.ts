@@ -1,0 +1,60 @@
+import { compileGlob, type GlobMatcher } from '../protocol/index.ts';
+import type { DirectoryRules } from '../rooms/index.ts';
+import type { DirectoryConfig, DirectoryRule } from './config.ts';
+
+export type DirectoryRuleOptions = Pick<
+  DirectoryConfig,
+  'alias_creation_rules' | 'room_list_publication_rules'
+>;
+
+interface CompiledRule {
+  readonly user: GlobMatcher;
+  readonly alias: GlobMatcher;
+  readonly anyAlias: boolean;
+  readonly room: GlobMatcher;
+  readonly anyRoom: boolean;
+  readonly allows: boolean;
+}
+
+/**
+ * The rules of the operator, ready to be asked. The first rule that matches decides; when none does, it is denied.
+ * A room that is about to be made has no id that a pattern other than `*` could match. Administrators may publish
+ * every room.
+ */
+export function directoryRules(
+  options: DirectoryRuleOptions,
+  isAdmin: (userId: string) => Promise<boolean>,
+): DirectoryRules {
+  const aliasRules = options.alias_creation_rules?.map(compile);
+  const publicationRules = options.room_list_publication_rules?.map(compile);
+  return {
+    mayCreateAlias(userId, alias, roomId) {
+      if (!aliasRules) return true;
+      const rule = aliasRules.find(
+        ({ user, alias: matches, room, anyRoom }) =>
+          user(userId) && matches(alias) && (anyRoom || (roomId !== undefined && room(roomId))),
+      );
+      return rule?.allows ?? false;
+    },
+    async mayPublish(userId, roomId, aliases) {
+      const rule = publicationRules?.find(
+        ({ user, alias, anyAlias, room }) =>
+          user(userId) && room(roomId) && (anyAlias || aliases.some(alias)),
+      );
+      return rule?.allows === true || isAdmin(userId);
+    },
+  };
+}
+
+function compile({ user_id, alias, room_id, action }: DirectoryRule): CompiledRule {
+  return {
+    user: compileGlob(user_id ?? '*'),
+    alias: compileGlob(alias ?? '*'),
+    anyAlias: isAnything(alias),
+    room: compileGlob(room_id ?? '*'),
+    anyRoom: isAnything(room_id),
+    allows: action === 'allow',
+  };
+}
+
+const isAnything = (pattern: string | null): boolean => pattern === null || /^\*+$/.test(pattern);

@@ -1,0 +1,34 @@
+/** The tables of the directories. Flags are 0 or 1. */
+export interface DirectoryTables {
+  /** What is known of each room without looking at its state, kept up to date by a follower. */
+  room_stats: {
+    room_nid: number;
+    room_id: string;
+    name: string | null;
+    topic: string | null;
+    canonical_alias: string | null;
+    avatar_url: string | null;
+    join_rule: string;
+    history_visibility: string;
+    guest_can_join: number;
+    room_type: string | null;
+    encryption: string | null;
+    version: string;
+    creator: string;
+    federatable: number;
+    joined_members: number;
+    joined_local_members: number;
+    invited_members: number;
+    state_events: number;
+    /** Name, alias and topic, folded. */
+    search_text: string;
+  };
+  /** The users that can be found. */
+  user_directory: {
+    user_id: string;
+    /** Names the user in the index of texts. */
+    nid: number;
+    display_name: string | null;
+    avatar_url: string | null;
+  };
+}

@@ -1,0 +1,77 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { invalidParam, isUserId } from '../../protocol/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
+
+/** Rooms in one answer. */
+const pageSize = 100;
+
+interface Page {
+  readonly joined: readonly string[];
+  readonly count: number;
+  readonly next: string | undefined;
+}
+
+/**
+ * The rooms that a user shares with another, in the order of their ids.
+ * @throws MatrixError M_INVALID_PARAM for the user's own id, for what is no user id, and for a bad token
+ */
+async function mutualRooms(
+  engine: RoomEngine,
+  userId: string,
+  otherUserId: string,
+  from: string | undefined,
+): Promise<Page> {
+  if (!isUserId(otherUserId)) throw invalidParam('The user ID provided was invalid');
+  if (otherUserId === userId) throw invalidParam('You share all of your rooms with yourself');
+  const after = from === undefined ? '' : decodeFrom(from);
+  const rooms = (await engine.userRooms.shared(userId, otherUserId)).sort();
+  const rest = rooms.filter((roomId) => roomId > after);
+  const joined = rest.slice(0, pageSize);
+  const last = joined.at(-1);
+  const next = rest.length > pageSize && last ? Buffer.from(last).toString('base64url') : undefined;
+  return { joined, count: rooms.length, next };
+}
+
+function decodeFrom(token: string): string {
+  const roomId = Buffer.from(token, 'base64url').toString();
+  if (!roomId.startsWith('!')) throw invalidParam('This is not a token of this list');
+  return roomId;
+}
+
+/** Client-server API, "Mutual rooms"; with the path from before it was stable. */
+export function mutualRoomRoutes(engine: RoomEngine): Route[] {
+  const text = Type.Optional(Type.String());
+  return [
+    route(
+      {
+        operationId: 'getMutualRooms',
+        method: 'GET',
+        path: '/_proto/client/v1/mutual_rooms',
+        auth: 'user',
+        query: Type.Object({ user_id: Type.String(), from: text }),
+      },
+      async ({ requester, query }) => {
+        const { next, ...page } = await mutualRooms(engine, requester.userId, query.user_id, query.from);
+        return { ...page, ...(next === undefined ? undefined : { next_batch: next }) };
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/_proto/client/unstable/uk.half-shot.msc2666/user/mutual_rooms',
+        auth: 'user',
+        query: Type.Object({ user_id: Type.String(), batch_token: text }),
+      },
+      async ({ requester, query }) => {
+        const { next, ...page } = await mutualRooms(
+          engine,
+          requester.userId,
+          query.user_id,
+          query.batch_token,
+        );
+        return { ...page, ...(next === undefined ? undefined : { next_batch_token: next }) };
+      },
+    ),
+  ];
+}

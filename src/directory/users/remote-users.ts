@@ -1,0 +1,111 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database, FullText } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { Follower, type Streams } from '../../kernel/streams/index.ts';
+import { serverOfUser } from '../../protocol/index.ts';
+import type { RoomEngine, StoredEvent } from '../../rooms/index.ts';
+import type { DirectoryTables } from '../tables.ts';
+import { type DirectoryUser, readUsersById, userTexts, writeUser } from './store.ts';
+import { textOf } from './user-index.ts';
+
+export interface RemoteUsersDeps {
+  readonly engine: RoomEngine;
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly serverName: string;
+}
+
+/** How many users are written in one transaction. */
+const usersAtOnce = 100;
+
+/** Keeps the entries of the users of other servers, who are known by what their memberships say. */
+export class RemoteUsers {
+  readonly #deps: RemoteUsersDeps;
+  readonly #texts: FullText;
+  readonly #follower: Follower;
+  /** Facts after this position have been noted in `#changed`; earlier ones must be looked up. */
+  readonly #notedFrom: number;
+  #changed = new Map<string, DirectoryUser>();
+
+  constructor(deps: RemoteUsersDeps) {
+    this.#deps = deps;
+    this.#texts = deps.database.fullText(userTexts);
+    this.#notedFrom = deps.streams.current;
+    deps.engine.stream.subscribe(({ stateChanges }) => {
+      for (const { type, event } of stateChanges) if (type === 'm.room.member') this.#note(event);
+    });
+    this.#follower = new Follower(deps, {
+      name: 'directory/remote-users',
+      startAt: 0,
+      follow: (after) => this.#follow(after),
+    });
+  }
+
+  start(): Promise<void> {
+    return this.#follower.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#follower.stop();
+  }
+
+  caughtUp(): Promise<void> {
+    return this.#follower.caughtUp();
+  }
+
+  #note(stored: StoredEvent | undefined): void {
+    const { stateKey: userId, content } = stored?.event ?? {};
+    if (userId === undefined || content?.['membership'] !== 'join') return;
+    if (serverOfUser(userId) === this.#deps.serverName) return;
+    this.#changed.set(userId, {
+      userId,
+      displayName: textOf(content['displayname']),
+      avatarUrl: textOf(content['avatar_url']),
+    });
+  }
+
+  async #follow(after: number): Promise<void> {
+    if (after < this.#notedFrom) await this.#lookUp(after);
+    const changed = this.#changed;
+    this.#changed = new Map();
+    try {
+      const users = [...changed.values()];
+      for (let start = 0; start < users.length; start += usersAtOnce) {
+        await this.#write(users.slice(start, start + usersAtOnce));
+      }
+    } catch (error) {
+      for (const [userId, user] of changed) {
+        if (!this.#changed.has(userId)) this.#changed.set(userId, user);
+      }
+      throw error;
+    }
+  }
+
+  /** Notes everybody who is in the rooms that changed while nobody listened. */
+  async #lookUp(after: number): Promise<void> {
+    const { engine } = this.#deps;
+    for (const roomId of await engine.events.roomsBetween(after, this.#notedFrom)) {
+      const head = await engine.heads.get(roomId);
+      const joined = [...(head?.state.values() ?? [])].filter(({ membership }) => membership === 'join');
+      const events = await engine.events.getMany(joined.map(({ nid }) => nid));
+      for (const stored of events.values()) this.#note(stored);
+    }
+  }
+
+  async #write(users: readonly DirectoryUser[]): Promise<void> {
+    const { database } = this.#deps;
+    const reader = database.reader<DirectoryTables>();
+    const ids = users.map(({ userId }) => userId);
+    const known = new Map((await readUsersById(reader, ids)).map((entry) => [entry.userId, entry]));
+    const news = users.filter((user) => {
+      const entry = known.get(user.userId);
+      return entry?.displayName !== user.displayName || entry?.avatarUrl !== user.avatarUrl || !entry;
+    });
+    if (news.length === 0) return;
+    await database.transaction<DirectoryTables, void>(async (writer) => {
+      for (const user of news) await writeUser(writer, this.#texts, user);
+    });
+  }
+}

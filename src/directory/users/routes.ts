@@ -1,0 +1,36 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { UserDirectory } from './user-directory.ts';
+
+/** Results when the client does not say, and at most. */
+const [usualLimit, mostResults] = [10, 50];
+
+/** Client-server API, "User directory". */
+export function userDirectoryRoutes(directory: UserDirectory): Route[] {
+  return [
+    route(
+      {
+        operationId: 'searchUserDirectory',
+        method: 'POST',
+        path: ['/_proto/client/v3/user_directory/search', '/_proto/client/r0/user_directory/search'],
+        auth: 'user',
+        body: Type.Object({
+          search_term: Type.String(),
+          limit: Type.Optional(Type.Integer({ minimum: 0 })),
+        }),
+      },
+      async ({ requester: { userId }, body: { search_term: term, limit = usualLimit } }) => {
+        const wanted = Math.min(limit, mostResults);
+        const { results, limited } = await directory.search({ userId, term, limit: wanted });
+        return {
+          limited,
+          results: results.map((user) => ({
+            user_id: user.userId,
+            ...(user.displayName === undefined ? undefined : { display_name: user.displayName }),
+            ...(user.avatarUrl?.startsWith('mxc://') ? { avatar_url: user.avatarUrl } : undefined),
+          })),
+        };
+      },
+    ),
+  ];
+}

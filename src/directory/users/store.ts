@@ -1,0 +1,104 @@
+import type { FullText, Reader, Writer } from '../../kernel/database/index.ts';
+import { localpartOf, serverOfUser } from '../../protocol/index.ts';
+import type { DirectoryTables } from '../tables.ts';
+
+/** The index of the texts by which users are found. */
+export const userTexts = 'user_directory_texts';
+
+/** A user as the directory shows them. */
+export interface DirectoryUser {
+  readonly userId: string;
+  readonly displayName: string | undefined;
+  readonly avatarUrl: string | undefined;
+}
+
+/** An entry of the directory, with its number in the index of texts. */
+export interface DirectoryEntry extends DirectoryUser {
+  readonly nid: number;
+}
+
+/** What a user is found by: name, local part and server. */
+export const searchedText = ({ userId, displayName }: DirectoryUser): string =>
+  `${displayName ?? ''}\n${localpartOf(userId)}\n${serverOfUser(userId)}`;
+
+/** Adds a user, or takes over what has changed. */
+export async function writeUser(
+  writer: Writer<DirectoryTables>,
+  texts: FullText,
+  user: DirectoryUser,
+): Promise<void> {
+  const profile = { display_name: storable(user.displayName), avatar_url: storable(user.avatarUrl) };
+  const { nid } = await writer
+    .insertInto('user_directory')
+    .values({ user_id: user.userId, ...profile } as DirectoryTables['user_directory'])
+    .onConflict((conflict) => conflict.column('user_id').doUpdateSet(profile))
+    .returning('nid')
+    .executeTakeFirstOrThrow();
+  await texts.put(writer, [{ id: nid, scope: 0, text: searchedText(user) }]);
+}
+
+export async function deleteUser(
+  writer: Writer<DirectoryTables>,
+  texts: FullText,
+  userId: string,
+): Promise<void> {
+  const row = await writer
+    .deleteFrom('user_directory')
+    .where('user_id', '=', userId)
+    .returning('nid')
+    .executeTakeFirst();
+  if (row) await texts.remove(writer, [row.nid]);
+}
+
+export async function readUsersByNid(
+  reader: Reader<DirectoryTables>,
+  nids: readonly number[],
+): Promise<DirectoryEntry[]> {
+  if (nids.length === 0) return [];
+  const rows = await reader.selectFrom('user_directory').selectAll().where('nid', 'in', nids).execute();
+  return rows.map(toEntry);
+}
+
+/** Those of the users who are in the directory. */
+export async function readUsersById(
+  reader: Reader<DirectoryTables>,
+  userIds: readonly string[],
+): Promise<DirectoryEntry[]> {
+  if (userIds.length === 0) return [];
+  const rows = await reader
+    .selectFrom('user_directory')
+    .selectAll()
+    .where('user_id', 'in', userIds)
+    .execute();
+  return rows.map(toEntry);
+}
+
+/** Those of the rooms that everybody may enter or read. */
+export async function readPublicRooms(
+  reader: Reader<DirectoryTables>,
+  roomNids: readonly number[],
+): Promise<Set<number>> {
+  const found = new Set<number>();
+  for (let start = 0; start < roomNids.length; start += 1_000) {
+    const rows = await reader
+      .selectFrom('room_stats')
+      .select('room_nid')
+      .where('room_nid', 'in', roomNids.slice(start, start + 1_000))
+      .where(({ eb, or }) =>
+        or([eb('join_rule', '=', 'public'), eb('history_visibility', '=', 'world_readable')]),
+      )
+      .execute();
+    for (const row of rows) found.add(row.room_nid);
+  }
+  return found;
+}
+
+const toEntry = (row: DirectoryTables['user_directory']): DirectoryEntry => ({
+  nid: row.nid,
+  userId: row.user_id,
+  displayName: row.display_name ?? undefined,
+  avatarUrl: row.avatar_url ?? undefined,
+});
+
+/** Databases do not take U+0000, events do. */
+const storable = (text: string | undefined): string | null => text?.replaceAll('\0', '') ?? null;

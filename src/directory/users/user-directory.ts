@@ -1,0 +1,125 @@
+import { type Database, type FullText, foldText, TextQuery } from '../../kernel/database/index.ts';
+import { localpartOf, serverOfUser } from '../../protocol/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
+import type { DirectoryConfig } from '../config.ts';
+import type { RoomStats } from '../room-stats/room-stats.ts';
+import type { DirectoryTables } from '../tables.ts';
+import { type DirectoryEntry, readPublicRooms, readUsersByNid, searchedText, userTexts } from './store.ts';
+import type { DirectoryPeople } from './user-index.ts';
+
+export interface UserDirectoryDeps {
+  readonly engine: RoomEngine;
+  readonly database: Database;
+  readonly stats: RoomStats;
+  readonly people: DirectoryPeople;
+  readonly serverName: string;
+}
+
+export interface UserSearch {
+  readonly userId: string;
+  readonly term: string;
+  readonly limit: number;
+}
+
+export interface UserSearchResult {
+  readonly results: readonly DirectoryEntry[];
+  /** Whether there are more. */
+  readonly limited: boolean;
+}
+
+/** Characters of a search term that count. */
+const longestTerm = 256;
+
+/** Candidates that are looked at together, and how often, before a search is content with what it has. */
+const [candidatesAtOnce, mostRounds] = [500, 10] as const;
+
+/** Visible users among whom the best are chosen. */
+const enough = 1_000;
+
+/** Searches for users. Source: client-server API, "User directory". */
+export class UserDirectory {
+  readonly #deps: UserDirectoryDeps;
+  readonly #options: DirectoryConfig['user_directory'];
+  readonly #texts: FullText;
+
+  constructor(deps: UserDirectoryDeps, options: DirectoryConfig['user_directory']) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#texts = deps.database.fullText(userTexts);
+  }
+
+  /** The users whom the searcher may find, best first. */
+  async search({ userId, term, limit }: UserSearch): Promise<UserSearchResult> {
+    const query = new TextQuery(term.slice(0, longestTerm));
+    if (!this.#options.enabled || query.isEmpty) return { results: [], limited: false };
+    await this.#deps.stats.caughtUp();
+    const found = await this.#visible(userId, query);
+    const ranked = found
+      .map((user) => ({ user, rank: this.#rank(user, term) }))
+      .sort((a, b) => a.rank - b.rank || (a.user.userId < b.user.userId ? -1 : 1));
+    const results: DirectoryEntry[] = [];
+    for (const { user } of ranked) {
+      if (!(await this.#mayBeShown(user.userId))) continue;
+      if (results.length === limit) return { results, limited: true };
+      results.push(user);
+    }
+    return { results, limited: false };
+  }
+
+  async #visible(searcher: string, query: TextQuery): Promise<DirectoryEntry[]> {
+    const reader = this.#deps.database.reader<DirectoryTables>();
+    const found: DirectoryEntry[] = [];
+    let before = Number.MAX_SAFE_INTEGER;
+    for (let round = 0; round < mostRounds && found.length < enough; round++) {
+      const nids = await this.#texts.candidates({ query, before, limit: candidatesAtOnce });
+      const users = await readUsersByNid(reader, nids);
+      const matching = users.filter(
+        (user) =>
+          user.userId !== searcher &&
+          query.matches(searchedText(user)) &&
+          (!this.#options.exclude_remote_users || this.#isLocal(user.userId)),
+      );
+      found.push(...(await this.#whomMaySee(searcher, matching)));
+      if (nids.length < candidatesAtOnce) break;
+      before = nids.at(-1) ?? 0;
+    }
+    return found;
+  }
+
+  /** Those who share a room with the searcher or are in a public one. */
+  async #whomMaySee(searcher: string, users: readonly DirectoryEntry[]): Promise<readonly DirectoryEntry[]> {
+    if (this.#options.search_all_users || users.length === 0) return users;
+    const { engine, database } = this.#deps;
+    const rooms = await engine.userRooms.joinedNids(users.map(({ userId }) => userId));
+    const own = new Set<number>();
+    for (const room of (await engine.userRooms.of(searcher)).values()) {
+      if (room.membership === 'join') own.add(room.roomNid);
+    }
+    const others = new Set([...rooms.values()].flat().filter((nid) => !own.has(nid)));
+    const open = await readPublicRooms(database.reader<DirectoryTables>(), [...others]);
+    return users.filter(({ userId }) => rooms.get(userId)?.some((nid) => own.has(nid) || open.has(nid)));
+  }
+
+  /** Lower is better: local users first if wanted, then how well the name fits, then whether there is a profile. */
+  #rank(user: DirectoryEntry, term: string): number {
+    const { userId, displayName, avatarUrl } = user;
+    const wanted = foldText(term.trim());
+    const names = [foldText(displayName ?? ''), localpartOf(userId), userId].filter((name) => name !== '');
+    const fit = names.includes(wanted) ? 0 : names.some((name) => name.startsWith(wanted)) ? 1 : 2;
+    const bare = displayName === undefined && avatarUrl === undefined ? 1 : 0;
+    const distant = this.#options.prefer_local_users && !this.#isLocal(userId) ? 6 : 0;
+    return distant + fit * 2 + bare;
+  }
+
+  /** Users of this server are shown as long as their account is as it should be. */
+  async #mayBeShown(userId: string): Promise<boolean> {
+    if (!this.#isLocal(userId)) return true;
+    const account = await this.#deps.people.account(userId);
+    if (!account || account.isDeactivated || account.isGuest || account.userType === 'support') return false;
+    return !account.isLocked || this.#options.show_locked_users;
+  }
+
+  #isLocal(userId: string): boolean {
+    return serverOfUser(userId) === this.#deps.serverName;
+  }
+}
