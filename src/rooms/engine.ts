@@ -4,6 +4,7 @@ import type { Randomness } from '../kernel/randomness.ts';
 import { BackgroundSigner } from '../kernel/signing/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
+import { type EventRelations, noRelations } from './event-relations.ts';
 import { UserRooms } from './membership/user-rooms.ts';
 import { StateGroups } from './state/state-groups.ts';
 import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
@@ -22,6 +23,8 @@ export interface RoomEngineParts {
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  /** By default nobody knows of relations. */
+  readonly relations?: EventRelations;
   /** How many events are kept in memory. */
   readonly eventCacheSize: number;
 }
@@ -46,6 +49,7 @@ export class RoomEngine {
   readonly userRooms: UserRooms;
   /** Events as they are added to the timelines of rooms. */
   readonly stream: Stream<RoomFact>;
+  readonly relations: EventRelations;
   readonly #reader: Reader<RoomTables>;
   readonly #writer: EventWriter;
   readonly #signer: BackgroundSigner;
@@ -57,6 +61,7 @@ export class RoomEngine {
     const { database } = parts;
     const reader = database.reader<RoomTables>();
     this.#reader = reader;
+    this.relations = parts.relations ?? noRelations;
     this.stream = new Stream<RoomFact>('rooms');
     this.events = new EventStore(reader, parts.eventCacheSize);
     this.groups = new StateGroups(reader, groupEntriesInMemory);
@@ -64,9 +69,9 @@ export class RoomEngine {
     this.heads = new RoomHeads(database, this.groups, stateEntriesInMemory);
     this.transactions = new TransactionIds(reader);
     this.userRooms = new UserRooms(database, this.stream);
-    const { events, stateKeys, heads, stream } = this;
+    const { events, stateKeys, heads, stream, relations } = this;
     this.#signer = new BackgroundSigner(parts.signer.key.privateKey);
-    this.#writer = new EventWriter({ database, stateKeys, heads, events, signer: this.#signer });
+    this.#writer = new EventWriter({ database, stateKeys, heads, events, relations, signer: this.#signer });
     this.timeline = new Append({
       ...parts,
       heads,

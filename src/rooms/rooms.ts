@@ -7,6 +7,7 @@ import { type AliasOptions, RoomAliases } from './aliases/room-aliases.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
 import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
 import { RoomEngine } from './engine.ts';
+import type { EventRelations } from './event-relations.ts';
 import { ClientEvents } from './history/client-events.ts';
 import { Reading } from './history/reading.ts';
 import { StateReading } from './history/state-reading.ts';
@@ -27,6 +28,8 @@ export interface RoomsParts {
   readonly options: CreationOptions & MembershipOptions & AliasOptions;
   /** By default there are none. */
   readonly directoryRules?: DirectoryRules;
+  /** By default nobody knows of relations. */
+  readonly relations?: EventRelations;
   /** How often things may be done; absent: as often as anybody likes. */
   readonly limits?: RoomLimits;
   /** How many events are kept in memory (`event_cache_size` times its factor). */

@@ -56,7 +56,10 @@ export class Sending {
       content,
       ...(originServerTs === undefined ? undefined : { originServerTs }),
     };
-    return this.#once(sender, roomId, draft, txnId, () => this.#parts.throttle.message(sender));
+    return this.#once(sender, roomId, draft, txnId, () => {
+      this.#parts.throttle.message(sender);
+      return this.#parts.engine.relations.check(roomId, draft);
+    });
   }
 
   /** Redacts an event: one's own, or with the power to. @returns the id of the redaction */

@@ -4,8 +4,8 @@ import {
   clientEvent,
   clientEventWithoutRoomId,
   type JsonObject,
+  type RoomEvent,
   redactEvent,
-  stateKeyOf,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import type { StoredEvent } from '../stored-event.ts';
@@ -18,8 +18,14 @@ export interface Viewer {
   readonly deviceId: string | undefined;
 }
 
-/** Whether events stand alone or under their room, as in a sync. */
-export type ClientFormat = 'with room id' | 'without room id';
+/** Whether events stand alone or under their room, as in a sync; or as servers exchange them. */
+export type ClientFormat = 'with room id' | 'without room id' | 'federation';
+
+const makers: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObject) => JsonObject>> = {
+  'with room id': clientEvent,
+  'without room id': clientEventWithoutRoomId,
+  federation: ({ pdu }, unsigned) => ({ ...pdu, unsigned }),
+};
 
 /** Makes events ready for clients. Source: client-server API, "Room event format" and "Size limits". */
 export class ClientEvents {
@@ -32,29 +38,34 @@ export class ClientEvents {
   }
 
   /** The events as the viewer gets them, in the same order. */
+  async render(events: readonly VisibleEvent[], viewer: Viewer): Promise<ClientEvent[]>;
+  async render(events: readonly VisibleEvent[], viewer: Viewer, format: ClientFormat): Promise<JsonObject[]>;
   async render(
     events: readonly VisibleEvent[],
     viewer: Viewer,
     format: ClientFormat = 'with room id',
-  ): Promise<ClientEvent[]> {
+  ): Promise<JsonObject[]> {
     const scope = transactionScope(viewer.userId, viewer.deviceId);
     const own = events.some(({ stored }) => stored.event.sender === viewer.userId);
-    const [previous, redactions] = await Promise.all([
+    const [previous, redactions, bundles] = await Promise.all([
       this.#previousState(events),
       this.#redactions(events),
+      this.#engine.relations.bundled(events, viewer),
       own ? this.#engine.transactions.prepare(scope) : undefined,
     ]);
-    const make = format === 'with room id' ? clientEvent : clientEventWithoutRoomId;
+    const make = makers[format];
     return events.map(({ stored, membership }) => {
-      const redaction = stored.redactedBy === undefined ? undefined : redactions.get(stored.redactedBy);
+      const { redactedBy, replaces } = stored;
+      const redaction = redactedBy === undefined ? undefined : redactions.get(redactedBy);
       const unsigned: JsonObject = {
         age: Math.max(0, this.#clock.now() - stored.event.originServerTs),
         membership,
-        ...previousContent(previous.get(stored.nid)),
+        ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
         ...(redaction === undefined ? undefined : { redacted_because: clientEvent(redaction.event) }),
         ...this.#transactionId(stored, viewer, scope),
+        ...relationsMember(bundles.get(stored.nid)),
       };
-      return make(redaction === undefined ? stored.event : redactEvent(stored.event).event, unsigned);
+      return make(redactedBy === undefined ? stored.event : redactEvent(stored.event).event, unsigned);
     });
   }
 
@@ -64,25 +75,11 @@ export class ClientEvents {
     return txnId === undefined ? undefined : { transaction_id: txnId };
   }
 
-  /** What each state event replaced. */
-  async #previousState(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
-    const stateEvents = events.filter(({ stored }) => stored.event.stateKey !== undefined);
-    const nids = new Map<number, number>();
-    for (const { stored } of stateEvents) {
-      const { type, stateKey = '' } = stored.event;
-      const key = await this.#engine.stateKeys.find(stateKeyOf(type, stateKey));
-      if (key === undefined || stored.stateBefore === undefined) continue;
-      const entries = await this.#engine.groups.entries([stored.stateBefore], [key]);
-      const nid = entries.get(stored.stateBefore)?.get(key);
-      if (nid !== undefined) nids.set(stored.nid, nid);
-    }
-    const found = await this.#engine.events.getMany(nids.values());
-    const previous = new Map<number, StoredEvent>();
-    for (const [nid, previousNid] of nids) {
-      const event = found.get(previousNid);
-      if (event) previous.set(nid, event);
-    }
-    return previous;
+  /** What each state event replaced, by the nid of what it replaced. */
+  #previousState(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
+    return this.#engine.events.getMany(
+      events.map(({ stored }) => stored.replaces).filter((nid) => nid !== undefined),
+    );
   }
 
   #redactions(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
@@ -90,6 +87,9 @@ export class ClientEvents {
     return this.#engine.events.getMany(nids);
   }
 }
+
+const relationsMember = (bundle: JsonObject | undefined): JsonObject | undefined =>
+  bundle && { 'm.relations': bundle };
 
 function previousContent(previous: StoredEvent | undefined): JsonObject | undefined {
   if (!previous) return undefined;

@@ -7,6 +7,7 @@ import {
   stateKeyOf,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
+import type { StateHistoryEntry } from '../state/state-history.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 
@@ -24,34 +25,40 @@ export class RoomView {
   readonly head: RoomHead;
   readonly userId: string;
   readonly #engine: RoomEngine;
+  /** What became of the user's membership, oldest first; not looked up while they are in the room. */
+  readonly #changes: readonly StateHistoryEntry[];
   /** Where on the stream the user joined last; `Infinity` while they are in the room. */
   readonly #lastJoin: number;
 
-  private constructor(engine: RoomEngine, head: RoomHead, userId: string, lastJoin: number) {
+  private constructor(
+    engine: RoomEngine,
+    head: RoomHead,
+    userId: string,
+    changes: readonly StateHistoryEntry[] | undefined,
+  ) {
     this.#engine = engine;
     this.head = head;
     this.userId = userId;
-    this.#lastJoin = lastJoin;
+    this.#changes = changes ?? [];
+    this.#lastJoin = changes ? (changes.findLast(isJoin)?.stream ?? 0) : Number.POSITIVE_INFINITY;
   }
 
   /** The view of a user, whatever they may see; nothing at all is possible. */
   static async open(engine: RoomEngine, head: RoomHead, userId: string): Promise<RoomView> {
-    if (head.membership(userId) === 'join') {
-      return new RoomView(engine, head, userId, Number.POSITIVE_INFINITY);
-    }
+    if (head.membership(userId) === 'join') return new RoomView(engine, head, userId, undefined);
     const changes = await engine.stateHistory(head.roomNid, stateKeyOf('m.room.member', userId));
-    const joins = changes.filter(({ event }) => event && membershipOf(event.event.content) === 'join');
-    return new RoomView(engine, head, userId, Math.max(0, ...joins.map(({ stream }) => stream)));
+    return new RoomView(engine, head, userId, changes);
   }
 
   /**
    * The view of a user who wants to read the room.
-   * @throws MatrixError M_FORBIDDEN for users who were never in it, unless it is world-readable
+   * @throws MatrixError M_FORBIDDEN for users who were never in it or have forgotten it, unless it is world-readable
    */
   static async forReading(engine: RoomEngine, head: RoomHead | undefined, userId: string): Promise<RoomView> {
     if (head) {
       const view = await RoomView.open(engine, head, userId);
-      if (view.hasBeenJoined || (await view.#isWorldReadable())) return view;
+      if (view.isJoined || (await view.isWorldReadable())) return view;
+      if (view.hasBeenJoined && !(await view.#isForgotten())) return view;
     }
     throw forbidden('You are not in this room');
   }
@@ -63,6 +70,17 @@ export class RoomView {
 
   get isJoined(): boolean {
     return this.#lastJoin === Number.POSITIVE_INFINITY;
+  }
+
+  /** How the user's last stay in the room ended; `undefined` while they are in it, and if they never were. */
+  get departure(): StateHistoryEntry | undefined {
+    return this.hasBeenJoined ? this.#changes[this.#changes.findLastIndex(isJoin) + 1] : undefined;
+  }
+
+  /** The membership that the user had at a position of the stream; for users who are not in the room now. */
+  membershipAt(position: number): Membership {
+    const change = this.#changes.findLast(({ stream }) => stream <= position);
+    return change?.event ? membershipOf(change.event.event.content) : 'leave';
   }
 
   /** Those of the events that the user may see, in the same order. */
@@ -103,12 +121,21 @@ export class RoomView {
     }));
   }
 
-  async #isWorldReadable(): Promise<boolean> {
+  /** Whether everybody may read the room now. */
+  async isWorldReadable(): Promise<boolean> {
     const entry = this.head.state.get(visibilityKey);
     const event = entry && (await this.#engine.events.get(entry.nid));
     return historyVisibilityOf(event?.event.content) === 'world_readable';
   }
+
+  async #isForgotten(): Promise<boolean> {
+    const rooms = await this.#engine.userRooms.of(this.userId);
+    return rooms.get(this.head.roomId)?.forgotten === true;
+  }
 }
+
+const isJoin = ({ event }: StateHistoryEntry) =>
+  event !== undefined && membershipOf(event.event.content) === 'join';
 
 /** The membership that the event itself gives the user. */
 function membershipWith({ event }: StoredEvent, userId: string): Membership | undefined {

@@ -8,7 +8,8 @@ import {
   stateKeyOf,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
-import type { StoredEvent } from '../stored-event.ts';
+import { type StoredEvent, visibleContent } from '../stored-event.ts';
+import type { HistoryPlace } from '../timeline/event-store.ts';
 import type { ClientEvents, Viewer } from './client-events.ts';
 import { decodePlace } from './history-token.ts';
 import { RoomView } from './room-view.ts';
@@ -74,9 +75,9 @@ export class StateReading {
       .filter((entry) => entry.membership === 'join')
       .map(({ nid }) => nid);
     const joined: Record<string, JsonObject> = {};
-    for (const { event } of (await this.#engine.events.getMany(nids)).values()) {
-      const { displayname, avatar_url } = event.content;
-      joined[event.stateKey ?? ''] = {
+    for (const stored of (await this.#engine.events.getMany(nids)).values()) {
+      const { displayname, avatar_url } = visibleContent(stored);
+      joined[stored.event.stateKey ?? ''] = {
         ...(typeof displayname === 'string' ? { display_name: displayname } : undefined),
         ...(typeof avatar_url === 'string' ? { avatar_url } : undefined),
       };
@@ -88,11 +89,15 @@ export class StateReading {
     return RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
   }
 
+  /** The event with which the stay of a user ended who may see the room as it was then; `undefined`: as it is now. */
+  async #lastEvent(view: RoomView): Promise<StoredEvent | undefined> {
+    const { departure } = view;
+    return departure && !(await view.isWorldReadable()) ? departure.event : undefined;
+  }
+
   /** The state group that somebody who is not in the room any more may see; `undefined`: the current state. */
   async #lastGroup(view: RoomView): Promise<number | undefined> {
-    if (view.isJoined || !view.hasBeenJoined) return undefined;
-    const room = (await this.#engine.userRooms.of(view.userId)).get(view.head.roomId);
-    return room && (await this.#engine.events.get(room.eventNid))?.stateGroup;
+    return (await this.#lastEvent(view))?.stateGroup;
   }
 
   async #stateNids(view: RoomView): Promise<Iterable<number>> {
@@ -111,7 +116,8 @@ export class StateReading {
     const { events, groups } = this.#engine;
     const decoded = decodePlace(token);
     const { roomNid } = view.head;
-    const place = 'position' in decoded ? await events.placeAt(roomNid, decoded.position) : decoded;
+    const asked = 'position' in decoded ? await events.placeAt(roomNid, decoded.position) : decoded;
+    const place = earlier(asked, await this.#lastEvent(view));
     const [stored] = await events.history(roomNid, place, { limit: 1, direction: 'backward' });
     if (stored?.stateGroup === undefined) return [];
     return (await groups.load(stored.stateGroup)).values();
@@ -133,4 +139,12 @@ export class StateReading {
       viewer,
     );
   }
+}
+
+/** The place, or the one after `last` if that comes before it. */
+function earlier(place: HistoryPlace, last: StoredEvent | undefined): HistoryPlace {
+  if (last?.stream === undefined) return place;
+  const { depth } = last.event;
+  const isBeyond = place.depth > depth || (place.depth === depth && place.stream > last.stream);
+  return isBeyond ? { depth, stream: last.stream } : place;
 }

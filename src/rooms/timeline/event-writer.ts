@@ -2,6 +2,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { BackgroundSigner } from '../../kernel/signing/index.ts';
 import type { Reservation } from '../../kernel/streams/index.ts';
 import type { UnsignedEvent } from '../../protocol/index.ts';
+import type { EventRelations } from '../event-relations.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
@@ -45,6 +46,7 @@ export class EventWriter {
   readonly #stateKeys: StateKeys;
   readonly #heads: RoomHeads;
   readonly #events: EventStore;
+  readonly #relations: EventRelations;
   readonly #signer: BackgroundSigner;
   #staged: Pending[] = [];
   readonly #signing: SigningGroup[] = [];
@@ -57,12 +59,14 @@ export class EventWriter {
     stateKeys: StateKeys;
     heads: RoomHeads;
     events: EventStore;
+    relations: EventRelations;
     signer: BackgroundSigner;
   }) {
     this.#database = parts.database;
     this.#stateKeys = parts.stateKeys;
     this.#heads = parts.heads;
     this.#events = parts.events;
+    this.#relations = parts.relations;
     this.#signer = parts.signer;
   }
 
@@ -143,7 +147,7 @@ export class EventWriter {
       return !isLost;
     });
     if (kept.length === 0) return;
-    const batch = new WriteBatch(this.#stateKeys);
+    const batch = new WriteBatch(this.#stateKeys, this.#relations.batch());
     try {
       for (const { pending, text } of kept) batch.add(pending.write, text);
       await this.#database.batch(batch.statements());

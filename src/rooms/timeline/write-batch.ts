@@ -1,5 +1,6 @@
 import type { SqlValue, Statement } from '../../kernel/database/index.ts';
 import { membershipOf, splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import type { IndexBatch } from '../event-relations.ts';
 import type { GroupRows } from '../state/group-chain.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
@@ -47,14 +48,17 @@ type Table = keyof typeof sqlText;
 /** Collects the rows of many events; of rows that replace each other only the last is written. */
 export class WriteBatch {
   readonly #stateKeys: StateKeys;
+  readonly #index: IndexBatch;
   readonly #rows = new Map<Table, SqlValue[][]>();
   readonly #rooms = new Map<number, SqlValue[]>();
   readonly #current = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #memberships = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #newKeys = new Set<string>();
 
-  constructor(stateKeys: StateKeys) {
+  /** @param index further rows about the events */
+  constructor(stateKeys: StateKeys, index: IndexBatch) {
     this.#stateKeys = stateKeys;
+    this.#index = index;
   }
 
   /** @param json the PDU as JSON */
@@ -95,6 +99,7 @@ export class WriteBatch {
       this.#push('transaction', [write.transaction.scope, stored.nid, write.transaction.txnId]);
     }
     if (write.redacts) this.#push('redaction', [stored.nid, write.redacts.nid]);
+    this.#index.add(stored, write.redacts);
   }
 
   /** The rows as statements, in the order in which the tables need them. */
@@ -102,7 +107,8 @@ export class WriteBatch {
     for (const { table, row } of this.#current.values()) this.#push(table, row);
     for (const { table, row } of this.#memberships.values()) this.#push(table, row);
     for (const row of this.#rooms.values()) this.#push('roomUpdate', row);
-    return [...this.#rows].map(([table, rows]) => ({ sql: sqlText[table], rows }));
+    const own = [...this.#rows].map(([table, rows]) => ({ sql: sqlText[table], rows }));
+    return [...own, ...this.#index.statements()];
   }
 
   /** State keys whose rows are part of this batch. */
