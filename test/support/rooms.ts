@@ -152,12 +152,21 @@ export class RoutesUnderTest {
     return new RoutesUnderTest(http, base);
   }
 
-  /** @param path below `/_matrix/client/v3` */
-  async call(userId: string, method: string, path: string, body?: unknown): Promise<Answer> {
-    const url = `/_matrix/client/v3${path}`;
+  /**
+   * @param userId absent for a request without a login
+   * @param path below `/_matrix/client` and the version
+   */
+  async call(
+    userId: string | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+    version = '/v3',
+  ): Promise<Answer> {
+    const url = `/_matrix/client${version}${path}`;
     const response = await fetch(this.#base + url, {
       method,
-      headers: { authorization: `Bearer ${userId}` },
+      ...(userId === undefined ? undefined : { headers: { authorization: `Bearer ${userId}` } }),
       ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
     });
     const answer = { status: response.status, body: (await response.json()) as Answer['body'] };
