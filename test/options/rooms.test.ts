@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import {
+  type ApiAnswer,
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../support/server.ts';
+
+type Content = Readonly<Record<string, unknown>>;
+type Event = Readonly<Record<string, unknown>>;
+
+/** What operators decide about rooms, shown on a whole homeserver. */
+describe('options of rooms', () => {
+  let server: TestServer;
+  afterEach(() => server.stop());
+
+  const start = async (config: ConfigurationOverrides) => {
+    server = await startTestServer({ database: 'sqlite', config });
+    return { alice: await server.register('alice'), bob: await server.register('bob') };
+  };
+  const v3 = (path: string) => `/_matrix/client/v3${path}`;
+  const create = ({ token }: TestUser, body: Content = {}) =>
+    server.api('POST', v3('/createRoom'), { token, body });
+  const createRoom = async (user: TestUser, body?: Content) =>
+    encodeURIComponent(String(ok(await create(user, body))['room_id']));
+  const act = ({ token }: TestUser, roomId: string, action: string, body: Content = {}) =>
+    server.api('POST', v3(`/rooms/${roomId}/${action}`), { token, body });
+  const state = ({ token }: TestUser, roomId: string, type: string, key = '') =>
+    server.api('GET', v3(`/rooms/${roomId}/state/${type}/${key}`), { token });
+  const stateOf = async (user: TestUser, roomId: string, type: string, key = '') =>
+    ok(await state(user, roomId, type, key));
+  const sync = async ({ token }: TestUser, filter: Content = {}) =>
+    ok(await server.api('GET', v3('/sync'), { token, query: { filter: JSON.stringify(filter) } }));
+
+  it('makes rooms as the operator wants them [option: default_room_version, encryption_enabled_by_default_for_room_type, default_power_level_content_override.private_chat, default_power_level_content_override.trusted_private_chat, default_power_level_content_override.public_chat]', async () => {
+    const presets = ['private_chat', 'trusted_private_chat', 'public_chat'] as const;
+    const levels = { private_chat: 7, trusted_private_chat: 8, public_chat: 9 };
+    const made = async (alice: TestUser) => {
+      const rooms = await Promise.all(presets.map((preset) => createRoom(alice, { preset })));
+      return Promise.all(
+        rooms.map(async (room) => [
+          (await stateOf(alice, room, 'm.room.create'))['room_version'],
+          (await state(alice, room, 'm.room.encryption')).status === 200,
+          (await stateOf(alice, room, 'm.room.power_levels'))['events_default'],
+        ]),
+      );
+    };
+    const unusual = await start({
+      rooms: {
+        default_room_version: '11',
+        encryption_enabled_by_default_for_room_type: 'invite',
+        default_power_level_content_override: {
+          private_chat: { events_default: levels.private_chat },
+          trusted_private_chat: { events_default: levels.trusted_private_chat },
+          public_chat: { events_default: levels.public_chat },
+        },
+      },
+    });
+    assert.deepEqual(await made(unusual.alice), [
+      ['11', true, 7],
+      ['11', true, 8],
+      ['11', false, 9],
+    ]);
+    await server.stop();
+    const usual = await start({ rooms: { encryption_enabled_by_default_for_room_type: 'all' } });
+    assert.deepEqual(await made(usual.alice), Array(3).fill(['10', true, 0]));
+  });
+
+  it('lets only administrators invite [option: block_non_admin_invites]', async () => {
+    const { alice, bob } = await start({ rooms: { block_non_admin_invites: true } });
+    const room = await createRoom(alice);
+    const refused = await act(alice, room, 'invite', { user_id: bob.userId });
+    assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
+  });
+
+  it('keeps profiles out of invitations, and the same in all rooms [option: include_profile_data_on_invite, allow_per_room_profiles]', async () => {
+    const seen = async (rooms: ConfigurationOverrides['rooms']) => {
+      const { alice, bob } = await start({ rooms: rooms ?? {} });
+      const room = await createRoom(alice);
+      ok(await act(alice, room, 'invite', { user_id: bob.userId }));
+      const invitation = await stateOf(alice, room, 'm.room.member', bob.userId);
+      const path = v3(`/rooms/${room}/state/m.room.member/${alice.userId}`);
+      const body = { membership: 'join', displayname: 'Queen of this room' };
+      ok(await server.api('PUT', path, { token: alice.token, body }));
+      const own = await stateOf(alice, room, 'm.room.member', alice.userId);
+      return [invitation['displayname'], own['displayname']];
+    };
+    assert.deepEqual(await seen({ include_profile_data_on_invite: false, allow_per_room_profiles: false }), [
+      undefined,
+      'alice',
+    ]);
+    await server.stop();
+    assert.deepEqual(await seen({}), ['bob', 'Queen of this room']);
+  });
+
+  it('forgets rooms for those who leave, are removed or banned [option: forget_rooms_on_leave]', async () => {
+    const { alice, bob } = await start({ rooms: { forget_rooms_on_leave: true } });
+    for (const how of ['leave', 'kick', 'ban']) {
+      const room = await createRoom(alice, { preset: 'public_chat' });
+      ok(await act(bob, room, 'join'));
+      ok(await (how === 'leave' ? act(bob, room, how) : act(alice, room, how, { user_id: bob.userId })));
+      const { rooms } = await sync(bob, { room: { include_leave: true } });
+      assert.deepEqual((rooms as Content | undefined)?.['leave'] ?? {}, {}, how);
+      assert.equal(
+        (await server.api('GET', v3(`/rooms/${room}/messages`), { token: bob.token, query: { dir: 'b' } }))
+          .status,
+        403,
+      );
+    }
+  });
+
+  it('tells those who are invited what the operator lets them know [option: room_prejoin_state.disable_default_event_types, room_prejoin_state.additional_event_types]', async () => {
+    const told = async (disable_default_event_types: boolean) => {
+      const { alice, bob } = await start({
+        rooms: {
+          room_prejoin_state: {
+            disable_default_event_types,
+            additional_event_types: ['org.example.any', ['org.example.one', 'this']],
+          },
+        },
+      });
+      const room = await createRoom(alice, {
+        name: 'A name',
+        initial_state: [
+          { type: 'org.example.any', content: {} },
+          { type: 'org.example.one', state_key: 'this', content: {} },
+          { type: 'org.example.one', state_key: 'not this', content: {} },
+        ],
+        invite: [bob.userId],
+      });
+      const { rooms } = (await sync(bob)) as {
+        rooms: { invite: Record<string, { invite_state: { events: Event[] } }> };
+      };
+      const { events } = rooms.invite[decodeURIComponent(room)]!.invite_state;
+      return events
+        .filter(({ type }) => type !== 'm.room.member')
+        .map(({ type, state_key }) => `${type} ${state_key}`.trim())
+        .toSorted();
+    };
+    const additional = ['org.example.any', 'org.example.one this'];
+    assert.deepEqual(await told(true), additional);
+    await server.stop();
+    const usual = ['m.room.create', 'm.room.join_rules', 'm.room.name'];
+    assert.deepEqual(await told(false), [...usual, ...additional]);
+  });
+
+  it('bounds timelines and leaves rooms out of sync [option: filter_timeline_limit, exclude_rooms_from_sync]', async () => {
+    const excluded: string[] = [];
+    const { alice } = await start({ sync: { filter_timeline_limit: 3, exclude_rooms_from_sync: excluded } });
+    const [shown, hidden] = [await createRoom(alice), await createRoom(alice)];
+    excluded.push(decodeURIComponent(hidden));
+    await server.restart();
+    const { rooms } = (await sync(alice, { room: { timeline: { limit: 50 } } })) as {
+      rooms: { join: Record<string, { timeline: { events: Event[]; limited: boolean } }> };
+    };
+    assert.deepEqual(Object.keys(rooms.join), [decodeURIComponent(shown)]);
+    const { timeline } = rooms.join[decodeURIComponent(shown)]!;
+    assert.deepEqual([timeline.events.length, timeline.limited], [3, true]);
+    const query = { dir: 'b', limit: 50 };
+    const page = await server.api('GET', v3(`/rooms/${shown}/messages`), { token: alice.token, query });
+    assert.equal((page.body['chunk'] as Event[]).length, 3);
+  });
+});
+
+function ok({ status, body, raw }: ApiAnswer): Record<string, unknown> {
+  assert.equal(status, 200, raw);
+  return body;
+}
