@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../../../test/support/server.ts';
+import { registrationMac } from '../../accounts/index.ts';
+import { TextQuery } from '../../kernel/database/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { directoryMigrations } from '../migrations.ts';
+import { RoomStats } from '../room-stats/room-stats.ts';
+import type { DirectoryTables } from '../tables.ts';
+import { RemoteUsers } from './remote-users.ts';
+import { userTexts, writeUser } from './store.ts';
+import { UserDirectory } from './user-directory.ts';
+
+const v3 = '/_matrix/client/v3';
+
+type Found = { user_id: string; display_name?: string; avatar_url?: string };
+
+class People {
+  readonly server: TestServer;
+
+  constructor(server: TestServer) {
+    this.server = server;
+  }
+
+  static async start(database: 'sqlite' | 'postgres', userDirectory: object = {}) {
+    const config = { directory: { user_directory: userDirectory } } as ConfigurationOverrides;
+    return new People(await startTestServer({ database, config }));
+  }
+
+  async named(username: string, displayname?: string): Promise<TestUser> {
+    const user = await this.server.register(username);
+    if (displayname !== undefined) await this.setField(user, 'displayname', displayname);
+    return user;
+  }
+
+  setField(user: TestUser, field: string, value: string) {
+    const path = `${v3}/profile/${user.userId}/${field}`;
+    return this.server.api('PUT', path, { token: user.token, body: { [field]: value } });
+  }
+
+  async room(user: TestUser, preset: string, ...others: TestUser[]): Promise<string> {
+    const body = { preset, invite: others.map(({ userId }) => userId) };
+    const answer = await this.server.api('POST', `${v3}/createRoom`, { token: user.token, body });
+    const roomId = String(answer.body['room_id']);
+    for (const { token } of others) {
+      await this.server.api('POST', `${v3}/join/${roomId}`, { token, body: {} });
+    }
+    return roomId;
+  }
+
+  search(user: TestUser, body: object) {
+    return this.server.api('POST', `${v3}/user_directory/search`, { token: user.token, body });
+  }
+
+  /** The user ids that are found, once they are as many as expected: entries follow accounts a moment later. */
+  async find(user: TestUser, term: string, expected: readonly string[]): Promise<void> {
+    let found: string[] = [];
+    for (let tries = 0; tries < 60; tries++) {
+      const { body } = await this.search(user, { search_term: term });
+      found = (body['results'] as Found[]).map(({ user_id }) => user_id);
+      if (found.join() === expected.join()) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.deepEqual(found, expected, term);
+  }
+}
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`the search for users on ${database}`, () => {
+    let people: People;
+    let searcher: TestUser;
+    let bobby: TestUser;
+    let bob: TestUser;
+
+    before(async () => {
+      people = await People.start(database);
+      searcher = await people.named('searcher');
+      bob = await people.named('bob');
+      bobby = await people.named('robert', 'Bobby Tables');
+      const hidden = await people.named('bobhidden');
+      const tanaka = await people.named('tanaka', '田中さん');
+      await people.room(searcher, 'private_chat', bob);
+      await people.room(bobby, 'public_chat');
+      await people.room(tanaka, 'public_chat');
+      await people.room(hidden, 'private_chat');
+    });
+    after(() => people.server.stop());
+
+    it('finds those who share a room with the searcher or are in a public one, best first', async () => {
+      await people.find(searcher, 'bob', ['@bob:test', '@robert:test']);
+      await people.find(searcher, 'BOBBY', ['@robert:test']);
+      await people.find(searcher, 'tables bob', ['@robert:test']);
+      await people.find(searcher, '@robert:test', ['@robert:test']);
+      await people.find(searcher, 'able', ['@robert:test']);
+      await people.find(searcher, 'searcher', []);
+    });
+
+    it('finds names in any script', async () => {
+      await people.find(searcher, '田中', ['@tanaka:test']);
+      await people.find(searcher, '中さ', ['@tanaka:test']);
+    });
+
+    it('shows names and avatars, and follows them', async () => {
+      await people.setField(bobby, 'avatar_url', 'mxc://test/bobby');
+      await people.setField(bobby, 'displayname', 'Little Bob');
+      await people.find(searcher, 'little', ['@robert:test']);
+      const answer = await people.search(searcher, { search_term: 'little' });
+      const expected = {
+        user_id: '@robert:test',
+        display_name: 'Little Bob',
+        avatar_url: 'mxc://test/bobby',
+      };
+      assert.deepEqual(answer.body, { results: [expected], limited: false });
+      await people.find(searcher, 'tables', []);
+      await people.setField(bobby, 'displayname', 'Bobby Tables');
+      await people.find(searcher, 'tables', ['@robert:test']);
+    });
+
+    it('says when there are more', async () => {
+      const limited = await people.search(searcher, { search_term: 'bob', limit: 1 });
+      assert.deepEqual([limited.body['limited'], (limited.body['results'] as Found[]).length], [true, 1]);
+      assert.equal((await people.search(searcher, { search_term: 'bob', limit: 2 })).body['limited'], false);
+      for (const term of ['', ' ', '*', '"']) {
+        const { body } = await people.search(searcher, { search_term: term });
+        assert.deepEqual(body, { results: [], limited: false });
+      }
+      assert.equal((await people.search(searcher, {})).status, 400);
+      assert.equal((await people.search(searcher, { search_term: 'bob', limit: -1 })).status, 400);
+      const anybody = await people.server.api('POST', `${v3}/user_directory/search`, {
+        body: { search_term: 'b' },
+      });
+      assert.equal(anybody.status, 401);
+    });
+
+    it('no longer finds those who have left, or whose account is closed', async () => {
+      const brief = await people.named('brief');
+      const roomId = await people.room(brief, 'public_chat');
+      await people.find(searcher, 'brief', ['@brief:test']);
+      await people.server.api('POST', `${v3}/rooms/${roomId}/leave`, { token: brief.token, body: {} });
+      await people.find(searcher, 'brief', []);
+      await people.room(brief, 'public_chat');
+      await people.find(searcher, 'brief', ['@brief:test']);
+      await people.server.api('POST', `${v3}/account/deactivate`, {
+        token: brief.token,
+        body: {
+          auth: {
+            type: 'm.login.password',
+            identifier: { type: 'm.id.user', user: 'brief' },
+            password: 'correct horse',
+          },
+        },
+      });
+      await people.find(searcher, 'brief', []);
+    });
+  });
+}
+
+describe('the search for users', () => {
+  const withPeople = async (options: object, use: (people: People, searcher: TestUser) => Promise<void>) => {
+    const people = await People.start('sqlite', options);
+    try {
+      await use(people, await people.named('searcher'));
+    } finally {
+      await people.server.stop();
+    }
+  };
+
+  it('[option: user_directory.enabled] finds nobody when it is off', async () => {
+    await withPeople({ enabled: false }, async (people, searcher) => {
+      await people.room(await people.named('bob'), 'public_chat');
+      await people.find(searcher, 'bob', []);
+    });
+  });
+
+  it('[option: user_directory.search_all_users] finds everybody when it may', async () => {
+    await withPeople({ search_all_users: true }, async (people, searcher) => {
+      await people.named('bob');
+      await people.find(searcher, 'bob', ['@bob:test']);
+    });
+    await withPeople({ search_all_users: false }, async (people, searcher) => {
+      await people.named('bob');
+      await people.room(await people.named('bobby'), 'public_chat');
+      await people.find(searcher, 'bob', ['@bobby:test']);
+    });
+  });
+
+  it('[option: user_directory.show_locked_users] finds locked users only when it may', async () => {
+    for (const show of [false, true]) {
+      await withPeople({ show_locked_users: show }, async (people, searcher) => {
+        await people.room(await people.named('bob'), 'public_chat');
+        await people.find(searcher, 'bob', ['@bob:test']);
+        const lock = await admin(people.server, '/_matrix/client/v1/admin/lock/@bob:test', { locked: true });
+        assert.equal(lock.status, 200, lock.raw);
+        await people.find(searcher, 'bob', show ? ['@bob:test'] : []);
+      });
+    }
+  });
+});
+
+/** Does something as a new administrator. */
+async function admin(server: TestServer, path: string, body: object) {
+  const nonce = String((await server.api('GET', '/_synapse/admin/v1/register')).body['nonce']);
+  const account = { nonce, username: 'admin', password: 'correct horse', admin: true };
+  const mac = registrationMac(account, 'shared secret');
+  const made = await server.api('POST', '/_synapse/admin/v1/register', { body: { ...account, mac } });
+  return server.api('PUT', path, { token: String(made.body['access_token']), body });
+}
+
+forEachDatabase((open) => {
+  describe('users of other servers', () => {
+    const follow = async (under: RoomsUnderTest) => {
+      const { engine, database, streams, clock } = under;
+      const deps = { engine, database, streams, clock, log: silentLogger, serverName: 'test' };
+      const remote = new RemoteUsers(deps);
+      await remote.start();
+      return remote;
+    };
+    const known = async ({ database }: RoomsUnderTest, term: string) => {
+      const query = new TextQuery(term);
+      const nids = await database.fullText(userTexts).candidates({ query, limit: 10 });
+      const rows = await database
+        .reader<DirectoryTables>()
+        .selectFrom('user_directory')
+        .selectAll()
+        .execute();
+      return rows
+        .filter(({ nid }) => nids.includes(nid))
+        .map(({ user_id, display_name }) => [user_id, display_name]);
+    };
+    const dora = '@dora:far.example';
+
+    it('are known by their memberships', async () => {
+      const under = await RoomsUnderTest.open(open, directoryMigrations);
+      const remote = await follow(under);
+      const roomId = await under.room(alice);
+      await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
+      await remote.caughtUp();
+      assert.deepEqual(await known(under, 'dor'), [[dora, 'Dora']]);
+      assert.deepEqual(await known(under, 'alice'), []);
+      await under.leave(dora, roomId);
+      await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Explorer', avatar_url: 5 } });
+      await remote.caughtUp();
+      assert.deepEqual(await known(under, 'explo'), [[dora, 'Explorer']]);
+      await remote.stop();
+    });
+
+    it('are not missed when the server stops before it has written them', async () => {
+      const under = await RoomsUnderTest.open(open, directoryMigrations);
+      const first = await follow(under);
+      await first.stop();
+      const roomId = await under.room(alice);
+      await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Dora' } });
+      const again = await under.restart(open);
+      const remote = await follow(again);
+      await remote.caughtUp();
+      assert.deepEqual(await known(again, 'dora'), [[dora, 'Dora']]);
+      await remote.stop();
+    });
+
+    /** Searches for the Doras of two servers. */
+    const search = async (option: object) => {
+      const under = await RoomsUnderTest.open(open, directoryMigrations);
+      const { engine, database, streams, clock } = under;
+      const remote = await follow(under);
+      const stats = new RoomStats({
+        engine,
+        database,
+        streams,
+        clock,
+        log: silentLogger,
+        serverName: 'test',
+      });
+      await stats.start();
+      const near = { userId: '@dora_of_here:test', displayName: undefined, avatarUrl: undefined };
+      await database.transaction<DirectoryTables, void>((writer) =>
+        writeUser(writer, database.fullText(userTexts), near),
+      );
+      await under.room(near.userId, dora);
+      await remote.caughtUp();
+      const account = { isDeactivated: false, isGuest: false, isLocked: false, userType: undefined };
+      const people = { account: async () => account, profile: async () => ({}) };
+      const options = {
+        enabled: true,
+        search_all_users: false,
+        prefer_local_users: false,
+        exclude_remote_users: false,
+        show_locked_users: false,
+        ...option,
+      };
+      const directory = new UserDirectory({ engine, database, stats, people, serverName: 'test' }, options);
+      const { results } = await directory.search({ userId: alice, term: 'dora', limit: 10 });
+      await Promise.all([remote.stop(), stats.stop()]);
+      return results.map(({ userId }) => userId);
+    };
+
+    it('[option: user_directory.prefer_local_users] come after those of this one, if wanted', async () => {
+      assert.deepEqual(await search({}), [dora, '@dora_of_here:test']);
+      assert.deepEqual(await search({ prefer_local_users: true }), ['@dora_of_here:test', dora]);
+    });
+
+    it('[option: user_directory.exclude_remote_users] are left out, if wanted', async () => {
+      assert.deepEqual(await search({ exclude_remote_users: true }), ['@dora_of_here:test']);
+    });
+  });
+});
