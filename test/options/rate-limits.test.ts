@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { type ManualClock, manualClock } from '../support/manual-clock.ts';
+import {
+  type ApiAnswer,
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../support/server.ts';
+
+type Limits = NonNullable<ConfigurationOverrides['rateLimits']>;
+
+/** Two at once, and one more every ten seconds. */
+const tight = { per_second: 0.1, burst_count: 2 };
+const lax = { per_second: 1_000, burst_count: 1_000 };
+
+/** How often users may do what in rooms, shown on a whole homeserver. */
+describe('rate limits of rooms', () => {
+  let server: TestServer;
+  let clock: ManualClock;
+  afterEach(() => server.stop());
+
+  const start = async (rateLimits: Limits, ...names: string[]) => {
+    clock = manualClock();
+    server = await startTestServer({ database: 'sqlite', clock, config: { rateLimits } });
+    return Promise.all(names.map((name) => server.register(name)));
+  };
+  const post = ({ token }: TestUser, path: string, body: object = {}) =>
+    server.api('POST', `/_matrix/client/v3${path}`, { token, body });
+  const room = async (user: TestUser) => {
+    const { raw, body } = await post(user, '/createRoom', { preset: 'public_chat' });
+    assert.ok(body['room_id'], raw);
+    return encodeURIComponent(String(body['room_id']));
+  };
+  const rooms = async (user: TestUser) => [await room(user), await room(user), await room(user)];
+  const join = (user: TestUser, roomId: string) => post(user, `/rooms/${roomId}/join`);
+  const invite = (user: TestUser, roomId: string, { userId }: TestUser) =>
+    post(user, `/rooms/${roomId}/invite`, { user_id: userId });
+  const send = ({ token }: TestUser, roomId: string, txn: number) =>
+    server.api('PUT', `/_matrix/client/v3/rooms/${roomId}/send/m.room.message/${txn}`, {
+      token,
+      body: { msgtype: 'm.text', body: 'x' },
+    });
+
+  /** Expects that two attempts are let through, and the third only after ten seconds. */
+  async function expectLimit(attempt: (i: number) => Promise<ApiAnswer>): Promise<void> {
+    for (let i = 0; i < 2; i++) assert.equal((await attempt(i)).status, 200);
+    const { status, body } = await attempt(2);
+    assert.deepEqual([status, body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
+    clock.advance(10_000);
+    assert.equal((await attempt(2)).status, 200);
+  }
+
+  it('hold for messages [option: rc_message]', async () => {
+    const [alice] = await start({ rc_message: tight }, 'alice');
+    const here = await room(alice!);
+    clock.advance(60_000);
+    await expectLimit((i) => send(alice!, here, i));
+  });
+
+  it("may be others for redactions of others' messages [option: rc_admin_redaction]", async () => {
+    const [alice, bob] = await start({ rc_message: lax, rc_admin_redaction: tight }, 'alice', 'bob');
+    const here = await room(alice!);
+    await join(bob!, here);
+    const sent = await Promise.all([0, 1, 2].map((i) => send(bob!, here, i)));
+    const own = await Promise.all([0, 1, 2].map((i) => send(alice!, here, i)));
+    const redact = (answers: readonly ApiAnswer[], i: number) => {
+      const eventId = encodeURIComponent(String(answers[i]!.body['event_id']));
+      const path = `/_matrix/client/v3/rooms/${here}/redact/${eventId}/${eventId.slice(3)}${clock.now()}`;
+      return server.api('PUT', path, { token: alice!.token, body: {} });
+    };
+    for (const i of [0, 1, 2]) assert.equal((await redact(own, i)).status, 200);
+    await expectLimit((i) => redact(sent, i));
+  });
+
+  it('hold for joins, by user [option: rc_joins.local]', async () => {
+    const [alice, bob] = await start({ rc_joins: { local: tight } }, 'alice', 'bob');
+    const places = await rooms(alice!);
+    await expectLimit((i) => join(bob!, places[i]!));
+  });
+
+  it('hold for joins, by room [option: rc_joins_per_room]', async () => {
+    const [alice, ...others] = await start({ rc_joins_per_room: tight }, 'alice', 'bob', 'carol', 'dave');
+    const here = await room(alice!);
+    clock.advance(60_000);
+    await expectLimit((i) => join(others[i]!, here));
+  });
+
+  const invites = { per_room: lax, per_user: lax, per_issuer: lax };
+
+  it('hold for invites, by room [option: rc_invites.per_room]', async () => {
+    const limits = { rc_invites: { ...invites, per_room: tight } };
+    const [alice, ...others] = await start(limits, 'alice', 'bob', 'carol', 'dave');
+    const here = await room(alice!);
+    await expectLimit((i) => invite(alice!, here, others[i]!));
+  });
+
+  it('hold for invites, by who is invited [option: rc_invites.per_user]', async () => {
+    const [alice, bob] = await start({ rc_invites: { ...invites, per_user: tight } }, 'alice', 'bob');
+    const places = await rooms(alice!);
+    await expectLimit((i) => invite(alice!, places[i]!, bob!));
+  });
+
+  it('hold for invites, by who invites [option: rc_invites.per_issuer]', async () => {
+    const limits = { rc_invites: { ...invites, per_issuer: tight } };
+    const [alice, ...others] = await start(limits, 'alice', 'bob', 'carol', 'dave');
+    const places = await rooms(alice!);
+    await expectLimit((i) => invite(alice!, places[i]!, others[i]!));
+  });
+
+  it('hold for new rooms [option: rc_room_creation]', async () => {
+    const [alice] = await start({ rc_room_creation: tight }, 'alice');
+    await expectLimit(() => post(alice!, '/createRoom'));
+  });
+});
