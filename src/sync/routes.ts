@@ -34,6 +34,7 @@ export function syncRoutes(
             Type.Union([Type.Literal('offline'), Type.Literal('online'), Type.Literal('unavailable')]),
           ),
           timeout: Type.Optional(Type.Integer()),
+          use_state_after: Type.Optional(Type.Boolean()),
         }),
       },
       async (request) => {
@@ -48,6 +49,7 @@ export function syncRoutes(
           since: query.since,
           timeout: Math.max(0, query.timeout ?? 0),
           fullState: query.full_state ?? false,
+          stateAfter: query.use_state_after ?? false,
           signal: request.signal,
         });
         return new Reply(200, text);

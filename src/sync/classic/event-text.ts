@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { ClientEvents, StoredEvent, Viewer, VisibleEvent } from '../../rooms/index.ts';
+import type { Subject } from './subject.ts';
 
 /** The text of an event around its age, which is the only thing that changes. */
 interface Text {
@@ -22,8 +23,17 @@ export class EventText {
     this.#clock = clock;
   }
 
-  /** The texts of events that a member sees, in the same order. */
-  async render(events: readonly VisibleEvent[], viewer: Viewer): Promise<string[]> {
+  /** The texts of events as the subject sees them and their filter wants them, in the same order. */
+  async render(events: readonly VisibleEvent[], subject: Subject): Promise<string[]> {
+    const { format, selectFields } = subject.filter;
+    const texts =
+      format === 'client'
+        ? await this.#forClient(events, subject)
+        : (await this.#clientEvents.render(events, subject, format)).map((event) => JSON.stringify(event));
+    return selectFields ? texts.map((text) => JSON.stringify(selectFields(JSON.parse(text)))) : texts;
+  }
+
+  async #forClient(events: readonly VisibleEvent[], viewer: Viewer): Promise<string[]> {
     const special = events.filter((event) => !this.#isShared(event, viewer));
     const missing = events.filter((event) => this.#isShared(event, viewer) && !this.#text(event.stored));
     const [own] = await Promise.all([

@@ -1,9 +1,19 @@
 import { strippedState } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, UserRoom, VisibleEvent } from '../../rooms/index.ts';
+import {
+  type RoomEngine,
+  type RoomHead,
+  RoomView,
+  type UserRoom,
+  type VisibleEvent,
+  visibleContent,
+} from '../../rooms/index.ts';
 import type { EventText } from './event-text.ts';
-import { type Subject, timelineText } from './joined-room.ts';
-import { stateBefore, stateChangesOutside } from './room-state.ts';
-import { readTimeline } from './timeline.ts';
+import { inOrder } from './joined-room.ts';
+import { keepNeeded, neededMembers } from './lazy-members.ts';
+import { rewind, type StateNids, stateChanges } from './room-state.ts';
+import { stateText, timelineText } from './room-text.ts';
+import type { Subject } from './subject.ts';
+import { readTimeline, type Timeline } from './timeline.ts';
 
 /** Makes the entries of rooms that the user is not in: invited, knocking, left or banned. */
 export class OtherRooms {
@@ -22,38 +32,73 @@ export class OtherRooms {
   async prejoin(head: RoomHead, room: UserRoom): Promise<string> {
     const nids = this.#prejoinKeys.map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
     const events = await this.#engine.events.getMany([...nids, room.eventNid]);
-    const state = [...events.values()].map(({ event }) => JSON.stringify(strippedState(event)));
+    const state = [...events.values()].map((stored) =>
+      JSON.stringify(strippedState({ ...stored.event, content: visibleContent(stored) })),
+    );
     const section = room.membership === 'invite' ? 'invite_state' : 'knock_state';
     return `{"${section}":{"events":[${state.join(',')}]}}`;
   }
 
   /** A room that the user has left or was banned from: what they may see of it up to then. */
   async left(head: RoomHead, room: UserRoom, subject: Subject, after: number | undefined): Promise<string> {
-    const { filter, userId } = subject;
-    const upTo = room.stream;
-    const range = { after, upTo, limit: subject.timelineLimit, wasJoinedThroughout: false };
-    const timeline = await readTimeline(this.#engine, head, userId, filter, range);
-    const wasThere = timeline.events.some(({ stored }) => stored.nid !== room.eventNid);
-    const nids = new Set<number>();
-    if (wasThere && after === undefined) {
-      for (const nid of (await stateBefore(this.#engine, head, timeline)).values()) nids.add(nid);
-    } else if (wasThere && after !== undefined) {
-      for (const nid of await stateChangesOutside(this.#engine, head, timeline, after, upTo)) nids.add(nid);
-    }
-    const own = await this.#engine.events.get(room.eventNid);
-    const events: VisibleEvent[] = [...timeline.events];
-    if (own && !events.some(({ stored }) => stored === own))
-      events.push({ stored: own, membership: room.membership });
-    const state = [...(await this.#engine.events.getMany(nids)).values()]
-      .filter(({ event }) => filter.room.state.passesRoom(head.roomId) && filter.room.state.passes(event))
-      .map((stored) => ({ stored, membership: room.membership }));
+    const view = await RoomView.open(this.#engine, head, subject.userId);
+    const timeline = await this.#timeline(head, room, subject, { after, view });
+    const range = { after, isForgotten: room.forgotten };
+    const state = await this.#state(head, view, subject, timeline, range);
+    const events = await this.#engine.events.getMany(state.values());
+    const { membership } = room;
+    const stateEvents = inOrder(state, events)
+      .filter(({ event }) => subject.filter.room.state.passes(event))
+      .map((stored) => ({ stored, membership }));
     const [timelineTexts, stateTexts] = await Promise.all([
-      this.#text.render(events, subject),
-      this.#text.render(state, subject),
+      this.#text.render(timeline.events, subject),
+      this.#text.render(stateEvents, subject),
     ]);
     return (
-      `{"timeline":${timelineText(timeline, timelineTexts)},"state":{"events":[${stateTexts.join(',')}]},` +
-      '"account_data":{"events":[]}}'
+      `{"timeline":${timelineText(timeline, timelineTexts)},` +
+      `${stateText(stateTexts, subject.stateAfter)},"account_data":{"events":[]}}`
     );
+  }
+
+  /** Whatever else is hidden from the user, how they came out of the room is not. */
+  async #timeline(
+    head: RoomHead,
+    room: UserRoom,
+    { filter, timelineLimit }: Subject,
+    { after, view }: { after: number | undefined; view: RoomView },
+  ): Promise<Timeline> {
+    const range = { after, upTo: room.stream, limit: room.forgotten ? 0 : timelineLimit, view };
+    const timeline = await readTimeline(this.#engine, head, filter, range);
+    const own = await this.#engine.events.get(room.eventNid);
+    if (!own || timeline.events.some(({ stored }) => stored.nid === own.nid)) return timeline;
+    const shown: VisibleEvent = { stored: own, membership: room.membership };
+    return { ...timeline, events: [...timeline.events, shown] };
+  }
+
+  /** The state up to the end of the user's stay; nothing for one who never was in the room, or was before `after`. */
+  async #state(
+    head: RoomHead,
+    view: RoomView,
+    { userId, filter, stateAfter }: Subject,
+    timeline: Timeline,
+    { after, isForgotten }: { after: number | undefined; isForgotten: boolean },
+  ): Promise<StateNids> {
+    const { departure } = view;
+    const isOver = departure && after !== undefined && departure.stream <= after;
+    if (isForgotten || !departure || isOver || !filter.room.state.passesRoom(head.roomId)) return new Map();
+    const wasThere = after !== undefined && view.membershipAt(after) === 'join';
+    const state = wasThere
+      ? await stateChanges(this.#engine, head, after, departure.stream)
+      : await this.#wholeState(departure.event?.stateGroup);
+    if (!stateAfter) rewind(state, timeline, wasThere ? after : 0);
+    if (filter.room.state.lazyLoadMembers) keepNeeded(state, userId, neededMembers(timeline, []));
+    return state;
+  }
+
+  async #wholeState(group: number | undefined): Promise<StateNids> {
+    if (group === undefined) return new Map();
+    const state = await this.#engine.groups.load(group);
+    const names = await this.#engine.stateKeys.names([...state.keys()]);
+    return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
   }
 }

@@ -3,77 +3,66 @@ import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 import type { Timeline } from './timeline.ts';
 
 /** Entries of a room's state: `stateKeyOf(type, stateKey)` to the nid of the event. */
-export type StateNids = ReadonlyMap<string, number>;
+export type StateNids = Map<string, number>;
 
-/**
- * The whole state of a room before the first event of a timeline: the current state with the timeline's own changes
- * taken back where history is one line, and the stored state of that event otherwise.
- */
-export async function stateBefore(
-  engine: RoomEngine,
-  head: RoomHead,
-  timeline: Timeline,
-): Promise<StateNids> {
-  const { first, stateEvents } = timeline;
-  if (!first) return currentNids(head);
-  if (!leadsToPresent(head, first, stateEvents)) return storedState(engine, first);
-  const state = new Map(currentNids(head));
-  for (const stored of [...stateEvents].reverse()) {
-    const key = stateKeyOf(stored.event.type, stored.event.stateKey ?? '');
-    const previous = await previousNid(engine, stored, key);
-    if (previous === undefined) state.delete(key);
-    else state.set(key, previous);
+/** The whole state of a room at a position of the stream. */
+export async function stateAt(engine: RoomEngine, head: RoomHead, position: number): Promise<StateNids> {
+  const state: StateNids = new Map();
+  for (const [key, { nid }] of head.state) {
+    const then = nid <= position ? nid : await nidAt(engine, head, key, position);
+    if (then !== undefined) state.set(key, then);
   }
   return state;
 }
 
-function currentNids(head: RoomHead): Map<string, number> {
-  return new Map([...head.state].map(([key, { nid }]) => [key, nid]));
-}
-
-/** Whether the state events follow each other without a fork, up to the current state. */
-function leadsToPresent(head: RoomHead, first: StoredEvent, stateEvents: readonly StoredEvent[]): boolean {
-  let group = first.stateBefore;
-  for (const { stateBefore: before, stateGroup } of stateEvents) {
-    if (before !== group) return false;
-    group = stateGroup;
-  }
-  return group === head.chain.id;
-}
-
-async function storedState(engine: RoomEngine, first: StoredEvent): Promise<StateNids> {
-  if (first.stateBefore === undefined) return new Map();
-  const state = await engine.groups.load(first.stateBefore);
-  const names = await engine.stateKeys.names([...state.keys()]);
-  return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
-}
-
-async function previousNid(
+/** One entry of the state at a position of the stream. */
+export async function nidAt(
   engine: RoomEngine,
-  stored: StoredEvent,
+  head: RoomHead,
   key: string,
+  position: number,
 ): Promise<number | undefined> {
-  const keyNid = await engine.stateKeys.find(key);
-  if (keyNid === undefined || stored.stateBefore === undefined) return undefined;
-  return (await engine.groups.entries([stored.stateBefore], [keyNid])).get(stored.stateBefore)?.get(keyNid);
+  const nid = head.state.get(key)?.nid;
+  if (nid === undefined || nid <= position) return nid;
+  const history = await engine.stateHistory(head.roomNid, key);
+  return history.findLast(({ stream }) => stream <= position)?.event?.nid;
+}
+
+/** What changed of a room's state in `(after, upTo]`: each entry that did, as it is at the end. */
+export async function stateChanges(
+  engine: RoomEngine,
+  head: RoomHead,
+  after: number,
+  upTo: number,
+): Promise<StateNids> {
+  const deltas = await engine.stateDeltas(head.roomNid, after, upTo);
+  const keys = await engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
+  const changes: StateNids = new Map();
+  for (const [index, { eventNid }] of deltas.entries()) {
+    if (eventNid !== undefined) changes.set(keys[index] ?? '', eventNid);
+  }
+  return changes;
 }
 
 /**
- * What changed of a room's state in `(after, upTo]` and is not said by the timeline itself.
- * @returns nids of events
+ * Turns a state at the end of a timeline into one that leads to it when the timeline is applied: what the timeline
+ * says last of an entry, the state need not say, but what it was before. Entries whose last change the timeline does
+ * not show stay as they are at the end, so that what a client arrives at is right whatever was left out.
+ * @param after entries that were replaced at or before this position are known to the client
  */
-export async function stateChangesOutside(
-  engine: RoomEngine,
-  head: RoomHead,
-  timeline: Timeline,
-  after: number,
-  upTo: number,
-): Promise<number[]> {
-  const inTimeline = new Set(timeline.events.map(({ stored }) => stored.nid));
-  if (!timeline.limited && timeline.stateEvents.every(({ nid }) => inTimeline.has(nid))) return [];
-  const deltas = await engine.stateDeltas(head.roomNid, after, upTo);
-  return deltas
-    .map(({ eventNid }) => eventNid)
-    .filter((nid) => nid !== undefined)
-    .filter((nid) => !inTimeline.has(nid));
+export function rewind(state: StateNids, { events }: Timeline, after = 0): void {
+  const first = new Map<string, StoredEvent>();
+  const shown = new Set<number>();
+  for (const { stored } of events) {
+    const { type, stateKey } = stored.event;
+    if (stateKey === undefined) continue;
+    const key = stateKeyOf(type, stateKey);
+    if (!first.has(key)) first.set(key, stored);
+    shown.add(stored.nid);
+  }
+  for (const [key, { replaces }] of first) {
+    if (!shown.has(state.get(key) ?? 0)) continue;
+    if (replaces !== undefined && replaces > after) state.set(key, replaces);
+    else state.delete(key);
+  }
 }

@@ -1,19 +1,43 @@
 import { LRUCache } from 'lru-cache';
-import type { Subject } from './joined-room.ts';
+import type { Subject } from './subject.ts';
 
 /** Rooms of devices whose told members are remembered; forgetting one only means telling again. */
 const roomsInMemory = 50_000;
 
+interface Told {
+  readonly nid: number;
+  /** The token of the answer that said so: who comes with an older one has not got that answer. */
+  readonly position: number;
+}
+
+/** Which membership events a device that loads members lazily has been sent in one room. */
+export class ToldMembers {
+  readonly #users = new Map<string, Told>();
+
+  /** @param since the token with which the device comes */
+  knows(userId: string, nid: number, since: number): boolean {
+    const told = this.#users.get(userId);
+    return told?.nid === nid && told.position <= since;
+  }
+
+  tell(userId: string, nid: number, position: number): void {
+    this.#users.set(userId, { nid, position });
+  }
+
+  clear(): void {
+    this.#users.clear();
+  }
+}
+
 /** Which membership events the devices that load members lazily have been sent. */
 export class SentMembers {
-  readonly #rooms = new LRUCache<string, Map<string, number>>({ max: roomsInMemory });
+  readonly #rooms = new LRUCache<string, ToldMembers>({ max: roomsInMemory });
 
-  /** User id to the nid of the membership event, for one device and room. */
-  of({ userId, deviceId }: Pick<Subject, 'userId' | 'deviceId'>, roomId: string): Map<string, number> {
+  of({ userId, deviceId }: Pick<Subject, 'userId' | 'deviceId'>, roomId: string): ToldMembers {
     const key = JSON.stringify([userId, deviceId, roomId]);
     let members = this.#rooms.get(key);
     if (!members) {
-      members = new Map();
+      members = new ToldMembers();
       this.#rooms.set(key, members);
     }
     return members;

@@ -6,8 +6,9 @@ import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { SyncSources } from '../sources.ts';
-import type { JoinedRooms, Subject } from './joined-room.ts';
+import type { JoinedRooms } from './joined-room.ts';
 import type { OtherRooms } from './other-rooms.ts';
+import type { Subject } from './subject.ts';
 
 export interface SyncRequest extends Subject {
   readonly since: string | undefined;
@@ -65,10 +66,11 @@ export class Sync {
       if (answer === 'outdated') continue;
       if (answer !== undefined) return answer.text;
       const remaining = deadline - clock.monotonic();
-      if (remaining <= 0 || request.signal.aborted) return `{"next_batch":"${encodePosition(upTo)}"}`;
+      if (remaining <= 0 || request.fullState || request.signal.aborted)
+        return `{"next_batch":"${encodePosition(upTo)}"}`;
       // Something may have come while the answer was being made.
-      if (feed.changes(upTo, streams.current)?.rooms.size === 0)
-        await feeds.wait(feed, remaining, request.signal);
+      const meanwhile = feed.changes(upTo, streams.current);
+      if (meanwhile && isNothing(meanwhile)) await feeds.wait(feed, remaining, request.signal);
     }
   }
 
@@ -83,7 +85,7 @@ export class Sync {
     if (changes && isNothing(changes) && !request.fullState) return undefined;
     const accountData = await this.#accountData(request, since, upTo, changes);
     const pieces: Pieces = { rooms: { join: [], invite: [], leave: [], knock: [] }, accountData };
-    const rooms = await this.#candidates(request, request.fullState ? undefined : changes?.rooms);
+    const rooms = await this.#candidates(request, since, request.fullState ? undefined : changes?.rooms);
     if (rooms.some(({ stream }) => stream > upTo)) return 'outdated';
     const parts = changes?.rooms ?? (since === undefined ? undefined : await this.#partsSince(rooms, since));
     for (let start = 0; start < rooms.length; start += roomsAtOnce) {
@@ -124,6 +126,7 @@ export class Sync {
   /** The rooms that the answer may have to mention. */
   async #candidates(
     { userId, filter }: SyncRequest,
+    since: number | undefined,
     changed: ReadonlyMap<string, number> | undefined,
   ): Promise<UserRoom[]> {
     const { engine, excludedRooms } = this.#parts;
@@ -131,8 +134,10 @@ export class Sync {
     const candidates = changed
       ? [...changed.keys()].map((roomId) => rooms.get(roomId)).filter((room) => room !== undefined)
       : [...rooms.values()];
+    // Who forgets a room that they have left is told once more that they left it: they may have another device.
+    const isKnown = (room: UserRoom) => !room.forgotten || (since !== undefined && room.stream > since);
     return candidates.filter(
-      (room) => !room.forgotten && !excludedRooms.has(room.roomId) && filter.room.passesRoom(room.roomId),
+      (room) => isKnown(room) && !excludedRooms.has(room.roomId) && filter.room.passesRoom(room.roomId),
     );
   }
 
@@ -149,21 +154,34 @@ export class Sync {
     if (!head) return;
     const add = (section: string[], text: string) => section.push(`${JSON.stringify(room.roomId)}:${text}`);
     if (room.membership === 'join') {
+      const isReturn = isNew && since !== undefined;
       const text = await joinedRooms.render(head, request, {
         after: isNew ? undefined : since,
         upTo,
+        isReturn,
         parts: range.parts?.get(room.roomId) ?? 0,
-        accountData: accountData.filter(({ roomId }) => roomId === room.roomId),
+        accountData: await this.#roomAccountData(request.userId, room, isReturn, accountData),
         fullState: request.fullState,
       });
       if (text !== undefined) add(rooms.join, text);
-    } else if (!isNew) {
+    } else if (!isNew && !request.fullState) {
       return;
     } else if (room.membership === 'invite' || room.membership === 'knock') {
       add(rooms[room.membership], await otherRooms.prejoin(head, room));
-    } else if (since !== undefined || request.filter.room.includeLeave) {
+    } else if (isNew && (since !== undefined || request.filter.room.includeLeave)) {
       add(rooms.leave, await otherRooms.left(head, room, request, since));
     }
+  }
+
+  /** Of a room that the user has come into all of it, and what has changed otherwise. */
+  async #roomAccountData(
+    userId: string,
+    { roomId }: UserRoom,
+    isReturn: boolean,
+    changed: readonly ClientAccountData[],
+  ): Promise<readonly ClientAccountData[]> {
+    const all = isReturn ? await this.#parts.sources.accountData.all(userId) : changed;
+    return all.filter((entry) => entry.roomId === roomId);
   }
 
   /** What may have changed in each room, for a client that comes back after a time: from the database. */
@@ -178,7 +196,7 @@ export class Sync {
         roomId,
         RoomPart.receipts |
           (changed.has(roomNid) ? RoomPart.timeline : 0) |
-          (sources.typing.inRoom(roomId).length > 0 ? RoomPart.typing : 0),
+          (sources.typing.changedSince(roomId, since) ? RoomPart.typing : 0),
       ]),
     );
   }

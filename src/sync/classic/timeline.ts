@@ -1,18 +1,24 @@
 import type { Filter } from '../../filters/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
-import { encodePlace, placeBefore, RoomView, type VisibleEvent } from '../../rooms/index.ts';
+import {
+  encodePlace,
+  placeBefore,
+  type RoomEngine,
+  type RoomHead,
+  type RoomView,
+  type StoredEvent,
+  type VisibleEvent,
+} from '../../rooms/index.ts';
 
 /** The timeline of one room in a sync. */
 export interface Timeline {
+  /** Oldest first. */
   readonly events: readonly VisibleEvent[];
   /** Events between the last sync and the first of these were left out. */
   readonly limited: boolean;
   /** Where to go on backwards. */
   readonly prevBatch: string;
-  /** The first event of the stretch that `events` were chosen from, whether it was chosen or not. */
-  readonly first: StoredEvent | undefined;
-  /** All events of that stretch that are part of the room's state. */
-  readonly stateEvents: readonly StoredEvent[];
+  /** The state may have changed by events that are not among `events`. */
+  readonly hidesState: boolean;
 }
 
 export interface TimelineRequest {
@@ -21,8 +27,8 @@ export interface TimelineRequest {
   readonly upTo: number;
   /** Most events that the timeline may hold. */
   readonly limit: number;
-  /** The user was in the room all the time since `after`, and so may see everything. */
-  readonly wasJoinedThroughout: boolean;
+  /** What the user may see; `undefined` when they were in the room all the time and so may see everything. */
+  readonly view: RoomView | undefined;
 }
 
 /** Pages that are read at the most while events are hidden from the user or by the filter. */
@@ -32,44 +38,38 @@ const mostPages = 5;
 export async function readTimeline(
   engine: RoomEngine,
   head: RoomHead,
-  userId: string,
   filter: Filter,
-  { after, upTo, limit, wasJoinedThroughout }: TimelineRequest,
+  { after, upTo, limit, view }: TimelineRequest,
 ): Promise<Timeline> {
-  const wanted = filter.room.timeline.passesRoom(head.roomId);
+  const isWanted = filter.room.timeline.passesRoom(head.roomId)
+    ? ({ stored }: VisibleEvent) => filter.room.timeline.passes(stored.event)
+    : () => false;
   const stretch: StoredEvent[] = [];
-  const events: VisibleEvent[] = [];
-  const view = wasJoinedThroughout ? undefined : await RoomView.open(engine, head, userId);
-  let before = upTo + 1;
+  const chosen: VisibleEvent[] = [];
   let reachedStart = false;
-  for (let page = 0; page < mostPages && events.length <= limit && !reachedStart; page++) {
-    const size = Math.max(limit + 1 - events.length, 10);
-    const read = await readBackward(engine, head, after, before, size);
+  for (let page = 0; page < mostPages && chosen.length <= limit && !reachedStart; page++) {
+    const size = Math.max(limit + 1 - chosen.length, 10);
+    const before = stretch.at(-1)?.stream ?? upTo + 1;
+    const read = await readBackward(engine, head, { after, before, limit: size });
     reachedStart = read.length < size;
-    const visible = view ? await view.filter(read) : asJoined(read);
-    const chosen = new Set<VisibleEvent>();
-    for (const one of visible) {
-      if (wanted && filter.room.timeline.passes(one.stored.event) && events.length + chosen.size <= limit)
-        chosen.add(one);
-    }
-    events.push(...chosen);
     stretch.push(...read);
-    before = read.at(-1)?.stream ?? before;
+    const readable = (view ? await view.filter(read) : asJoined(read)).filter(isWanted);
+    chosen.push(...(await engine.relations.narrow(readable, filter.room.timeline.relatedBy)));
   }
-  const limited = events.length > limit || !reachedStart;
-  const kept = events.slice(0, limit);
-  const oldest = limited ? (kept.at(-1)?.stored ?? stretch.at(0)) : stretch.at(-1);
-  const cut = oldest ? stretch.slice(0, stretch.indexOf(oldest) + 1) : [];
+  const limited = chosen.length > limit || !reachedStart;
+  const shown = chosen.slice(0, limit);
+  const shownNids = new Set(shown.map(({ stored }) => stored.nid));
+  const oldest = limited ? shown.at(-1)?.stored : stretch.at(-1);
   return {
-    events: kept.reverse(),
+    events: shown.reverse(),
     limited,
-    prevBatch: await previousBatch(engine, head, oldest, upTo),
-    first: oldest,
-    stateEvents: cut.filter(({ event }) => event.stateKey !== undefined).reverse(),
+    prevBatch: await placeToGoOn(engine, head, oldest, upTo),
+    hidesState:
+      limited || stretch.some(({ nid, event }) => event.stateKey !== undefined && !shownNids.has(nid)),
   };
 }
 
-async function previousBatch(
+async function placeToGoOn(
   engine: RoomEngine,
   head: RoomHead,
   oldest: StoredEvent | undefined,
@@ -89,9 +89,7 @@ function asJoined(events: readonly StoredEvent[]): VisibleEvent[] {
 async function readBackward(
   engine: RoomEngine,
   head: RoomHead,
-  after: number | undefined,
-  before: number,
-  limit: number,
+  { after, before, limit }: { after: number | undefined; before: number; limit: number },
 ): Promise<StoredEvent[]> {
   const { recent } = head;
   const oldest = recent[0]?.stream;
