@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DatabaseEntry } from './config.ts';
+import { sectionDefaults } from '../config/index.ts';
+import { type DatabaseEntry, databaseSection, dataStoreEntries } from './config.ts';
 import { databaseOptions } from './options.ts';
 
 const nothing = {
@@ -55,6 +56,27 @@ test('a PostgreSQL server, with every option [option: database.txn_limit, databa
     applicationName: 'chat',
     ssl: false,
   });
+});
+
+test('a PostgreSQL server that is the only one of several [option: databases.*.name, databases.*.txn_limit, databases.*.args.database, databases.*.args.user, databases.*.args.password, databases.*.args.dbname, databases.*.args.host, databases.*.args.port, databases.*.args.cp_min, databases.*.args.cp_max]', () => {
+  const args = { user: 'u', password: 'p', host: 'h', port: 5433, cp_min: 2, cp_max: 4 };
+  for (const name of ['database', 'dbname']) {
+    const everything = {
+      ...postgres({ ...args, [name]: 'chat' }, 7),
+      data_stores: ['main' as const, 'state' as const],
+    };
+    const { main } = dataStoreEntries(sectionDefaults(databaseSection, { databases: { everything } }));
+    assert.deepEqual(databaseOptions(main), {
+      kind: 'postgres',
+      user: 'u',
+      password: 'p',
+      database: 'chat',
+      host: 'h',
+      port: 5433,
+      connections: { min: 2, max: 4 },
+      transactionsPerConnection: 7,
+    });
+  }
 });
 
 test('a PostgreSQL server of which nothing is said is found as its own tools find it', () => {

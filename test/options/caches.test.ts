@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { openKernel } from '../../src/composition/kernel.ts';
+import { startPeople } from '../../src/composition/people.ts';
+import { startRooms } from '../../src/composition/rooms.ts';
+import { Shutdown } from '../../src/composition/shutdown.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
+import { systemRandomness } from '../../src/kernel/randomness.ts';
+import { makePlace } from '../support/databases.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import { testConfiguration } from '../support/server.ts';
+
+/** How many of 400 events are in memory, of a server with such caches. */
+async function remembered(event_cache_size: number, global_factor: number): Promise<number> {
+  const shutdown = new Shutdown(silentLogger);
+  const place = await makePlace('sqlite');
+  shutdown.add('place', () => place.remove());
+  try {
+    const configuration = testConfiguration({ caches: { event_cache_size, caches: { global_factor } } });
+    const surroundings = {
+      configuration,
+      clock: manualClock(),
+      randomness: systemRandomness,
+      log: silentLogger,
+      databaseOptions: place.options,
+    };
+    const kernel = await openKernel(surroundings, shutdown);
+    const { creation, engine } = await startRooms(kernel, startPeople(kernel, shutdown), shutdown);
+    const sender = '@alice:test';
+    const roomId = await creation.create(sender, {});
+    const draft = { type: 'm.room.message', sender, content: { msgtype: 'm.text', body: 'x' } };
+    const sent = await Promise.all(Array.from({ length: 400 }, () => engine.timeline.append(roomId, draft)));
+    return sent.filter(({ nid }) => engine.events.peek(nid) !== undefined).length;
+  } finally {
+    await shutdown.run();
+  }
+}
+
+it('keeps as many events in memory as it is told [option: event_cache_size, caches.global_factor]', async () => {
+  assert.equal(await remembered(150, 1), 150);
+  assert.equal(await remembered(150, 2), 300);
+  assert.equal(await remembered(500, 1), 400);
+});
