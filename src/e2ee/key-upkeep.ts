@@ -1,9 +1,11 @@
 import type { AccountCompanion } from '../accounts/index.ts';
 import type { DeviceCleanup } from '../devices/index.ts';
-import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
+import { type AnyWriter, type Writer, writerFor } from '../kernel/database/index.ts';
 import { type Publish, Stream } from '../kernel/streams/index.ts';
+import { readCrossSigningKeys, writeCrossSigningKey } from './cross-signing/store.ts';
 import { deleteKeysOfDevices } from './keys/device-key-store.ts';
 import type { DeviceAddress } from './keys/one-time-key-store.ts';
+import { signaturesBy, signedAnew } from './keys/signed-object.ts';
 import type { E2eeTables } from './tables.ts';
 
 /** Drops what is kept for devices and accounts when they go. Made before them, as they are told of it. */
@@ -19,6 +21,7 @@ export class KeyUpkeep implements DeviceCleanup, AccountCompanion {
   ): Promise<void> {
     const keys = writerFor<E2eeTables>(writer);
     await deleteKeysOfDevices(keys, userId, deviceIds);
+    await dropSignatures(keys, userId, deviceIds);
     for (const deviceId of deviceIds) publish(this.keyStream, { userId, deviceId });
   }
 
@@ -27,6 +30,22 @@ export class KeyUpkeep implements DeviceCleanup, AccountCompanion {
     for (const table of ownedByUser) await keys.deleteFrom(table).where('user_id', '=', userId).execute();
     await keys.deleteFrom('user_signatures').where('target_user_id', '=', userId).execute();
   }
+}
+
+/** Takes from a user's master key what devices have signed that are no more. */
+async function dropSignatures(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  deviceIds: readonly string[],
+): Promise<void> {
+  const master = (await readCrossSigningKeys(writer, userId)).get('master');
+  if (!master) return;
+  const gone = new Set(deviceIds.map((deviceId) => `ed25519:${deviceId}`));
+  const signatures = Object.entries(signaturesBy(master.object, userId));
+  const kept = signatures.filter(([keyId]) => !gone.has(keyId));
+  if (kept.length === signatures.length) return;
+  const object = signedAnew(master.object, userId, Object.fromEntries(kept));
+  await writeCrossSigningKey(writer, userId, 'master', { ...master, object });
 }
 
 const ownedByUser = [

@@ -4,6 +4,9 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
 import type { RoomEngine } from '../rooms/index.ts';
+import { CrossSigning, type ProofOfIdentity } from './cross-signing/cross-signing.ts';
+import { crossSigningRoutes } from './cross-signing/routes.ts';
+import { SignatureUpload } from './cross-signing/signature-upload.ts';
 import { DeviceLists, type SignatureChange } from './device-lists/device-lists.ts';
 import type { KeyUpkeep } from './key-upkeep.ts';
 import { KeyClaiming } from './keys/claiming.ts';
@@ -22,6 +25,7 @@ export interface E2eeParts {
   readonly engine: RoomEngine;
   readonly upkeep: KeyUpkeep;
   readonly serverName: string;
+  readonly reauthenticator: ProofOfIdentity;
   /** Without it, other servers are answered for as unreachable. */
   readonly remote?: RemoteKeys | undefined;
 }
@@ -34,10 +38,13 @@ export async function openE2ee(parts: E2eeParts) {
   const { keyStream } = upkeep;
   const signatureStream = new Stream<SignatureChange>('user_signatures');
   const keyIds = await Sequence.open(database, 'one_time_keys');
+  const query = new KeyQuery({ ...parts, remote });
   return {
     signatureStream,
     upload: new KeyUpload({ ...parts, keyStream, keyIds }),
-    query: new KeyQuery({ ...parts, remote }),
+    query,
+    crossSigning: new CrossSigning(parts),
+    signatures: new SignatureUpload({ ...parts, query, signatureStream }),
     claiming: new KeyClaiming({ ...parts, remote, claims: new KeyClaims(database, streams, keyStream) }),
     counts: new KeyCounts(database, caches, keyStream),
     deviceLists: new DeviceLists({ ...parts, signatureStream }),
@@ -45,5 +52,5 @@ export async function openE2ee(parts: E2eeParts) {
 }
 
 export function e2eeRoutes(e2ee: E2ee): Route[] {
-  return keyRoutes(e2ee);
+  return [...keyRoutes(e2ee), ...crossSigningRoutes(e2ee.crossSigning, e2ee.signatures)];
 }

@@ -1,4 +1,4 @@
-import { type JsonObject, SigningKey, signJson } from '../../src/protocol/index.ts';
+import { decodeBase64, type JsonObject, SigningKey, signJson } from '../../src/protocol/index.ts';
 
 /** A device of a user, as its client knows it: with its secret key. */
 export class ClientDevice {
@@ -40,3 +40,51 @@ export class ClientDevice {
 
 /** Some public key: nobody has the secret one. */
 export const publicKey = () => SigningKey.generate('x').publicKey.base64;
+
+/** The cross-signing keys of a user, as their client knows them. */
+export class ClientIdentity {
+  readonly userId: string;
+  readonly master = namedByItself();
+  readonly selfSigning = namedByItself();
+  readonly userSigning = namedByItself();
+
+  constructor(userId: string) {
+    this.userId = userId;
+  }
+
+  masterKey(): JsonObject {
+    return this.#keyObject('master', this.master);
+  }
+
+  selfSigningKey(): JsonObject {
+    return this.signAs(this.master, this.#keyObject('self_signing', this.selfSigning));
+  }
+
+  userSigningKey(): JsonObject {
+    return this.signAs(this.master, this.#keyObject('user_signing', this.userSigning));
+  }
+
+  /** All three, as they are uploaded. */
+  keys(): Record<'master_key' | 'self_signing_key' | 'user_signing_key', JsonObject> {
+    return {
+      master_key: this.masterKey(),
+      self_signing_key: this.selfSigningKey(),
+      user_signing_key: this.userSigningKey(),
+    };
+  }
+
+  signAs(key: SigningKey, object: JsonObject): JsonObject {
+    return signJson(object, this.userId, key);
+  }
+
+  #keyObject(usage: string, key: SigningKey): JsonObject {
+    return { user_id: this.userId, usage: [usage], keys: { [key.keyId]: key.name } };
+  }
+}
+
+/** A key whose id is its public key. */
+function namedByItself(): SigningKey {
+  const key = SigningKey.generate('x');
+  const seed = decodeBase64(key.exportSeed());
+  return SigningKey.fromSeed(key.publicKey.base64, seed!)!;
+}

@@ -61,14 +61,14 @@ export class E2eeServer {
         queues = new MessageQueues(database);
         return { deviceCleanups: [upkeep, queues], companions: [upkeep] };
       },
-      routes: async ({ devices }, surroundings) => {
+      routes: async ({ devices, reauthenticator }, surroundings) => {
         const { streams, clock } = surroundings;
         const rooms = await roomsOn(surroundings);
         const caches = new CacheRegistry(clock, sectionDefaults(sections.caches));
         const serverName = 'test';
         const { engine } = rooms;
         const own = { ...surroundings, devices, engine, caches, upkeep, serverName };
-        const e2ee = await openE2ee({ ...own, ...more });
+        const e2ee = await openE2ee({ ...own, reauthenticator, ...more });
         parts = { e2ee, rooms, queues, upkeep };
         const toDevice = new ToDevice({ streams, clock, devices, queues, serverName });
         return [...e2eeRoutes(e2ee), ...toDeviceRoutes(toDevice)];

@@ -57,3 +57,15 @@ export async function writeCrossSigningKey(
     .onConflict((conflict) => conflict.columns(['user_id', 'usage']).doUpdateSet(columns))
     .execute();
 }
+
+export async function deleteCrossSigningKey(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  usage: KeyUsage,
+): Promise<void> {
+  await writer
+    .deleteFrom('cross_signing_keys')
+    .where('user_id', '=', userId)
+    .where('usage', '=', usage)
+    .execute();
+}

@@ -1,0 +1,321 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { ClientIdentity } from '../../../test/support/client-device.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  let alice: KeyedPerson;
+  let identity: ClientIdentity;
+  afterEach(() => server.stop());
+
+  async function start(more: Parameters<typeof E2eeServer.start>[1] = {}): Promise<void> {
+    server = await E2eeServer.start(open, more);
+    alice = await server.user('alice');
+    identity = new ClientIdentity(alice.userId);
+  }
+  const upload = (body: unknown, as: KeyedPerson = alice) =>
+    server.call(as, 'POST', '/keys/device_signing/upload', body);
+  const sign = (body: unknown, as: KeyedPerson = alice) =>
+    server.call(as, 'POST', '/keys/signatures/upload', body);
+  const query = async (as: KeyedPerson, userId = alice.userId) =>
+    (await server.call(as, 'POST', '/keys/query', { device_keys: { [userId]: [] } })).body as Record<
+      string,
+      Record<string, JsonObject>
+    >;
+  const setUp = async () => {
+    await start();
+    assert.equal((await upload(identity.keys())).status, 200);
+  };
+  /** Sends the body, and once more with the password when that is asked for. */
+  const uploadWithPassword = async (body: object) => {
+    const challenge = await upload(body);
+    assert.equal(challenge.status, 401);
+    const identifier = { type: 'm.id.user', user: 'alice' };
+    const session = challenge.body['session'];
+    return upload({
+      ...body,
+      auth: { type: 'm.login.password', identifier, password: 'password', session },
+    });
+  };
+  const device = () => ({ [alice.deviceId]: identity.signAs(identity.selfSigning, alice.deviceKeys) });
+  const failuresOf = async (body: JsonObject, as?: KeyedPerson) => {
+    const answer = await sign(body, as);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    const failures = answer.body['failures'] as Record<string, Record<string, JsonObject>>;
+    return Object.values(failures).flatMap((ofUser) => Object.values(ofUser).map(({ errcode }) => errcode));
+  };
+
+  describe('cross-signing keys', () => {
+    it('are uploaded without a password the first time, and again when they are the same', async () => {
+      await setUp();
+      const facts: string[] = [];
+      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => facts.push(userId));
+      assert.deepEqual((await upload(identity.keys())).body, {});
+      assert.deepEqual((await upload({ master_key: identity.masterKey() })).body, {});
+      assert.deepEqual((await upload({ self_signing_key: identity.selfSigningKey() })).body, {});
+      assert.deepEqual((await upload({})).body, {});
+      assert.deepEqual(facts, []);
+    });
+
+    it('are for everybody, but for the user-signing key', async () => {
+      await setUp();
+      const bob = await server.user('bob');
+      const seen = await query(bob);
+      const { master_key, self_signing_key, user_signing_key } = identity.keys();
+      const signatures = { signatures: { [alice.userId]: {} } };
+      assert.deepEqual(seen['master_keys'], { [alice.userId]: { ...master_key, ...signatures } });
+      assert.deepEqual(seen['self_signing_keys'], { [alice.userId]: self_signing_key });
+      assert.deepEqual(seen['user_signing_keys'], {});
+      assert.deepEqual((await query(alice))['user_signing_keys'], { [alice.userId]: user_signing_key });
+    });
+
+    it('are replaced with the password only', async () => {
+      await setUp();
+      const other = new ClientIdentity(alice.userId);
+      for (const body of [
+        other.keys(),
+        { master_key: other.masterKey() },
+        { self_signing_key: identity.signAs(identity.master, withoutSignatures(other.selfSigningKey())) },
+      ]) {
+        assert.equal((await upload(body)).status, 401);
+      }
+      const mark = server.position;
+      assert.equal((await uploadWithPassword(other.keys())).status, 200);
+      const seen = await query(alice);
+      assert.deepEqual(seen['self_signing_keys'], { [alice.userId]: other.selfSigningKey() });
+      const { changed } = await server.e2ee.deviceLists.changes(alice.userId, mark, server.position);
+      assert.deepEqual(changed, [alice.userId]);
+    });
+
+    it('first sent twice at once are stored once; the other needs the password', async () => {
+      await start();
+      const others = [identity, new ClientIdentity(alice.userId), new ClientIdentity(alice.userId)];
+      const statuses = await Promise.all(others.map(async (one) => (await upload(one.keys())).status));
+      assert.deepEqual(statuses.sort(), [200, 401, 401]);
+    });
+
+    it('replaced by others leave nothing behind of what they have signed', async () => {
+      await setUp();
+      const bob = await server.user('bob');
+      const bobs = new ClientIdentity(bob.userId);
+      await upload(bobs.keys(), bob);
+      const signedBob = identity.signAs(identity.userSigning, bobs.masterKey());
+      const signedAlice = bobs.signAs(bobs.userSigning, identity.masterKey());
+      await sign({ [alice.userId]: device(), [bob.userId]: { [bobs.master.name]: signedBob } });
+      await sign({ [alice.userId]: { [identity.master.name]: signedAlice } }, bob);
+      assert.equal(await server.rows('user_signatures'), 2);
+      await uploadWithPassword({ master_key: new ClientIdentity(alice.userId).masterKey() });
+      const seen = await query(alice);
+      assert.deepEqual([seen['self_signing_keys'], seen['user_signing_keys']], [{}, {}]);
+      assert.deepEqual(seen['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+      assert.equal(await server.rows('user_signatures'), 0);
+    });
+
+    it('are refused when they are not the own ones, signed by the master key', async () => {
+      await start();
+      const bobs = new ClientIdentity('@bob:test');
+      const other = new ClientIdentity(alice.userId);
+      const { master_key, self_signing_key, user_signing_key } = identity.keys();
+      const two = { [identity.master.keyId]: identity.master.name, [other.master.keyId]: other.master.name };
+      const again = { ...withoutSignatures(identity.masterKey()), usage: ['self_signing'] };
+      const cases: [JsonObject, string][] = [
+        [{ self_signing_key }, 'M_MISSING_PARAM'],
+        [{ user_signing_key }, 'M_MISSING_PARAM'],
+        [{ master_key: bobs.masterKey() }, 'M_INVALID_PARAM'],
+        [{ master_key: { ...master_key, usage: ['self_signing'] } }, 'M_INVALID_PARAM'],
+        [{ master_key: { ...master_key, usage: 'master' } }, 'M_INVALID_PARAM'],
+        [{ master_key: { ...master_key, keys: two } }, 'M_INVALID_PARAM'],
+        [{ master_key: { ...master_key, keys: {} } }, 'M_INVALID_PARAM'],
+        [{ master_key: { ...master_key, keys: { 'ed25519:x': identity.master.name } } }, 'M_INVALID_PARAM'],
+        [{ master_key: { ...master_key, keys: { 'ed25519:AAAA': 'AAAA' } } }, 'M_INVALID_PARAM'],
+        [{ master_key: { ...master_key, more: 'x'.repeat(20_000) } }, 'M_TOO_LARGE'],
+        [{ master_key, self_signing_key: other.selfSigningKey() }, 'M_INVALID_SIGNATURE'],
+        [{ master_key, self_signing_key: withoutSignatures(self_signing_key) }, 'M_INVALID_SIGNATURE'],
+        [{ master_key, user_signing_key: { ...user_signing_key, more: 1 } }, 'M_INVALID_SIGNATURE'],
+        [{ master_key, self_signing_key: identity.signAs(identity.master, again) }, 'M_INVALID_PARAM'],
+        [
+          {
+            master_key: {
+              ...master_key,
+              signatures: { [alice.userId]: { [`ed25519:${alice.deviceId}`]: 'AAAA' } },
+            },
+          },
+          'M_INVALID_SIGNATURE',
+        ],
+      ];
+      for (const [body, code] of cases) assert.equal((await upload(body)).body['errcode'], code);
+      assert.equal(await server.rows('cross_signing_keys'), 0);
+    });
+
+    it('and devices must not have the same id', async () => {
+      await start();
+      const login = await server.server.login('alice', { device_id: identity.master.name });
+      assert.deepEqual(codeOf(await upload(identity.keys())), [403, 'M_FORBIDDEN']);
+      await server.call(login, 'POST', '/logout', {});
+      assert.equal((await upload(identity.keys())).status, 200);
+      await assert.rejects(
+        server.server.login('alice', { device_id: identity.master.name }).then((p) => server.keyed(p)),
+        /M_FORBIDDEN/,
+      );
+    });
+
+    it('keep what devices have signed until these are gone', async () => {
+      await start();
+      const second = await server.device('alice');
+      const master_key = second.client.sign(alice.client.sign(identity.masterKey()));
+      await upload({ ...identity.keys(), master_key });
+      assert.deepEqual((await query(alice))['master_keys'], { [alice.userId]: master_key });
+      await server.call(second, 'POST', '/logout', {});
+      assert.deepEqual((await query(alice))['master_keys'], {
+        [alice.userId]: alice.client.sign(identity.masterKey()),
+      });
+    });
+
+    it('go with the account', async () => {
+      await setUp();
+      const bob = await server.user('bob');
+      const bobs = new ClientIdentity(bob.userId);
+      await upload(bobs.keys(), bob);
+      const signed = bobs.signAs(bobs.userSigning, identity.masterKey());
+      await sign({ [alice.userId]: { [identity.master.name]: signed } }, bob);
+      await server.server.slice.accounts.deactivate(alice.userId, false);
+      assert.equal(await server.rows('cross_signing_keys'), 3);
+      assert.equal(await server.rows('user_signatures'), 0);
+      assert.equal(await server.rows('device_keys'), 1);
+    });
+  });
+
+  describe('signatures', () => {
+    it('of a device by the self-signing key are for everybody, and stay when its keys come again', async () => {
+      await setUp();
+      const bob = await server.user('bob');
+      await server.room(alice, bob);
+      const mark = server.position;
+      assert.deepEqual(await failuresOf({ [alice.userId]: device() }), []);
+      const { changed } = await server.e2ee.deviceLists.changes(bob.userId, mark, server.position);
+      assert.deepEqual(changed, [alice.userId]);
+      const after = server.position;
+      assert.deepEqual(await failuresOf({ [alice.userId]: device() }), []);
+      await server.call(alice, 'POST', '/keys/upload', { device_keys: alice.deviceKeys });
+      assert.deepEqual(await server.e2ee.deviceLists.changes(bob.userId, after, server.position), {
+        changed: [],
+        left: [],
+      });
+      assert.deepEqual((await query(bob))['device_keys'], { [alice.userId]: device() });
+    });
+
+    it('of the own master key by a device are for everybody', async () => {
+      await setUp();
+      const signed = alice.client.sign(identity.masterKey());
+      assert.deepEqual(await failuresOf({ [alice.userId]: { [identity.master.name]: signed } }), []);
+      const bob = await server.user('bob');
+      assert.deepEqual((await query(bob))['master_keys'], { [alice.userId]: signed });
+    });
+
+    it("of another's master key are for oneself, and one's other devices learn of them", async () => {
+      await setUp();
+      const bob = await server.user('bob');
+      const bobs = new ClientIdentity(bob.userId);
+      await upload(bobs.keys(), bob);
+      const [atAlice, atBob] = [server.position, server.position];
+      const signed = identity.signAs(identity.userSigning, bobs.masterKey());
+      assert.deepEqual(await failuresOf({ [bob.userId]: { [bobs.master.name]: signed } }), []);
+      const seen = (await query(alice, bob.userId))['master_keys']![bob.userId]!.signatures;
+      const expected = (signed.signatures as JsonObject)[alice.userId];
+      assert.deepEqual(seen, { [bob.userId]: {}, [alice.userId]: expected });
+      const others = (await query(bob, bob.userId))['master_keys']![bob.userId]!.signatures;
+      assert.deepEqual(others, { [bob.userId]: {} });
+      const { deviceLists } = server.e2ee;
+      const now = server.position;
+      assert.deepEqual((await deviceLists.changes(alice.userId, atAlice, now)).changed, [bob.userId]);
+      assert.deepEqual((await deviceLists.changes(bob.userId, atBob, now)).changed, []);
+      assert.deepEqual((await deviceLists.changes(alice.userId, 0, now)).changed.sort(), [
+        alice.userId,
+        bob.userId,
+      ]);
+    });
+
+    it('by the wrong key, of the wrong thing or for the wrong user are refused one by one', async () => {
+      await setUp();
+      const second = await server.device('alice');
+      const bob = await server.user('bob');
+      const bobs = new ClientIdentity(bob.userId);
+      await upload(bobs.keys(), bob);
+      const other = new ClientIdentity(alice.userId);
+      const own = (object: JsonObject, id = alice.deviceId) => ({ [alice.userId]: { [id]: object } });
+      const master = (object: JsonObject) => own(object, identity.master.name);
+      const ofBob = (object: JsonObject, id = bobs.master.name) => ({ [bob.userId]: { [id]: object } });
+      const forged = { ...alice.deviceKeys, algorithms: [] };
+      const invalid = ['M_INVALID_SIGNATURE'];
+      const unknown = ['M_NOT_FOUND'];
+      const cases: [JsonObject, string[]][] = [
+        [own(alice.deviceKeys), invalid],
+        [own(other.signAs(other.selfSigning, alice.deviceKeys)), invalid],
+        [own(identity.signAs(identity.master, alice.deviceKeys)), invalid],
+        [own(identity.signAs(identity.selfSigning, forged)), invalid],
+        [own(identity.signAs(identity.selfSigning, second.deviceKeys)), invalid],
+        [own(identity.signAs(identity.selfSigning, alice.deviceKeys), 'NOWHERE'), unknown],
+        [own({}), invalid],
+        [master(identity.signAs(identity.selfSigning, identity.masterKey())), invalid],
+        [master({ ...identity.masterKey(), signatures: signatureOf('AAAA') }), invalid],
+        [master(alice.client.sign(other.masterKey())), invalid],
+        [own(alice.client.sign(other.masterKey()), other.master.name), unknown],
+        [own(alice.client.sign(identity.selfSigningKey()), identity.selfSigning.name), unknown],
+        [ofBob(identity.signAs(identity.selfSigning, bobs.masterKey())), invalid],
+        [ofBob(bobs.signAs(bobs.userSigning, bobs.masterKey())), invalid],
+        [ofBob(identity.signAs(identity.userSigning, bob.deviceKeys), bob.deviceId), unknown],
+        [ofBob(identity.signAs(identity.userSigning, identity.masterKey())), invalid],
+        [{ '@nobody:test': { x: identity.signAs(identity.userSigning, bobs.masterKey()) } }, unknown],
+      ];
+      for (const [body, codes] of cases) assert.deepEqual(await failuresOf(body), codes);
+      const mixed = await sign({ ...own(alice.deviceKeys), ...ofBob(signedBy(bobs)) });
+      assert.deepEqual(Object.keys(mixed.body['failures'] as object), [alice.userId]);
+      assert.equal(await server.rows('user_signatures'), 1);
+      assert.deepEqual((await query(alice))['device_keys']![alice.userId], {
+        [alice.deviceId]: alice.deviceKeys,
+        [second.deviceId]: second.deviceKeys,
+      });
+    });
+
+    it('without cross-signing keys, or malformed, are refused', async () => {
+      await start();
+      const signed = identity.signAs(identity.selfSigning, alice.deviceKeys);
+      assert.deepEqual(await failuresOf({ [alice.userId]: { [alice.deviceId]: signed } }), ['M_NOT_FOUND']);
+      for (const body of [[], { alice: {} }, { [alice.userId]: [] }, { [alice.userId]: { A: 5 } }]) {
+        assert.equal((await sign(body)).status, 400);
+      }
+      const large = { [alice.userId]: { A: { x: 'x'.repeat(1_100_000) } } };
+      assert.deepEqual(codeOf(await sign(large)), [413, 'M_TOO_LARGE']);
+    });
+
+    it('of users of other servers are checked against what those servers say', async () => {
+      const bobs = new ClientIdentity('@bob:elsewhere');
+      await start({
+        remote: {
+          query: async (name) => {
+            if (name === 'broken') throw new Error('no route to host');
+            return { master_keys: { [bobs.userId]: bobs.masterKey() } };
+          },
+          claim: async () => ({}),
+        },
+      });
+      await upload(identity.keys());
+      assert.deepEqual(await failuresOf({ [bobs.userId]: { [bobs.master.name]: signedBy(bobs) } }), []);
+      const masterKey = (await query(alice, bobs.userId))['master_keys']![bobs.userId]!;
+      assert.ok(alice.userId in (masterKey.signatures as JsonObject));
+      const eves = new ClientIdentity('@eve:broken');
+      const failures = await failuresOf({ [eves.userId]: { [eves.master.name]: signedBy(eves) } });
+      assert.deepEqual(failures, ['M_UNKNOWN']);
+    });
+
+    const signedBy = (other: ClientIdentity) => identity.signAs(identity.userSigning, other.masterKey());
+    const signatureOf = (text: string) => ({ [alice.userId]: { [`ed25519:${alice.deviceId}`]: text } });
+  });
+});
+
+function withoutSignatures({ signatures: _signatures, ...rest }: JsonObject): JsonObject {
+  return rest;
+}

@@ -1,0 +1,186 @@
+import type { Devices } from '../../devices/index.ts';
+import type { Database, Writer } from '../../kernel/database/index.ts';
+import type { Publish, Stream, Streams } from '../../kernel/streams/index.ts';
+import {
+  invalidParam,
+  isJsonObject,
+  isUserId,
+  type JsonObject,
+  MatrixError,
+  serverOfUser,
+} from '../../protocol/index.ts';
+import type { SignatureChange } from '../device-lists/device-lists.ts';
+import { readDeviceKeys, readDeviceKeysOf, writeDeviceKeys } from '../keys/device-key-store.ts';
+import type { KeyQuery } from '../keys/key-query.ts';
+import { signingKeyOf } from '../keys/key-upload.ts';
+import { failureOf } from '../keys/remote-keys.ts';
+import { coveredText, signaturesBy, signedAnew } from '../keys/signed-object.ts';
+import type { E2eeTables } from '../tables.ts';
+import { type CheckedSignatures, checkOther, checkOwn, type Signer } from './signature-check.ts';
+import { readCrossSigningKeys, readCrossSigningKeysOf, writeCrossSigningKey } from './store.ts';
+import { readUserSignatures, writeUserSignature } from './user-signatures.ts';
+
+export interface SignatureUploadDeps {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly devices: Devices;
+  readonly query: KeyQuery;
+  readonly serverName: string;
+  readonly signatureStream: Stream<SignatureChange>;
+}
+
+/** User id to key id to what is wrong. */
+export type SignatureFailures = Record<string, Record<string, JsonObject>>;
+
+interface SignedObject {
+  readonly targetUserId: string;
+  readonly targetKey: string;
+  readonly object: JsonObject;
+}
+
+/** Milliseconds to wait for another server's master key. */
+const remoteTimeout = 10_000;
+
+/** How many signatures are checked before other requests get their turn. */
+const checksAtOnce = 50;
+
+/** Takes signatures of devices and users. Source: client-server API, `POST /keys/signatures/upload`. */
+export class SignatureUpload {
+  readonly #deps: SignatureUploadDeps;
+
+  constructor(deps: SignatureUploadDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Stores those signatures that are right.
+   * @param body user id to device id or public key to signed object
+   * @returns what is wrong with the others
+   * @throws MatrixError M_INVALID_PARAM
+   */
+  async upload(userId: string, body: JsonObject): Promise<SignatureFailures> {
+    const objects = parseObjects(body);
+    const failures = new Map<string, Map<string, JsonObject>>();
+    const checked: CheckedSignatures[] = [];
+    const signer = await this.#signer(userId);
+    const others = objects.map(({ targetUserId }) => targetUserId).filter((id) => id !== userId);
+    const masters = await this.#masterKeys(new Set(others));
+    for (const [index, signed] of objects.entries()) {
+      if (index % checksAtOnce === checksAtOnce - 1) await new Promise(setImmediate);
+      const { targetUserId, targetKey, object } = signed;
+      try {
+        const master = masters.get(targetUserId);
+        if (master instanceof MatrixError) throw master;
+        const isOwn = targetUserId === userId;
+        checked.push(
+          isOwn ? checkOwn(signer, targetKey, object) : checkOther(signer, signed, object, master),
+        );
+      } catch (error) {
+        if (!(error instanceof MatrixError)) throw error;
+        const ofUser = failures.get(targetUserId) ?? new Map<string, JsonObject>();
+        failures.set(targetUserId, ofUser.set(targetKey, failureOf(error)));
+      }
+    }
+    if (checked.length > 0) await this.#store(userId, checked);
+    return Object.fromEntries([...failures].map(([id, ofUser]) => [id, Object.fromEntries(ofUser)]));
+  }
+
+  async #signer(userId: string): Promise<Signer> {
+    const reader = this.#deps.database.reader<E2eeTables>();
+    const crossSigning = await readCrossSigningKeys(reader, userId);
+    const stored = await readDeviceKeysOf(reader, [userId]);
+    const devices = new Map(stored.map(({ deviceId, keys }) => [deviceId, JSON.parse(keys) as JsonObject]));
+    const signingKeys = [...devices].flatMap(([deviceId, keys]) => {
+      const key = signingKeyOf(keys, deviceId);
+      return key ? [[deviceId, key] as const] : [];
+    });
+    return { userId, crossSigning, devices, signingKeys: new Map(signingKeys) };
+  }
+
+  /** The master keys of users, here and elsewhere, or why they are not known. */
+  async #masterKeys(userIds: ReadonlySet<string>): Promise<Map<string, JsonObject | MatrixError>> {
+    const { database, query, serverName } = this.#deps;
+    const servers = Map.groupBy(userIds, (userId): string => serverOfUser(userId));
+    const found = new Map<string, JsonObject | MatrixError>();
+    const local = await readCrossSigningKeysOf(database.reader<E2eeTables>(), servers.get(serverName) ?? []);
+    for (const [userId, keys] of local) {
+      const master = keys.get('master');
+      if (master) found.set(userId, master.object);
+    }
+    servers.delete(serverName);
+    await Promise.all(
+      [...servers].map(async ([server, users]) => {
+        try {
+          const answer = await query.remote(server, new Map(users.map((id) => [id, []])), remoteTimeout);
+          for (const [userId, master] of Object.entries(answer.master_keys)) found.set(userId, master);
+        } catch {
+          const failure = new MatrixError(502, 'M_UNKNOWN', `${server} could not be asked`);
+          for (const userId of users) found.set(userId, failure);
+        }
+      }),
+    );
+    return found;
+  }
+
+  async #store(userId: string, checked: readonly CheckedSignatures[]): Promise<void> {
+    const { devices, streams } = this.#deps;
+    await streams.write<E2eeTables, void>(async (writer, publish) => {
+      let hasOwn = false;
+      for (const signed of checked) {
+        if (signed.kind === 'user') await this.#storeOther(writer, publish, userId, signed);
+        else if (await storeOwn(writer, userId, signed)) hasOwn = true;
+      }
+      if (hasOwn) await devices.listChanged(writer, publish, userId);
+    });
+  }
+
+  async #storeOther(
+    writer: Writer<E2eeTables>,
+    publish: Publish,
+    userId: string,
+    { targetUserId, targetKey, signatures }: CheckedSignatures,
+  ): Promise<void> {
+    const [entry] = Object.entries(signatures);
+    if (!entry) return;
+    const [keyId, signature] = entry;
+    const userSigning = (await readCrossSigningKeys(writer, userId)).get('user_signing');
+    if (keyId !== `ed25519:${userSigning?.publicKey}`) return; // replaced at the same time
+    const [present] = await readUserSignatures(writer, userId, [targetUserId]);
+    if (present?.targetKey === targetKey && present.signature === signature) return;
+    const position = publish(this.#deps.signatureStream, { userId, targetUserId });
+    await writeUserSignature(writer, userId, { targetUserId, targetKey, keyId, signature }, position);
+  }
+}
+
+/** Adds signatures to a user's own device or master key. @returns whether there are new ones */
+async function storeOwn(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  { kind, targetKey, covered, signatures }: CheckedSignatures,
+): Promise<boolean> {
+  const crossSigning = await readCrossSigningKeys(writer, userId);
+  const master = crossSigning.get('master');
+  const stored = kind === 'master' ? master?.object : await readDeviceKeys(writer, userId, targetKey);
+  // Keys may have been replaced since the signatures were checked.
+  if (!stored || coveredText(stored) !== covered) return false;
+  const selfSigning = `ed25519:${crossSigning.get('self_signing')?.publicKey}`;
+  if (kind === 'device' && !(selfSigning in signatures)) return false;
+  const present = signaturesBy(stored, userId);
+  const added = Object.entries(signatures).filter(([keyId, signature]) => present[keyId] !== signature);
+  if (added.length === 0) return false;
+  const object = signedAnew(stored, userId, { ...present, ...Object.fromEntries(added) });
+  if (kind === 'device') await writeDeviceKeys(writer, userId, targetKey, object);
+  else await writeCrossSigningKey(writer, userId, 'master', { publicKey: targetKey, object });
+  return true;
+}
+
+function parseObjects(body: JsonObject): SignedObject[] {
+  return Object.entries(body).flatMap(([targetUserId, keys]) => {
+    if (!isUserId(targetUserId)) throw invalidParam('Signatures are sorted by user id');
+    if (!isJsonObject(keys)) throw invalidParam(`The signatures of ${targetUserId} must be an object`);
+    return Object.entries(keys).map(([targetKey, object]) => {
+      if (!isJsonObject(object)) throw invalidParam(`A signature of ${targetUserId} must be an object`);
+      return { targetUserId, targetKey, object };
+    });
+  });
+}
