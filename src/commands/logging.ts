@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
 import type { HearthConfiguration } from '../configuration.ts';
-import { defaultLogConfig, type LogConfig, Logs, parseLogConfig } from '../kernel/observability/index.ts';
+import { defaultLogConfig, type LogConfig, Logs, logConfigOf } from '../kernel/observability/index.ts';
 import { CommandFailure } from './failure.ts';
 
 /** Opens the log as the configuration says. @throws CommandFailure when its file `log_config` is not right */
@@ -23,7 +24,7 @@ export function reloadLogs(logs: Logs, values: HearthConfiguration): void {
 }
 
 function readLogConfig({ observability: { log_config: file } }: HearthConfiguration): LogConfig {
-  return file === null ? defaultLogConfig : parseLogConfig(readFileSync(file, 'utf8'));
+  return file === null ? defaultLogConfig : logConfigOf(parse(readFileSync(file, 'utf8')));
 }
 
 function remark({ root }: Logs, { remarks }: LogConfig): void {

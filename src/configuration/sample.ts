@@ -1,6 +1,10 @@
 import { stringify } from 'yaml';
 import { sections } from '../configuration.ts';
+import { givenOptions } from '../kernel/config/given.ts';
+import { Findings } from '../kernel/config/index.ts';
 import { allPaths } from '../kernel/config/option-paths.ts';
+import { provenOptions } from '../kernel/config/proven-options.ts';
+import { parseYaml } from '../kernel/config/yaml-source.ts';
 
 /** What a first configuration says. Paths are used as they are given. */
 export interface SampleChoices {
@@ -17,7 +21,7 @@ export interface SampleChoices {
   readonly formSecret: string;
 }
 
-/** An option in the file: in force, or as a comment that shows how it would be written. */
+/** An option in the file: given, or as a comment that shows how it would be written. */
 interface SampleEntry {
   readonly option: string;
   readonly value: unknown;
@@ -39,7 +43,7 @@ const introduction = `# Configuration of a Hearth homeserver. Keep it to yoursel
 
 /**
  * A first configuration for a server that can grow from it. Its comments are the descriptions of the
- * options. It passes `config check --strict`. The file holds secrets: write it with private permissions.
+ * options; options that are not in force yet are comments themselves. It passes `config check --strict`. The file holds secrets: write it with private permissions.
  */
 export function sampleConfiguration(choices: SampleChoices): string {
   const descriptions = new Map(
@@ -47,9 +51,18 @@ export function sampleConfiguration(choices: SampleChoices): string {
   );
   const parts = entries(choices).map(({ option, value, commented, note }) => {
     const yaml = stringify({ [option]: value }, { lineWidth: 0 });
-    return `${comment(note ?? descriptions.get(option) ?? '')}${commented ? yaml.replace(/^(?=.)/gm, '# ') : yaml}`;
+    const isComment = commented || !isInForce(yaml);
+    return `${comment(note ?? descriptions.get(option) ?? '')}${isComment ? yaml.replace(/^(?=.)/gm, '# ') : yaml}`;
   });
   return [introduction, ...parts].join('\n');
+}
+
+const proven: ReadonlySet<string> = new Set(provenOptions);
+
+/** Whether a test proves the effect of everything that a document gives. */
+function isInForce(yaml: string): boolean {
+  const document = parseYaml('sample', yaml, new Findings());
+  return document !== undefined && givenOptions(document, sections).every(({ path }) => proven.has(path));
 }
 
 function entries(choices: SampleChoices): SampleEntry[] {

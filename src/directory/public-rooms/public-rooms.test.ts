@@ -250,7 +250,7 @@ describe('the list of public rooms', () => {
     });
   });
 
-  it('[option: room_list_publication_rules, room_list_publication_rules[].user_id, room_list_publication_rules[].alias, room_list_publication_rules[].room_id, room_list_publication_rules[].action] has the rooms that the rules let in', async () => {
+  it('[option: room_list_publication_rules[].user_id, room_list_publication_rules[].alias, room_list_publication_rules[].room_id, room_list_publication_rules[].action] has the rooms that the rules let in', async () => {
     const rules = [
       { ...all, user_id: '@mallory:*', action: 'deny' as const },
       { ...all, alias: '#open_*:test' },
@@ -280,7 +280,7 @@ describe('the list of public rooms', () => {
     );
   });
 
-  it('[option: alias_creation_rules, alias_creation_rules[].user_id, alias_creation_rules[].alias, alias_creation_rules[].room_id, alias_creation_rules[].action] belongs to rooms whose names obey the rules', async () => {
+  it('[option: alias_creation_rules[].user_id, alias_creation_rules[].alias, alias_creation_rules[].room_id, alias_creation_rules[].action] belongs to rooms whose names obey the rules', async () => {
     const rules = [
       { ...all, user_id: '@mallory:test', action: 'deny' as const },
       { ...all, alias: '#team_*:test' },

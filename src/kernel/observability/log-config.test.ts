@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { defaultLogConfig, parseLogConfig } from './index.ts';
+import { parse } from 'yaml';
+import { defaultLogConfig, logConfigOf } from './index.ts';
+
+const parseLogConfig = (text: string) => logConfigOf(parse(text));
 
 /** As other servers write it for their operators. */
 const elsewhere = `

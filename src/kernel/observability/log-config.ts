@@ -1,5 +1,4 @@
 import type { LevelWithSilent } from 'pino';
-import { parse } from 'yaml';
 import { moreTalkative, parseLevel } from './log-levels.ts';
 
 /** Where lines go, and from which level on. */
@@ -30,12 +29,12 @@ export const defaultLogConfig: LogConfig = {
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a file `log_config`, which has the form of the dictionaries of Python's `logging.config`, so that files of
+ * Understands a file `log_config`, read as YAML, which has the form of the dictionaries of Python's `logging.config`, so that files of
  * other servers load: `root` and `loggers` with their levels, and `handlers`. See docs/configuration/logging.md.
- * @throws Error that says what is wrong with the text
+ * @throws Error that says what is wrong with the file
  */
-export function parseLogConfig(text: string): LogConfig {
-  const document = members(parse(text) ?? {}, 'the file');
+export function logConfigOf(file: unknown): LogConfig {
+  const document = members(file ?? {}, 'the file');
   const root = members(document['root'] ?? {}, 'root');
   const remarks: string[] = [];
   let level = levelOf(root, 'root') ?? defaultLogConfig.level;
