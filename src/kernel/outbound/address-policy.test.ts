@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { AddressPolicy } from './address-policy.ts';
+import { privateRanges } from './config.ts';
+
+const policy = (allowed: readonly string[] = []) =>
+  new AddressPolicy({ refused: [...privateRanges], allowed });
+
+describe('the addresses that requests may go to', () => {
+  it('are not those of the house [option: ip_range_blacklist]', () => {
+    const inside = [
+      '127.0.0.1',
+      '10.1.2.3',
+      '169.254.169.254',
+      '192.168.0.1',
+      '::1',
+      'fe80::1%eth0',
+      'fc00::1',
+    ];
+    for (const address of inside) assert.equal(policy().allows(address), false, address);
+    for (const address of ['93.184.216.34', '2606:2800:220:1::1'])
+      assert.equal(policy().allows(address), true);
+    const none = new AddressPolicy({ refused: [], allowed: [] });
+    for (const address of inside) assert.equal(none.allows(address), true, address);
+  });
+
+  it('are looked at as the IPv4 addresses that they carry', () => {
+    const dressed = ['::ffff:127.0.0.1', '::ffff:7f00:1', '64:ff9b::a00:1', '2002:7f00:1::1', '::127.0.0.1'];
+    for (const address of dressed) assert.equal(policy().allows(address), false, address);
+    for (const address of ['::ffff:93.184.216.34', '64:ff9b::5db8:d822', '2002:5db8:d822::1']) {
+      assert.equal(policy().allows(address), true, address);
+    }
+  });
+
+  it('have exceptions [option: ip_range_whitelist]', () => {
+    const some = policy(['10.1.0.0/16', '::1']);
+    for (const address of ['10.1.2.3', '::ffff:10.1.2.3', '::1'])
+      assert.equal(some.allows(address), true, address);
+    assert.equal(some.allows('10.2.0.1'), false);
+  });
+
+  it('are never nowhere', () => {
+    const everything = new AddressPolicy({ refused: [], allowed: ['0.0.0.0/0', '::/0'] });
+    for (const address of ['0.0.0.0', '::', '::ffff:0.0.0.0', '64:ff9b::', '0:0:0:0:0:0:0:0']) {
+      assert.equal(everything.allows(address), false, address);
+    }
+    assert.equal(everything.allows('127.0.0.1'), true);
+  });
+});

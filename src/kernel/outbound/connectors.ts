@@ -1,0 +1,52 @@
+import { isIP } from 'node:net';
+import { buildConnector } from 'undici';
+import type { AddressPolicy } from './address-policy.ts';
+import { toOutboundError } from './errors.ts';
+import { guardedLookup, refusedAddress } from './guarded-lookup.ts';
+import type { Resolver } from './resolver.ts';
+import type { Target } from './target.ts';
+import { openTunnel } from './tunnel.ts';
+
+type Connector = ReturnType<typeof buildConnector>;
+type Endpoint = Pick<Target, 'host' | 'port' | 'tls' | 'tlsName'>;
+
+/** Milliseconds until there is a connection, TLS included. */
+const connectTimeout = 10_000;
+
+/** Connects to where the target says, at an address that the policy allows. */
+export function directConnector(target: Endpoint, resolver: Resolver, policy: AddressPolicy): Connector {
+  const connect = buildConnector({ ...optionsOf(target), lookup: guardedLookup(resolver, policy) });
+  return (_asked, callback) => {
+    if (isIP(target.host) !== 0 && !policy.allows(target.host)) callback(refusedAddress(target.host), null);
+    else connect(endpointOf(target), callback);
+  };
+}
+
+/** Connects to the target through a proxy, which decides about addresses. */
+export function tunnelConnector(target: Endpoint, proxy: URL): Connector {
+  const connect = buildConnector(optionsOf(target));
+  return (_asked, callback) => {
+    openTunnel(proxy, target, connectTimeout).then(
+      (httpSocket) => connect({ ...endpointOf(target), httpSocket }, callback),
+      (error: unknown) => callback(toOutboundError(error), null),
+    );
+  };
+}
+
+/** HTTP/1.1: requests to one server are few at a time, and one protocol has half the surface of two. */
+function optionsOf({ tls }: Endpoint) {
+  return {
+    allowH2: false,
+    timeout: connectTimeout,
+    ...(tls && { secureContext: tls.context, rejectUnauthorized: tls.verify }),
+  };
+}
+
+function endpointOf({ host, port, tls, tlsName }: Endpoint) {
+  return {
+    hostname: host,
+    protocol: tls ? 'https:' : 'http:',
+    port: String(port),
+    ...(tlsName !== undefined && { servername: tlsName }),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Clock, Timer } from '../clock.ts';
+import { OutboundError } from './errors.ts';
+
+/** Ends what takes too long, and what its caller no longer wants. */
+export class Deadline {
+  readonly #controller = new AbortController();
+  readonly #timer: Timer;
+  readonly #outer: AbortSignal | undefined;
+
+  /** @param timeout milliseconds */
+  constructor(clock: Clock, timeout: number, outer?: AbortSignal) {
+    this.#outer = outer;
+    this.#timer = clock.setTimer(timeout, () =>
+      this.#controller.abort(new OutboundError('timeout', 'There was no answer in time')),
+    );
+    if (outer?.aborted) this.#abort();
+    else outer?.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  /** Aborts with an `OutboundError` as its reason. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** It was in time. */
+  meet(): void {
+    this.#timer.cancel();
+    this.#outer?.removeEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = () => {
+    const cause: unknown = this.#outer?.reason;
+    this.#controller.abort(new OutboundError('aborted', 'The request was aborted', { cause }));
+  };
+}

@@ -1,0 +1,13 @@
+/** Requests to other servers: the one way out of the house. */
+export { type OutboundConfig, outboundSection } from './config.ts';
+export { OutboundError, type OutboundFailure } from './errors.ts';
+export {
+  type FetchedResponse,
+  OutboundHttp,
+  type OutboundHttpOptions,
+  type OutboundRequest,
+  type OutboundResponse,
+} from './outbound-http.ts';
+export { type HostAddress, type Resolver, type SrvRecord, systemResolver } from './resolver.ts';
+export type { Target } from './target.ts';
+export { type TlsOptions, TlsSettings } from './tls-settings.ts';

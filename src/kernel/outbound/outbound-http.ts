@@ -1,0 +1,173 @@
+import type { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import type { Clock } from '../clock.ts';
+import { AddressPolicy } from './address-policy.ts';
+import { acceptedEncodings, decodeBody, readAll } from './body.ts';
+import type { OutboundConfig } from './config.ts';
+import { Deadline } from './deadline.ts';
+import { OutboundError, toOutboundError } from './errors.ts';
+import { Pools } from './pools.ts';
+import { Proxies } from './proxies.ts';
+import { redirectedHeaders, redirectOf } from './redirects.ts';
+import { type Resolver, systemResolver } from './resolver.ts';
+import { type Target, targetOf } from './target.ts';
+import { TlsSettings } from './tls-settings.ts';
+import { userAgent } from './user-agent.ts';
+
+export interface OutboundRequest {
+  /** `GET` when absent. */
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Milliseconds for everything: redirects, and the body to its end. */
+  readonly timeout: number;
+  /** Most bytes of the answer's body, unpacked. */
+  readonly maxBody: number;
+  /** How many redirects of a GET are followed; none when absent: the answer is then the redirect. */
+  readonly redirects?: number;
+  readonly signal?: AbortSignal | undefined;
+  /** In place of the machine's authorities and versions. */
+  readonly tls?: TlsSettings | undefined;
+}
+
+export interface OutboundResponse<Body = Buffer> {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Body;
+}
+
+/** An answer, and where it came from in the end. */
+export type FetchedResponse<Body = Buffer> = OutboundResponse<Body> & { readonly url: URL };
+
+export interface OutboundHttpOptions {
+  readonly config: OutboundConfig;
+  readonly clock: Clock;
+  readonly resolver?: Resolver;
+}
+
+/**
+ * All requests that leave the house: bounded in time and size, to allowed addresses only, through the proxy where
+ * there is one. Nothing is retried here.
+ */
+export class OutboundHttp {
+  readonly #clock: Clock;
+  readonly #pools: Pools;
+  readonly #userAgent: string;
+  readonly #tls = new TlsSettings({ verify: true });
+
+  constructor({ config, clock, resolver = systemResolver }: OutboundHttpOptions) {
+    this.#clock = clock;
+    this.#userAgent = userAgent(config.user_agent_suffix);
+    const policy = new AddressPolicy({
+      refused: config.ip_range_blacklist,
+      allowed: config.ip_range_whitelist,
+    });
+    this.#pools = new Pools({ resolver, policy, proxies: new Proxies(config) });
+  }
+
+  /** Sends a request to a URL and reads the answer, whatever its status. @throws OutboundError */
+  async fetch(url: URL, request: OutboundRequest): Promise<FetchedResponse> {
+    const response = await this.open(url, request);
+    return { ...response, body: await readAll(response.body) };
+  }
+
+  /**
+   * Like `fetch`, with the body as a stream. The deadline goes on until the body has ended or is destroyed, and one of
+   * the two must happen. @throws OutboundError; the stream fails with one, too
+   */
+  async open(url: URL, request: OutboundRequest): Promise<FetchedResponse<Readable>> {
+    return this.#within(request, async (deadline) => {
+      const { method = 'GET', redirects = 0 } = request;
+      const follows = method === 'GET' && redirects > 0;
+      let [at, headers] = [url, request.headers ?? {}];
+      for (let left = redirects; ; left--) {
+        const target = targetOf(at, request.tls ?? this.#tls);
+        const response = await this.#exchange(target, { ...request, headers }, deadline);
+        const location = textOf(response.headers['location']);
+        const to = follows ? redirectOf(response.status, location, at) : undefined;
+        if (to === undefined) return { ...response, url: at };
+        response.body.destroy();
+        if (left <= 0) throw new OutboundError('redirect', 'Redirected too often');
+        headers = redirectedHeaders(headers, at, to);
+        at = to;
+      }
+    });
+  }
+
+  /** Sends a request to a target that somebody else has found, and reads the answer. @throws OutboundError */
+  async send(target: Target, request: OutboundRequest): Promise<OutboundResponse> {
+    const response = await this.openTarget(target, request);
+    return { ...response, body: await readAll(response.body) };
+  }
+
+  /** Like `send`, with the body as a stream, as `open` has it. */
+  openTarget(target: Target, request: OutboundRequest): Promise<OutboundResponse<Readable>> {
+    return this.#within(request, (deadline) => this.#exchange(target, request, deadline));
+  }
+
+  /** Cuts all connections. */
+  close(): Promise<void> {
+    return this.#pools.close();
+  }
+
+  async #within<R extends OutboundResponse<Readable>>(
+    { timeout, signal }: OutboundRequest,
+    work: (deadline: Deadline) => Promise<R>,
+  ): Promise<R> {
+    const deadline = new Deadline(this.#clock, timeout, signal);
+    try {
+      const response = await work(deadline);
+      response.body.once('close', () => deadline.meet());
+      return response;
+    } catch (error) {
+      deadline.meet();
+      throw toOutboundError(deadline.signal.aborted ? deadline.signal.reason : error);
+    }
+  }
+
+  async #exchange(
+    target: Target,
+    { method = 'GET', headers = {}, body, maxBody }: OutboundRequest,
+    { signal }: Deadline,
+  ): Promise<OutboundResponse<Readable>> {
+    const { pool, path, headers: onTheWay } = this.#pools.wayTo(target);
+    const response = await pool.request({
+      method,
+      path,
+      headers: {
+        host: target.authority,
+        'user-agent': this.#userAgent,
+        'accept-encoding': acceptedEncodings,
+        ...headers,
+        ...onTheWay,
+      },
+      ...(body !== undefined && { body }),
+      signal,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      body: bodyOf(response, method, maxBody),
+    };
+  }
+}
+
+function bodyOf({ body, headers }: Dispatcher.ResponseData, method: string, maxBody: number): Readable {
+  try {
+    const announced = Number(textOf(headers['content-length']) ?? 0);
+    if (announced > maxBody && method !== 'HEAD') {
+      throw new OutboundError('too-large', 'The answer is larger than is accepted');
+    }
+    const encoding = method === 'HEAD' ? undefined : textOf(headers['content-encoding']);
+    return decodeBody(body, encoding, maxBody);
+  } catch (error) {
+    body.on('error', () => undefined).destroy();
+    throw error;
+  }
+}
+
+/** The value of a header that should be there once. */
+const textOf = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(',') : value);

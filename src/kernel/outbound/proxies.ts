@@ -1,0 +1,58 @@
+import { isIP } from 'node:net';
+import { IpRangeSet } from '../config/index.ts';
+
+export interface ProxyOptions {
+  readonly http_proxy: string | null;
+  readonly https_proxy: string | null;
+  readonly no_proxy_hosts: readonly string[];
+}
+
+/** Which requests go through which proxy. */
+export class Proxies {
+  readonly #http: URL | undefined;
+  readonly #https: URL | undefined;
+  readonly #exempt: (host: string) => boolean;
+
+  /** @throws TypeError when a proxy is no URL of HTTP */
+  constructor(options: ProxyOptions) {
+    this.#http = proxyUrl('http_proxy', options.http_proxy);
+    this.#https = proxyUrl('https_proxy', options.https_proxy);
+    this.#exempt = exemption(options.no_proxy_hosts);
+  }
+
+  /** The proxy for requests to a host; `undefined`: they go there directly. */
+  for(secure: boolean, host: string): URL | undefined {
+    const proxy = secure ? this.#https : this.#http;
+    return proxy === undefined || this.#exempt(host.toLowerCase()) ? undefined : proxy;
+  }
+}
+
+function proxyUrl(option: string, text: string | null): URL | undefined {
+  if (text === null) return undefined;
+  const url = URL.parse(text.includes('://') ? text : `http://${text}`);
+  if (url === null || !['http:', 'https:'].includes(url.protocol)) {
+    throw new TypeError(`${option} is not a URL such as http://user:password@proxy.example.org:3128`);
+  }
+  return url;
+}
+
+/** Names stand for themselves and all below them; `*` for everything; addresses and ranges for addresses. */
+function exemption(hosts: readonly string[]): (host: string) => boolean {
+  if (hosts.includes('*')) return () => true;
+  const isRange = (text: string) => isIP(text.split('/', 1)[0]!) !== 0;
+  const ranges = new IpRangeSet(hosts.filter(isRange));
+  const names = hosts
+    .filter((text) => !isRange(text))
+    .map((text) => text.toLowerCase().replace(/^\*?\./, ''));
+  return (host) =>
+    isIP(host) === 0
+      ? names.some((name) => host === name || host.endsWith(`.${name}`))
+      : ranges.contains(host);
+}
+
+/** The `Proxy-Authorization` that the user and password of a proxy's URL ask for. */
+export function proxyAuthorization({ username, password }: URL): Readonly<Record<string, string>> {
+  if (username === '' && password === '') return {};
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { 'proxy-authorization': `Basic ${Buffer.from(credentials).toString('base64')}` };
+}
