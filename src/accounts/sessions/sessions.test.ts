@@ -132,7 +132,8 @@ forEachDatabase((open) => {
       assert.deepEqual((await server.call('POST', '/logout', { token: phone.token })).body, {});
       assert.equal((await whoami(phone.token)).body['errcode'], 'M_UNKNOWN_TOKEN');
       const { body } = await server.call('GET', '/devices', { token: laptop.token });
-      assert.deepEqual(body, { devices: [{ device_id: laptop.deviceId }] });
+      const lastSeen = { last_seen_ip: '127.0.0.1', last_seen_ts: server.clock.now() };
+      assert.deepEqual(body, { devices: [{ device_id: laptop.deviceId, ...lastSeen }] });
     });
 
     it('ends all sessions when asked to', async () => {
