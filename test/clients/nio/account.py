@@ -15,7 +15,9 @@ async def account(alice):
     assert ok(await telephone.client.whoami()).user_id == alice.user_id
     devices = {device.id: device.display_name for device in ok(await alice.client.devices()).devices}
     assert devices == {alice.client.device_id: "alice's desk", telephone.client.device_id: "telephone"}, devices
+    token = telephone.client.access_token
     ok(await telephone.client.logout())
+    telephone.client.access_token = token  # the client itself has forgotten it
     refused(await telephone.client.whoami(), "M_UNKNOWN_TOKEN")
     await telephone.client.close()
 
