@@ -1,0 +1,125 @@
+import type { EventFilter } from '../filters/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
+import type { RoomEngine, UserRoom } from '../rooms/index.ts';
+import { mostMembers } from './announcements.ts';
+import type { Presence } from './presence.ts';
+import { type PresenceStatus, statusContent } from './presence-status.ts';
+import { RecentChanges } from './recent-changes.ts';
+import { readPresence } from './store.ts';
+import type { PresenceTables } from './tables.ts';
+
+export interface PresenceEventsDeps {
+  readonly presence: Presence;
+  readonly engine: RoomEngine;
+  readonly database: Database;
+  readonly streams: { readonly current: number };
+  readonly clock: Clock;
+}
+
+/** What a sync asks for. */
+export interface PresenceRequest {
+  readonly userId: string;
+  /** Where the last sync ended; `undefined`: there was none, or everything is wanted. */
+  readonly after: number | undefined;
+  readonly upTo: number;
+  readonly filter: EventFilter;
+}
+
+/** Users whose presence one answer tells at most. */
+const mostUsers = 5_000;
+
+/** The part of a sync that tells of presence. Source: client-server API, `GET /sync`, `presence`. */
+export class PresenceEvents {
+  readonly #deps: PresenceEventsDeps;
+  readonly #recent: RecentChanges;
+  readonly #includeOffline: boolean;
+
+  /** @param includeOffline tell of those who are offline, too, where everything is told */
+  constructor(deps: PresenceEventsDeps, includeOffline: boolean) {
+    this.#deps = deps;
+    this.#includeOffline = includeOffline;
+    this.#recent = new RecentChanges(deps.streams.current);
+    deps.presence.presenceStream.subscribe((fact, position) => this.#recent.add(fact, position));
+  }
+
+  /** `m.presence` events. Costs no query, but for those who are offline. */
+  async events({ userId, after, upTo, filter }: PresenceRequest): Promise<JsonObject[]> {
+    const { presence, clock } = this.#deps;
+    if (!presence.isEnabled || filter.passesNothing) return [];
+    const statuses = after === undefined ? await this.#all(userId) : await this.#changes(userId, after, upTo);
+    const events: JsonObject[] = [];
+    for (const [sender, status] of statuses) {
+      if (!filter.passes({ type: 'm.presence', sender })) continue;
+      if (events.length >= (filter.limit ?? mostUsers)) break;
+      events.push({ type: 'm.presence', sender, content: statusContent(status, clock.now()) });
+    }
+    return events;
+  }
+
+  async #changes(userId: string, after: number, upTo: number): Promise<Map<string, PresenceStatus>> {
+    const facts = this.#recent.between(after, upTo);
+    const rooms = await this.#deps.engine.userRooms.of(userId);
+    if (!facts) return this.#present(joined(rooms.values()));
+    const newRooms = joined(rooms.values()).filter(({ stream }) => stream > after);
+    const found = await this.#present(newRooms);
+    for (const fact of facts) {
+      const own = fact.changes.get(userId);
+      if (own) found.set(userId, own);
+      for (const [roomId, users] of fact.rooms) {
+        if (rooms.get(roomId)?.membership !== 'join') continue;
+        for (const user of users) {
+          const status = this.#deps.presence.peek(user) ?? fact.changes.get(user);
+          if (status) found.set(user, status);
+        }
+      }
+    }
+    return found;
+  }
+
+  async #all(userId: string): Promise<Map<string, PresenceStatus>> {
+    const rooms = joined((await this.#deps.engine.userRooms.of(userId)).values());
+    const found = await this.#present(rooms);
+    const own = this.#deps.presence.peek(userId);
+    if (own) found.set(userId, own);
+    if (!this.#includeOffline) return found;
+    const missing: string[] = [];
+    for (const { roomId } of rooms) {
+      for (const [member, membership] of (await this.#head(roomId))?.members ?? []) {
+        if (membership === 'join' && !found.has(member)) missing.push(member);
+        if (missing.length >= mostUsers) break;
+      }
+    }
+    const reader = this.#deps.database.reader<PresenceTables>();
+    const stored = await readPresence(reader, [...new Set(missing)]);
+    for (const [member, status] of stored) found.set(member, { ...status, presence: 'offline' });
+    return found;
+  }
+
+  /** Those who are present in some rooms. */
+  async #present(rooms: readonly UserRoom[]): Promise<Map<string, PresenceStatus>> {
+    const { presence } = this.#deps;
+    const found = new Map<string, PresenceStatus>();
+    for (const { roomId } of rooms) {
+      const head = await this.#head(roomId);
+      if (!head) continue;
+      const candidates = presence.present.size < head.members.size ? presence.present : head.members;
+      for (const user of candidates.keys()) {
+        if (found.has(user) || head.membership(user) !== 'join') continue;
+        const status = presence.peek(user);
+        if (status && status.presence !== 'offline') found.set(user, status);
+      }
+    }
+    return found;
+  }
+
+  /** The room, unless it is too large for its members to hear of each other. */
+  async #head(roomId: string) {
+    const head = await this.#deps.engine.heads.get(roomId);
+    return head && head.memberCount('join') <= mostMembers ? head : undefined;
+  }
+}
+
+const joined = (rooms: Iterable<UserRoom>): UserRoom[] =>
+  [...rooms].filter(({ membership }) => membership === 'join');

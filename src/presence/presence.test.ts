@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase, type OpenDatabase } from '../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms.ts';
+import { compileFilter } from '../filters/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { RateLimiter } from '../kernel/rate-limits/index.ts';
+import { presenceMigrations } from './migrations.ts';
+import { Presence } from './presence.ts';
+import { PresenceEvents } from './presence-events.ts';
+import type { PresenceState } from './presence-status.ts';
+
+interface Options {
+  readonly enabled?: boolean | 'untracked';
+  readonly includeOffline?: boolean;
+  readonly limit?: { per_second: number; burst_count: number };
+}
+
+const generous = { per_second: 1e6, burst_count: 1e6 };
+
+class PresenceUnderTest {
+  readonly rooms: RoomsUnderTest;
+  readonly presence: Presence;
+  readonly events: PresenceEvents;
+
+  constructor(rooms: RoomsUnderTest, { enabled = true, includeOffline = false, limit = generous }: Options) {
+    const { engine, database, streams, clock } = rooms;
+    const limiter = new RateLimiter(limit, clock);
+    this.rooms = rooms;
+    this.presence = new Presence({ engine, database, streams, clock, log: silentLogger, limiter }, enabled);
+    this.events = new PresenceEvents(
+      { ...rooms, presence: this.presence, engine, database, streams, clock },
+      includeOffline,
+    );
+  }
+
+  static async open(open: OpenDatabase, options: Options = {}): Promise<PresenceUnderTest> {
+    return new PresenceUnderTest(await RoomsUnderTest.open(open, presenceMigrations), options);
+  }
+
+  async restart(open: OpenDatabase, options: Options = {}): Promise<PresenceUnderTest> {
+    await this.presence.stop();
+    const again = new PresenceUnderTest(await this.rooms.restart(open), options);
+    await again.presence.start();
+    return again;
+  }
+
+  sync(userId: string, presence: PresenceState = 'online'): () => void {
+    return this.presence.beginSync({ userId, deviceId: 'D' }, presence);
+  }
+
+  /** Lets time pass and what has changed by then be announced. */
+  async pass(milliseconds: number): Promise<void> {
+    this.rooms.clock.advance(milliseconds);
+    await this.presence.announcements.settled();
+  }
+
+  /** Who a user is told of, and as what. */
+  async told(userId: string, after: number | undefined): Promise<Record<string, unknown>> {
+    const filter = compileFilter({}).presence;
+    const events = await this.events.events({ userId, after, upTo: this.now, filter });
+    return Object.fromEntries(
+      events.map(({ sender, content }) => [sender, (content as { presence: string }).presence]),
+    );
+  }
+
+  get now(): number {
+    return this.rooms.streams.current;
+  }
+}
+
+const second = 1_000;
+const minute = 60 * second;
+
+forEachDatabase((open) => {
+  describe('presence', () => {
+    it('is told to those who share a room, and to oneself', async () => {
+      const under = await PresenceUnderTest.open(open);
+      await under.rooms.room(alice, bob);
+      await under.rooms.room(carol);
+      const before = under.now;
+      under.sync(alice);
+      await under.pass(second);
+      assert.deepEqual(await under.told(bob, before), { [alice]: 'online' });
+      assert.deepEqual(await under.told(alice, before), { [alice]: 'online' });
+      assert.deepEqual(await under.told(carol, before), {});
+      assert.deepEqual(await under.told(bob, under.now), {});
+      assert.deepEqual(await under.told(bob, undefined), { [alice]: 'online' });
+      assert.deepEqual(await under.told(carol, undefined), {});
+      await assert.rejects(under.presence.get(carol, alice), { errcode: 'M_FORBIDDEN' });
+      const status = await under.presence.get(bob, alice);
+      assert.deepEqual([status.presence, status.currentlyActive], ['online', true]);
+    });
+
+    it('ends half a minute after the last sync', async () => {
+      const under = await PresenceUnderTest.open(open);
+      await under.rooms.room(alice, bob);
+      const end = under.sync(alice);
+      await under.pass(40 * second);
+      end();
+      const before = under.now;
+      await under.pass(29 * second);
+      assert.equal((await under.presence.get(bob, alice)).presence, 'online');
+      await under.pass(second);
+      await under.pass(30 * second);
+      assert.deepEqual(await under.told(bob, before), { [alice]: 'offline' });
+      assert.equal(under.presence.present.size, 0);
+      await under.presence.stop();
+      const status = await under.presence.get(bob, alice);
+      assert.deepEqual([status.presence, status.lastActive > 0], ['offline', true]);
+    });
+
+    it('becomes idle, and wakes up with what the user does', async () => {
+      const under = await PresenceUnderTest.open(open);
+      const roomId = await under.rooms.room(alice, bob);
+      under.sync(alice);
+      await under.pass(2 * minute);
+      const before = under.now;
+      await under.pass(4 * minute);
+      assert.deepEqual(await under.told(bob, before), { [alice]: 'unavailable' });
+      const idle = under.now;
+      await under.rooms.say(alice, roomId, 'I am back');
+      await under.pass(minute / 2);
+      assert.deepEqual(await under.told(bob, idle), { [alice]: 'online' });
+    });
+
+    it('is what the user says, with a message that survives restarts', async () => {
+      const under = await PresenceUnderTest.open(open);
+      await under.rooms.room(alice, bob);
+      const device = { userId: alice, deviceId: 'D' };
+      under.presence.set(device, 'unavailable', 'Out for lunch');
+      const status = await under.presence.get(bob, alice);
+      assert.deepEqual([status.presence, status.statusMsg], ['unavailable', 'Out for lunch']);
+      const again = await under.restart(open);
+      assert.deepEqual(await again.told(bob, undefined), { [alice]: 'unavailable' });
+      await again.pass(31 * second);
+      assert.equal((await again.presence.get(bob, alice)).presence, 'offline');
+      const third = await again.restart(open);
+      assert.deepEqual(await third.told(bob, undefined), {});
+      assert.equal((await third.presence.get(bob, alice)).statusMsg, 'Out for lunch');
+      third.sync(alice);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const back = await third.presence.get(bob, alice);
+      assert.deepEqual([back.presence, back.statusMsg], ['online', 'Out for lunch']);
+      third.presence.set(device, 'online', undefined);
+      assert.equal((await third.presence.get(bob, alice)).statusMsg, undefined);
+      await third.presence.stop();
+    });
+
+    it('is told to those who come into a room, and of them', async () => {
+      const under = await PresenceUnderTest.open(open);
+      const roomId = await under.rooms.room(alice);
+      under.sync(alice);
+      under.sync(carol);
+      await under.pass(second);
+      const before = under.now;
+      await under.rooms.join(carol, roomId);
+      assert.deepEqual(await under.told(carol, before), { [alice]: 'online', [carol]: 'online' });
+      await under.pass(minute / 2);
+      assert.deepEqual(await under.told(alice, before), { [carol]: 'online' });
+      const left = under.now;
+      await under.rooms.leave(carol, roomId);
+      under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'secret');
+      await under.pass(minute / 2);
+      assert.deepEqual(await under.told(carol, left), {});
+    });
+
+    it('costs neither queries nor writes while users sync', async () => {
+      const under = await PresenceUnderTest.open(open);
+      await under.rooms.room(alice, bob);
+      under.sync(alice)();
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await under.pass(second);
+      await under.told(bob, under.now);
+      const before = JSON.stringify(under.rooms.database.statistics);
+      for (let count = 0; count < 100; count++) {
+        under.sync(alice)();
+        under.rooms.clock.advance(100);
+      }
+      await under.told(bob, under.now);
+      assert.equal(JSON.stringify(under.rooms.database.statistics), before);
+    });
+
+    it('is announced together, and less often the more is announced', async () => {
+      const under = await PresenceUnderTest.open(open);
+      const users = Array.from({ length: 50 }, (_, index) => `@user${index}:test`);
+      await under.rooms.room(alice, ...users);
+      let announced = 0;
+      under.presence.presenceStream.subscribe(() => announced++);
+      for (const userId of users) under.sync(userId);
+      await under.pass(second);
+      assert.equal(announced, 1);
+      under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'hello');
+      await under.pass(second / 2);
+      assert.equal(announced, 1, '50 changes for 51 members are enough for more than a second');
+      await under.pass(second);
+      assert.equal(announced, 2);
+    });
+
+    it('of other servers holds for half an hour, and is not told when it is not tracked', async () => {
+      const status = { presence: 'online', statusMsg: 'far', lastActive: 5, currentlyActive: true } as const;
+      const dora = '@dora:far';
+      const under = await PresenceUnderTest.open(open);
+      await under.rooms.room(alice, dora);
+      under.presence.report(dora, status);
+      assert.deepEqual(await under.told(alice, undefined), { [dora]: 'online' });
+      await under.pass(30 * minute);
+      assert.equal((await under.presence.get(alice, dora)).presence, 'offline');
+      const untracked = await PresenceUnderTest.open(open, { enabled: 'untracked' });
+      await untracked.rooms.room(alice, dora);
+      untracked.presence.report(dora, status);
+      assert.deepEqual(await untracked.told(alice, undefined), {});
+    });
+
+    it('is remembered as far as it can be, and told anew to those who come later', async () => {
+      const under = await PresenceUnderTest.open(open);
+      await under.rooms.room(alice, bob);
+      const before = under.now;
+      under.sync(alice);
+      await under.pass(second);
+      const again = await under.restart(open);
+      assert.deepEqual(await again.told(bob, before), { [alice]: 'online' });
+      await again.presence.stop();
+    });
+
+    it('[option: presence.enabled] is not there, or only what modules say, when it is off or not tracked', async () => {
+      for (const enabled of [true, false, 'untracked'] as const) {
+        const under = await PresenceUnderTest.open(open, { enabled });
+        await under.rooms.room(alice, bob, carol);
+        under.sync(alice);
+        under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'hello');
+        const status = {
+          presence: 'online',
+          statusMsg: undefined,
+          lastActive: 5,
+          currentlyActive: true,
+        } as const;
+        under.presence.reportByModule(carol, status);
+        const expected = {
+          true: { [alice]: 'online', [carol]: 'online' },
+          false: {},
+          untracked: { [carol]: 'online' },
+        };
+        assert.deepEqual(await under.told(bob, undefined), expected[`${enabled}`]);
+        const seen = await under.presence.get(bob, alice);
+        assert.equal(seen.presence, enabled === true ? 'online' : 'offline');
+        await under.presence.stop();
+      }
+    });
+
+    it('[option: presence.include_offline_users_on_sync] tells of those who are offline, too, if wanted', async () => {
+      for (const includeOffline of [false, true]) {
+        const under = await PresenceUnderTest.open(open, { includeOffline });
+        await under.rooms.room(alice, bob);
+        under.sync(alice)();
+        await under.pass(minute);
+        const before = under.now;
+        await under.presence.stop();
+        assert.deepEqual(await under.told(bob, undefined), includeOffline ? { [alice]: 'offline' } : {});
+        assert.deepEqual(await under.told(bob, before), {});
+      }
+    });
+
+    it('[option: rc_presence.per_user] changes only so often', async () => {
+      const under = await PresenceUnderTest.open(open, { limit: { per_second: 0.1, burst_count: 1 } });
+      await under.rooms.room(alice, bob);
+      const presenceOf = async () => (await under.presence.get(bob, alice)).presence;
+      under.sync(alice);
+      under.sync(alice, 'unavailable');
+      assert.equal(await presenceOf(), 'online', 'a sync is ignored in silence');
+      under.sync(alice);
+      const device = { userId: alice, deviceId: 'D' };
+      assert.throws(() => under.presence.set(device, 'unavailable', undefined), {
+        errcode: 'M_LIMIT_EXCEEDED',
+      });
+      under.rooms.clock.advance(10 * second);
+      under.sync(alice, 'unavailable');
+      assert.equal(await presenceOf(), 'unavailable');
+      await under.presence.stop();
+    });
+  });
+});

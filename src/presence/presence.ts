@@ -1,0 +1,250 @@
+import type { Clock, Timer } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import type { RateLimiter } from '../kernel/rate-limits/index.ts';
+import type { Streams } from '../kernel/streams/index.ts';
+import { forbidden } from '../protocol/index.ts';
+import type { RoomEngine, RoomFact } from '../rooms/index.ts';
+import { Announcements } from './announcements.ts';
+import type { PresenceConfig } from './config.ts';
+import { PresenceNotes } from './notes.ts';
+import {
+  isNews,
+  offline,
+  type PresenceSource,
+  type PresenceState,
+  type PresenceStatus,
+} from './presence-status.ts';
+import { ReportedPresence } from './reported-presence.ts';
+import { readPresence, readPresent } from './store.ts';
+import type { PresenceTables } from './tables.ts';
+import { UserActivity } from './user-activity.ts';
+
+export interface PresenceDeps {
+  readonly engine: RoomEngine;
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** `rc_presence.per_user` */
+  readonly limiter: Pick<RateLimiter, 'take' | 'tryTake'>;
+}
+
+/** The device of a user. */
+export interface PresentDevice {
+  readonly userId: string;
+  readonly deviceId: string | undefined;
+}
+
+/** A user who is not offline, or was not until lately. */
+interface Present {
+  readonly userId: string;
+  source: PresenceSource;
+  /** What others have been told. */
+  told: PresenceStatus;
+  timer: { readonly due: number; readonly timer: Timer } | undefined;
+}
+
+/** Milliseconds for which what another server says holds, unless it says so again. */
+const reportHolds = 30 * 60_000;
+
+const nothing = () => undefined;
+
+/**
+ * Who is present. It lives in memory: a sync costs no query and no write, time that passes one timer for each user who
+ * is present. Source: client-server API, "Presence".
+ */
+export class Presence {
+  readonly announcements: Announcements;
+  readonly #deps: PresenceDeps;
+  readonly #enabled: PresenceConfig['presence']['enabled'];
+  readonly #users = new Map<string, Present>();
+  readonly #notes: PresenceNotes;
+
+  constructor(deps: PresenceDeps, enabled: PresenceConfig['presence']['enabled']) {
+    this.#deps = deps;
+    this.#enabled = enabled;
+    this.announcements = new Announcements(deps);
+    this.#notes = new PresenceNotes(deps);
+    deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
+  }
+
+  /** Facts are changes that others are told of. */
+  get presenceStream() {
+    return this.announcements.stream;
+  }
+
+  get isEnabled(): boolean {
+    return this.#enabled !== false;
+  }
+
+  /** Takes up what was known before a restart: whoever was present is, unless they do not come back soon. */
+  async start(): Promise<void> {
+    if (!this.isEnabled) return;
+    const now = this.#deps.clock.now();
+    const reader = this.#deps.database.reader<PresenceTables>();
+    for (const [userId, { presence, statusMsg, lastActive }] of await readPresent(reader)) {
+      const activity = new UserActivity(lastActive);
+      activity.statusMsg = statusMsg;
+      activity.restore(presence, now);
+      const user: Present = { userId, source: activity, told: activity.at(now), timer: undefined };
+      this.#users.set(userId, user);
+      this.#arm(user);
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const { timer } of this.#users.values()) timer?.timer.cancel();
+    await this.announcements.close();
+    await this.#notes.close();
+  }
+
+  /**
+   * A sync begins. What it says of the user counts unless they have said too much lately.
+   * @returns to be called when the sync has ended
+   */
+  beginSync({ userId, deviceId = '' }: PresentDevice, presence: PresenceState): () => void {
+    if (this.#enabled !== true || presence === 'offline') return nothing;
+    const { clock, limiter } = this.#deps;
+    const known = this.#users.get(userId)?.source;
+    const before = known instanceof UserActivity ? known.presenceOf(deviceId) : undefined;
+    const mayChange = before === presence || limiter.tryTake(userId) === 0;
+    if (!mayChange && before === undefined) return nothing;
+    const { user, activity } = this.#local(userId);
+    if (mayChange && before !== presence) activity.set(deviceId, presence, clock.now());
+    const end = activity.beginSync(deviceId, clock.now());
+    this.#look(user);
+    return () => {
+      end(clock.now());
+      this.#arm(user);
+    };
+  }
+
+  /** What a user says of themselves. @throws MatrixError M_LIMIT_EXCEEDED */
+  set(
+    { userId, deviceId = '' }: PresentDevice,
+    presence: PresenceState,
+    statusMsg: string | undefined,
+  ): void {
+    if (!this.isEnabled) return;
+    this.#deps.limiter.take(userId);
+    if (this.#enabled !== true) return;
+    const { user, activity } = this.#local(userId);
+    activity.set(deviceId, presence, this.#deps.clock.now());
+    activity.statusMsg = statusMsg;
+    this.#look(user);
+  }
+
+  /** A local user has done something that shows that they are there. */
+  act(userId: string): void {
+    const user = this.#users.get(userId);
+    if (!(user?.source instanceof UserActivity)) return;
+    user.source.act(this.#deps.clock.now());
+    this.#look(user);
+  }
+
+  /** What another server says of one of its users. */
+  report(userId: string, status: PresenceStatus): void {
+    if (this.#enabled === true) this.#report(userId, status, this.#deps.clock.now() + reportHolds);
+  }
+
+  /** What a module says of a user; it holds until the module says something else. */
+  reportByModule(userId: string, status: PresenceStatus): void {
+    if (this.isEnabled) this.#report(userId, status, Number.POSITIVE_INFINITY);
+  }
+
+  /** @throws MatrixError M_FORBIDDEN for users who share no room with the viewer */
+  async get(viewer: string, userId: string): Promise<PresenceStatus> {
+    if (!this.isEnabled) return offline;
+    if (viewer !== userId && !(await this.#deps.engine.shareRoom(viewer, userId))) {
+      throw forbidden('You are not allowed to see their presence');
+    }
+    const status = this.peek(userId) ?? this.#notes.get(userId);
+    if (status) return status;
+    const reader = this.#deps.database.reader<PresenceTables>();
+    return (await readPresence(reader, [userId])).get(userId) ?? offline;
+  }
+
+  /** How present a user is who is not offline, or was not until lately. */
+  peek(userId: string): PresenceStatus | undefined {
+    return this.#users.get(userId)?.source.at(this.#deps.clock.now());
+  }
+
+  /** Those who are not offline, and some who were not until lately. */
+  get present(): ReadonlyMap<string, unknown> {
+    return this.#users;
+  }
+
+  #roomFact({ stored, membershipChanges, roomId }: RoomFact): void {
+    this.act(stored.event.sender);
+    for (const { userId, from, to } of membershipChanges) {
+      const user = to === 'join' && from !== 'join' ? this.#users.get(userId) : undefined;
+      if (user) this.announcements.add(userId, user.told, roomId);
+    }
+  }
+
+  #local(userId: string): { user: Present; activity: UserActivity } {
+    const known = this.#users.get(userId);
+    if (known?.source instanceof UserActivity) return { user: known, activity: known.source };
+    const unwritten = this.#notes.get(userId);
+    const activity = new UserActivity(unwritten?.lastActive);
+    activity.statusMsg = unwritten?.statusMsg;
+    const user = known ?? { userId, source: activity, told: offline, timer: undefined };
+    user.source = activity;
+    this.#users.set(userId, user);
+    if (!unwritten) void this.#recall(user, activity);
+    return { user, activity };
+  }
+
+  /** Somebody comes back: their status message is still theirs. */
+  async #recall(user: Present, activity: UserActivity): Promise<void> {
+    const { database, log } = this.#deps;
+    try {
+      const stored = await readPresence(database.reader<PresenceTables>(), [user.userId]);
+      activity.statusMsg ??= stored.get(user.userId)?.statusMsg;
+      if (this.#users.get(user.userId)?.source === activity) this.#look(user);
+    } catch (error) {
+      log.error({ err: error }, 'presence could not be read');
+    }
+  }
+
+  #report(userId: string, status: PresenceStatus, until: number): void {
+    const user = this.#users.get(userId) ?? {
+      userId,
+      source: new ReportedPresence(status, until),
+      told: offline,
+      timer: undefined,
+    };
+    user.source = new ReportedPresence(status, until);
+    this.#users.set(userId, user);
+    this.#look(user);
+  }
+
+  /** Tells others if there is something to tell, and looks again when there may be. */
+  #look(user: Present): void {
+    const status = user.source.at(this.#deps.clock.now());
+    if (isNews(user.told, status)) {
+      user.told = status;
+      this.announcements.add(user.userId, status);
+      this.#notes.put(user.userId, status);
+    }
+    if (status.presence === 'offline' && user.source.nextChange(this.#deps.clock.now()) === undefined) {
+      user.timer?.timer.cancel();
+      this.#users.delete(user.userId);
+    } else this.#arm(user);
+  }
+
+  /** A timer that is due too early costs less than setting it anew with every sync. */
+  #arm(user: Present): void {
+    const { clock } = this.#deps;
+    const now = clock.now();
+    const next = user.source.nextChange(now);
+    if (next === undefined || (user.timer && user.timer.due <= next)) return;
+    user.timer?.timer.cancel();
+    const timer = clock.setTimer(next - now, () => {
+      user.timer = undefined;
+      this.#look(user);
+    });
+    user.timer = { due: next, timer };
+  }
+}

@@ -1,0 +1,50 @@
+import { Type } from 'typebox';
+import type { Clock } from '../kernel/clock.ts';
+import { type Route, route } from '../kernel/http/index.ts';
+import { forbidden, invalidParam, isUserId } from '../protocol/index.ts';
+import type { Presence } from './presence.ts';
+import { statusContent } from './presence-status.ts';
+
+const path = [
+  '/_proto/client/v3/presence/:userId/status',
+  '/_proto/client/r0/presence/:userId/status',
+] as const;
+
+/** Longest status message in characters. */
+const longestMessage = 2_048;
+
+/** Client-server API, "Presence". */
+export function presenceRoutes(presence: Presence, clock: Clock): Route[] {
+  return [
+    route(
+      { operationId: 'getPresence', method: 'GET', path, auth: 'guest' },
+      async ({ params: { userId }, requester }) => {
+        if (!isUserId(userId)) throw invalidParam('This is not a user id');
+        return statusContent(await presence.get(requester.userId, userId), clock.now());
+      },
+    ),
+    route(
+      {
+        operationId: 'setPresence',
+        method: 'PUT',
+        path,
+        auth: 'guest',
+        body: Type.Object({
+          presence: Type.Union([
+            Type.Literal('online'),
+            Type.Literal('offline'),
+            Type.Literal('unavailable'),
+          ]),
+          status_msg: Type.Optional(Type.Union([Type.String({ maxLength: longestMessage }), Type.Null()])),
+        }),
+        response: Type.Object({}),
+      },
+      ({ params: { userId }, requester, body }) => {
+        if (requester.userId !== userId) throw forbidden("You can not change somebody else's presence");
+        const message = body.status_msg?.replaceAll('\0', '');
+        presence.set(requester, body.presence, message === '' ? undefined : message);
+        return {};
+      },
+    ),
+  ];
+}

@@ -1,0 +1,54 @@
+import type { Database, Reader } from '../kernel/database/index.ts';
+import type { PresenceState, PresenceStatus } from './presence-status.ts';
+import type { PresenceTables } from './tables.ts';
+
+/** How many users one query names at most. */
+const chunk = 500;
+
+/** What was written down of those of the users of whom something was. */
+export async function readPresence(
+  reader: Reader<PresenceTables>,
+  userIds: readonly string[],
+): Promise<Map<string, PresenceStatus>> {
+  const found = new Map<string, PresenceStatus>();
+  for (let start = 0; start < userIds.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('presence')
+      .selectAll()
+      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .execute();
+    for (const row of rows) found.set(row.user_id, toStatus(row));
+  }
+  return found;
+}
+
+/** Those who were not offline. */
+export async function readPresent(reader: Reader<PresenceTables>): Promise<Map<string, PresenceStatus>> {
+  const rows = await reader.selectFrom('presence').selectAll().where('presence', '<>', 'offline').execute();
+  return new Map(rows.map((row) => [row.user_id, toStatus(row)]));
+}
+
+/** Writes many at once. */
+export async function writePresence(
+  database: Database,
+  statuses: ReadonlyMap<string, PresenceStatus>,
+): Promise<void> {
+  if (statuses.size === 0) return;
+  const rows = [...statuses].map(([userId, { presence, statusMsg, lastActive }]) => [
+    userId,
+    presence,
+    statusMsg ?? null,
+    lastActive,
+  ]);
+  const sql = `insert into presence (user_id, presence, status_msg, last_active) values (?, ?, ?, ?)
+    on conflict (user_id) do update set presence = excluded.presence, status_msg = excluded.status_msg,
+    last_active = excluded.last_active`;
+  await database.batch([{ sql, rows }]);
+}
+
+const toStatus = (row: PresenceTables['presence']): PresenceStatus => ({
+  presence: row.presence as PresenceState,
+  statusMsg: row.status_msg ?? undefined,
+  lastActive: row.last_active,
+  currentlyActive: false,
+});
