@@ -1,7 +1,7 @@
 import type { Statement } from '../kernel/database/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { Viewer } from './history/client-events.ts';
-import type { VisibleEvent } from './history/room-view.ts';
+import type { RoomView, VisibleEvent } from './history/room-view.ts';
 import type { StoredEvent } from './stored-event.ts';
 import type { EventToSend } from './timeline/event-to-send.ts';
 
@@ -28,8 +28,15 @@ export interface EventRelations {
   bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>>;
   /** The nids of those events that others relate to; known at once when it is in memory. */
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>>;
-  /** Those of the events that were related to as asked; all, when nothing is asked. */
-  narrow(events: readonly VisibleEvent[], relatedBy: RelatedBy): Promise<readonly VisibleEvent[]>;
+  /**
+   * Those of the events that were related to as asked; all, when nothing is asked.
+   * @param view of the user who must be able to see the relation; absent: they see everything
+   */
+  narrow(
+    events: readonly VisibleEvent[],
+    relatedBy: RelatedBy,
+    view: RoomView | undefined,
+  ): Promise<readonly VisibleEvent[]>;
 }
 
 const nothing = { add: () => undefined, statements: () => [] };

@@ -1,8 +1,8 @@
 /** Rooms: their events, state and members, and what users do with them. */
 
 export type { DirectoryRules } from './directory-rules.ts';
-export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';
 export type { RoomEngine } from './engine.ts';
+export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';
 export type { ClientEvents, ClientFormat, Viewer } from './history/client-events.ts';
 export { decodePlace, encodePlace, placeBefore } from './history/history-token.ts';
 export type { MessagesPage } from './history/reading.ts';
@@ -23,6 +23,6 @@ export {
   type StoredEvent,
   visibleContent,
 } from './stored-event.ts';
-export type { EventToSend } from './timeline/event-to-send.ts';
 export type { HistoryPlace } from './timeline/event-store.ts';
+export type { EventToSend } from './timeline/event-to-send.ts';
 export type { RoomHead, StateEntry } from './timeline/room-head.ts';

@@ -4,7 +4,13 @@ import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { Streams, streamMigrations } from '../../src/kernel/streams/index.ts';
 import { type JsonObject, MatrixError, SigningKey } from '../../src/protocol/index.ts';
-import { openRooms, type RoomEngine, type Rooms, roomMigrations } from '../../src/rooms/index.ts';
+import {
+  openRooms,
+  type RoomEngine,
+  type Rooms,
+  type RoomsParts,
+  roomMigrations,
+} from '../../src/rooms/index.ts';
 import type { OpenDatabase } from './databases.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { validateResponse } from './matrix-spec.ts';
@@ -19,6 +25,13 @@ let transactions = 0;
 
 /** Transactions must be others after a restart too. */
 const newTransaction = () => `txn${transactions++}`;
+
+/** What a test may want otherwise than usual. */
+export interface RoomsTuning extends Partial<Pick<RoomsParts, 'limits' | 'profiles' | 'eventCacheSize'>> {
+  readonly options?: Partial<RoomsParts['options']>;
+  /** Puts something between the rooms and their database. */
+  readonly between?: (database: Database) => Database;
+}
 
 /** Rooms on a database of their own, without accounts: every user id of the server `test` may act. */
 export class RoomsUnderTest {
@@ -36,21 +49,29 @@ export class RoomsUnderTest {
     this.engine = parts.rooms.engine;
   }
 
-  static async open(open: OpenDatabase, migrations: readonly Migration[] = []): Promise<RoomsUnderTest> {
+  static async open(
+    open: OpenDatabase,
+    migrations: readonly Migration[] = [],
+    tuning: RoomsTuning = {},
+  ): Promise<RoomsUnderTest> {
     const database = await open([...streamMigrations, ...roomMigrations, ...migrations]);
-    return RoomsUnderTest.#over(database, manualClock());
+    return RoomsUnderTest.#over(database, manualClock(), tuning);
   }
 
   /** The same rooms after a restart of the program; what was made of these must not be used any more. */
   async restart(open: OpenDatabase): Promise<RoomsUnderTest> {
     await this.engine.close();
-    return RoomsUnderTest.#over(await open.restart(this.database), this.clock);
+    return RoomsUnderTest.#over(await open.restart(this.database), this.clock, {});
   }
 
-  static async #over(database: Database, clock: ManualClock): Promise<RoomsUnderTest> {
+  static async #over(
+    database: Database,
+    clock: ManualClock,
+    { options, between, ...others }: RoomsTuning,
+  ): Promise<RoomsUnderTest> {
     const streams = await Streams.open(database);
     const rooms = await openRooms({
-      database,
+      database: between?.(database) ?? database,
       streams,
       clock,
       signer,
@@ -66,8 +87,10 @@ export class RoomsUnderTest {
         forget_rooms_on_leave: false,
         require_membership_for_aliases: true,
         allow_per_room_profiles: true,
+        ...options,
       },
       eventCacheSize: 10_000,
+      ...others,
     });
     return new RoomsUnderTest({ database, streams, clock, rooms });
   }

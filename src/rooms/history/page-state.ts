@@ -1,0 +1,65 @@
+import type { RoomEventFilter } from '../../filters/index.ts';
+import { type ClientEvent, stateKeyOf } from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { ClientEvents, Viewer } from './client-events.ts';
+import type { RoomView, VisibleEvent } from './room-view.ts';
+
+/** The state that goes with pages of history. */
+export class PageState {
+  readonly #engine: RoomEngine;
+  readonly #clientEvents: ClientEvents;
+
+  constructor(engine: RoomEngine, clientEvents: ClientEvents) {
+    this.#engine = engine;
+    this.#clientEvents = clientEvents;
+  }
+
+  /** With lazy loading, the membership events of the senders; otherwise `undefined`. */
+  async ofSenders(
+    view: RoomView,
+    viewer: Viewer,
+    events: readonly VisibleEvent[],
+    filter: RoomEventFilter,
+  ): Promise<ClientEvent[] | undefined> {
+    if (!filter.lazyLoadMembers) return undefined;
+    const group = events[0]?.stored.stateGroup;
+    if (group === undefined) return [];
+    const { stateKeys, groups, events: store } = this.#engine;
+    const senders = new Set(events.map(({ stored }) => stored.event.sender));
+    const keys = await Promise.all(
+      [...senders].map((sender) => stateKeys.find(stateKeyOf('m.room.member', sender))),
+    );
+    const keyNids = keys.filter((nid) => nid !== undefined);
+    const state = (await groups.entries([group], keyNids)).get(group);
+    const members = await store.getMany(state?.values() ?? []);
+    return this.#render(view, viewer, [...members.values()]);
+  }
+
+  /**
+   * The state after an event.
+   * @param senders with lazy loading, whose membership events belong to it
+   */
+  async after(
+    view: RoomView,
+    viewer: Viewer,
+    { stateGroup }: StoredEvent,
+    { filter, senders }: { filter: RoomEventFilter; senders: ReadonlySet<string> },
+  ): Promise<ClientEvent[]> {
+    if (stateGroup === undefined) return [];
+    const state = await this.#engine.groups.load(stateGroup);
+    const events = await this.#engine.events.getMany(state.values());
+    const isWanted = ({ event }: StoredEvent) =>
+      filter.passes(event) &&
+      (!filter.lazyLoadMembers || event.type !== 'm.room.member' || senders.has(event.stateKey ?? ''));
+    return this.#render(view, viewer, [...events.values()].filter(isWanted));
+  }
+
+  #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
+    const membership = view.head.membership(viewer.userId) ?? 'leave';
+    return this.#clientEvents.render(
+      events.map((stored) => ({ stored, membership })),
+      viewer,
+    );
+  }
+}

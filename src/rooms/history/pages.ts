@@ -1,0 +1,66 @@
+import type { RoomEventFilter } from '../../filters/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { HistoryPlace } from '../timeline/event-store.ts';
+import { placeBefore } from './history-token.ts';
+import type { RoomView, VisibleEvent } from './room-view.ts';
+
+export type Direction = 'forward' | 'backward';
+
+export interface PageRequest {
+  readonly direction: Direction;
+  readonly limit: number;
+  readonly filter: RoomEventFilter;
+  /** Where to stop. */
+  readonly to?: HistoryPlace | undefined;
+}
+
+export interface Page {
+  readonly events: readonly VisibleEvent[];
+  /** Where to go on; `undefined` at the end of the history. */
+  readonly next: HistoryPlace | undefined;
+}
+
+/** Events that one request may look at to fill its page; then it gets a shorter one and a token to go on. */
+const mostScanned = 1_000;
+
+/**
+ * Reads what a user may see and wants, from `start` until the page is full, the history or `to` is reached, or enough
+ * was looked at.
+ */
+export async function readPage(
+  engine: RoomEngine,
+  view: RoomView,
+  start: HistoryPlace,
+  { direction, limit, filter, to }: PageRequest,
+): Promise<Page> {
+  const events: VisibleEvent[] = [];
+  let place = start;
+  for (let scanned = 0; scanned < mostScanned && events.length < limit; ) {
+    const size = Math.min(Math.max(limit - events.length, 20), mostScanned - scanned);
+    const read = await engine.events.history(view.head.roomNid, place, { limit: size, direction });
+    scanned += read.length;
+    const chosen = await engine.relations.narrow(await view.filter(read), filter.relatedBy, view);
+    const visible = new Map(chosen.map((one) => [one.stored.nid, one]));
+    for (const stored of read) {
+      if (to && isBeyond(stored, to, direction)) return { events, next: to };
+      if (events.length === limit) return { events, next: place };
+      place = placePast(stored, direction);
+      const one = visible.get(stored.nid);
+      if (one && filter.passes(stored.event)) events.push(one);
+    }
+    if (read.length < size) return { events, next: undefined };
+  }
+  return { events, next: place };
+}
+
+/** The place to go on from after an event. */
+export function placePast({ event, stream = 0 }: StoredEvent, direction: Direction): HistoryPlace {
+  return direction === 'forward' ? { depth: event.depth, stream } : placeBefore(event, stream);
+}
+
+/** Whether an event comes after a place, in the direction of reading. */
+function isBeyond({ event, stream = 0 }: StoredEvent, to: HistoryPlace, direction: Direction): boolean {
+  const isAfter = event.depth > to.depth || (event.depth === to.depth && stream > to.stream);
+  return direction === 'forward' ? isAfter : !isAfter;
+}

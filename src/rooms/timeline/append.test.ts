@@ -1,0 +1,237 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { mentions, UnreliableDatabase } from '../../../test/support/unreliable-database.ts';
+import { roomVersions } from '../../protocol/index.ts';
+import type { RoomFact } from '../stored-event.ts';
+
+const whole = { limit: 1_000, direction: 'forward' } as const;
+
+async function timelineOf({ engine }: RoomsUnderTest, roomId: string) {
+  const head = await engine.heads.get(roomId);
+  return head ? engine.events.timeline(head.roomNid, whole) : [];
+}
+
+/** The texts of the messages in a room, as they are on disk. */
+async function textsIn(under: RoomsUnderTest, roomId: string): Promise<unknown[]> {
+  const events = await timelineOf(under, roomId);
+  return events.map(({ event }) => event.content['body']).filter((body) => body !== undefined);
+}
+
+forEachDatabase((open) => {
+  /** Rooms on a database that fails when `fails` says so. */
+  const openUnreliable = async () => {
+    let database: UnreliableDatabase | undefined;
+    const under = await RoomsUnderTest.open(open, [], {
+      between: (inner) => {
+        database = new UnreliableDatabase(inner);
+        return database;
+      },
+    });
+    assert.ok(database);
+    return { under, database };
+  };
+
+  describe('sending', () => {
+    it('keeps the order of each sender when many send at once, shares flushes, and reads nothing', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice, bob, carol);
+      for (const userId of [alice, bob, carol]) await under.say(userId, roomId, 'warm');
+      const before = { ...under.database.statistics };
+      const talk = async (userId: string) => {
+        for (let index = 0; index < 40; index++) await under.say(userId, roomId, `${userId} ${index}`);
+      };
+      const users = [alice, bob, carol];
+      await Promise.all([...users, ...users].map(talk));
+      const { reads, scans, flushes, batches } = under.database.statistics;
+      assert.equal(reads + scans, before.reads + before.scans);
+      assert.ok(batches - before.batches <= 120, `${batches - before.batches} batches for 240 events`);
+      assert.ok(flushes - before.flushes <= batches - before.batches, 'a batch has one flush at the most');
+      const texts = await textsIn(under, roomId);
+      assert.equal(texts.length, 3 + 240);
+      for (const userId of users) {
+        const numbers = texts
+          .map((text) => String(text).split(' '))
+          .filter(([sender, number]) => sender === userId && number !== undefined)
+          .map(([, number]) => Number(number));
+        assert.deepEqual(
+          numbers.toSorted((a, b) => a - b),
+          numbers,
+          'in the order in which they were sent',
+        );
+        assert.equal(numbers.length, 80);
+      }
+    });
+
+    it('writes what is staged in one turn of the event loop with one flush', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      await under.say(alice, roomId, 'warm');
+      const { flushes, batches } = under.database.statistics;
+      await Promise.all(Array.from({ length: 50 }, (_, index) => under.say(alice, roomId, `${index}`)));
+      assert.equal(under.database.statistics.batches, batches + 1);
+      assert.ok(under.database.statistics.flushes <= flushes + 1);
+      const events = await timelineOf(under, roomId);
+      for (const [index, { event }] of events.entries()) {
+        assert.equal(event.depth, index + 1);
+        assert.deepEqual(event.prevEventIds, index === 0 ? [] : [events[index - 1]?.event.eventId]);
+      }
+    });
+
+    it('goes on after a restart where it was, with the state that was', async () => {
+      const first = await RoomsUnderTest.open(open);
+      const roomId = await first.room(alice, bob);
+      await first.say(alice, roomId, 'one');
+      const state = new Map((await first.engine.heads.get(roomId))?.state);
+      const second = await first.restart(open);
+      await second.say(bob, roomId, 'two');
+      assert.deepEqual(await textsIn(second, roomId), ['one', 'two']);
+      assert.deepEqual(new Map((await second.engine.heads.get(roomId))?.state), state);
+      const events = await timelineOf(second, roomId);
+      assert.deepEqual(events.at(-1)?.event.prevEventIds, [events.at(-2)?.event.eventId]);
+    });
+
+    it('works in every room version, also after a restart', async () => {
+      let under = await RoomsUnderTest.open(open);
+      const rooms: string[] = [];
+      for (const id of roomVersions.keys()) {
+        rooms.push(await under.rooms.creation.create(alice, { preset: 'public_chat', room_version: id }));
+      }
+      under = await under.restart(open);
+      for (const roomId of rooms) {
+        await under.join(bob, roomId);
+        await under.redact(alice, roomId, await under.say(alice, roomId, 'hello'));
+        const [target] = (await timelineOf(under, roomId)).slice(-2);
+        assert.notEqual(target?.redactedBy, undefined);
+      }
+    });
+
+    it('needs no cache: what is being written stays in memory, and the rest is read again', async () => {
+      const under = await RoomsUnderTest.open(open, [], { eventCacheSize: 1 });
+      const roomId = await under.room(alice, bob);
+      const sent = await Promise.all(
+        Array.from({ length: 30 }, (_, index) => under.say(index % 2 ? alice : bob, roomId, `${index}`)),
+      );
+      assert.equal(new Set(sent).size, 30);
+      const [first = ''] = sent;
+      await under.say(alice, roomId, 'something else');
+      await under.redact(bob, roomId, first);
+      const recent = (await under.engine.heads.get(roomId))?.recent;
+      const target = recent?.find(({ event }) => event.eventId === first);
+      assert.notEqual(target?.redactedBy, undefined, 'also the copy that sync has must be redacted');
+    });
+  });
+
+  describe('a state event that says what is so already', () => {
+    const sender = { userId: alice, deviceId: undefined };
+    const topic = { type: 'm.room.topic', stateKey: '' };
+
+    it('is not sent again', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const set = () => under.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
+      const [first, second] = await Promise.all([set(), set()]);
+      assert.equal(first, second);
+      assert.equal(await set(), first);
+    });
+
+    it('is sent when the present one was redacted', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const first = await under.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
+      await under.redact(alice, roomId, first);
+      assert.notEqual(await under.rooms.sending.state(sender, roomId, topic, { topic: 'x' }), first);
+    });
+
+    it('fails when the one that it relies on could not be stored', async () => {
+      const { under, database } = await openUnreliable();
+      const roomId = await under.room(alice);
+      database.fails = (statements) => mentions(statements, 'doomed');
+      const set = () => under.rooms.sending.state(sender, roomId, topic, { topic: 'doomed' });
+      const results = await Promise.allSettled([set(), set()]);
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        ['rejected', 'rejected'],
+      );
+    });
+  });
+
+  describe('a commit that fails', () => {
+    it('takes back what it held, and the room goes on from what is on disk', async () => {
+      const { under, database } = await openUnreliable();
+      const facts: RoomFact[] = [];
+      const roomId = await under.room(alice, bob);
+      const kept = await under.say(alice, roomId, 'kept');
+      under.engine.stream.subscribe((fact) => facts.push(fact));
+      database.fails = () => true;
+      const lost = await Promise.allSettled([
+        under.say(bob, roomId, 'lost'),
+        under.leave(bob, roomId),
+        under.redact(alice, roomId, kept),
+      ]);
+      assert.ok(lost.every(({ status }) => status === 'rejected'));
+      database.fails = () => false;
+      assert.equal(facts.length, 0);
+      assert.equal((await under.engine.heads.get(roomId))?.membership(bob), 'join');
+      assert.equal((await under.engine.events.getById(kept))?.redactedBy, undefined);
+      await under.say(bob, roomId, 'again');
+      assert.deepEqual(await textsIn(under, roomId), ['kept', 'again']);
+      assert.equal(facts.length, 1);
+      assert.equal(under.streams.current, facts[0]?.stored.stream);
+      const after = await under.restart(open);
+      assert.deepEqual(await textsIn(after, roomId), ['kept', 'again']);
+      await after.say(bob, roomId, 'and again');
+    });
+
+    it('does not hurt other rooms that share it', async () => {
+      const { under, database } = await openUnreliable();
+      const [one, other] = [await under.room(alice), await under.room(bob)];
+      database.fails = (statements) => mentions(statements, 'poison');
+      const [good, bad, late] = await Promise.allSettled([
+        under.say(alice, one, 'good'),
+        under.say(bob, other, 'poison'),
+        under.say(bob, other, 'built on poison'),
+      ]);
+      assert.deepEqual([good.status, bad.status, late.status], ['fulfilled', 'rejected', 'rejected']);
+      await under.say(bob, other, 'healthy');
+      assert.deepEqual(await textsIn(under, one), ['good']);
+      assert.deepEqual(await textsIn(under, other), ['healthy']);
+    });
+
+    it('lets the client send again with the same transaction id', async () => {
+      const { under, database } = await openUnreliable();
+      const roomId = await under.room(alice);
+      const sender = { userId: alice, deviceId: 'DEVICE' };
+      const send = () =>
+        under.rooms.sending.message(sender, roomId, { type: 'm', content: { body: 'once' } }, 'txn');
+      database.fails = () => true;
+      await assert.rejects(send());
+      database.fails = () => false;
+      const eventId = await send();
+      assert.equal(await send(), eventId);
+      assert.deepEqual(await textsIn(under, roomId), ['once']);
+    });
+  });
+
+  describe('transaction ids', () => {
+    it('stand for one event of a device, path and room, also at the same time and after a restart', async () => {
+      const first = await RoomsUnderTest.open(open);
+      const [one, other] = [await first.room(alice), await first.room(alice)];
+      const device = { userId: alice, deviceId: 'ONE' };
+      const send = (under: RoomsUnderTest, roomId = one, type = 'm', sender = device) =>
+        under.rooms.sending.message(sender, roomId, { type, content: {} }, 'txn');
+      const [eventId, same] = await Promise.all([send(first), send(first)]);
+      assert.equal(same, eventId);
+      const others = [
+        await send(first, other),
+        await send(first, one, 'n'),
+        await send(first, one, 'm', { userId: alice, deviceId: 'TWO' }),
+      ];
+      assert.equal(new Set([eventId, ...others]).size, 4);
+      const second = await first.restart(open);
+      assert.equal(await send(second), eventId);
+      assert.equal(await send(second, other), others[0]);
+    });
+  });
+});
