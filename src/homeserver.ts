@@ -2,6 +2,7 @@ import type { AccountsSlice } from './accounts/index.ts';
 import { conversationRoutes, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
+import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
 import { startRooms } from './composition/rooms.ts';
 import { Shutdown } from './composition/shutdown.ts';
@@ -14,6 +15,7 @@ import {
   metricsRoute,
   type Route,
 } from './kernel/http/index.ts';
+import { Relations } from './relations/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
 
 export type { Surroundings } from './composition/kernel.ts';
@@ -39,15 +41,25 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
       try {
         const kernel = await openKernel(surroundings, shutdown);
         const people = startPeople(kernel, shutdown);
-        const rooms = await startRooms(kernel, people, shutdown);
+        const relations = new Relations(kernel.database, kernel.serverName);
+        const rooms = await startRooms(kernel, people, relations, shutdown);
         const conversations = startConversations(kernel, people, rooms, shutdown);
         const directoryRoutes = await startDirectories(kernel, people, rooms, shutdown);
+        const messageRoutes = await startMessages({
+          kernel,
+          people,
+          rooms,
+          relations,
+          conversations,
+          shutdown,
+        });
         await startJobs(kernel, shutdown);
         const routes = [
           ...ownRoutes(kernel),
           ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
           ...conversationRoutes(kernel, people, rooms, conversations),
           ...directoryRoutes,
+          ...messageRoutes,
         ];
         const { accounts } = people;
         const http = createHttp(kernel, accounts, routes);

@@ -32,6 +32,11 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     push: ['receipts'],
     directory: [],
     search: [],
+    relations: [],
+    reports: [],
+    voip: [],
+    openid: [],
+    'delayed-events': [],
   },
   { sync: [], federation: [], appservices: [], admin: [], sso: [], modules: [] },
 ];

@@ -23,6 +23,7 @@ import { profileMigrations } from '../profiles/index.ts';
 import { isServerName, type ServerName } from '../protocol/index.ts';
 import { pushMigrations } from '../push/index.ts';
 import { receiptMigrations } from '../receipts/index.ts';
+import { relationMigrations } from '../relations/index.ts';
 import { roomMigrations } from '../rooms/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
@@ -61,6 +62,7 @@ export const migrations = [
   ...accountDataMigrations,
   ...filterMigrations,
   ...roomMigrations,
+  ...relationMigrations,
   ...receiptMigrations,
   ...directoryMigrations,
   ...pushMigrations,

@@ -1,5 +1,6 @@
 import { directoryRules } from '../directory/index.ts';
 import { stateKeyOf } from '../protocol/index.ts';
+import type { Relations } from '../relations/index.ts';
 import { openRooms, type RoomLimits, type Rooms } from '../rooms/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
@@ -30,7 +31,12 @@ function limitsOf({ configuration, limiter }: Kernel): RoomLimits {
 }
 
 /** Opens rooms and lets them follow accounts and profiles. */
-export async function startRooms(kernel: Kernel, people: People, shutdown: Shutdown): Promise<Rooms> {
+export async function startRooms(
+  kernel: Kernel,
+  people: People,
+  relations: Relations,
+  shutdown: Shutdown,
+): Promise<Rooms> {
   const { accounts } = people.accounts;
   const rooms = await openRooms({
     ...kernel,
@@ -43,8 +49,10 @@ export async function startRooms(kernel: Kernel, people: People, shutdown: Shutd
     options: kernel.configuration.rooms,
     directoryRules: directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     limits: limitsOf(kernel),
+    relations,
     eventCacheSize: eventCacheSize(kernel),
   });
+  relations.attach(rooms, people.ignoredUsers);
   people.upkeep.register(rooms.engine, rooms.memberships);
   shutdown.add('rooms', () => rooms.engine.close());
   return rooms;

@@ -30,7 +30,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   const { streams, clock, sources } = parts;
   const { engine, clientEvents } = parts.rooms;
   const feeds = new Feeds(engine, streams, clock);
-  const text = new EventText(clientEvents, clock);
+  const text = new EventText(clientEvents, engine.relations, clock);
   const sentMembers = new SentMembers();
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
   const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);

@@ -6,6 +6,7 @@ import { startRooms } from '../../src/composition/rooms.ts';
 import { Shutdown } from '../../src/composition/shutdown.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
+import { Relations } from '../../src/relations/index.ts';
 import { makePlace } from '../support/databases.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { testConfiguration } from '../support/server.ts';
@@ -25,7 +26,9 @@ async function remembered(event_cache_size: number, global_factor: number): Prom
       databaseOptions: place.options,
     };
     const kernel = await openKernel(surroundings, shutdown);
-    const { creation, engine } = await startRooms(kernel, startPeople(kernel, shutdown), shutdown);
+    const people = startPeople(kernel, shutdown);
+    const relations = new Relations(kernel.database, kernel.serverName);
+    const { creation, engine } = await startRooms(kernel, people, relations, shutdown);
     const sender = '@alice:test';
     const roomId = await creation.create(sender, {});
     const draft = { type: 'm.room.message', sender, content: { msgtype: 'm.text', body: 'x' } };

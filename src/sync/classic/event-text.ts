@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import type { ClientEvents, StoredEvent, Viewer, VisibleEvent } from '../../rooms/index.ts';
+import type { ClientEvents, EventRelations, StoredEvent, Viewer, VisibleEvent } from '../../rooms/index.ts';
 import type { Subject } from './subject.ts';
 
 /** The text of an event around its age, which is the only thing that changes. */
@@ -11,15 +11,17 @@ interface Text {
 
 /**
  * Events as the members of their room get them in a sync, as JSON text. It is made once for all members: they differ
- * only in what their own devices have sent.
+ * only in what their own devices have sent, and in what is told of events that others relate to.
  */
 export class EventText {
   readonly #clientEvents: ClientEvents;
+  readonly #relations: EventRelations;
   readonly #clock: Clock;
   readonly #texts = new WeakMap<StoredEvent, Text>();
 
-  constructor(clientEvents: ClientEvents, clock: Clock) {
+  constructor(clientEvents: ClientEvents, relations: EventRelations, clock: Clock) {
     this.#clientEvents = clientEvents;
+    this.#relations = relations;
     this.#clock = clock;
   }
 
@@ -34,8 +36,11 @@ export class EventText {
   }
 
   async #forClient(events: readonly VisibleEvent[], viewer: Viewer): Promise<string[]> {
-    const special = events.filter((event) => !this.#isShared(event, viewer));
-    const missing = events.filter((event) => this.#isShared(event, viewer) && !this.#text(event.stored));
+    const known = this.#relations.parents(events);
+    const parents = 'then' in known ? await known : known;
+    const isShared = (event: VisibleEvent) => this.#isShared(event, viewer) && !parents.has(event.stored.nid);
+    const special = events.filter((event) => !isShared(event));
+    const missing = events.filter((event) => isShared(event) && !this.#text(event.stored));
     const [own] = await Promise.all([
       this.#clientEvents.render(special, viewer, 'without room id'),
       this.#make(missing),

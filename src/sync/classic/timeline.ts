@@ -54,7 +54,7 @@ export async function readTimeline(
     reachedStart = read.length < size;
     stretch.push(...read);
     const readable = (view ? await view.filter(read) : asJoined(read)).filter(isWanted);
-    chosen.push(...(await engine.relations.narrow(readable, filter.room.timeline.relatedBy)));
+    chosen.push(...(await engine.relations.narrow(readable, filter.room.timeline.relatedBy, view)));
   }
   const limited = chosen.length > limit || !reachedStart;
   const shown = chosen.slice(0, limit);

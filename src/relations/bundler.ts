@@ -1,0 +1,174 @@
+import {
+  bundleRelations,
+  canBeThreadRoot,
+  type JsonObject,
+  latestReplacement,
+  type ThreadSummary,
+} from '../protocol/index.ts';
+import {
+  type ClientEvents,
+  type RoomEngine,
+  type StoredEvent,
+  type Viewer,
+  type VisibleEvent,
+  visibleContent,
+} from '../rooms/index.ts';
+import type { Child } from './child.ts';
+import { ChildrenInView } from './children-in-view.ts';
+import type { RelationIndex } from './relation-index.ts';
+
+/** Whom users ignore; supplied at composition. */
+export interface Ignoring {
+  of(userId: string): Promise<ReadonlySet<string>>;
+}
+
+export interface BundlerParts {
+  readonly engine: RoomEngine;
+  readonly clientEvents: ClientEvents;
+  readonly index: RelationIndex;
+  readonly ignored: Ignoring;
+}
+
+/** Relations that are aggregated. Annotations are not. */
+const aggregated = new Set(['m.thread', 'm.replace', 'm.reference']);
+
+/** Edits among which the newest valid one is looked for, and references that are listed. */
+const [mostEdits, mostReferences] = [20, 500];
+
+/** What is told of an event's children, with events that are still to be made ready for the client. */
+interface Facts {
+  readonly parent: StoredEvent;
+  readonly replacement: VisibleEvent | undefined;
+  readonly thread: ThreadSummary<VisibleEvent> | undefined;
+  readonly references: readonly string[];
+}
+
+/** Makes bundled aggregations. Source: client-server API, "Aggregations of child events". */
+export class Bundler {
+  readonly #parts: BundlerParts;
+
+  constructor(parts: BundlerParts) {
+    this.#parts = parts;
+  }
+
+  /** The nids of the events that have something to bundle, for somebody at least. */
+  parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>> {
+    const { index } = this.#parts;
+    const nids = new Set<number>();
+    for (const { stored } of events) {
+      if (stored.event.stateKey !== undefined) continue;
+      const children = index.peek(stored.event.eventId);
+      if (!children) return this.#readParents(events);
+      if (children.some((child) => isBundled(child, stored))) nids.add(stored.nid);
+    }
+    return nids;
+  }
+
+  /** The value of `m.relations` for each event that has one, by nid. */
+  async bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>> {
+    const bundles = new Map<number, JsonObject>();
+    const parents = await this.parents(events);
+    if (parents.size === 0 || viewer.userId === '') return bundles;
+    const { clientEvents } = this.#parts;
+    const facts = await this.#facts(
+      events.filter(({ stored }) => parents.has(stored.nid)),
+      viewer.userId,
+    );
+    const shown = facts.flatMap(({ replacement, thread }) =>
+      [replacement, thread?.latestEvent].filter((one) => one !== undefined),
+    );
+    const rendered = await clientEvents.render(shown, viewer);
+    const json = (one: VisibleEvent) => rendered[shown.indexOf(one)] as JsonObject;
+    for (const { parent, replacement, thread, references } of facts) {
+      const bundle = bundleRelations(parent.event, {
+        replacement: replacement && json(replacement),
+        thread: thread && { ...thread, latestEvent: json(thread.latestEvent) },
+        references,
+      });
+      if (bundle) bundles.set(parent.nid, bundle);
+    }
+    return bundles;
+  }
+
+  async #readParents(events: readonly VisibleEvent[]): Promise<ReadonlySet<number>> {
+    const messages = events.map(({ stored }) => stored).filter(({ event }) => event.stateKey === undefined);
+    const children = await this.#parts.index.children(messages.map(({ event }) => event.eventId));
+    const parents = messages.filter((stored) =>
+      children.get(stored.event.eventId)?.some((child) => isBundled(child, stored)),
+    );
+    return new Set(parents.map(({ nid }) => nid));
+  }
+
+  async #facts(parents: readonly VisibleEvent[], userId: string): Promise<Facts[]> {
+    const { engine, index, ignored } = this.#parts;
+    const ignoredUsers = await ignored.of(userId);
+    const children = await index.children(parents.map(({ stored }) => stored.event.eventId));
+    const views = new Map<string, ChildrenInView>();
+    const facts: Facts[] = [];
+    for (const { stored } of parents) {
+      const { roomId, eventId } = stored.event;
+      const head = await engine.heads.get(roomId);
+      if (!head) continue;
+      const view = views.get(roomId) ?? (await ChildrenInView.open(engine, head, userId));
+      views.set(roomId, view);
+      const counted = (children.get(eventId) ?? []).filter(
+        (child) => isBundled(child, stored) && !ignoredUsers.has(child.sender),
+      );
+      const ofType = (relType: string) => counted.filter((child) => child.relType === relType);
+      facts.push({
+        parent: stored,
+        replacement: await replacementOf(view, stored, ofType('m.replace')),
+        thread: await threadOf(view, stored, ofType('m.thread'), userId),
+        references: await referencesOf(view, ofType('m.reference')),
+      });
+    }
+    return facts;
+  }
+}
+
+const isBundled = (child: Child, parent: StoredEvent) =>
+  aggregated.has(child.relType) && child.roomNid === parent.roomNid;
+
+async function replacementOf(
+  view: ChildrenInView,
+  parent: StoredEvent,
+  edits: readonly Child[],
+): Promise<VisibleEvent | undefined> {
+  const { sender, type } = parent.event;
+  const candidates = edits
+    .filter((edit) => edit.sender === sender && edit.type === type)
+    .sort((a, b) => b.ts - a.ts)
+    .slice(0, mostEdits);
+  if (candidates.length === 0 || parent.redactedBy !== undefined) return undefined;
+  const visible = await view.events(candidates);
+  const latest = latestReplacement(
+    parent.event,
+    false,
+    visible.map(({ stored }) => stored.event),
+  );
+  return visible.find(({ stored }) => stored.event === latest);
+}
+
+async function threadOf(
+  view: ChildrenInView,
+  root: StoredEvent,
+  replies: readonly Child[],
+  userId: string,
+): Promise<ThreadSummary<VisibleEvent> | undefined> {
+  if (replies.length === 0 || !canBeThreadRoot(visibleContent(root))) return undefined;
+  const visible = await view.visible(replies);
+  const last = visible.at(-1);
+  const [latestEvent] = last ? await view.events([last]) : [];
+  if (!latestEvent) return undefined;
+  return {
+    latestEvent,
+    count: visible.length,
+    currentUserParticipated: root.event.sender === userId || visible.some(({ sender }) => sender === userId),
+  };
+}
+
+async function referencesOf(view: ChildrenInView, references: readonly Child[]): Promise<string[]> {
+  if (references.length === 0) return [];
+  const visible = await view.events(references.slice(-mostReferences));
+  return visible.map(({ stored }) => stored.event.eventId);
+}

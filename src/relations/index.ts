@@ -1,0 +1,7 @@
+/** How events relate to each other: edits, threads, references, annotations and whatever else clients invent. */
+export type { Ignoring } from './bundler.ts';
+export { relationMigrations } from './migrations.ts';
+export { RelatedEvents } from './related-events.ts';
+export { Relations } from './relations.ts';
+export { relationRoutes } from './routes.ts';
+export { ThreadList } from './thread-list.ts';

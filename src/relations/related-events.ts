@@ -1,0 +1,167 @@
+import type { ClientEvent } from '../protocol/index.ts';
+import { MatrixError, notFound } from '../protocol/index.ts';
+import {
+  type ClientEvents,
+  decodePlace,
+  encodePlace,
+  type HistoryPlace,
+  type RoomEngine,
+  RoomView,
+  type Viewer,
+  type VisibleEvent,
+} from '../rooms/index.ts';
+import type { Ignoring } from './bundler.ts';
+import type { Child } from './child.ts';
+import type { RelationIndex } from './relation-index.ts';
+import { readChildNids, readChildrenPage } from './store.ts';
+
+export interface RelatedEventsParts {
+  readonly engine: RoomEngine;
+  readonly clientEvents: ClientEvents;
+  readonly index: RelationIndex;
+  readonly ignored: Ignoring;
+}
+
+export interface RelatedEventsRequest {
+  readonly eventId: string;
+  readonly relType: string | undefined;
+  readonly type: string | undefined;
+  readonly direction: 'forward' | 'backward';
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly limit: number;
+  readonly recurse: boolean;
+}
+
+/** The answer to `GET /relations`. */
+export interface RelatedEventsPage {
+  readonly chunk: readonly ClientEvent[];
+  readonly next_batch?: string;
+  readonly prev_batch?: string;
+  readonly recursion_depth?: number;
+}
+
+/** Levels of relations that are followed, and events of one level. */
+const [deepest, widest] = [3, 1_000];
+
+/** Events that one request may look at to fill its page. */
+const mostScanned = 1_000;
+
+/** Lists the events that relate to another. Source: client-server API, "Relationships API". */
+export class RelatedEvents {
+  readonly #parts: RelatedEventsParts;
+
+  constructor(parts: RelatedEventsParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws MatrixError M_NOT_FOUND when the user may not see the parent, M_INVALID_PARAM for foreign tokens */
+  async page(viewer: Viewer, roomId: string, request: RelatedEventsRequest): Promise<RelatedEventsPage> {
+    const { engine, clientEvents } = this.#parts;
+    const view = await viewOfParent(engine, viewer.userId, roomId, request.eventId);
+    const parentIds = await this.#parents(view.head.roomNid, request);
+    const { events, next } = await this.#collect(view, parentIds, request);
+    return {
+      chunk: await clientEvents.render(events, viewer),
+      ...(next && { next_batch: encodePlace(next) }),
+      ...(request.from === undefined ? undefined : { prev_batch: request.from }),
+      ...(request.recurse ? { recursion_depth: deepest } : undefined),
+    };
+  }
+
+  /** The event, and with `recurse` those whose children are asked for as well. */
+  async #parents(roomNid: number, request: RelatedEventsRequest): Promise<string[]> {
+    const { engine, index } = this.#parts;
+    const { eventId, relType, type, recurse } = request;
+    const parents = new Set([eventId]);
+    let level = [eventId];
+    for (let depth = 1; recurse && depth < deepest && level.length > 0; depth++) {
+      const asked = { roomNid, parentIds: level, relType, type, limit: widest };
+      const found = await engine.events.getMany(await readChildNids(index.reader, asked));
+      const ids = [...found.values()].map(({ event }) => event.eventId);
+      level = ids.filter((id) => !parents.has(id));
+      for (const id of level) parents.add(id);
+    }
+    return [...parents];
+  }
+
+  async #collect(
+    view: RoomView,
+    parentIds: readonly string[],
+    { relType, type, direction, limit, ...request }: RelatedEventsRequest,
+  ): Promise<{ events: VisibleEvent[]; next: HistoryPlace | undefined }> {
+    const { index, ignored } = this.#parts;
+    const { roomNid } = view.head;
+    const ignoredUsers = await ignored.of(view.userId);
+    const to = await this.#place(roomNid, request.to);
+    let from = await this.#place(roomNid, request.from);
+    const events: VisibleEvent[] = [];
+    for (let scanned = 0; scanned < mostScanned; ) {
+      const size = Math.max(limit - events.length, 20);
+      const range = { roomNid, parentIds, relType, type, direction, from, limit: size };
+      const children = await readChildrenPage(index.reader, range);
+      scanned += children.length;
+      const visible = await this.#visible(view, children, ignoredUsers);
+      for (const child of children) {
+        if (to && isBeyond(child, to, direction)) return { events, next: undefined };
+        if (events.length === limit) return { events, next: from };
+        from = placePast(child, direction);
+        const one = visible.get(child.nid);
+        if (one) events.push(one);
+      }
+      if (children.length < size) return { events, next: undefined };
+    }
+    return { events, next: from };
+  }
+
+  async #visible(
+    view: RoomView,
+    children: readonly Child[],
+    ignoredUsers: ReadonlySet<string>,
+  ): Promise<Map<number, VisibleEvent>> {
+    const { engine } = this.#parts;
+    const found = await engine.events.getMany(children.map(({ nid }) => nid));
+    const wanted = [...found.values()].filter(
+      ({ event }) => event.stateKey !== undefined || !ignoredUsers.has(event.sender),
+    );
+    return new Map((await view.filter(wanted)).map((one) => [one.stored.nid, one]));
+  }
+
+  async #place(roomNid: number, token: string | undefined): Promise<HistoryPlace | undefined> {
+    if (token === undefined) return undefined;
+    const place = decodePlace(token);
+    return 'position' in place ? this.#parts.engine.events.placeAt(roomNid, place.position) : place;
+  }
+}
+
+/** The view of a user who may see an event. @throws MatrixError M_NOT_FOUND */
+async function viewOfParent(
+  engine: RoomEngine,
+  userId: string,
+  roomId: string,
+  eventId: string,
+): Promise<RoomView> {
+  const head = await engine.heads.get(roomId);
+  const view = await RoomView.forReading(engine, head, userId).catch(asNotFound);
+  const stored = await engine.events.getById(eventId);
+  const isHere = stored?.roomNid === view.head.roomNid && stored.stream !== undefined;
+  if (!isHere || (await view.filter([stored])).length === 0) throw notFound('There is no such event');
+  return view;
+}
+
+/** Who may not read the room is not told either which events are in it. */
+function asNotFound(error: unknown): never {
+  if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN')
+    throw notFound('There is no such event');
+  throw error;
+}
+
+const placePast = ({ depth, stream }: Child, direction: 'forward' | 'backward'): HistoryPlace => ({
+  depth,
+  stream: direction === 'forward' ? stream : stream - 1,
+});
+
+function isBeyond({ depth, stream }: Child, to: HistoryPlace, direction: 'forward' | 'backward'): boolean {
+  const isAfter = depth > to.depth || (depth === to.depth && stream > to.stream);
+  return direction === 'forward' ? isAfter : !isAfter;
+}

@@ -1,0 +1,63 @@
+import type { SqlValue, Statement } from '../kernel/database/index.ts';
+import type { IndexBatch, StoredEvent } from '../rooms/index.ts';
+import { type Child, childOf } from './child.ts';
+
+/** In the order in which they are executed: what is added by a batch may be taken away by it. */
+const sqlText = {
+  relation:
+    'insert into event_relations (child_nid, room_nid, parent_id, rel_type, type, sender, key, ts, depth, stream) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  reply:
+    'insert into threads (room_nid, root_id, latest_stream) values (?, ?, ?) on conflict (root_id, room_nid) do update set latest_stream = case when threads.latest_stream > excluded.latest_stream then threads.latest_stream else excluded.latest_stream end',
+  removal: 'delete from event_relations where child_nid = ?',
+  lostReply:
+    "update threads set latest_stream = (select max(stream) from event_relations where parent_id = threads.root_id and room_nid = threads.room_nid and rel_type = 'm.thread') where root_id = ? and room_nid = ?",
+};
+
+type Kind = keyof typeof sqlText;
+
+/** What became of the relations of an event: it is a new child, or one that is no child any more. */
+export interface RelationChange {
+  readonly added: Child | undefined;
+  readonly removed: Child | undefined;
+}
+
+/** Collects the rows about relations of events that are written together. */
+export class RelationBatch implements IndexBatch {
+  readonly #rows: Record<Kind, SqlValue[][]> = { relation: [], reply: [], removal: [], lostReply: [] };
+  readonly #note: (stored: StoredEvent, change: RelationChange) => void;
+
+  /** @param note is told what changes, before it is on disk */
+  constructor(note: (stored: StoredEvent, change: RelationChange) => void) {
+    this.#note = note;
+  }
+
+  add(stored: StoredEvent, redacts: StoredEvent | undefined): void {
+    const added = childOf(stored);
+    const removed = redacts && childOf(redacts);
+    if (!added && !removed) return;
+    if (added) this.#add(added);
+    if (removed) this.#remove(removed);
+    this.#note(stored, { added, removed });
+  }
+
+  statements(): Statement[] {
+    return Object.entries(this.#rows)
+      .filter(([, rows]) => rows.length > 0)
+      .map(([kind, rows]) => ({ sql: sqlText[kind as Kind], rows }));
+  }
+
+  #add(child: Child): void {
+    const { nid, roomNid, parentId, relType, type, sender, key, ts, depth, stream } = child;
+    const row = [nid, roomNid, parentId, relType, type, sender, storable(key), ts, depth, stream];
+    this.#rows.relation.push(row);
+    if (relType === 'm.thread') this.#rows.reply.push([roomNid, parentId, stream]);
+  }
+
+  #remove({ nid, roomNid, parentId, relType }: Child): void {
+    this.#rows.removal.push([nid]);
+    if (relType === 'm.thread') this.#rows.lostReply.push([parentId, roomNid]);
+  }
+}
+
+/** Databases do not take U+0000, events do. */
+const storable = (key: string | undefined): string | null => key?.replaceAll('\0', '') ?? null;

@@ -1,0 +1,105 @@
+import { LRUCache } from 'lru-cache';
+import type { Database, Reader } from '../kernel/database/index.ts';
+import { serverOfUser } from '../protocol/index.ts';
+import type { IndexBatch, RoomEngine, RoomFact, StoredEvent } from '../rooms/index.ts';
+import { type Child, inHistory } from './child.ts';
+import { RelationBatch, type RelationChange } from './relation-batch.ts';
+import { readChildren } from './store.ts';
+import type { RelationTables } from './tables.ts';
+
+/** How many events' children are kept in memory; each child counts as one more. */
+const sizeInMemory = 200_000;
+
+const none: readonly Child[] = [];
+
+/**
+ * Which events relate to which. The rows are written in the transaction of the events, so that whoever has been told
+ * of an event finds its relation, too. What was asked for is kept in memory and follows the stream of rooms; that new
+ * local events have no children yet is known without asking.
+ */
+export class RelationIndex {
+  readonly #reader: Reader<RelationTables>;
+  readonly #serverName: string;
+  readonly #children = new LRUCache<string, readonly Child[]>({
+    maxSize: sizeInMemory,
+    sizeCalculation: (children) => 1 + children.length,
+  });
+  /** What events that are being written will change. */
+  readonly #changes = new WeakMap<StoredEvent, RelationChange>();
+  /** Counts what has changed: what was read in the meantime may be outdated and is not kept. */
+  #generation = 0;
+
+  constructor(database: Database, serverName: string) {
+    this.#reader = database.reader<RelationTables>();
+    this.#serverName = serverName;
+  }
+
+  get reader(): Reader<RelationTables> {
+    return this.#reader;
+  }
+
+  /** Follows the events of rooms; once, before anything is read. */
+  follow({ stream }: RoomEngine): void {
+    stream.subscribe((fact) => this.#apply(fact));
+  }
+
+  /** For the rows of one transaction. */
+  batch(): IndexBatch {
+    return new RelationBatch((stored, change) => this.#changes.set(stored, change));
+  }
+
+  /** The children of an event in the order of history, when they are in memory. */
+  peek(eventId: string): readonly Child[] | undefined {
+    return this.#children.get(eventId);
+  }
+
+  /** The children of events in the order of history; those without any are absent. */
+  async children(eventIds: readonly string[]): Promise<Map<string, readonly Child[]>> {
+    const found = new Map<string, readonly Child[]>();
+    const missing: string[] = [];
+    for (const eventId of new Set(eventIds)) {
+      const known = this.#children.get(eventId);
+      if (!known) missing.push(eventId);
+      else if (known.length > 0) found.set(eventId, known);
+    }
+    if (missing.length === 0) return found;
+    const generation = this.#generation;
+    const read = Map.groupBy(await readChildren(this.#reader, missing), ({ parentId }) => parentId);
+    for (const eventId of missing) {
+      const children = read.get(eventId);
+      if (children) found.set(eventId, children);
+      if (generation === this.#generation) this.#children.set(eventId, children ?? none);
+    }
+    return found;
+  }
+
+  #apply({ stored }: RoomFact): void {
+    const { eventId, sender } = stored.event;
+    // Nobody can relate to an event whose id is not known yet; those of other servers may have been overtaken.
+    if (serverOfUser(sender) === this.#serverName && !this.#children.has(eventId)) {
+      this.#children.set(eventId, none);
+    }
+    const change = this.#changes.get(stored);
+    if (!change) return;
+    this.#changes.delete(stored);
+    this.#generation += 1;
+    const { added, removed } = change;
+    if (added) this.#replace(added.parentId, (children) => insert(children, added));
+    if (removed) {
+      this.#replace(removed.parentId, (children) => children.filter(({ nid }) => nid !== removed.nid));
+    }
+  }
+
+  #replace(parentId: string, change: (children: readonly Child[]) => readonly Child[]): void {
+    const known = this.#children.get(parentId);
+    if (known) this.#children.set(parentId, change(known));
+  }
+}
+
+/** Adds a child at its place, unless it is there. */
+function insert(children: readonly Child[], child: Child): readonly Child[] {
+  if (children.some(({ nid }) => nid === child.nid)) return children;
+  const last = children.at(-1);
+  const added = [...children, child];
+  return last && inHistory(last, child) > 0 ? added.sort(inHistory) : added;
+}

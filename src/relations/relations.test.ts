@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { startTestServer, type TestServer, type TestUser } from '../../test/support/server.ts';
+import { chunkOf, idsOf, type SeenEvent, Talk } from '../../test/support/talk.ts';
+
+const relationsOf = ({ unsigned }: SeenEvent) => unsigned?.['m.relations'] ?? {};
+
+interface Bundle {
+  'm.replace'?: SeenEvent;
+  'm.thread'?: { latest_event: SeenEvent; count: number; current_user_participated: boolean };
+  'm.reference'?: { chunk: { event_id: string }[] };
+}
+
+const bundleOf = (event: SeenEvent | undefined) => (event ? relationsOf(event) : {}) as Bundle;
+
+forEachDatabase((open) => {
+  describe('relations', () => {
+    let server: TestServer;
+    let [alice, bob, carol]: TestUser[] = [];
+    before(async () => {
+      server = await startTestServer({ database: open.kind });
+      [alice, bob, carol] = [
+        await server.register('alice'),
+        await server.register('bob'),
+        await server.register('carol'),
+      ];
+    });
+    after(() => server.stop());
+
+    const relations = (talk: Talk, user: TestUser, eventId: string, path = '', query = {}) =>
+      talk.call(user, 'GET', `/relations/${encodeURIComponent(eventId)}${path}`, { query, version: 'v1' });
+
+    const sync = async (user: TestUser, talk: Talk, query: Record<string, string> = {}) => {
+      const answer = await server.api('GET', '/_matrix/client/v3/sync', { token: user.token, query });
+      const { join } = answer.body['rooms'] as {
+        join: Record<string, { timeline: { events: SeenEvent[] } }>;
+      };
+      return { events: join[talk.roomId]!.timeline.events, since: String(answer.body['next_batch']) };
+    };
+
+    const ignore = (user: TestUser, others: TestUser[]) =>
+      server.api('PUT', `/_matrix/client/v3/user/${user.userId}/account_data/m.ignored_user_list`, {
+        token: user.token,
+        body: { ignored_users: Object.fromEntries(others.map(({ userId }) => [userId, {}])) },
+      });
+
+    describe('edits', () => {
+      it('are shown with what they replace, wherever that is served, at once', async () => {
+        const talk = await Talk.open(server, alice!, [bob!]);
+        const original = await talk.say(alice!, 'hullo');
+        const { since } = await sync(bob!, talk);
+        const edit = await talk.edit(alice!, original, 'hello');
+        const find = (events: SeenEvent[]) => events.find(({ event_id }) => event_id === original);
+        const path = `/context/${encodeURIComponent(original)}`;
+        const context = (await talk.call(bob!, 'GET', path)).body as { event: SeenEvent };
+        const seen = [
+          await talk.event(alice!, original),
+          await talk.event(bob!, original),
+          find((await sync(bob!, talk)).events),
+          find((await sync(alice!, talk)).events),
+          find(chunkOf(await talk.call(bob!, 'GET', '/messages', { query: { dir: 'b' } }))),
+          context.event,
+        ];
+        for (const event of seen) {
+          assert.equal(bundleOf(event)['m.replace']?.event_id, edit);
+          assert.equal(event?.content['body'], 'hullo');
+        }
+        assert.deepEqual(
+          (await sync(bob!, talk, { since })).events.map(({ event_id }) => event_id),
+          [edit],
+        );
+      });
+
+      it('count when they are valid: the latest of the same sender, not redacted', async () => {
+        const talk = await Talk.open(server, alice!, [bob!]);
+        const original = await talk.say(alice!, 'one');
+        const replacement = async () => bundleOf(await talk.event(bob!, original))['m.replace']?.event_id;
+        await talk.edit(bob!, original, 'not mine');
+        assert.equal(await replacement(), undefined);
+        const first = await talk.edit(alice!, original, 'two');
+        const second = await talk.edit(alice!, original, 'three');
+        await talk.relate(alice!, 'm.replace', original, 'without new content');
+        assert.equal(await replacement(), second);
+        await talk.redact(alice!, second);
+        assert.equal(await replacement(), first);
+        await talk.redact(alice!, original);
+        assert.equal(await replacement(), undefined);
+      });
+
+      it('are remembered after a restart', async () => {
+        const talk = await Talk.open(server, alice!);
+        const original = await talk.say(alice!, 'one');
+        const edit = await talk.edit(alice!, original, 'two');
+        await server.restart();
+        assert.equal(bundleOf(await talk.event(alice!, original))['m.replace']?.event_id, edit);
+      });
+    });
+
+    describe('threads', () => {
+      it('are summed up in their roots, with the last reply as it was edited', async () => {
+        const talk = await Talk.open(server, alice!, [bob!, carol!]);
+        const root = await talk.say(alice!, 'root');
+        await talk.relate(bob!, 'm.thread', root, 'one');
+        const last = await talk.relate(bob!, 'm.thread', root, 'two');
+        const edit = await talk.edit(bob!, last, 'three');
+        const thread = async (user: TestUser) => bundleOf(await talk.event(user, root))['m.thread'];
+        const seen = await thread(carol!);
+        assert.equal(seen?.count, 2);
+        assert.equal(seen?.current_user_participated, false);
+        assert.equal(seen?.latest_event.event_id, last);
+        assert.equal(bundleOf(seen?.latest_event)['m.replace']?.event_id, edit);
+        assert.equal((await thread(alice!))?.current_user_participated, true);
+        assert.equal((await thread(bob!))?.current_user_participated, true);
+        await talk.redact(bob!, last);
+        assert.equal((await thread(bob!))?.count, 1);
+      });
+
+      it('do not start from an event that relates to another', async () => {
+        const talk = await Talk.open(server, alice!);
+        const root = await talk.say(alice!, 'root');
+        const reply = await talk.relate(alice!, 'm.thread', root);
+        const content = { body: 'no', 'm.relates_to': { rel_type: 'm.thread', event_id: reply } };
+        const refused = await talk.trySend(alice!, 'm.room.message', content);
+        assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_UNKNOWN']);
+      });
+
+      it('are listed by their last replies, all or those that one took part in', async () => {
+        const talk = await Talk.open(server, alice!, [bob!, carol!]);
+        const roots = [];
+        for (const name of ['1', '2', '3']) roots.push(await talk.say(alice!, name));
+        const [first, second, third] = roots as [string, string, string];
+        await talk.relate(bob!, 'm.thread', first);
+        await talk.relate(carol!, 'm.thread', second);
+        const only = await talk.relate(bob!, 'm.thread', third);
+        await talk.relate(carol!, 'm.thread', first);
+        const threads = (user: TestUser, query = {}) =>
+          talk.call(user, 'GET', '/threads', { query, version: 'v1' });
+        assert.deepEqual(idsOf(await threads(alice!)), [first, third, second]);
+        assert.deepEqual(idsOf(await threads(bob!, { include: 'participated' })), [first, third]);
+        const page = await threads(bob!, { limit: 2 });
+        assert.deepEqual(idsOf(page), [first, third]);
+        const rest = await threads(bob!, { limit: 2, from: page.body['next_batch'] });
+        assert.deepEqual(idsOf(rest), [second]);
+        assert.equal(rest.body['next_batch'], undefined);
+        assert.equal(bundleOf(chunkOf(page)[0])['m.thread']?.count, 2);
+        await talk.redact(bob!, only);
+        assert.deepEqual(idsOf(await threads(alice!)), [first, second]);
+        assert.equal((await threads(alice!, { from: 'nonsense' })).status, 400);
+        assert.equal((await threads(alice!, { limit: 0 })).status, 400);
+        const stranger = await server.register(`stranger${roots.length}`);
+        assert.equal((await threads(stranger)).status, 403);
+      });
+    });
+
+    describe('events that relate to another', () => {
+      it('are listed by type of relation and of event, in both directions, page by page', async () => {
+        const talk = await Talk.open(server, alice!, [bob!]);
+        const parent = await talk.say(alice!, 'parent');
+        const reference = await talk.relate(bob!, 'm.reference', parent);
+        const reaction = await talk.react(bob!, parent, '👍');
+        const edit = await talk.edit(alice!, parent, 'edited');
+        const all = [edit, reaction, reference];
+        assert.deepEqual(idsOf(await relations(talk, bob!, parent)), all);
+        assert.deepEqual(idsOf(await relations(talk, bob!, parent, '', { dir: 'f' })), all.toReversed());
+        assert.deepEqual(idsOf(await relations(talk, bob!, parent, '/m.annotation')), [reaction]);
+        assert.deepEqual(idsOf(await relations(talk, bob!, parent, '/m.annotation/m.reaction')), [reaction]);
+        assert.deepEqual(idsOf(await relations(talk, bob!, parent, '/m.annotation/m.other')), []);
+        for (const [dir, order] of [
+          ['b', all],
+          ['f', all.toReversed()],
+        ] as const) {
+          const first = await relations(talk, bob!, parent, '', { dir, limit: 2 });
+          assert.deepEqual(idsOf(first), order.slice(0, 2));
+          const from = first.body['next_batch'];
+          const second = await relations(talk, bob!, parent, '', { dir, limit: 2, from });
+          assert.deepEqual(idsOf(second), order.slice(2));
+          assert.equal(second.body['next_batch'], undefined);
+          assert.equal(second.body['prev_batch'], from);
+          const upTo = await relations(talk, bob!, parent, '', { dir, to: from });
+          assert.deepEqual(idsOf(upTo), order.slice(0, 2));
+        }
+        assert.deepEqual(bundleOf(await talk.event(bob!, parent))['m.reference'], {
+          chunk: [{ event_id: reference }],
+        });
+        assert.equal((await relations(talk, bob!, parent, '', { limit: 0 })).status, 400);
+        assert.equal((await relations(talk, bob!, parent, '', { from: 'x' })).status, 400);
+      });
+
+      it('are found through others when that is asked for', async () => {
+        const talk = await Talk.open(server, alice!);
+        const root = await talk.say(alice!, 'root');
+        const reply = await talk.relate(alice!, 'm.thread', root);
+        const edit = await talk.edit(alice!, reply, 'edited');
+        const reaction = await talk.react(alice!, edit, '👍');
+        const beyond = await talk.relate(alice!, 'm.reference', reaction);
+        const deep = await relations(talk, alice!, root, '', { recurse: true });
+        assert.deepEqual(idsOf(deep), [reaction, edit, reply]);
+        assert.equal(deep.body['recursion_depth'], 3);
+        assert.ok(!idsOf(deep).includes(beyond));
+        const flat = await relations(talk, alice!, root);
+        assert.deepEqual(idsOf(flat), [reply]);
+        assert.equal(flat.body['recursion_depth'], undefined);
+        const filtered = await relations(talk, alice!, root, '/m.thread', { recurse: true });
+        assert.deepEqual(idsOf(filtered), [reply]);
+      });
+
+      it('are chosen by filters for what others relate to', async () => {
+        const talk = await Talk.open(server, alice!, [bob!]);
+        const [one, two] = [await talk.say(alice!, 'one'), await talk.say(alice!, 'two')];
+        await talk.relate(bob!, 'm.thread', one);
+        await talk.react(bob!, two, '👍');
+        const messages = async (filter: object) =>
+          idsOf(
+            await talk.call(bob!, 'GET', '/messages', {
+              query: { dir: 'b', limit: 50, filter: JSON.stringify(filter) },
+            }),
+          );
+        assert.deepEqual(await messages({ related_by_rel_types: ['m.thread'] }), [one]);
+        assert.deepEqual(await messages({ related_by_senders: [bob!.userId] }), [two, one]);
+        assert.deepEqual(await messages({ related_by_senders: [alice!.userId] }), []);
+        const filter = JSON.stringify({ room: { timeline: { related_by_rel_types: ['m.annotation'] } } });
+        const { events } = await sync(bob!, talk, { filter });
+        assert.deepEqual(
+          events.map(({ event_id }) => event_id),
+          [two],
+        );
+      });
+
+      it('are not the same twice', async () => {
+        const talk = await Talk.open(server, alice!, [bob!]);
+        const parent = await talk.say(alice!, 'parent');
+        const reaction = await talk.react(bob!, parent, '👍');
+        const again = { 'm.relates_to': { rel_type: 'm.annotation', event_id: parent, key: '👍' } };
+        const refused = await talk.trySend(bob!, 'm.reaction', again);
+        assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_DUPLICATE_ANNOTATION']);
+        await talk.react(alice!, parent, '👍');
+        await talk.redact(bob!, reaction);
+        await talk.react(bob!, parent, '👍');
+      });
+    });
+
+    describe('what a user may not see', () => {
+      it('is neither listed nor counted: what was said before they came', async () => {
+        const talk = await Talk.open(server, alice!);
+        const open = await talk.say(alice!, 'shared root');
+        await talk.setState(alice!, 'm.room.history_visibility', { history_visibility: 'joined' });
+        const hidden = await talk.say(alice!, 'hidden root');
+        const hiddenReply = await talk.relate(alice!, 'm.thread', open);
+        await talk.relate(alice!, 'm.reference', open);
+        await talk.edit(alice!, open, 'hidden edit');
+        await talk.join(bob!);
+        assert.deepEqual(relationsOf(await talk.event(bob!, open)), {});
+        assert.deepEqual(idsOf(await relations(talk, bob!, open)), []);
+        assert.equal((await relations(talk, bob!, hidden)).status, 404);
+        const threads = () => talk.call(bob!, 'GET', '/threads', { version: 'v1' });
+        assert.deepEqual(idsOf(await threads()), []);
+        const reply = await talk.relate(alice!, 'm.thread', open);
+        assert.equal(bundleOf(await talk.event(bob!, open))['m.thread']?.count, 1);
+        assert.equal(bundleOf(await talk.event(alice!, open))['m.thread']?.count, 2);
+        assert.deepEqual(idsOf(await relations(talk, bob!, open)), [reply]);
+        assert.ok(idsOf(await relations(talk, alice!, open)).includes(hiddenReply));
+        const filter = JSON.stringify({ related_by_rel_types: ['m.replace'] });
+        const query = { dir: 'b', limit: 50, filter };
+        assert.deepEqual(idsOf(await talk.call(bob!, 'GET', '/messages', { query })), []);
+        assert.deepEqual(idsOf(await talk.call(alice!, 'GET', '/messages', { query })), [open]);
+      });
+
+      it('is neither listed nor counted: what was said after they left, and rooms they were never in', async () => {
+        const talk = await Talk.open(server, alice!, [bob!]);
+        const root = await talk.say(alice!, 'root');
+        await talk.relate(alice!, 'm.thread', root);
+        await talk.leave(bob!);
+        const late = await talk.relate(alice!, 'm.thread', root);
+        assert.equal(bundleOf(await talk.event(bob!, root))['m.thread']?.count, 1);
+        assert.ok(!idsOf(await relations(talk, bob!, root)).includes(late));
+        assert.equal((await relations(talk, carol!, root)).status, 404);
+      });
+
+      it('is neither listed nor counted: what ignored users say', async () => {
+        const talk = await Talk.open(server, alice!, [bob!, carol!]);
+        const root = await talk.say(bob!, 'root');
+        const reply = await talk.relate(alice!, 'm.thread', root);
+        await talk.relate(carol!, 'm.thread', root);
+        await talk.relate(carol!, 'm.reference', root);
+        await ignore(alice!, [carol!]);
+        const bundle = bundleOf(await talk.event(alice!, root));
+        assert.equal(bundle['m.thread']?.count, 1);
+        assert.equal(bundle['m.thread']?.latest_event.event_id, reply);
+        assert.equal(bundle['m.reference'], undefined);
+        assert.deepEqual(idsOf(await relations(talk, alice!, root)), [reply]);
+        await ignore(alice!, [bob!]);
+        const [listed] = chunkOf(await talk.call(alice!, 'GET', '/threads', { version: 'v1' }));
+        assert.equal(listed?.event_id, root);
+        assert.deepEqual(listed?.content, {});
+        await ignore(alice!, []);
+      });
+
+      it('is not bundled across rooms', async () => {
+        const talk = await Talk.open(server, alice!);
+        const other = await Talk.open(server, bob!);
+        const root = await talk.say(alice!, 'root');
+        await other.relate(bob!, 'm.thread', root);
+        await other.relate(bob!, 'm.reference', root);
+        assert.deepEqual(relationsOf(await talk.event(alice!, root)), {});
+        assert.deepEqual(idsOf(await relations(talk, alice!, root)), []);
+        assert.deepEqual(idsOf(await talk.call(alice!, 'GET', '/threads', { version: 'v1' })), []);
+      });
+    });
+  });
+});

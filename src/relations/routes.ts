@@ -1,0 +1,113 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../kernel/http/index.ts';
+import { invalidParam, type JsonObject } from '../protocol/index.ts';
+import type { Viewer } from '../rooms/index.ts';
+import type { RelatedEvents } from './related-events.ts';
+import type { ThreadList } from './thread-list.ts';
+
+/** Events of a page when the client does not say, and at most. */
+const usualLimit = { relations: 5, threads: 20 };
+const mostEvents = 100;
+
+const chunk = Type.Array(Type.Unsafe<JsonObject>(Type.Object({})));
+
+const query = Type.Object({
+  dir: Type.Optional(Type.Union([Type.Literal('b'), Type.Literal('f')])),
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
+  limit: Type.Optional(Type.Integer()),
+  recurse: Type.Optional(Type.Boolean()),
+});
+
+interface RelationsQuery {
+  readonly dir?: 'b' | 'f';
+  readonly from?: string;
+  readonly to?: string;
+  readonly limit?: number;
+  readonly recurse?: boolean;
+}
+
+/** Client-server API, "Relationships API" and "Querying threads in a room". */
+export function relationRoutes(related: RelatedEvents, threads: ThreadList): Route[] {
+  return [...relatedEventRoutes(related), threadRoute(threads)];
+}
+
+function relatedEventRoutes(related: RelatedEvents): Route[] {
+  const contract = {
+    method: 'GET',
+    auth: 'guest',
+    query,
+    response: Type.Object({ chunk }),
+  } as const;
+  const page = (
+    viewer: Viewer,
+    { roomId, eventId }: { roomId: string; eventId: string },
+    { dir, from, to, limit, recurse = false }: RelationsQuery,
+    relType?: string,
+    type?: string,
+  ) =>
+    related.page(viewer, roomId, {
+      eventId,
+      relType,
+      type,
+      direction: dir === 'f' ? 'forward' : 'backward',
+      from,
+      to,
+      limit: pageSize(limit, usualLimit.relations),
+      recurse,
+    });
+  return [
+    route(
+      {
+        ...contract,
+        operationId: 'getRelatingEvents',
+        path: paths('/rooms/:roomId/relations/:eventId'),
+      },
+      ({ params, query, requester }) => page(requester, params, query),
+    ),
+    route(
+      {
+        ...contract,
+        operationId: 'getRelatingEventsWithRelType',
+        path: paths('/rooms/:roomId/relations/:eventId/:relType'),
+      },
+      ({ params, query, requester }) => page(requester, params, query, params.relType),
+    ),
+    route(
+      {
+        ...contract,
+        operationId: 'getRelatingEventsWithRelTypeAndEventType',
+        path: paths('/rooms/:roomId/relations/:eventId/:relType/:eventType'),
+      },
+      ({ params, query, requester }) => page(requester, params, query, params.relType, params.eventType),
+    ),
+  ];
+}
+
+function threadRoute(threads: ThreadList): Route {
+  return route(
+    {
+      operationId: 'getThreadRoots',
+      method: 'GET',
+      path: paths('/rooms/:roomId/threads'),
+      auth: 'guest',
+      query: Type.Object({
+        include: Type.Optional(Type.Union([Type.Literal('all'), Type.Literal('participated')])),
+        from: Type.Optional(Type.String()),
+        limit: Type.Optional(Type.Integer()),
+      }),
+      response: Type.Object({ chunk }),
+    },
+    ({ params, query: { include = 'all', from, limit }, requester }) =>
+      threads.page(requester, params.roomId, { include, from, limit: pageSize(limit, usualLimit.threads) }),
+  );
+}
+
+/** The present path and the one of before it was part of the specification. */
+const paths = <const P extends string>(path: P) =>
+  [`/_proto/client/v1${path}`, `/_proto/client/unstable${path}`] as const;
+
+function pageSize(asked: number | undefined, usual: number): number {
+  if (asked !== undefined && asked < 1) throw invalidParam('limit must be above 0');
+  return Math.min(asked ?? usual, mostEvents);
+}

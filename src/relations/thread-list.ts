@@ -1,0 +1,106 @@
+import { type ClientEvent, isJsonObject, type JsonObject, redactEvent } from '../protocol/index.ts';
+import {
+  type ClientEvents,
+  decodePlace,
+  encodePlace,
+  type RoomEngine,
+  RoomView,
+  type Viewer,
+  type VisibleEvent,
+} from '../rooms/index.ts';
+import type { Ignoring } from './bundler.ts';
+import type { RelationIndex } from './relation-index.ts';
+import { readThreads, type ThreadRow } from './store.ts';
+
+export interface ThreadListParts {
+  readonly engine: RoomEngine;
+  readonly clientEvents: ClientEvents;
+  readonly index: RelationIndex;
+  readonly ignored: Ignoring;
+}
+
+export interface ThreadListRequest {
+  readonly include: 'all' | 'participated';
+  readonly from: string | undefined;
+  readonly limit: number;
+}
+
+/** The answer to `GET /threads`. */
+export interface ThreadListPage {
+  readonly chunk: readonly ClientEvent[];
+  readonly next_batch?: string;
+}
+
+/** Threads that one request may look at to fill its page. */
+const mostScanned = 500;
+
+/** Lists the threads of a room. Source: client-server API, "Querying threads in a room". */
+export class ThreadList {
+  readonly #parts: ThreadListParts;
+
+  constructor(parts: ThreadListParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a foreign token */
+  async page(viewer: Viewer, roomId: string, request: ThreadListRequest): Promise<ThreadListPage> {
+    const { engine, index } = this.#parts;
+    const { limit, include } = request;
+    const view = await RoomView.forReading(engine, await engine.heads.get(roomId), viewer.userId);
+    const chunk: ClientEvent[] = [];
+    let before = request.from === undefined ? undefined : streamOf(request.from);
+    for (let scanned = 0; scanned < mostScanned; ) {
+      const rows = await readThreads(index.reader, view.head.roomNid, before, limit);
+      scanned += rows.length;
+      const roots = await this.#roots(view, viewer, rows);
+      for (const { rootId, latest } of rows) {
+        if (chunk.length === limit)
+          return { chunk, next_batch: encodePlace({ depth: 0, stream: before ?? 0 }) };
+        before = latest;
+        const root = roots.get(rootId);
+        const thread = root && threadIn(root);
+        if (thread && (include === 'all' || thread['current_user_participated'] === true)) chunk.push(root);
+      }
+      if (rows.length < limit) return { chunk };
+    }
+    return { chunk, next_batch: encodePlace({ depth: 0, stream: before ?? 0 }) };
+  }
+
+  /** The roots that the user may see, ready for them, by event id. */
+  async #roots(
+    view: RoomView,
+    viewer: Viewer,
+    rows: readonly ThreadRow[],
+  ): Promise<Map<string, ClientEvent>> {
+    const { engine, clientEvents, ignored } = this.#parts;
+    const ignoredUsers = await ignored.of(viewer.userId);
+    const found = await engine.events.getManyById(rows.map(({ rootId }) => rootId));
+    const here = [...found.values()].filter(
+      ({ roomNid, stream }) => roomNid === view.head.roomNid && stream !== undefined,
+    );
+    const visible = (await view.filter(here)).map((one) =>
+      ignoredUsers.has(one.stored.event.sender) ? withoutContent(one) : one,
+    );
+    const rendered = await clientEvents.render(visible, viewer);
+    return new Map(
+      visible.map(({ stored }, index) => [stored.event.eventId, rendered[index] as ClientEvent]),
+    );
+  }
+}
+
+/** The root as those see it who ignore its sender. */
+function withoutContent({ stored, membership }: VisibleEvent): VisibleEvent {
+  return { stored: { ...stored, event: redactEvent(stored.event).event }, membership };
+}
+
+function threadIn({ unsigned }: ClientEvent): JsonObject | undefined {
+  const relations = isJsonObject(unsigned) ? unsigned['m.relations'] : undefined;
+  const thread = isJsonObject(relations) ? relations['m.thread'] : undefined;
+  return isJsonObject(thread) ? thread : undefined;
+}
+
+/** Where on the stream the last thread of a page had its last reply. */
+function streamOf(token: string): number {
+  const place = decodePlace(token);
+  return 'position' in place ? place.position + 1 : place.stream;
+}
