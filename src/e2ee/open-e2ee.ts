@@ -4,9 +4,14 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
 import type { RoomEngine } from '../rooms/index.ts';
+import type { MessageQueues } from '../to-device/index.ts';
+import { KeyBackups } from './backup/key-backups.ts';
+import { backupRoutes } from './backup/routes.ts';
 import { CrossSigning, type ProofOfIdentity } from './cross-signing/cross-signing.ts';
 import { crossSigningRoutes } from './cross-signing/routes.ts';
 import { SignatureUpload } from './cross-signing/signature-upload.ts';
+import { DehydratedDevices } from './dehydrated/dehydrated-devices.ts';
+import { dehydratedDeviceRoutes } from './dehydrated/routes.ts';
 import { DeviceLists, type SignatureChange } from './device-lists/device-lists.ts';
 import type { KeyUpkeep } from './key-upkeep.ts';
 import { KeyClaiming } from './keys/claiming.ts';
@@ -24,6 +29,7 @@ export interface E2eeParts {
   readonly devices: Devices;
   readonly engine: RoomEngine;
   readonly upkeep: KeyUpkeep;
+  readonly queues: MessageQueues;
   readonly serverName: string;
   readonly reauthenticator: ProofOfIdentity;
   /** Without it, other servers are answered for as unreachable. */
@@ -39,10 +45,13 @@ export async function openE2ee(parts: E2eeParts) {
   const signatureStream = new Stream<SignatureChange>('user_signatures');
   const keyIds = await Sequence.open(database, 'one_time_keys');
   const query = new KeyQuery({ ...parts, remote });
+  const upload = new KeyUpload({ ...parts, keyStream, keyIds });
   return {
     signatureStream,
-    upload: new KeyUpload({ ...parts, keyStream, keyIds }),
+    upload,
     query,
+    backups: new KeyBackups(database),
+    dehydrated: new DehydratedDevices({ ...parts, upload }),
     crossSigning: new CrossSigning(parts),
     signatures: new SignatureUpload({ ...parts, query, signatureStream }),
     claiming: new KeyClaiming({ ...parts, remote, claims: new KeyClaims(database, streams, keyStream) }),
@@ -52,5 +61,10 @@ export async function openE2ee(parts: E2eeParts) {
 }
 
 export function e2eeRoutes(e2ee: E2ee): Route[] {
-  return [...keyRoutes(e2ee), ...crossSigningRoutes(e2ee.crossSigning, e2ee.signatures)];
+  return [
+    ...keyRoutes(e2ee),
+    ...crossSigningRoutes(e2ee.crossSigning, e2ee.signatures),
+    ...backupRoutes(e2ee.backups),
+    ...dehydratedDeviceRoutes(e2ee.dehydrated),
+  ];
 }

@@ -68,7 +68,7 @@ export class E2eeServer {
         const serverName = 'test';
         const { engine } = rooms;
         const own = { ...surroundings, devices, engine, caches, upkeep, serverName };
-        const e2ee = await openE2ee({ ...own, reauthenticator, ...more });
+        const e2ee = await openE2ee({ ...own, queues, reauthenticator, ...more });
         parts = { e2ee, rooms, queues, upkeep };
         const toDevice = new ToDevice({ streams, clock, devices, queues, serverName });
         return [...e2eeRoutes(e2ee), ...toDeviceRoutes(toDevice)];

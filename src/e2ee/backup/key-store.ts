@@ -1,0 +1,109 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { E2eeTables } from '../tables.ts';
+import type { SessionKey } from './room-keys.ts';
+
+/** Names a backup. */
+export interface BackupName {
+  readonly userId: string;
+  readonly version: number;
+}
+
+/** Names a part of a backup: all of it, a room, or one session. */
+export interface KeyRange {
+  readonly roomId?: string;
+  readonly sessionId?: string;
+}
+
+/** How many keys one statement holds at most, of eight values each. */
+const chunk = 500;
+
+/** Those of the sessions that are in the backup. */
+export async function findKeys(
+  reader: Reader<E2eeTables>,
+  backup: BackupName,
+  roomId: string,
+  sessionIds: readonly string[],
+): Promise<SessionKey[]> {
+  const found: SessionKey[] = [];
+  for (let start = 0; start < sessionIds.length; start += chunk) {
+    const rows = await inBackup(reader, backup)
+      .where('room_id', '=', roomId)
+      .where('session_id', 'in', sessionIds.slice(start, start + chunk))
+      .execute();
+    found.push(...rows.map(toKey));
+  }
+  return found;
+}
+
+/** A page of the keys of a backup, by room and session. @param after the last key of the page before */
+export async function readKeys(
+  reader: Reader<E2eeTables>,
+  backup: BackupName,
+  { roomId, sessionId }: KeyRange,
+  { after, limit }: { after: SessionKey | undefined; limit: number },
+): Promise<SessionKey[]> {
+  let query = inBackup(reader, backup).orderBy('room_id').orderBy('session_id').limit(limit);
+  if (roomId !== undefined) query = query.where('room_id', '=', roomId);
+  if (sessionId !== undefined) query = query.where('session_id', '=', sessionId);
+  if (after) {
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('room_id', 'session_id'), '>', tuple(after.roomId, after.sessionId)),
+    );
+  }
+  return (await query.execute()).map(toKey);
+}
+
+export async function writeKeys(
+  writer: Writer<E2eeTables>,
+  { userId, version }: BackupName,
+  keys: readonly SessionKey[],
+): Promise<void> {
+  for (let start = 0; start < keys.length; start += chunk) {
+    const rows = keys.slice(start, start + chunk).map((key) => ({
+      user_id: userId,
+      version,
+      room_id: key.roomId,
+      session_id: key.sessionId,
+      first_message_index: key.firstMessageIndex,
+      forwarded_count: key.forwardedCount,
+      is_verified: key.isVerified ? 1 : 0,
+      session_data: key.sessionData,
+    }));
+    await writer
+      .insertInto('room_keys')
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict.columns(['user_id', 'version', 'room_id', 'session_id']).doUpdateSet(({ ref }) => ({
+          first_message_index: ref('excluded.first_message_index'),
+          forwarded_count: ref('excluded.forwarded_count'),
+          is_verified: ref('excluded.is_verified'),
+          session_data: ref('excluded.session_data'),
+        })),
+      )
+      .execute();
+  }
+}
+
+/** @returns how many keys there were */
+export async function deleteKeys(
+  writer: Writer<E2eeTables>,
+  { userId, version }: BackupName,
+  { roomId, sessionId }: KeyRange,
+): Promise<number> {
+  let query = writer.deleteFrom('room_keys').where('user_id', '=', userId).where('version', '=', version);
+  if (roomId !== undefined) query = query.where('room_id', '=', roomId);
+  if (sessionId !== undefined) query = query.where('session_id', '=', sessionId);
+  return Number((await query.executeTakeFirst()).numDeletedRows);
+}
+
+const inBackup = (reader: Reader<E2eeTables>, { userId, version }: BackupName) =>
+  reader.selectFrom('room_keys').selectAll().where('user_id', '=', userId).where('version', '=', version);
+
+const toKey = (row: E2eeTables['room_keys']): SessionKey => ({
+  roomId: row.room_id,
+  sessionId: row.session_id,
+  firstMessageIndex: row.first_message_index,
+  forwardedCount: row.forwarded_count,
+  isVerified: row.is_verified !== 0,
+  sessionData: row.session_data,
+});

@@ -1,0 +1,110 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { E2eeTables } from '../tables.ts';
+
+/** A backup of a user's keys. */
+export interface Backup {
+  readonly version: number;
+  readonly algorithm: string;
+  readonly authData: JsonObject;
+  /** Changes with the keys in the backup. */
+  readonly etag: number;
+  /** How many keys there are. */
+  readonly count: number;
+}
+
+/** @param version the newest one when absent */
+export async function readBackup(
+  reader: Reader<E2eeTables>,
+  userId: string,
+  version?: number,
+): Promise<Backup | undefined> {
+  let query = reader.selectFrom('room_key_backups').selectAll().where('user_id', '=', userId);
+  if (version !== undefined) query = query.where('version', '=', version);
+  const row = await query.orderBy('version', 'desc').limit(1).executeTakeFirst();
+  return (
+    row && {
+      version: row.version,
+      algorithm: row.algorithm,
+      authData: JSON.parse(row.auth_data) as JsonObject,
+      etag: row.etag,
+      count: row.key_count,
+    }
+  );
+}
+
+/** The number of the last backup that a user has made; 0 when there was none. */
+export async function readLastVersion(reader: Reader<E2eeTables>, userId: string): Promise<number> {
+  const row = await reader
+    .selectFrom('room_key_versions')
+    .select('last_version')
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return row?.last_version ?? 0;
+}
+
+export async function countBackups(reader: Reader<E2eeTables>, userId: string): Promise<number> {
+  const row = await reader
+    .selectFrom('room_key_backups')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+export async function insertBackup(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  { version, algorithm, authData }: Pick<Backup, 'version' | 'algorithm' | 'authData'>,
+): Promise<void> {
+  await writer
+    .insertInto('room_key_versions')
+    .values({ user_id: userId, last_version: version })
+    .onConflict((conflict) => conflict.column('user_id').doUpdateSet({ last_version: version }))
+    .execute();
+  const auth_data = JSON.stringify(authData);
+  await writer
+    .insertInto('room_key_backups')
+    .values({ user_id: userId, version, algorithm, auth_data, etag: 0, key_count: 0 })
+    .execute();
+}
+
+export async function updateAuthData(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  version: number,
+  authData: JsonObject,
+): Promise<void> {
+  await writer
+    .updateTable('room_key_backups')
+    .set({ auth_data: JSON.stringify(authData) })
+    .where('user_id', '=', userId)
+    .where('version', '=', version)
+    .execute();
+}
+
+/** Writes down that the keys of a backup have changed. @param count how many there are now */
+export async function updateKeys(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  { version, etag }: Backup,
+  count: number,
+): Promise<void> {
+  await writer
+    .updateTable('room_key_backups')
+    .set({ etag: etag + 1, key_count: count })
+    .where('user_id', '=', userId)
+    .where('version', '=', version)
+    .execute();
+}
+
+/** Deletes a backup with its keys. */
+export async function deleteBackup(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  version: number,
+): Promise<void> {
+  for (const table of ['room_keys', 'room_key_backups'] as const) {
+    await writer.deleteFrom(table).where('user_id', '=', userId).where('version', '=', version).execute();
+  }
+}

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { ClientDevice, ClientIdentity } from '../../../test/support/client-device.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+
+const prefix = '/_matrix/client/unstable/org.matrix.msc3814.v1/dehydrated_device';
+const device_data = { algorithm: 'org.matrix.msc3814.v2', device_pickle: 'abc', nonce: 'def' };
+const curve = 'signed_curve25519';
+const day = 24 * 3_600_000;
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  let alice: KeyedPerson;
+  let dry: ClientDevice;
+  afterEach(() => server.stop());
+
+  async function start(): Promise<void> {
+    server = await E2eeServer.start(open);
+    alice = await server.user('alice');
+    dry = new ClientDevice(alice.userId, 'DRY');
+  }
+  const call = (method: string, path = '', body?: unknown, as = alice) =>
+    server.call(as, method, prefix + path, body);
+  const bodyOf = (device: ClientDevice, more: JsonObject = {}) => ({
+    device_id: device.deviceId,
+    device_data,
+    initial_device_display_name: 'Dehydrated',
+    device_keys: device.deviceKeys(),
+    one_time_keys: device.oneTimeKeys(2),
+    fallback_keys: device.oneTimeKeys(1, 9),
+    ...more,
+  });
+  const deviceIds = async () => {
+    const { body } = await server.call(alice, 'GET', '/devices');
+    return (body['devices'] as { device_id: string }[]).map(({ device_id }) => device_id).sort();
+  };
+  const send = (to: Record<string, object>, txn: string) =>
+    server.call(alice, 'PUT', `/sendToDevice/m.x/${txn}`, { messages: { [alice.userId]: to } });
+
+  describe('a dehydrated device', () => {
+    it('is there with its keys, and is found again', async () => {
+      await start();
+      assert.deepEqual(codeOf(await call('GET')), [404, 'M_NOT_FOUND']);
+      const identity = new ClientIdentity(alice.userId);
+      await server.call(alice, 'POST', '/keys/device_signing/upload', identity.keys());
+      const device_keys = identity.signAs(identity.selfSigning, dry.deviceKeys({ dehydrated: true }));
+      const body = bodyOf(dry, { device_keys });
+      assert.deepEqual((await call('PUT', '', body)).body, { device_id: 'DRY' });
+      assert.deepEqual((await call('GET')).body, { device_id: 'DRY', device_data });
+      const query = await server.call(alice, 'POST', '/keys/query', {
+        device_keys: { [alice.userId]: ['DRY'] },
+      });
+      const unsigned = { device_display_name: 'Dehydrated' };
+      assert.deepEqual(query.body['device_keys'], { [alice.userId]: { DRY: { ...device_keys, unsigned } } });
+      const one_time_keys = { [alice.userId]: { DRY: curve } };
+      const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
+      assert.ok('DRY' in (claimed.body['one_time_keys'] as Record<string, object>)[alice.userId]!);
+      assert.deepEqual(await deviceIds(), [alice.deviceId, 'DRY'].sort());
+    });
+
+    it('takes the place of the one before, also under the same id', async () => {
+      await start();
+      await call('PUT', '', bodyOf(dry));
+      await send({ '*': {} }, 'a');
+      const next = new ClientDevice(alice.userId, 'NEXT');
+      for (const device of [next, new ClientDevice(alice.userId, 'NEXT')]) {
+        assert.equal((await call('PUT', '', bodyOf(device))).status, 200);
+        assert.deepEqual(await deviceIds(), [alice.deviceId, 'NEXT'].sort());
+        assert.equal(await server.rows('one_time_keys'), 2);
+        assert.equal(await server.rows('dehydrated_devices'), 1);
+      }
+      assert.equal(await server.rows('to_device_messages'), 1);
+    });
+
+    it('hands out its messages batch by batch, as often as asked', async () => {
+      await start();
+      await call('PUT', '', bodyOf(dry));
+      const { streams } = server.server;
+      await streams.write((writer, publish) =>
+        server.queues.appendIn(
+          writer,
+          publish,
+          Array.from({ length: 150 }, (_, n) => ({
+            userId: alice.userId,
+            deviceId: 'DRY',
+            message: `{"content":{"n":${n}},"sender":"@bob:test","type":"m.x"}`,
+          })),
+        ),
+      );
+      for (let round = 0; round < 2; round++) {
+        const batches: number[] = [];
+        let next: unknown;
+        do {
+          const { body } = await call('POST', '/DRY/events', next === undefined ? {} : { next_batch: next });
+          batches.push((body['events'] as unknown[]).length);
+          next = body['next_batch'];
+        } while (batches.at(-1)! > 0);
+        assert.deepEqual(batches, [100, 50, 0]);
+      }
+      assert.deepEqual(codeOf(await call('POST', `/${alice.deviceId}/events`, {})), [403, 'M_FORBIDDEN']);
+      const bob = await server.user('bob');
+      assert.deepEqual(codeOf(await call('POST', '/DRY/events', {}, bob)), [403, 'M_FORBIDDEN']);
+    });
+
+    it('is deleted with everything that is kept for it', async () => {
+      await start();
+      assert.deepEqual(codeOf(await call('DELETE')), [404, 'M_NOT_FOUND']);
+      await call('PUT', '', bodyOf(dry));
+      await send({ DRY: {} }, 'a');
+      assert.deepEqual((await call('DELETE')).body, { device_id: 'DRY' });
+      for (const table of ['dehydrated_devices', 'one_time_keys', 'fallback_keys', 'to_device_messages']) {
+        assert.equal(await server.rows(table), 0);
+      }
+      assert.deepEqual(await deviceIds(), [alice.deviceId]);
+    });
+
+    it('never becomes stale, as others do', async () => {
+      await start();
+      await call('PUT', '', bodyOf(dry));
+      const { clock, slice } = server.server;
+      clock.advance(100 * day);
+      assert.equal(await slice.devices.removeStale(clock.now() - day), 1);
+      const names = await slice.devices.names([alice.userId]);
+      assert.deepEqual([...names.get(alice.userId)!.keys()], ['DRY']);
+    });
+
+    it('is refused when it is not whole and sound', async () => {
+      await start();
+      const other = new ClientDevice(alice.userId, 'DRY');
+      const cases: [JsonObject, number, string][] = [
+        [bodyOf(alice.client), 403, 'M_FORBIDDEN'],
+        [bodyOf(dry, { device_id: 'OTHER' }), 400, 'M_INVALID_PARAM'],
+        [bodyOf(dry, { device_id: '' }), 400, 'M_INVALID_PARAM'],
+        [bodyOf(dry, { device_data: {} }), 400, 'M_INVALID_PARAM'],
+        [bodyOf(dry, { device_data: { ...device_data, x: 'x'.repeat(300_000) } }), 413, 'M_TOO_LARGE'],
+        [bodyOf(dry, { one_time_keys: other.oneTimeKeys(1) }), 400, 'M_INVALID_SIGNATURE'],
+        [{ device_id: 'DRY', device_data }, 400, 'M_BAD_JSON'],
+      ];
+      for (const [body, status, code] of cases) {
+        assert.deepEqual(codeOf(await call('PUT', '', body)), [status, code]);
+      }
+      assert.deepEqual(await deviceIds(), [alice.deviceId]);
+      assert.equal(await server.rows('dehydrated_devices'), 0);
+    });
+  });
+});

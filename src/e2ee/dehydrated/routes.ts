@@ -1,0 +1,75 @@
+import { Type } from 'typebox';
+import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import { decodePosition, encodePosition } from '../../kernel/streams/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { DehydratedDevices } from './dehydrated-devices.ts';
+
+const one = '/_proto/client/unstable/org.matrix.msc3814.v1/dehydrated_device';
+const events = `${one}/:deviceId/events` as const;
+
+const anyObject = Type.Object({}, { additionalProperties: true });
+
+/** UTF-8 bytes of a request. */
+const bodyLimit = 1024 * 1024;
+
+/** MSC3814. */
+export function dehydratedDeviceRoutes(dehydrated: DehydratedDevices): Route[] {
+  return [putRoute(dehydrated), ...readRoutes(dehydrated), deleteRoute(dehydrated)];
+}
+
+function putRoute(dehydrated: DehydratedDevices): Route {
+  return route(
+    {
+      method: 'PUT',
+      path: one,
+      auth: 'user',
+      body: Type.Object({
+        device_id: Type.String(),
+        device_data: anyObject,
+        initial_device_display_name: Type.Optional(Type.String()),
+        device_keys: anyObject,
+        one_time_keys: Type.Optional(anyObject),
+        fallback_keys: Type.Optional(anyObject),
+      }),
+      bodyLimit,
+    },
+    async ({ requester, body }) => {
+      const { device_id, device_data, initial_device_display_name: displayName, ...keys } = body;
+      await dehydrated.put(requester.userId, {
+        ...(keys as { device_keys: JsonObject; one_time_keys?: JsonObject; fallback_keys?: JsonObject }),
+        deviceId: device_id,
+        data: device_data as JsonObject,
+        displayName,
+      });
+      return { device_id };
+    },
+  );
+}
+
+function readRoutes(dehydrated: DehydratedDevices): Route[] {
+  return [
+    route({ method: 'GET', path: one, auth: 'user' }, async ({ requester }) => {
+      const { deviceId, data } = await dehydrated.get(requester.userId);
+      return { device_id: deviceId, device_data: data };
+    }),
+    route(
+      {
+        method: 'POST',
+        path: events,
+        auth: 'user',
+        body: Type.Object({ next_batch: Type.Optional(Type.String()) }),
+      },
+      async ({ requester, params: { deviceId }, body: { next_batch } }) => {
+        const after = next_batch === undefined ? 0 : decodePosition(next_batch);
+        const { messages, position } = await dehydrated.messages(requester.userId, deviceId, after);
+        return new Reply(200, `{"events":[${messages.join()}],"next_batch":"${encodePosition(position)}"}`);
+      },
+    ),
+  ];
+}
+
+function deleteRoute(dehydrated: DehydratedDevices): Route {
+  return route({ method: 'DELETE', path: one, auth: 'user' }, async ({ requester }) => ({
+    device_id: await dehydrated.delete(requester.userId),
+  }));
+}
