@@ -1,5 +1,6 @@
 /** Rooms: their events, state and members, and what users do with them. */
 
+export { AutoJoin } from './auto-join/auto-join.ts';
 export type { DirectoryRules } from './directory-rules.ts';
 export type { RoomEngine } from './engine.ts';
 export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';

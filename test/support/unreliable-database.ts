@@ -14,9 +14,7 @@ export class UnreliableDatabase implements Database {
     return this.#database.statistics;
   }
 
-  get fullText() {
-    return this.#database.fullText;
-  }
+  fullText: Database['fullText'] = (name) => this.#database.fullText(name);
 
   reader: Database['reader'] = () => this.#database.reader();
   scanner: Database['scanner'] = () => this.#database.scanner();

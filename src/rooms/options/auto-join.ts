@@ -25,7 +25,7 @@ export const autoJoinOptions = {
   }),
   autocreate_auto_join_room_preset: option(oneOf('public_chat', 'private_chat', 'trusted_private_chat'), {
     description:
-      'The preset of the rooms that are made. With `trusted_private_chat`, those who join get power level 100. The two private presets need `auto_join_mxid_localpart`.',
+      'The preset of the rooms that are made. With `trusted_private_chat`, everybody who is joined gets power level 100. The two private presets need `auto_join_mxid_localpart`.',
     default: 'public_chat',
   }),
   auto_join_mxid_localpart: option(nullable(localpart()), {

@@ -1,0 +1,144 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { type JsonObject, MatrixError, notFound, parseRoomAlias } from '../../protocol/index.ts';
+import type { RoomsConfig } from '../config.ts';
+import type { Rooms } from '../rooms.ts';
+import { visibleContent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+export type AutoJoinOptions = Pick<
+  RoomsConfig,
+  | 'auto_join_rooms'
+  | 'autocreate_auto_join_rooms'
+  | 'autocreate_auto_join_rooms_federated'
+  | 'autocreate_auto_join_room_preset'
+  | 'auto_join_mxid_localpart'
+  | 'auto_join_rooms_for_guests'
+>;
+
+export interface AutoJoinParts {
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly serverName: string;
+  readonly options: AutoJoinOptions;
+  /** Whether nobody else has an account, guests aside; asked inside the transaction that makes one. */
+  isFirst(writer: AnyWriter, userId: string): Promise<boolean>;
+}
+
+const job = 'rooms/auto-join';
+
+interface Newcomer {
+  readonly [member: string]: string | boolean;
+  readonly userId: string;
+  readonly isFirst: boolean;
+}
+
+/**
+ * Lets new users find themselves in the rooms that the operator names; as a job, so that nobody is left outside when
+ * the server stops in between. Source: requirement document 2, "auto_join_rooms".
+ */
+export class AutoJoin {
+  readonly #parts: AutoJoinParts;
+
+  constructor(parts: AutoJoinParts) {
+    this.#parts = parts;
+  }
+
+  /** Registers how the job is done; before jobs are started. */
+  register(rooms: Rooms): void {
+    const { jobs, log, options } = this.#parts;
+    jobs.register<Newcomer>(job, {
+      run: async ({ payload: newcomer, signal }) => {
+        for (const room of options.auto_join_rooms) {
+          if (signal.aborted) return;
+          await this.#bring(rooms, newcomer, room).catch((error: unknown) => {
+            // What one room does not allow must not keep the user from the others.
+            if (!(error instanceof MatrixError)) throw error;
+            log.warn({ err: error, user: newcomer.userId, room }, 'A new user could not be joined to a room');
+          });
+        }
+      },
+    });
+  }
+
+  /** Part of the transaction that makes an account. */
+  async registered(
+    writer: AnyWriter,
+    _publish: unknown,
+    { userId, isGuest }: { userId: string; isGuest: boolean },
+  ): Promise<void> {
+    const { jobs, clock, options, isFirst } = this.#parts;
+    if (options.auto_join_rooms.length === 0 || (isGuest && !options.auto_join_rooms_for_guests)) return;
+    const payload = { userId, isFirst: !isGuest && (await isFirst(writer, userId)) };
+    await jobs.schedule(writer, { kind: job, key: userId, payload, runAt: clock.now() });
+  }
+
+  async #bring(rooms: Rooms, { userId, isFirst }: Newcomer, room: string): Promise<void> {
+    const alias = parseRoomAlias(room);
+    const roomId = alias ? await rooms.aliases.find(room) : room;
+    if (roomId !== undefined) return this.#join(rooms, userId, roomId);
+    const isOurs = alias?.serverName === this.#parts.serverName;
+    if (!alias || !isOurs || !isFirst || !this.#parts.options.autocreate_auto_join_rooms) {
+      throw notFound('There is no such room');
+    }
+    const created = await this.#create(rooms, userId, alias.localpart);
+    await this.#join(rooms, userId, created);
+  }
+
+  #create(rooms: Rooms, userId: string, localpart: string): Promise<string> {
+    const { options } = this.#parts;
+    return rooms.creation.create(this.#host() ?? userId, {
+      preset: options.autocreate_auto_join_room_preset,
+      room_alias_name: localpart,
+      name: localpart,
+      creation_content: { 'm.federate': options.autocreate_auto_join_rooms_federated },
+    });
+  }
+
+  async #join(rooms: Rooms, userId: string, roomId: string): Promise<void> {
+    const head = await rooms.engine.heads.get(roomId);
+    if (!head) throw notFound('There is no such room');
+    const membership = head.membership(userId);
+    if (membership === 'join') return;
+    const host = this.#host();
+    if (host !== undefined && host !== userId && !(await isPublic(rooms, head))) {
+      if (membership !== 'invite') {
+        await rooms.engine.timeline.append(roomId, await rooms.memberships.invitation(host, userId));
+      }
+      if (this.#parts.options.autocreate_auto_join_room_preset === 'trusted_private_chat') {
+        await trust(rooms, head, host, userId);
+      }
+    }
+    await rooms.memberships.join(userId, roomId);
+  }
+
+  /** Who makes the rooms and invites to them. */
+  #host(): string | undefined {
+    const { options, serverName } = this.#parts;
+    const localpart = options.auto_join_mxid_localpart;
+    return localpart === null ? undefined : `@${localpart}:${serverName}`;
+  }
+}
+
+const isPublic = async (rooms: Rooms, head: RoomHead) =>
+  (await contentOf(rooms, head, 'm.room.join_rules'))['join_rule'] === 'public';
+
+/** Gives a user the power of those who made the room, if `host` did. */
+async function trust(rooms: Rooms, head: RoomHead, host: string, userId: string): Promise<void> {
+  const creation = head.entry('m.room.create', '');
+  const created = creation && (await rooms.engine.events.get(creation.nid));
+  if (created?.event.sender !== host) return;
+  const levels = await contentOf(rooms, head, 'm.room.power_levels');
+  const content = { ...levels, users: { ...(levels['users'] as JsonObject | undefined), [userId]: 100 } };
+  const draft = { type: 'm.room.power_levels', stateKey: '', sender: host, content };
+  await rooms.engine.timeline.append(head.roomId, draft);
+}
+
+async function contentOf(rooms: Rooms, head: RoomHead, type: string): Promise<JsonObject> {
+  const entry = head.entry(type, '');
+  const stored = entry && (await rooms.engine.events.get(entry.nid));
+  return stored ? visibleContent(stored) : {};
+}

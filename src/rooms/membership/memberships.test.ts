@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, carol, type RoomsTuning, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { MatrixError } from '../../protocol/index.ts';
+
+const states = ['none', 'invite', 'join', 'leave', 'ban', 'knock'] as const;
+type State = (typeof states)[number];
+
+type Outcome = 'ok' | 403 | 404;
+
+/** What becomes of an action for each of `states`: `y` it succeeds, `n` it is forbidden, `?` there is nothing there. */
+const outcomes = (row: string): Outcome[] =>
+  [...row].map((letter) => (letter === 'y' ? 'ok' : letter === 'n' ? 403 : 404));
+
+/** In the order of `states`. */
+const joining = {
+  public: 'yyyyny',
+  invite: 'nyynnn',
+  knock: 'nyynnn',
+  restricted: 'nyynnn',
+  knock_restricted: 'nyynnn',
+  private: 'nnynnn',
+};
+
+/** For one who is in the room that a restricted room names. */
+const joiningFromAllowedRoom = { restricted: 'yyyyny', knock_restricted: 'yyyyny', invite: 'nyynnn' };
+
+/** Who has knocked already and knocks again has done so. */
+const knocking = {
+  public: 'nnnnny',
+  invite: 'nnnnny',
+  knock: 'ynnyny',
+  restricted: 'nnnnny',
+  knock_restricted: 'ynnyny',
+  private: 'nnnnny',
+};
+
+const leaving = '?yyyny';
+
+/** What a moderator does to somebody in one of `states`. */
+const moderating = { invite: 'yynyny', kick: 'nyynny', ban: 'yyyyyy', unban: 'nnnnyn' };
+
+/** A room of alice's in which bob has that membership. @returns its id */
+async function roomWith(
+  under: RoomsUnderTest,
+  state: State,
+  rule: string,
+  allowed?: string,
+): Promise<string> {
+  const { memberships, sending, creation } = under.rooms;
+  const roomId = await creation.create(alice, {
+    preset: 'private_chat',
+    initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
+  });
+  if (state === 'ban') await memberships.ban(alice, roomId, bob);
+  if (state === 'knock') await memberships.knock(bob, roomId);
+  if (state === 'invite' || state === 'join' || state === 'leave')
+    await memberships.invite(alice, roomId, bob);
+  if (state === 'join' || state === 'leave') await memberships.join(bob, roomId);
+  if (state === 'leave') await memberships.leave(bob, roomId);
+  const content = {
+    join_rule: rule,
+    ...(allowed && { allow: [{ type: 'm.room_membership', room_id: allowed }] }),
+  };
+  const sender = { userId: alice, deviceId: undefined };
+  await sending.state(sender, roomId, { type: 'm.room.join_rules', stateKey: '' }, content);
+  return roomId;
+}
+
+async function outcomeOf(action: Promise<unknown>): Promise<Outcome> {
+  try {
+    await action;
+    return 'ok';
+  } catch (error) {
+    assert.ok(error instanceof MatrixError, String(error));
+    assert.match(error.errcode, error.status === 404 ? /^M_NOT_FOUND$/ : /^M_FORBIDDEN$/);
+    return error.status as Outcome;
+  }
+}
+
+/** Sets a membership through the state of the room. */
+function put(under: RoomsUnderTest, sender: string, roomId: string, target: string, membership: string) {
+  const place = { type: 'm.room.member', stateKey: target };
+  return under.rooms.sending.state({ userId: sender, deviceId: undefined }, roomId, place, { membership });
+}
+
+type Act = (under: RoomsUnderTest, roomId: string) => Promise<unknown>;
+
+/** Both ways of doing the same. */
+const ways = (endpoint: Act, sender: string, membership: string): [way: string, Act][] => [
+  ['its endpoint', endpoint],
+  ['the state', (under, roomId) => put(under, sender, roomId, bob, membership)],
+];
+
+function table(open: OpenDatabase) {
+  let under: RoomsUnderTest;
+  let allowed: string;
+  before(async () => {
+    under = await RoomsUnderTest.open(open);
+    allowed = await under.room(carol, bob);
+  });
+  const check = (name: string, row: string, rule: string, act: Act, isAllowed = false) =>
+    it(`${name}: ${row}`, async () => {
+      const found: Outcome[] = [];
+      for (const state of states) {
+        const roomId = await roomWith(under, state, rule, isAllowed ? allowed : undefined);
+        found.push(await outcomeOf(act(under, roomId)));
+      }
+      assert.deepEqual(found, outcomes(row), states.join(' '));
+    });
+  for (const [rule, row] of Object.entries(joining)) {
+    for (const [way, act] of ways((on, roomId) => on.rooms.memberships.join(bob, roomId), bob, 'join'))
+      check(`joining a room with the join rule ${rule}, by ${way}`, row, rule, act);
+  }
+  for (const [rule, row] of Object.entries(joiningFromAllowedRoom)) {
+    const join: Act = (on, roomId) => on.rooms.memberships.join(bob, roomId);
+    check(`joining from an allowed room a room with the join rule ${rule}`, row, rule, join, true);
+  }
+  for (const [rule, row] of Object.entries(knocking)) {
+    for (const [way, act] of ways((on, roomId) => on.rooms.memberships.knock(bob, roomId), bob, 'knock'))
+      check(`knocking on a room with the join rule ${rule}, by ${way}`, row, rule, act);
+  }
+  for (const [way, act] of ways((on, roomId) => on.rooms.memberships.leave(bob, roomId), bob, 'leave'))
+    check(`leaving, by ${way}`, leaving, 'invite', act);
+  for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
+    const act: Act = (on, roomId) => on.rooms.memberships[action](alice, roomId, bob);
+    check(`${action} by one with power`, moderating[action], 'invite', act);
+  }
+  const through = { invite: moderating.invite, ban: moderating.ban, leave: 'nyynyy' };
+  for (const [membership, row] of Object.entries(through)) {
+    const act: Act = (on, roomId) => put(on, alice, roomId, bob, membership);
+    check(`${membership} through the state by one with power`, row, 'invite', act);
+  }
+  for (const membership of ['join', 'knock', 'dance']) {
+    const act: Act = (on, roomId) => put(on, alice, roomId, bob, membership);
+    check(`${membership} for somebody else`, 'nnnnnn', 'public', act);
+  }
+  for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
+    const act: Act = (on, roomId) => on.rooms.memberships[action](carol, roomId, bob);
+    check(`${action} by one who is not in the room`, 'nnnnnn', 'invite', act);
+  }
+}
+
+forEachDatabase((open) => {
+  describe('memberships', () => table(open));
+
+  describe('membership events', () => {
+    const withProfiles = (options: RoomsTuning['options'] = {}) =>
+      RoomsUnderTest.open(open, [], {
+        options,
+        profiles: {
+          profile: async (userId) => ({ displayname: `Name of ${userId}`, avatar_url: 'mxc://test/a' }),
+        },
+      });
+
+    const contentOf = async (under: RoomsUnderTest, roomId: string, userId: string) => {
+      const entry = (await under.engine.heads.get(roomId))?.entry('m.room.member', userId);
+      return entry && (await under.engine.events.get(entry.nid))?.event.content;
+    };
+
+    const setOwn = (under: RoomsUnderTest, roomId: string, content: object) =>
+      under.rooms.sending.state(
+        { userId: bob, deviceId: undefined },
+        roomId,
+        { type: 'm.room.member', stateKey: bob },
+        { membership: 'join', ...content },
+      );
+
+    it('say who joins, is invited or knocks, and not who leaves', async () => {
+      const under = await withProfiles();
+      const roomId = await under.room(alice, bob);
+      const profile = { displayname: `Name of ${bob}`, avatar_url: 'mxc://test/a' };
+      assert.deepEqual(await contentOf(under, roomId, bob), { ...profile, membership: 'join' });
+      await under.rooms.memberships.leave(bob, roomId, { given: { reason: 'bored' } });
+      assert.deepEqual(await contentOf(under, roomId, bob), { reason: 'bored', membership: 'leave' });
+      await under.rooms.memberships.invite(alice, roomId, bob, { given: { reason: 'please' } });
+      const invited = { ...profile, reason: 'please', membership: 'invite' };
+      assert.deepEqual(await contentOf(under, roomId, bob), invited);
+    });
+
+    it('take the profile that is set for one room, with all of their content', async () => {
+      const under = await withProfiles();
+      const roomId = await under.room(alice, bob);
+      await setOwn(under, roomId, { displayname: 'Other', more: 1, join_authorised_via_users_server: alice });
+      const content = { displayname: 'Other', avatar_url: 'mxc://test/a', more: 1, membership: 'join' };
+      assert.deepEqual(await contentOf(under, roomId, bob), content);
+    });
+
+    it('are not changed by joining once more', async () => {
+      const under = await withProfiles();
+      const roomId = await under.room(alice, bob);
+      await setOwn(under, roomId, { displayname: 'Other' });
+      await under.join(bob, roomId);
+      assert.equal((await contentOf(under, roomId, bob))?.['displayname'], 'Other');
+    });
+
+    it('hide the profiles of those who are invited (include_profile_data_on_invite: false)', async () => {
+      const under = await withProfiles({ include_profile_data_on_invite: false });
+      const roomId = await under.room(alice);
+      await under.rooms.memberships.invite(alice, roomId, bob);
+      assert.deepEqual(await contentOf(under, roomId, bob), { membership: 'invite' });
+    });
+
+    it('have the one profile everywhere (allow_per_room_profiles: false)', async () => {
+      const under = await withProfiles({ allow_per_room_profiles: false });
+      const roomId = await under.room(alice, bob);
+      const before = await contentOf(under, roomId, bob);
+      await setOwn(under, roomId, { displayname: 'Other', avatar_url: 'mxc://test/b' });
+      assert.deepEqual(await contentOf(under, roomId, bob), before);
+    });
+
+    it('vouch for those who join a restricted room', async () => {
+      const under = await withProfiles();
+      const allowed = await under.room(carol, bob);
+      const roomId = await roomWith(under, 'none', 'restricted', allowed);
+      await under.join(bob, roomId);
+      const content = await contentOf(under, roomId, bob);
+      assert.equal(content?.['join_authorised_via_users_server'], alice);
+    });
+  });
+
+  describe('forgetting', () => {
+    it('is for rooms that were left, and ends with the next join', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { memberships } = under.rooms;
+      const roomId = await under.room(alice, bob);
+      await assert.rejects(memberships.forget(bob, roomId), { status: 400, errcode: 'M_UNKNOWN' });
+      await assert.rejects(memberships.forget(carol, roomId), { status: 404 });
+      await under.leave(bob, roomId);
+      await memberships.forget(bob, roomId);
+      assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.forgotten, true);
+      const viewer = { userId: bob, deviceId: undefined };
+      await assert.rejects(under.rooms.stateReading.all(viewer, roomId), { errcode: 'M_FORBIDDEN' });
+      await under.join(bob, roomId);
+      assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.forgotten, false);
+      assert.ok((await under.rooms.stateReading.all(viewer, roomId)).length > 0);
+    });
+
+    it('comes with leaving, being removed and being banned (forget_rooms_on_leave)', async () => {
+      const under = await RoomsUnderTest.open(open, [], { options: { forget_rooms_on_leave: true } });
+      const { memberships } = under.rooms;
+      const ends = [
+        (roomId: string) => memberships.leave(bob, roomId),
+        (roomId: string) => memberships.kick(alice, roomId, bob),
+        (roomId: string) => memberships.ban(alice, roomId, bob),
+        (roomId: string) => put(under, bob, roomId, bob, 'leave'),
+        (roomId: string) => put(under, alice, roomId, bob, 'ban'),
+      ];
+      for (const end of ends) {
+        const roomId = await under.room(alice, bob);
+        await end(roomId);
+        assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.forgotten, true);
+      }
+    });
+  });
+
+  it('a new profile is no new membership, also after a restart', async () => {
+    let under = await RoomsUnderTest.open(open);
+    const roomId = await under.room(alice, bob);
+    const since = async () => (await under.engine.userRooms.of(bob)).get(roomId)?.stream;
+    const joined = await since();
+    const change = { type: 'm.room.member', stateKey: bob };
+    const setName = (displayname: string) =>
+      under.rooms.sending.state({ userId: bob, deviceId: undefined }, roomId, change, {
+        membership: 'join',
+        displayname,
+      });
+    await setName('one');
+    assert.equal(await since(), joined);
+    under = await under.restart(open);
+    assert.equal(await since(), joined);
+    await Promise.all([under.leave(bob, roomId), under.join(bob, roomId), setName('two')]);
+    const rejoined = await since();
+    assert.ok(rejoined !== undefined && joined !== undefined && rejoined > joined);
+    under = await under.restart(open);
+    assert.equal(await since(), rejoined);
+    assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.membership, 'join');
+  });
+});
