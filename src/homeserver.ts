@@ -43,7 +43,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const people = startPeople(kernel, shutdown);
         const relations = new Relations(kernel.database, kernel.serverName);
         const rooms = await startRooms(kernel, people, relations, shutdown);
-        const conversations = startConversations(kernel, people, rooms, shutdown);
+        const conversations = await startConversations(kernel, people, rooms, shutdown);
         const directoryRoutes = await startDirectories(kernel, people, rooms, shutdown);
         const messageRoutes = await startMessages({
           kernel,

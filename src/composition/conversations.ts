@@ -1,4 +1,5 @@
 import type { Route } from '../kernel/http/index.ts';
+import { Presence, PresenceEvents, presenceRoutes } from '../presence/index.ts';
 import { pushRuleRoutes, Unread } from '../push/index.ts';
 import { Receipts, receiptRoutes } from '../receipts/index.ts';
 import { type Rooms, roomRoutes } from '../rooms/index.ts';
@@ -13,18 +14,19 @@ import type { Shutdown } from './shutdown.ts';
 export interface Conversations {
   readonly receipts: Receipts;
   readonly typing: Typing;
+  readonly presence: Presence;
   readonly sync: SyncServices;
 }
 
 /** Page size where the operator sets no limit: memory has one. */
 const mostEventsWithoutLimit = 1_000;
 
-export function startConversations(
+export async function startConversations(
   kernel: Kernel,
   people: People,
   rooms: Rooms,
   shutdown: Shutdown,
-): Conversations {
+): Promise<Conversations> {
   const { engine } = rooms;
   const { accountData, pushRules } = people;
   const typing = new Typing({ ...kernel, roomStream: engine.stream });
@@ -39,16 +41,23 @@ export function startConversations(
   });
   shutdown.add('unread counts', () => unread.stop());
   shutdown.add('typing', () => typing.close());
+  const presence = await startPresence(kernel, rooms, shutdown);
   const sync = openSync({
     ...kernel,
     rooms,
-    sources: { receipts, typing, accountData, pushRules, unread },
+    sources: { receipts, typing, accountData, pushRules, unread, presence: presence.events },
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
   });
   const { feeds } = sync;
   feeds.followRooms(typing.typingStream, RoomPart.typing, ({ roomId }) => roomId);
   feeds.followRooms(receipts.receiptStream, RoomPart.receipts, ({ roomId }) => roomId);
+  feeds.followMembers(presence.presence.presenceStream, UserPart.presence, (fact) => fact.rooms.keys());
+  feeds.followUsers(
+    presence.presence.presenceStream,
+    () => UserPart.presence,
+    ({ changes }) => changes.keys(),
+  );
   feeds.followUsers(
     accountData.accountDataStream,
     ({ roomId }) => (roomId === undefined ? UserPart.accountData : RoomPart.accountData),
@@ -60,7 +69,21 @@ export function startConversations(
     () => UserPart.pushRules,
     ({ userId }) => [userId],
   );
-  return { receipts, typing, sync };
+  return { receipts, typing, presence: presence.presence, sync };
+}
+
+/** Presence, and what syncs tell of it. */
+async function startPresence(kernel: Kernel, { engine }: Rooms, shutdown: Shutdown) {
+  const { configuration, limiter, log } = kernel;
+  const { enabled, include_offline_users_on_sync } = configuration.presence.presence;
+  const limits = limiter(configuration.rateLimits.rc_presence.per_user);
+  const presence = new Presence({ ...kernel, log, engine, limiter: limits }, enabled);
+  await presence.start();
+  shutdown.add('presence', () => presence.stop());
+  return {
+    presence,
+    events: new PresenceEvents({ ...kernel, engine, presence }, include_offline_users_on_sync),
+  };
 }
 
 /** Read markers are account data of rooms. Source: client-server API, "Fully read markers". */
@@ -77,10 +100,10 @@ function fullyReadMarkers({ accountData }: People) {
 }
 
 export function conversationRoutes(
-  { configuration }: Kernel,
+  { configuration, clock }: Kernel,
   people: People,
   rooms: Rooms,
-  { receipts, typing, sync }: Conversations,
+  { receipts, typing, presence, sync }: Conversations,
 ): Route[] {
   const { filter_timeline_limit } = configuration.sync;
   const mostEvents = filter_timeline_limit === -1 ? mostEventsWithoutLimit : filter_timeline_limit;
@@ -88,11 +111,12 @@ export function conversationRoutes(
     ...roomRoutes(rooms, mostEvents),
     ...receiptRoutes(receipts),
     ...typingRoutes(typing, rooms.engine),
+    ...presenceRoutes(presence, clock),
     ...pushRuleRoutes(people.pushRules),
     ...syncRoutes(
       sync.sync,
       (userId, filter) => people.filters.resolve(userId, filter),
-      () => undefined,
+      (requester, state) => presence.beginSync(requester, state),
       mostEvents,
     ),
   ];

@@ -19,6 +19,7 @@ import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../k
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { Streams, streamMigrations } from '../kernel/streams/index.ts';
+import { presenceMigrations } from '../presence/index.ts';
 import { profileMigrations } from '../profiles/index.ts';
 import { isServerName, type ServerName } from '../protocol/index.ts';
 import { pushMigrations } from '../push/index.ts';
@@ -65,6 +66,7 @@ export const migrations = [
   ...relationMigrations,
   ...receiptMigrations,
   ...directoryMigrations,
+  ...presenceMigrations,
   ...pushMigrations,
 ];
 

@@ -6,8 +6,14 @@ import type { Sync } from './classic/sync.ts';
 /** The filter that the `filter` query parameter names or is. */
 export type ReadFilter = (userId: string, filter: string | undefined) => Promise<Filter>;
 
-/** Takes note of `set_presence`; declared here, supplied at composition. */
-export type SetPresence = (userId: string, presence: 'online' | 'offline' | 'unavailable') => void;
+/**
+ * Takes note of `set_presence` when a sync begins; declared here, supplied at composition. What it returns is called
+ * when the sync has ended.
+ */
+export type SetPresence = (
+  device: { readonly userId: string; readonly deviceId: string | undefined },
+  presence: 'online' | 'offline' | 'unavailable',
+) => () => void;
 
 /** Events of a timeline when the client does not say. */
 const usualLimit = 10;
@@ -39,20 +45,24 @@ export function syncRoutes(
       },
       async (request) => {
         const { query, requester } = request;
-        setPresence(requester.userId, query.set_presence ?? 'online');
         const filter = await readFilter(requester.userId, query.filter);
-        const text = await sync.sync({
-          userId: requester.userId,
-          deviceId: requester.deviceId,
-          filter,
-          timelineLimit: Math.min(filter.room.timeline.limit ?? usualLimit, mostEvents),
-          since: query.since,
-          timeout: Math.max(0, query.timeout ?? 0),
-          fullState: query.full_state ?? false,
-          stateAfter: query.use_state_after ?? false,
-          signal: request.signal,
-        });
-        return new Reply(200, text);
+        const ended = setPresence(requester, query.set_presence ?? 'online');
+        try {
+          const text = await sync.sync({
+            userId: requester.userId,
+            deviceId: requester.deviceId,
+            filter,
+            timelineLimit: Math.min(filter.room.timeline.limit ?? usualLimit, mostEvents),
+            since: query.since,
+            timeout: Math.max(0, query.timeout ?? 0),
+            fullState: query.full_state ?? false,
+            stateAfter: query.use_state_after ?? false,
+            signal: request.signal,
+          });
+          return new Reply(200, text);
+        } finally {
+          ended();
+        }
       },
     ),
   ];

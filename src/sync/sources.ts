@@ -1,4 +1,5 @@
 import type { AccountData } from '../account-data/index.ts';
+import type { PresenceEvents } from '../presence/index.ts';
 import type { PushRules, Unread } from '../push/index.ts';
 import type { Receipts } from '../receipts/index.ts';
 import type { Typing } from '../typing/index.ts';
@@ -10,4 +11,5 @@ export interface SyncSources {
   readonly accountData: AccountData;
   readonly pushRules: PushRules;
   readonly unread: Unread;
+  readonly presence: PresenceEvents;
 }

@@ -1,7 +1,7 @@
 import type { AccountDataEntry } from '../../account-data/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { decodePosition, encodePosition, type Streams } from '../../kernel/streams/index.ts';
-import { invalidParam } from '../../protocol/index.ts';
+import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
@@ -43,6 +43,7 @@ const roomsAtOnce = 16;
 interface Pieces {
   readonly rooms: { join: string[]; invite: string[]; leave: string[]; knock: string[] };
   accountData: readonly ClientAccountData[];
+  presence: readonly JsonObject[];
 }
 
 /** The classic sync. Source: client-server API, `GET /sync`. */
@@ -84,9 +85,10 @@ export class Sync {
     const changes = since === undefined ? undefined : feed.changes(since, upTo);
     if (changes && isNothing(changes) && !request.fullState) return undefined;
     const accountData = await this.#accountData(request, since, upTo, changes);
-    const pieces: Pieces = { rooms: { join: [], invite: [], leave: [], knock: [] }, accountData };
     const rooms = await this.#candidates(request, since, request.fullState ? undefined : changes?.rooms);
     if (rooms.some(({ stream }) => stream > upTo)) return 'outdated';
+    const presence = await this.#presence(request, { since, upTo, changes, rooms });
+    const pieces: Pieces = { rooms: { join: [], invite: [], leave: [], knock: [] }, accountData, presence };
     const parts = changes?.rooms ?? (since === undefined ? undefined : await this.#partsSince(rooms, since));
     for (let start = 0; start < rooms.length; start += roomsAtOnce) {
       await Promise.all(
@@ -121,6 +123,18 @@ export class Sync {
     const entries = hasRules ? [await rules()] : [];
     if (changes && !inRooms && !(changes.user & UserPart.accountData)) return entries;
     return [...entries, ...(await accountData.changesSince(userId, since, upTo))];
+  }
+
+  /** Of everybody in a room that the user has come into, and of those whose presence has changed. */
+  async #presence(
+    { userId, filter, fullState }: SyncRequest,
+    range: { since: number | undefined; upTo: number; changes: Changes | undefined; rooms: UserRoom[] },
+  ): Promise<readonly JsonObject[]> {
+    const { since, upTo, changes, rooms } = range;
+    const after = fullState ? undefined : since;
+    const isNew = rooms.some(({ membership, stream }) => membership === 'join' && stream > (after ?? 0));
+    if (changes && !isNew && !(changes.user & UserPart.presence)) return [];
+    return this.#parts.sources.presence.events({ userId, after, upTo, filter: filter.presence });
   }
 
   /** The rooms that the answer may have to mention. */
@@ -208,7 +222,7 @@ function isNothing(changes: Changes): boolean {
 
 function answerText(
   { filter }: SyncRequest,
-  { rooms, accountData }: Pieces,
+  { rooms, accountData, presence }: Pieces,
   upTo: number,
   isInitial: boolean,
 ): string | undefined {
@@ -218,11 +232,12 @@ function answerText(
   const global = accountData.filter(
     ({ roomId, type }) => roomId === undefined && filter.accountData.passesType(type),
   );
-  if (sections.length === 0 && global.length === 0 && !isInitial) return undefined;
+  if (sections.length + global.length + presence.length === 0 && !isInitial) return undefined;
   const events = global.map(({ type, content }) => JSON.stringify({ type, content }));
   return (
     `{"next_batch":"${encodePosition(upTo)}"` +
     (events.length > 0 ? `,"account_data":{"events":[${events.join(',')}]}` : '') +
+    (presence.length > 0 ? `,"presence":{"events":${JSON.stringify(presence)}}` : '') +
     (sections.length > 0 ? `,"rooms":{${sections.join(',')}}` : '') +
     ',"device_one_time_keys_count":{},"device_unused_fallback_key_types":[]}'
   );

@@ -45,6 +45,20 @@ export class Feeds {
     });
   }
 
+  /** Facts of `stream` concern everybody in some rooms, outside of these rooms. */
+  followMembers<F>(stream: Stream<F>, parts: number, roomsOf: (fact: F) => Iterable<string>): void {
+    stream.subscribe((fact, position) => {
+      const feeds = new Set<Feed>();
+      for (const roomId of roomsOf(fact)) {
+        for (const feed of this.#listeners.get(roomId) ?? []) feeds.add(feed);
+      }
+      for (const feed of feeds) {
+        feed.add(position, undefined, parts);
+        this.#changed.add(feed);
+      }
+    });
+  }
+
   /** The feed of a user, which from now on hears of everything. */
   async open(userId: string): Promise<Feed> {
     const known = this.#feeds.get(userId);

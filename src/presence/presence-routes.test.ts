@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { startTestServer, type TestServer, type TestUser } from '../../test/support/server.ts';
+
+const v3 = '/_matrix/client/v3';
+
+type SyncBody = { next_batch: string; presence?: { events: { sender: string; content: object }[] } };
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`presence over HTTP on ${database}`, () => {
+    let server: TestServer;
+    let alice: TestUser;
+    let bob: TestUser;
+    let carol: TestUser;
+
+    before(async () => {
+      server = await startTestServer({ database });
+      alice = await server.register('alice');
+      bob = await server.register('bob');
+      carol = await server.register('carol');
+      const body = { preset: 'private_chat', invite: [bob.userId] };
+      const room = await server.api('POST', `${v3}/createRoom`, { token: alice.token, body });
+      await server.api('POST', `${v3}/join/${room.body['room_id']}`, { token: bob.token, body: {} });
+    });
+    after(() => server.stop());
+
+    const status = (user: TestUser, of: TestUser) =>
+      server.api('GET', `${v3}/presence/${of.userId}/status`, { token: user.token });
+    const set = (user: TestUser, of: TestUser, body: unknown) =>
+      server.api('PUT', `${v3}/presence/${of.userId}/status`, { token: user.token, body });
+    const sync = async (user: TestUser, query: Record<string, string | number>) => {
+      const answer = await server.api('GET', `${v3}/sync`, { token: user.token, query });
+      assert.equal(answer.status, 200, answer.raw);
+      return answer.body as unknown as SyncBody;
+    };
+    const senders = ({ presence }: SyncBody) => presence?.events.map(({ sender }) => sender) ?? [];
+
+    it('is set by a sync and told by the next one of others', async () => {
+      const first = await sync(bob, { set_presence: 'offline' });
+      assert.deepEqual(senders(first), []);
+      const waiting = sync(bob, { set_presence: 'offline', since: first.next_batch, timeout: 10_000 });
+      await sync(alice, {});
+      const told = await waiting;
+      assert.deepEqual(senders(told), [alice.userId]);
+      const { body } = await status(bob, alice);
+      assert.deepEqual([body['presence'], body['currently_active']], ['online', true]);
+      assert.equal((await status(bob, bob)).body['presence'], 'offline');
+      assert.deepEqual(senders(await sync(carol, { set_presence: 'offline' })), []);
+      const initial = await sync(bob, { set_presence: 'offline' });
+      assert.deepEqual(senders(initial), [alice.userId]);
+      const filter = JSON.stringify({ presence: { not_types: ['m.*'] } });
+      assert.deepEqual(senders(await sync(bob, { set_presence: 'offline', filter })), []);
+    });
+
+    it('is set by its user, with a message', async () => {
+      const { next_batch: since } = await sync(bob, { set_presence: 'offline' });
+      assert.equal((await set(alice, alice, { presence: 'unavailable', status_msg: 'Tea' })).status, 200);
+      const told = await sync(bob, { set_presence: 'offline', since, timeout: 10_000 });
+      const { last_active_ago, ...content } = (told.presence?.events[0]?.content ?? {}) as Record<
+        string,
+        unknown
+      >;
+      assert.deepEqual(content, { presence: 'unavailable', status_msg: 'Tea' });
+      assert.equal(typeof last_active_ago, 'number');
+      assert.equal((await set(alice, alice, { presence: 'online', status_msg: null })).status, 200);
+      assert.equal((await status(alice, alice)).body['status_msg'], undefined);
+    });
+
+    it("is nobody else's business", async () => {
+      const refused = [await status(carol, alice), await set(bob, alice, { presence: 'online' })];
+      for (const { status: code, body } of refused)
+        assert.deepEqual([code, body['errcode']], [403, 'M_FORBIDDEN']);
+      assert.equal((await server.api('GET', `${v3}/presence/${alice.userId}/status`)).status, 401);
+      assert.equal(
+        (await server.api('GET', `${v3}/presence/alice/status`, { token: bob.token })).status,
+        400,
+      );
+    });
+
+    it('refuses what is no presence', async () => {
+      for (const body of [{}, { presence: 'asleep' }, { presence: 'online', status_msg: 5 }, []]) {
+        assert.equal((await set(alice, alice, body)).status, 400, JSON.stringify(body));
+      }
+    });
+
+    it('has its users back after a restart', async () => {
+      await set(alice, alice, { presence: 'online', status_msg: 'Here' });
+      await server.restart();
+      const { body } = await status(bob, alice);
+      assert.deepEqual([body['presence'], body['status_msg']], ['online', 'Here']);
+    });
+  });
+}
