@@ -15,6 +15,7 @@ export {
   accountRoutes,
   assembleAccounts,
 } from './assemble.ts';
+export { isFirstAccount } from './first-account.ts';
 export type { Housekeeping } from './housekeeping.ts';
 export { Challenge } from './interactive-auth/challenge.ts';
 export type { GuardedRequest, InteractiveAuth, ProvenRequest } from './interactive-auth/interactive-auth.ts';

@@ -4,6 +4,7 @@ import {
   type AccountsSlice,
   accountRoutes,
   assembleAccounts,
+  isFirstAccount,
 } from '../accounts/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
@@ -12,7 +13,7 @@ import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Profiles, profileRoutes, type RoomSharing } from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
-import { MemberUpkeep } from '../rooms/index.ts';
+import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
 
@@ -27,6 +28,7 @@ export interface People {
   readonly pushRules: PushRules;
   /** Lets rooms follow accounts and profiles. */
   readonly upkeep: MemberUpkeep;
+  readonly autoJoin: AutoJoin;
   /** Lets the directory of users follow them. */
   readonly userIndex: UserIndex;
 }
@@ -35,6 +37,7 @@ export interface People {
 export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
   const { configuration, serverName } = kernel;
   const upkeep = new MemberUpkeep(kernel.jobs, kernel.clock);
+  const autoJoin = new AutoJoin({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
   const userIndex = new UserIndex(kernel);
   const pushRules = new PushRules({ ...kernel, defaults: {} });
   const accountData = new AccountData({
@@ -60,7 +63,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
-      companions: [profiles, accountData, filters, pushCompanion, departure, userIndex],
+      companions: [profiles, accountData, filters, pushCompanion, departure, userIndex, autoJoin],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
@@ -75,6 +78,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     filters,
     pushRules,
     upkeep,
+    autoJoin,
     userIndex,
   };
 }

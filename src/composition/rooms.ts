@@ -54,6 +54,7 @@ export async function startRooms(
   });
   relations.attach(rooms, people.ignoredUsers);
   people.upkeep.register(rooms.engine, rooms.memberships);
+  people.autoJoin.register(rooms);
   shutdown.add('rooms', () => rooms.engine.close());
   return rooms;
 }

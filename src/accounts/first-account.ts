@@ -1,0 +1,14 @@
+import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
+import type { AccountTables } from './tables.ts';
+
+/** Whether nobody but that user has an account, guests aside. */
+export async function isFirstAccount(writer: AnyWriter, userId: string): Promise<boolean> {
+  const other = await writerFor<AccountTables>(writer)
+    .selectFrom('users')
+    .select('user_id')
+    .where('is_guest', '=', 0)
+    .where('user_id', '!=', userId)
+    .limit(1)
+    .executeTakeFirst();
+  return other === undefined;
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../support/server.ts';
+
+type Content = Readonly<Record<string, unknown>>;
+
+/** The rooms in which new users find themselves, on a whole homeserver. */
+describe('rooms that everybody joins', () => {
+  let server: TestServer;
+  afterEach(() => server.stop());
+
+  const start = async (rooms: ConfigurationOverrides['rooms']) => {
+    const config = { accounts: { allow_guest_access: true }, rooms: rooms ?? {} };
+    server = await startTestServer({ database: 'sqlite', config });
+  };
+  const get = ({ token }: TestUser, path: string) =>
+    server.api('GET', `/_matrix/client/v3${path}`, { token });
+  const roomsOf = async (user: TestUser) => {
+    const { body, raw } = await get(user, '/sync');
+    assert.ok('next_batch' in body, raw);
+    return Object.keys((body['rooms'] as { join?: object } | undefined)?.join ?? {});
+  };
+  /** Waits until a user is in so many rooms. */
+  const joined = async (user: TestUser, count: number) => {
+    for (let waited = 0; ; waited += 10) {
+      const rooms = await roomsOf(user);
+      if (rooms.length >= count) return rooms;
+      assert.ok(waited < 5_000, `${user.userId} is in ${rooms.length} rooms`);
+      await delay(10);
+    }
+  };
+  const state = async (user: TestUser, roomId: string, type: string): Promise<Content> =>
+    (await get(user, `/rooms/${encodeURIComponent(roomId)}/state/${type}/`)).body;
+  const guest = async (): Promise<TestUser> => {
+    const { body } = await server.api('POST', '/_matrix/client/v3/register', {
+      query: { kind: 'guest' },
+      body: {},
+    });
+    return { userId: String(body['user_id']), deviceId: '', token: String(body['access_token']) };
+  };
+
+  it('are made for the first user, and joined by all [option: auto_join_rooms, autocreate_auto_join_rooms_federated, auto_join_rooms_for_guests]', async () => {
+    await start({
+      auto_join_rooms: ['#lobby:test', '#elsewhere:other.example', '#news:test'],
+      autocreate_auto_join_rooms_federated: false,
+      auto_join_rooms_for_guests: false,
+    });
+    const early = await guest();
+    const alice = await server.register('alice');
+    const rooms = await joined(alice, 2);
+    const bob = await server.register('bob');
+    assert.deepEqual((await joined(bob, 2)).toSorted(), rooms.toSorted());
+    const names = await Promise.all(
+      rooms.map(async (room) => (await state(alice, room, 'm.room.name'))['name']),
+    );
+    assert.deepEqual(names.toSorted(), ['lobby', 'news']);
+    for (const room of rooms) {
+      assert.equal((await state(alice, room, 'm.room.create'))['m.federate'], false);
+      assert.equal((await state(alice, room, 'm.room.join_rules'))['join_rule'], 'public');
+    }
+    assert.deepEqual(await roomsOf(early), []);
+  });
+
+  it('are not made unless that is wanted [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
+    await start({ auto_join_rooms: ['#lobby:test'], autocreate_auto_join_rooms: false });
+    const alice = await server.register('alice');
+    const body = { room_alias_name: 'lobby', preset: 'public_chat' };
+    const made = await server.api('POST', '/_matrix/client/v3/createRoom', { token: alice.token, body });
+    assert.equal(made.status, 200, made.raw);
+    assert.deepEqual(await joined(await server.register('bob'), 1), [made.body['room_id']]);
+    assert.deepEqual(await joined(await guest(), 1), [made.body['room_id']]);
+    assert.deepEqual(await roomsOf(alice), [made.body['room_id']]);
+  });
+
+  it('may be private: their host invites [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
+    for (const preset of ['private_chat', 'trusted_private_chat'] as const) {
+      await start({
+        auto_join_rooms: ['#lobby:test'],
+        auto_join_mxid_localpart: 'host',
+        autocreate_auto_join_room_preset: preset,
+      });
+      const alice = await server.register('alice');
+      const [room] = await joined(alice, 1);
+      const bob = await server.register('bob');
+      await joined(bob, 1);
+      assert.equal((await state(bob, room!, 'm.room.join_rules'))['join_rule'], 'invite');
+      const { users } = await state(bob, room!, 'm.room.power_levels');
+      const expected = preset === 'private_chat' ? {} : { [alice.userId]: 100, [bob.userId]: 100 };
+      assert.deepEqual(users, { '@host:test': 100, ...expected });
+      if (preset === 'private_chat') await server.stop();
+    }
+  });
+});
