@@ -26,7 +26,7 @@ const busyTimeout = 15_000;
 /**
  * Pages (of 4 KiB) in the write-ahead log after which they are moved into the database file. That is the slowest part
  * of a commit, and what is written again in the meantime is moved once: with 32 MiB instead of the usual 4, sends are
- * a fifth faster. A start after a crash reads the log again, some 50 ms at this size.
+ * a fifth faster. A start after a crash reads the log again, some 20 ms at this size.
  */
 const checkpointAfter = 8_000;
 /** Memory for pages, in KiB (negative by SQLite's convention). It grows only as pages are used. */
