@@ -177,8 +177,11 @@ forEachDatabase((open) => {
 
     it('cost no query when nothing has changed', async () => {
       await start();
-      await server.room(alice, bob);
+      const room = await server.room(alice, bob);
+      assert.deepEqual(await server.e2ee.deviceLists.roomsOf(alice.userId), [room]);
+      assert.equal(server.e2ee.deviceLists.isQuiet(mark), false);
       mark = server.position;
+      assert.equal(server.e2ee.deviceLists.isQuiet(mark), true);
       await server.e2ee.deviceLists.changes(alice.userId, mark, mark);
       const { reads, scans } = server.server.database.statistics;
       await server.e2ee.deviceLists.changes(alice.userId, mark, server.position);

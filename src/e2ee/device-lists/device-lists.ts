@@ -57,6 +57,19 @@ export class DeviceLists {
   }
 
   /**
+   * Whether surely nothing has changed for anybody after a position, so that `changes` need not be asked. In memory.
+   */
+  isQuiet(after: number): boolean {
+    const recent = [this.#passages.recent(after), this.#changes.since(after), this.#signatures.since(after)];
+    return recent.every((entries) => entries?.length === 0);
+  }
+
+  /** The rooms whose members have to look again when a user's list has changed. */
+  async roomsOf(userId: string): Promise<string[]> {
+    return this.#deps.engine.userRooms.withMembership(userId, 'join');
+  }
+
+  /**
    * What has changed for a user in `(after, upTo]`. Who changed again after `upTo` is named as well: only the last
    * change is remembered, and being told twice harms nobody. Costs no query when nothing has changed lately.
    * @param upTo not beyond the current position

@@ -1,0 +1,117 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Devices, deviceMigrations } from '../../src/devices/index.ts';
+import { e2eeMigrations, KeyUpkeep } from '../../src/e2ee/index.ts';
+import { KeyClaiming } from '../../src/e2ee/keys/claiming.ts';
+import { KeyClaims } from '../../src/e2ee/keys/key-claims.ts';
+import { KeyQuery } from '../../src/e2ee/keys/key-query.ts';
+import { KeyUpload } from '../../src/e2ee/keys/key-upload.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import {
+  type Database,
+  type DatabaseOptions,
+  migrate,
+  openDatabase,
+} from '../../src/kernel/database/index.ts';
+import { systemRandomness } from '../../src/kernel/randomness.ts';
+import { Sequence, Streams, streamMigrations } from '../../src/kernel/streams/index.ts';
+import { MessageQueues, ToDevice, toDeviceMigrations } from '../../src/to-device/index.ts';
+import { ClientDevice } from '../../test/support/client-device.ts';
+import { postgresDatabase } from '../targets/postgres.ts';
+
+export const serverName = 'bench';
+
+/** Devices with keys and messages on a database of their own, as durable as in production. */
+export interface World {
+  readonly database: Database;
+  readonly upload: KeyUpload;
+  readonly query: KeyQuery;
+  readonly claiming: KeyClaiming;
+  readonly toDevice: ToDevice;
+  /** Makes devices with identity keys, and some one-time keys each. */
+  makeDevices(users: number, perUser: number, oneTimeKeys: number): Promise<ClientDevice[]>;
+  close(): Promise<void>;
+}
+
+export async function openWorld(onPostgres: boolean): Promise<World> {
+  const place = await (onPostgres ? postgresPlace() : sqlitePlace());
+  const database = await openDatabase(place.options, { log: pino({ enabled: false }) });
+  await migrate(database, [
+    ...streamMigrations,
+    ...deviceMigrations,
+    ...toDeviceMigrations,
+    ...e2eeMigrations,
+  ]);
+  const streams = await Streams.open(database);
+  const upkeep = new KeyUpkeep();
+  const queues = new MessageQueues(database);
+  const kernel = { database, streams, clock: systemClock, randomness: systemRandomness, serverName };
+  const devices = new Devices(kernel, [upkeep, queues]);
+  const { keyStream } = upkeep;
+  const keyIds = await Sequence.open(database, 'one_time_keys');
+  const upload = new KeyUpload({ ...kernel, devices, keyStream, keyIds });
+  const claims = new KeyClaims(database, streams, keyStream);
+  return {
+    database,
+    upload,
+    query: new KeyQuery({ ...kernel, devices, remote: undefined }),
+    claiming: new KeyClaiming({ claims, serverName, remote: undefined }),
+    toDevice: new ToDevice({ ...kernel, devices, queues }),
+    async makeDevices(users, perUser, oneTimeKeys) {
+      const made = Array.from(
+        { length: users * perUser },
+        (_, n) => new ClientDevice(`@user${Math.floor(n / perUser)}:${serverName}`, `DEVICE${n}`),
+      );
+      await Promise.all(made.map((device) => makeDevice(devices, upload, device, oneTimeKeys)));
+      return made;
+    },
+    async close() {
+      await database.close();
+      await place.remove();
+    },
+  };
+}
+
+async function makeDevice(
+  devices: Devices,
+  upload: KeyUpload,
+  device: ClientDevice,
+  oneTimeKeys: number,
+): Promise<void> {
+  const { userId, deviceId } = device;
+  await devices.create({ userId, deviceId, displayName: 'A device of the bench' });
+  const device_keys = device.deviceKeys();
+  await upload.upload(userId, deviceId, { device_keys, one_time_keys: device.oneTimeKeys(oneTimeKeys) });
+}
+
+interface Place {
+  readonly options: DatabaseOptions;
+  remove(): Promise<void>;
+}
+
+async function sqlitePlace(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), 'hearth-bench-'));
+  return {
+    options: { kind: 'sqlite', path: join(folder, 'bench.db') },
+    remove: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+async function postgresPlace(): Promise<Place> {
+  const server = await postgresDatabase();
+  const { args } = server.settings as { args: Record<string, string> & { port: number } };
+  return {
+    options: {
+      kind: 'postgres',
+      host: args.host ?? '',
+      port: args.port,
+      user: args.user ?? '',
+      password: args.password ?? '',
+      database: args.dbname ?? '',
+      connections: { min: 3, max: 10 },
+    },
+    remove: () => server.close(),
+  };
+}
