@@ -96,6 +96,38 @@ describe('CacheRegistry', () => {
     for (let i = 15; i < 20; i++) assert.equal(cache.get(i), i);
   });
 
+  it('gives memory back when too much is in use [option: caches.cache_autotuning.max_cache_memory_usage, caches.cache_autotuning.target_cache_memory_usage, caches.cache_autotuning.min_cache_ttl]', () => {
+    const clock = manualClock();
+    let inUse = 900;
+    const tuning = {
+      max_cache_memory_usage: 1_000,
+      target_cache_memory_usage: 500,
+      min_cache_ttl: 60_000,
+    };
+    const config = sectionDefaults(cachesSection, { caches: { global_factor: 1, cache_autotuning: tuning } });
+    const registry = new CacheRegistry(clock, config, undefined, () => inUse);
+    const cache = registry.create<number, number>('a', { size: 100 });
+    const fixed = registry.create<number, number>('fixed', { size: 1, fixed: true });
+    fixed.set(1, 1);
+    for (let i = 0; i < 100; i++) cache.set(i, i);
+    const sizes = (use: number, looks: number) => {
+      inUse = use;
+      return Array.from({ length: looks }, () => {
+        clock.advance(5_000);
+        return cache.size;
+      });
+    };
+    assert.deepEqual(sizes(1_001, 11), Array(11).fill(100), 'all were used not long ago');
+    for (let i = 0; i < 30; i++) cache.get(i);
+    assert.deepEqual(sizes(900, 2), [90, 81], 'on until the target is reached');
+    assert.deepEqual(sizes(500, 2), [81, 81]);
+    assert.deepEqual(sizes(900, 2), [81, 81], 'below the limit nothing is dropped');
+    assert.deepEqual(sizes(2_000, 4), [72, 64, 57, 51]);
+    assert.equal(cache.get(0), 0, 'the most recently used stay');
+    assert.equal(cache.get(30), undefined);
+    assert.deepEqual([fixed.size, cache.evictions], [1, 49]);
+  });
+
   it('takes each name once', () => {
     const registry = new CacheRegistry(manualClock(), factors(1));
     registry.create('a', { size: 1 });

@@ -5,6 +5,13 @@ export interface CacheSettings {
   readonly factor: number;
   /** Milliseconds without use after which an entry goes; `undefined`: never. */
   readonly ttl: number | undefined;
+  /** Remember when each entry was used last, for `dropOldest`. */
+  readonly tracksUse?: boolean;
+}
+
+interface Entry<V> {
+  readonly value: V;
+  usedAt: number;
 }
 
 // `lru-cache` takes no `undefined`; values are never that, so that "absent" is told from "known to be absent" (null).
@@ -22,7 +29,8 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   readonly #size: number;
   readonly #now: () => number;
   readonly #loading = new Map<K, Promise<V>>();
-  #entries: LRUCache<K, { readonly value: V }>;
+  #entries: LRUCache<K, Entry<V>>;
+  #tracksUse: boolean;
 
   /**
    * @param size entries at factor 1
@@ -32,6 +40,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     this.name = name;
     this.#size = size;
     this.#now = now;
+    this.#tracksUse = settings.tracksUse === true;
     this.#entries = this.#build(settings);
   }
 
@@ -52,12 +61,13 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
       return undefined;
     }
     this.hits++;
+    if (this.#tracksUse) entry.usedAt = this.#now();
     return entry.value;
   }
 
   set(key: K, value: V): void {
     this.#loading.delete(key);
-    this.#entries.set(key, { value });
+    this.#entries.set(key, { value, usedAt: this.#tracksUse ? this.#now() : 0 });
   }
 
   /** Forgets an entry; a load of it that is under way is not remembered either. */
@@ -84,6 +94,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   /** Changes size and lifetime, keeping the entries that still fit. */
   configure(settings: CacheSettings): void {
     const entries = this.#entries.dump();
+    this.#tracksUse = settings.tracksUse === true;
     this.#entries = this.#build(settings);
     // The most recently used come last.
     this.#entries.load(entries.slice(-this.capacity));
@@ -92,6 +103,21 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   /** Drops entries whose time is over; they would otherwise stay until somebody asks for them. */
   dropStale(): void {
     this.#entries.purgeStale();
+  }
+
+  /**
+   * Drops entries that were used longest ago.
+   * @param share how much of all entries at most, from 0 to 1
+   * @param usedBefore entries that were used since then stay; on the clock of the cache
+   */
+  dropOldest(share: number, usedBefore: number): void {
+    let left = Math.ceil(this.size * share);
+    for (const key of this.#entries.rkeys()) {
+      const entry = this.#entries.peek(key);
+      if (left-- <= 0 || (entry && entry.usedAt > usedBefore)) return;
+      this.#entries.delete(key);
+      this.evictions++;
+    }
   }
 
   async #load(key: K, load: (key: K) => Promise<V>): Promise<V> {
@@ -106,7 +132,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     }
   }
 
-  #build({ factor, ttl }: CacheSettings): LRUCache<K, { readonly value: V }> {
+  #build({ factor, ttl }: CacheSettings): LRUCache<K, Entry<V>> {
     // To the library an entry made at time 0 has no age, hence the 1.
     return new LRUCache({
       max: Math.max(1, Math.floor(this.#size * factor)),

@@ -13,7 +13,8 @@ import {
 
 const autotuning = object({
   max_cache_memory_usage: option(nullable(size()), {
-    description: 'The memory use above which entries are evicted until the target is reached.',
+    description:
+      'The memory in use by the objects and buffers of the process above which entries are evicted until the target is reached.',
     default: null,
     unit: 'bytes',
   }),

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { Metrics } from '../observability/index.ts';
+import { Autotuning, autotuningInterval, memoryInUse } from './autotuning.ts';
 import { Cache, type CacheSettings } from './cache.ts';
 import { type CachesConfig, cacheFactor } from './config.ts';
 
@@ -17,14 +18,21 @@ const sweepInterval = 60_000;
 export class CacheRegistry {
   readonly #clock: Clock;
   readonly #caches = new Map<string, { cache: AnyCache; fixed: boolean }>();
+  readonly #memoryInUse: () => number;
   #config: CachesConfig;
+  readonly #autotuning: Autotuning | undefined;
   #sweep: Timer | undefined;
+  #tuning: Timer | undefined;
 
-  constructor(clock: Clock, config: CachesConfig, metrics?: Metrics) {
+  /** @param measure the memory in use by the whole program, in bytes */
+  constructor(clock: Clock, config: CachesConfig, metrics?: Metrics, measure = memoryInUse) {
     this.#clock = clock;
     this.#config = config;
+    this.#autotuning = Autotuning.of(config);
+    this.#memoryInUse = measure;
     if (metrics) this.#show(metrics);
     this.#scheduleSweep();
+    if (this.#autotuning) this.#scheduleTuning();
   }
 
   /** Makes a cache. @param name unique, for metrics and `caches.per_cache_factors` */
@@ -46,21 +54,34 @@ export class CacheRegistry {
     }
   }
 
-  /** Ends the sweeping. */
+  /** Ends the sweeping and tuning. */
   close(): void {
     this.#sweep?.cancel();
+    this.#tuning?.cancel();
   }
 
   #settings(name: string, fixed: boolean): CacheSettings {
     if (fixed) return { factor: 1, ttl: undefined };
     const { expire_caches, cache_entry_ttl } = this.#config.caches;
-    return { factor: cacheFactor(this.#config, name), ttl: expire_caches ? cache_entry_ttl : undefined };
+    return {
+      factor: cacheFactor(this.#config, name),
+      ttl: expire_caches ? cache_entry_ttl : undefined,
+      tracksUse: this.#autotuning !== undefined,
+    };
   }
 
   #scheduleSweep(): void {
     this.#sweep = this.#clock.setTimer(sweepInterval, () => {
       for (const { cache } of this.#caches.values()) cache.dropStale();
       this.#scheduleSweep();
+    });
+  }
+
+  #scheduleTuning(): void {
+    this.#tuning = this.#clock.setTimer(autotuningInterval, () => {
+      const shrinkable = [...this.#caches.values()].filter(({ fixed }) => !fixed).map(({ cache }) => cache);
+      this.#autotuning?.look(this.#memoryInUse(), this.#clock.monotonic(), shrinkable);
+      this.#scheduleTuning();
     });
   }
 
@@ -82,7 +103,7 @@ export class CacheRegistry {
 /** The part of a cache that does not depend on what it holds. */
 type AnyCache = Pick<
   Cache<string, string>,
-  'name' | 'size' | 'capacity' | 'hits' | 'misses' | 'evictions' | 'configure' | 'dropStale'
+  'name' | 'size' | 'capacity' | 'hits' | 'misses' | 'evictions' | 'configure' | 'dropStale' | 'dropOldest'
 >;
 
 const shown: readonly { name: string; help: string; read: (cache: AnyCache) => number }[] = [
