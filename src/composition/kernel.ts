@@ -19,12 +19,14 @@ import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../k
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { Streams, streamMigrations } from '../kernel/streams/index.ts';
+import { openIdMigrations } from '../openid/index.ts';
 import { presenceMigrations } from '../presence/index.ts';
 import { profileMigrations } from '../profiles/index.ts';
 import { isServerName, type ServerName } from '../protocol/index.ts';
 import { pushMigrations } from '../push/index.ts';
 import { receiptMigrations } from '../receipts/index.ts';
 import { relationMigrations } from '../relations/index.ts';
+import { reportMigrations } from '../reports/index.ts';
 import { roomMigrations } from '../rooms/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
@@ -64,6 +66,8 @@ export const migrations = [
   ...filterMigrations,
   ...roomMigrations,
   ...relationMigrations,
+  ...reportMigrations,
+  ...openIdMigrations,
   ...receiptMigrations,
   ...directoryMigrations,
   ...presenceMigrations,

@@ -1,6 +1,9 @@
 import type { Route } from '../kernel/http/index.ts';
+import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
 import { RelatedEvents, type Relations, relationRoutes, ThreadList } from '../relations/index.ts';
+import { Reports, reportRoutes } from '../reports/index.ts';
 import type { Rooms } from '../rooms/index.ts';
+import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
@@ -18,7 +21,24 @@ export interface MessageSurroundings {
 
 /** Opens what clients do with messages beyond sending and reading them; before jobs are started. @returns their routes */
 export async function startMessages(surroundings: MessageSurroundings): Promise<Route[]> {
-  return [...relationsRoutes(surroundings)];
+  const { kernel } = surroundings;
+  return [
+    ...relationsRoutes(surroundings),
+    ...reportsRoutes(surroundings),
+    ...openIdRoutes(new OpenIdTokens(kernel), kernel.serverName),
+    ...callRoutes(kernel.configuration.accounts, kernel.clock),
+  ];
+}
+
+function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] {
+  const { accounts } = people.accounts;
+  const reports = new Reports({
+    ...kernel,
+    engine: rooms.engine,
+    userExists: (userId) => accounts.userExists(userId),
+    limit: kernel.limiter(kernel.configuration.rateLimits.rc_reports),
+  });
+  return reportRoutes(reports);
 }
 
 function relationsRoutes({ people, rooms, relations }: MessageSurroundings): Route[] {

@@ -9,6 +9,7 @@ import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
 import { RoomEngine } from './engine.ts';
 import type { EventRelations } from './event-relations.ts';
 import { ClientEvents } from './history/client-events.ts';
+import { EventByTime } from './history/event-by-time.ts';
 import { Reading } from './history/reading.ts';
 import { StateReading } from './history/state-reading.ts';
 import { type RoomLimits, Throttle } from './limits.ts';
@@ -45,6 +46,7 @@ export interface Rooms {
   readonly creation: RoomCreation;
   readonly sending: Sending;
   readonly reading: Reading;
+  readonly eventByTime: EventByTime;
   readonly stateReading: StateReading;
   readonly clientEvents: ClientEvents;
 }
@@ -81,6 +83,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     }),
     sending: new Sending({ engine, memberships, aliases, throttle }),
     reading: new Reading(engine, clientEvents),
+    eventByTime: new EventByTime(engine, database),
     stateReading: new StateReading(engine, clientEvents),
     clientEvents,
   };

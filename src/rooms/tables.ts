@@ -31,6 +31,8 @@ export interface RoomTables {
     /** The PDU as JSON. */
     json: string;
   };
+  /** When the events of timelines were sent, in milliseconds since the epoch, as their senders say. */
+  event_times: { room_nid: number; ts: number; nid: number };
   state_keys: { nid: number; type: string; state_key: string };
   state_groups: { id: number; room_nid: number; ordinal: number };
   state_group_edges: { id: number; prev_id: number };

@@ -135,4 +135,17 @@ export const roomMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: 'rooms/0004-event-times',
+    async up({ db, clustered }) {
+      await db.schema
+        .createTable('event_times')
+        .addColumn('room_nid', 'bigint', (column) => column.notNull())
+        .addColumn('ts', 'bigint', (column) => column.notNull())
+        .addColumn('nid', 'bigint', (column) => column.notNull())
+        .addPrimaryKeyConstraint('event_times_key', ['room_nid', 'ts', 'nid'])
+        .$call(clustered)
+        .execute();
+    },
+  },
 ];

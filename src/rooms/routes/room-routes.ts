@@ -4,6 +4,7 @@ import { creationRoutes } from './creation-routes.ts';
 import { membershipRoutes } from './membership-routes.ts';
 import { readingRoutes } from './reading-routes.ts';
 import { sendingRoutes } from './sending-routes.ts';
+import { timeRoutes } from './time-routes.ts';
 
 /** All routes of this slice. @param mostEvents the largest page of events (`filter_timeline_limit`) */
 export function roomRoutes(rooms: Rooms, mostEvents: number): Route[] {
@@ -11,6 +12,7 @@ export function roomRoutes(rooms: Rooms, mostEvents: number): Route[] {
     ...creationRoutes(rooms.creation, rooms.aliases),
     ...membershipRoutes(rooms.memberships, rooms.aliases),
     ...sendingRoutes(rooms.sending),
+    ...timeRoutes(rooms.eventByTime),
     ...readingRoutes(rooms.reading, rooms.stateReading, mostEvents),
   ];
 }

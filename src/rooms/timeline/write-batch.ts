@@ -28,6 +28,7 @@ const sqlText = {
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
   event:
     'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  time: 'insert into event_times (room_nid, ts, nid) values (?, ?, ?)',
   stateKey: 'insert into state_keys (nid, type, state_key) values (?, ?, ?) on conflict (nid) do nothing',
   group: 'insert into state_groups (id, room_nid, ordinal) values (?, ?, ?)',
   edge: 'insert into state_group_edges (id, prev_id) values (?, ?)',
@@ -92,6 +93,7 @@ export class WriteBatch {
       null,
       json,
     ]);
+    if (stored.stream !== undefined) this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
     if (group) this.#addGroup(head.roomNid, group);
     for (const change of fact.stateChanges) this.#addStateChange(write, change);
     for (const change of fact.membershipChanges) this.#addMembershipChange(write, change);

@@ -1,0 +1,60 @@
+import { hash } from 'node:crypto';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
+import { type Randomness, randomString } from '../kernel/randomness.ts';
+import type { OpenIdTables } from './tables.ts';
+
+/** Milliseconds for which a token works. */
+const lifetime = 3_600_000;
+
+/** About 238 bits. */
+const tokenLength = 40;
+
+/** SHA-256: tokens are long and random, so nothing slower is needed. */
+const hashOf = (token: string) => hash('sha256', token, 'base64url');
+
+/**
+ * Tokens by which users show other services who they are. They are good for nothing else.
+ * Source: client-server API, "OpenID".
+ */
+export class OpenIdTokens {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #randomness: Randomness;
+
+  constructor(parts: { database: Database; clock: Clock; randomness: Randomness; jobs: Jobs }) {
+    this.#database = parts.database;
+    this.#clock = parts.clock;
+    this.#randomness = parts.randomness;
+    parts.jobs.every('openid/clean', lifetime, { run: () => this.#clean() });
+  }
+
+  /** @returns a new token and for how many seconds it works */
+  async issue(userId: string): Promise<{ token: string; expiresIn: number }> {
+    const token = `hot_${randomString(this.#randomness, tokenLength)}`;
+    const row = { hash: hashOf(token), user_id: userId, expires_ts: this.#clock.now() + lifetime };
+    await this.#database.transaction<OpenIdTables, void>(async (writer) => {
+      await writer.insertInto('openid_tokens').values(row).execute();
+    });
+    return { token, expiresIn: lifetime / 1_000 };
+  }
+
+  /** The user whom a token stands for; `undefined` when it is not one or has expired. */
+  async userOf(token: string): Promise<string | undefined> {
+    const row = await this.#database
+      .reader<OpenIdTables>()
+      .selectFrom('openid_tokens')
+      .select('user_id')
+      .where('hash', '=', hashOf(token))
+      .where('expires_ts', '>', this.#clock.now())
+      .executeTakeFirst();
+    return row?.user_id;
+  }
+
+  async #clean(): Promise<void> {
+    await this.#database.transaction<OpenIdTables, void>(async (writer) => {
+      await writer.deleteFrom('openid_tokens').where('expires_ts', '<=', this.#clock.now()).execute();
+    });
+  }
+}

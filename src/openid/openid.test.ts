@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase, type OpenDatabase } from '../../test/support/databases.ts';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import { alice, bob, RoutesUnderTest } from '../../test/support/rooms.ts';
+import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { systemRandomness } from '../kernel/randomness.ts';
+import { OpenIdTokens, openIdMigrations, openIdRoutes } from './index.ts';
+import type { OpenIdTables } from './tables.ts';
+
+async function openTokens(open: OpenDatabase) {
+  const clock = manualClock();
+  const database = await open([...jobMigrations, ...openIdMigrations]);
+  const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+  const tokens = new OpenIdTokens({ database, clock, randomness: systemRandomness, jobs });
+  return { clock, database, jobs, tokens };
+}
+
+forEachDatabase((open) => {
+  describe('OpenID tokens', () => {
+    it('stand for the user who asked for them, for an hour', async () => {
+      const { clock, tokens } = await openTokens(open);
+      const http = await RoutesUnderTest.start(openIdRoutes(tokens, 'test'), clock);
+      try {
+        const path = (userId: string) => `/user/${encodeURIComponent(userId)}/openid/request_token`;
+        const { status, body } = await http.call(alice, 'POST', path(alice), {});
+        assert.equal(status, 200);
+        const { access_token, ...rest } = body;
+        assert.deepEqual(rest, { token_type: 'Bearer', matrix_server_name: 'test', expires_in: 3_600 });
+        assert.equal(await tokens.userOf(String(access_token)), alice);
+        assert.equal(await tokens.userOf(`${access_token}x`), undefined);
+        assert.equal((await http.call(bob, 'POST', path(alice), {})).status, 403);
+        await clock.advance(3_600_000);
+        assert.equal(await tokens.userOf(String(access_token)), undefined);
+      } finally {
+        await http.stop();
+      }
+    });
+
+    it('are removed when they have expired, and are not stored as they are', async () => {
+      const { clock, database, jobs, tokens } = await openTokens(open);
+      await jobs.start();
+      const rows = () => database.reader<OpenIdTables>().selectFrom('openid_tokens').selectAll().execute();
+      const { token } = await tokens.issue(alice);
+      assert.ok(!JSON.stringify(await rows()).includes(token));
+      await clock.advance(2 * 3_600_000);
+      await jobs.settled();
+      assert.deepEqual(await rows(), []);
+      await jobs.stop();
+    });
+  });
+});

@@ -1,0 +1,58 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../kernel/http/index.ts';
+import { invalidParam, isUserId } from '../protocol/index.ts';
+import type { Reports } from './reports.ts';
+
+const reason = Type.String();
+
+/** Client-server API, "Reporting Content". */
+export function reportRoutes(reports: Reports): Route[] {
+  return [
+    route(
+      {
+        operationId: 'reportEvent',
+        method: 'POST',
+        path: [
+          '/_proto/client/v3/rooms/:roomId/report/:eventId',
+          '/_proto/client/r0/rooms/:roomId/report/:eventId',
+        ],
+        auth: 'user',
+        body: Type.Object({
+          reason: Type.Optional(reason),
+          score: Type.Optional(Type.Integer({ minimum: -100, maximum: 0 })),
+        }),
+      },
+      async ({ params: { roomId, eventId }, body, requester }) => {
+        await reports.event(requester.userId, roomId, eventId, body);
+        return {};
+      },
+    ),
+    route(
+      {
+        operationId: 'reportRoom',
+        method: 'POST',
+        path: '/_proto/client/v3/rooms/:roomId/report',
+        auth: 'user',
+        body: Type.Object({ reason }),
+      },
+      async ({ params, body, requester }) => {
+        await reports.room(requester.userId, params.roomId, body);
+        return {};
+      },
+    ),
+    route(
+      {
+        operationId: 'reportUser',
+        method: 'POST',
+        path: '/_proto/client/v3/users/:userId/report',
+        auth: 'user',
+        body: Type.Object({ reason }),
+      },
+      async ({ params: { userId }, body, requester }) => {
+        if (!isUserId(userId)) throw invalidParam('This is not a user id');
+        await reports.user(requester.userId, userId, body);
+        return {};
+      },
+    ),
+  ];
+}

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { manualClock } from '../../../test/support/manual-clock.ts';
+import { startTestServer, type TestServer, type TestUser } from '../../../test/support/server.ts';
+import { Talk } from '../../../test/support/talk.ts';
+
+forEachDatabase((open) => {
+  describe('the event at a time', () => {
+    const clock = manualClock();
+    let server: TestServer;
+    let [alice, bob]: TestUser[] = [];
+    before(async () => {
+      server = await startTestServer({ database: open.kind, clock });
+      [alice, bob] = [await server.register('alice'), await server.register('bob')];
+    });
+    after(() => server.stop());
+
+    const find = async (talk: Talk, user: TestUser, ts: number | string, dir: string) => {
+      const query = { ts, dir };
+      const answer = await talk.call(user, 'GET', '/timestamp_to_event', { query, version: 'v1' });
+      return answer.status === 200
+        ? [answer.body['event_id'], answer.body['origin_server_ts']]
+        : [answer.status, answer.body['errcode']];
+    };
+
+    it('is the closest in either direction', async () => {
+      const talk = await Talk.open(server, alice!);
+      await clock.advance(1_000);
+      const first = clock.now();
+      const one = await talk.say(alice!, 'one');
+      await clock.advance(1_000);
+      const second = clock.now();
+      const two = await talk.say(alice!, 'two');
+      for (const dir of ['f', 'b']) assert.deepEqual(await find(talk, alice!, first, dir), [one, first]);
+      assert.deepEqual(await find(talk, alice!, first + 1, 'b'), [one, first]);
+      assert.deepEqual(await find(talk, alice!, first + 1, 'f'), [two, second]);
+      assert.deepEqual(await find(talk, alice!, second + 9, 'b'), [two, second]);
+      assert.deepEqual(await find(talk, alice!, second + 1, 'f'), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await find(talk, alice!, 0, 'b'), [404, 'M_NOT_FOUND']);
+    });
+
+    it('is one that the user may see', async () => {
+      const visibility = { type: 'm.room.history_visibility', content: { history_visibility: 'joined' } };
+      const talk = await Talk.open(server, alice!, [], {
+        preset: 'public_chat',
+        initial_state: [{ ...visibility, state_key: '' }],
+      });
+      await clock.advance(1_000);
+      const hidden = clock.now();
+      for (let count = 0; count < 60; count++) await talk.say(alice!, 'hidden');
+      assert.deepEqual(await find(talk, bob!, hidden, 'f'), [403, 'M_FORBIDDEN']);
+      await clock.advance(1_000);
+      await talk.join(bob!);
+      const seen = await talk.say(alice!, 'seen');
+      await clock.advance(1_000);
+      assert.equal((await find(talk, bob!, clock.now(), 'b'))[0], seen);
+      const [, ts] = await find(talk, bob!, hidden, 'f');
+      assert.equal(ts, hidden + 1_000);
+    });
+
+    it('is asked for with a time and a direction', async () => {
+      const talk = await Talk.open(server, alice!);
+      assert.equal((await find(talk, alice!, 1, 'x'))[0], 400);
+      assert.equal((await find(talk, alice!, 'noon', 'f'))[0], 400);
+      assert.equal((await find(talk, alice!, -1, 'f'))[0], 400);
+    });
+  });
+});

@@ -1,0 +1,40 @@
+import { createHmac } from 'node:crypto';
+
+/** The options about TURN servers. */
+export interface TurnOptions {
+  readonly turn_uris: readonly string[];
+  readonly turn_shared_secret: string | null;
+  readonly turn_username: string | null;
+  readonly turn_password: string | null;
+  /** Milliseconds. */
+  readonly turn_user_lifetime: number;
+}
+
+/** What a client needs to use the TURN servers; `ttl` in seconds. */
+export interface TurnCredentials {
+  readonly username: string;
+  readonly password: string;
+  readonly uris: readonly string[];
+  readonly ttl: number;
+}
+
+/**
+ * Credentials for a user: computed from the secret that is shared with the TURN servers, or else the fixed ones;
+ * `undefined` when the operator has given neither. Source: "A REST API For Access To TURN Services" (Internet draft).
+ * @param now milliseconds since the epoch
+ */
+export function turnCredentials(
+  options: TurnOptions,
+  userId: string,
+  now: number,
+): TurnCredentials | undefined {
+  const { turn_uris: uris, turn_shared_secret: secret } = options;
+  if (uris.length === 0) return undefined;
+  const ttl = Math.floor(options.turn_user_lifetime / 1_000);
+  if (secret !== null) {
+    const username = `${Math.floor(now / 1_000) + ttl}:${userId}`;
+    return { username, password: createHmac('sha1', secret).update(username).digest('base64'), uris, ttl };
+  }
+  const { turn_username: username, turn_password: password } = options;
+  return username === null || password === null ? undefined : { username, password, uris, ttl };
+}
