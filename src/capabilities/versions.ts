@@ -9,4 +9,8 @@ export const unstableFeatures: Readonly<Record<string, boolean>> = {
   // Fields of profiles, in the specification since v1.16.
   'uk.tcpip.msc4133': true,
   'uk.tcpip.msc4133.stable': true,
+  // Summaries of rooms, in the specification since v1.15.
+  'org.matrix.msc3266': true,
+  // Rooms that are shared with somebody.
+  'uk.half-shot.msc2666.query_mutual_rooms': true,
 };

@@ -41,7 +41,7 @@ export async function startConversations(
   });
   shutdown.add('unread counts', () => unread.stop());
   shutdown.add('typing', () => typing.close());
-  const presence = await startPresence(kernel, rooms, shutdown);
+  const presence = await startPresence(kernel, people, rooms, shutdown);
   const sync = openSync({
     ...kernel,
     rooms,
@@ -73,17 +73,18 @@ export async function startConversations(
 }
 
 /** Presence, and what syncs tell of it. */
-async function startPresence(kernel: Kernel, { engine }: Rooms, shutdown: Shutdown) {
+async function startPresence(kernel: Kernel, people: People, { engine }: Rooms, shutdown: Shutdown) {
   const { configuration, limiter, log } = kernel;
   const { enabled, include_offline_users_on_sync } = configuration.presence.presence;
   const limits = limiter(configuration.rateLimits.rc_presence.per_user);
   const presence = new Presence({ ...kernel, log, engine, limiter: limits }, enabled);
+  people.accounts.accounts.accountStream.subscribe(({ kind, userId }) => {
+    if (kind === 'deactivated') presence.forget(userId);
+  });
   await presence.start();
   shutdown.add('presence', () => presence.stop());
-  return {
-    presence,
-    events: new PresenceEvents({ ...kernel, engine, presence }, include_offline_users_on_sync),
-  };
+  const sources = { ...kernel, engine, presence, ignored: people.ignoredUsers };
+  return { presence, events: new PresenceEvents(sources, include_offline_users_on_sync) };
 }
 
 /** Read markers are account data of rooms. Source: client-server API, "Fully read markers". */

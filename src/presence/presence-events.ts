@@ -16,6 +16,12 @@ export interface PresenceEventsDeps {
   readonly database: Database;
   readonly streams: { readonly current: number };
   readonly clock: Clock;
+  readonly ignored: IgnoredUsers;
+}
+
+/** Whom users do not want to hear of; declared here, supplied at composition. */
+export interface IgnoredUsers {
+  of(userId: string): Promise<ReadonlySet<string>>;
 }
 
 /** What a sync asks for. */
@@ -46,12 +52,14 @@ export class PresenceEvents {
 
   /** `m.presence` events. Costs no query, but for those who are offline. */
   async events({ userId, after, upTo, filter }: PresenceRequest): Promise<JsonObject[]> {
-    const { presence, clock } = this.#deps;
+    const { presence, clock, ignored } = this.#deps;
     if (!presence.isEnabled || filter.passesNothing) return [];
     const statuses = after === undefined ? await this.#all(userId) : await this.#changes(userId, after, upTo);
+    if (statuses.size === 0) return [];
+    const unwanted = await ignored.of(userId);
     const events: JsonObject[] = [];
     for (const [sender, status] of statuses) {
-      if (!filter.passes({ type: 'm.presence', sender })) continue;
+      if (unwanted.has(sender) || !filter.passes({ type: 'm.presence', sender })) continue;
       if (events.length >= (filter.limit ?? mostUsers)) break;
       events.push({ type: 'm.presence', sender, content: statusContent(status, clock.now()) });
     }

@@ -22,6 +22,7 @@ class PresenceUnderTest {
   readonly rooms: RoomsUnderTest;
   readonly presence: Presence;
   readonly events: PresenceEvents;
+  readonly ignored = new Set<string>();
 
   constructor(rooms: RoomsUnderTest, { enabled = true, includeOffline = false, limit = generous }: Options) {
     const { engine, database, streams, clock } = rooms;
@@ -29,7 +30,14 @@ class PresenceUnderTest {
     this.rooms = rooms;
     this.presence = new Presence({ engine, database, streams, clock, log: silentLogger, limiter }, enabled);
     this.events = new PresenceEvents(
-      { ...rooms, presence: this.presence, engine, database, streams, clock },
+      {
+        presence: this.presence,
+        engine,
+        database,
+        streams,
+        clock,
+        ignored: { of: async () => this.ignored },
+      },
       includeOffline,
     );
   }
@@ -210,6 +218,56 @@ forEachDatabase((open) => {
       await untracked.rooms.room(alice, dora);
       untracked.presence.report(dora, status);
       assert.deepEqual(await untracked.told(alice, undefined), {});
+    });
+
+    it('of those whom a user ignores is not told to them', async () => {
+      const under = await PresenceUnderTest.open(open);
+      await under.rooms.room(alice, bob, carol);
+      const before = under.now;
+      under.sync(alice);
+      under.sync(carol);
+      under.ignored.add(alice);
+      await under.pass(second);
+      assert.deepEqual(await under.told(bob, before), { [carol]: 'online' });
+      assert.deepEqual(await under.told(bob, undefined), { [carol]: 'online' });
+      await under.presence.stop();
+    });
+
+    it('ends with an account, and nothing of it is left', async () => {
+      const under = await PresenceUnderTest.open(open);
+      await under.rooms.room(alice, bob);
+      under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'My secret');
+      await under.pass(second);
+      const before = under.now;
+      under.presence.forget(alice);
+      await under.pass(minute);
+      assert.deepEqual(await under.told(bob, before), { [alice]: 'offline' });
+      await under.presence.stop();
+      assert.deepEqual(await under.presence.get(bob, alice), {
+        presence: 'offline',
+        statusMsg: undefined,
+        lastActive: 0,
+        currentlyActive: false,
+      });
+    });
+
+    it('is not told in rooms of more than a thousand', async () => {
+      const under = await PresenceUnderTest.open(open);
+      const roomId = await under.rooms.room(alice, bob);
+      const join = (index: number) => under.rooms.join(`@user${index}:test`, roomId);
+      await Promise.all(Array.from({ length: 998 }, (_, index) => join(index)));
+      const before = under.now;
+      under.sync(alice);
+      await under.pass(second);
+      assert.deepEqual(await under.told(bob, before), { [alice]: 'online' });
+      await join(998);
+      assert.deepEqual(await under.told(bob, undefined), {});
+      const full = under.now;
+      under.presence.set({ userId: alice, deviceId: 'D' }, 'unavailable', undefined);
+      await under.pass(minute);
+      assert.deepEqual(await under.told(bob, full), {});
+      assert.equal((await under.presence.get(bob, alice)).presence, 'unavailable');
+      await under.presence.stop();
     });
 
     it('is remembered as far as it can be, and told anew to those who come later', async () => {

@@ -153,6 +153,12 @@ export class Presence {
     if (this.isEnabled) this.#report(userId, status, Number.POSITIVE_INFINITY);
   }
 
+  /** An account is closed: its user is gone, and so is what they said. */
+  forget(userId: string): void {
+    if (this.isEnabled) this.#report(userId, offline, Number.POSITIVE_INFINITY);
+    this.#notes.put(userId, offline);
+  }
+
   /** @throws MatrixError M_FORBIDDEN for users who share no room with the viewer */
   async get(viewer: string, userId: string): Promise<PresenceStatus> {
     if (!this.isEnabled) return offline;

@@ -33,7 +33,7 @@ export function roomFactsOf(content: StateContent): RoomFacts {
   return {
     name: text('m.room.name', 'name'),
     canonicalAlias: isRoomAlias(alias) ? alias : undefined,
-    topic: text('m.room.topic', 'topic'),
+    topic: topicOf(content('m.room.topic', '')),
     avatarUrl: text('m.room.avatar', 'url'),
     joinRule: textOf(joinRules?.['join_rule']) ?? 'invite',
     allowedRoomIds: allowedRoomIds(joinRules),
@@ -47,6 +47,21 @@ export function roomFactsOf(content: StateContent): RoomFacts {
 
 const textOf = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
+
+/**
+ * The topic as plain text: where `m.topic` has representations but none in plain text, there is none. A
+ * representation is plain text unless it says otherwise.
+ * Source: client-server API, `m.room.topic` and "PublishedRoomsChunk".
+ */
+function topicOf(content: JsonObject | undefined): string | undefined {
+  const block = content?.['m.topic'];
+  const representations = isJsonObject(block) ? block['m.text'] : undefined;
+  if (!Array.isArray(representations)) return textOf(content?.['topic']);
+  const plain = representations
+    .filter(isJsonObject)
+    .find(({ mimetype = 'text/plain' }) => mimetype === 'text/plain');
+  return textOf(plain?.['body']);
+}
 
 /** Source: client-server API, `m.room.join_rules`, `allow`; only in the two restricted join rules. */
 function allowedRoomIds(joinRules: JsonObject | undefined): string[] {

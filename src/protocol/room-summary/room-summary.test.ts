@@ -97,6 +97,17 @@ describe('roomFactsOf', () => {
   const state = (contents: Record<string, JsonObject>) => (type: string, stateKey: string) =>
     stateKey === '' ? contents[type] : undefined;
 
+  it('takes the topic from its plain text, if there are representations', () => {
+    const topicOf = (content: JsonObject) => roomFactsOf(state({ 'm.room.topic': content })).topic;
+    const html = { mimetype: 'text/html', body: '<b>Tea</b>' };
+    const representations = (...blocks: JsonValue[]) => ({ topic: 'Old', 'm.topic': { 'm.text': blocks } });
+    assert.equal(topicOf(representations(html, { body: 'Tea' })), 'Tea');
+    assert.equal(topicOf(representations(html, { mimetype: 'text/plain', body: 'Tea' })), 'Tea');
+    assert.equal(topicOf(representations(html)), undefined);
+    assert.equal(topicOf(representations(5, null)), undefined);
+    assert.equal(topicOf({ topic: 'Old', 'm.topic': { 'm.text': 'Tea' } }), 'Old');
+  });
+
   it('reads the state of a room', () => {
     const allow = [
       { type: 'm.room_membership', room_id: '!space:x' },
