@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
@@ -25,7 +26,8 @@ export interface RoomEngineParts {
   readonly randomness: Randomness;
   /** By default nobody knows of relations. */
   readonly relations?: EventRelations;
-  /** How many events are kept in memory. */
+  readonly caches: CacheRegistry;
+  /** How many events are kept in memory at factor 1. */
   readonly eventCacheSize: number;
 }
 
@@ -63,7 +65,7 @@ export class RoomEngine {
     this.#reader = reader;
     this.relations = parts.relations ?? noRelations;
     this.stream = new Stream<RoomFact>('rooms');
-    this.events = new EventStore(reader, parts.eventCacheSize);
+    this.events = new EventStore(reader, parts.caches, parts.eventCacheSize);
     this.groups = new StateGroups(reader, groupEntriesInMemory);
     this.stateKeys = new StateKeys(reader, sequences.keys, stateKeysInMemory);
     this.heads = new RoomHeads(database, this.groups, stateEntriesInMemory);

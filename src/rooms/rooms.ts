@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
@@ -33,7 +34,8 @@ export interface RoomsParts {
   readonly relations?: EventRelations;
   /** How often things may be done; absent: as often as anybody likes. */
   readonly limits?: RoomLimits;
-  /** How many events are kept in memory (`event_cache_size` times its factor). */
+  readonly caches: CacheRegistry;
+  /** How many events are kept in memory at factor 1 (`event_cache_size`). */
   readonly eventCacheSize: number;
 }
 

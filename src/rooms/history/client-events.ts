@@ -45,8 +45,8 @@ export class ClientEvents {
     viewer: Viewer,
     format: ClientFormat = 'with room id',
   ): Promise<JsonObject[]> {
-    const scope = transactionScope(viewer.userId, viewer.deviceId);
     const own = events.some(({ stored }) => stored.event.sender === viewer.userId);
+    const scope = own ? transactionScope(viewer.userId, viewer.deviceId) : 0;
     const [previous, redactions, bundles] = await Promise.all([
       this.#previousState(events),
       this.#redactions(events),

@@ -270,7 +270,11 @@ forEachDatabase((open) => {
     assert.equal(await since(), joined);
     under = await under.restart(open);
     assert.equal(await since(), joined);
-    await Promise.all([under.leave(bob, roomId), under.join(bob, roomId), setName('two')]);
+    const head = await under.engine.heads.get(roomId);
+    const leaving = under.leave(bob, roomId);
+    while (head?.membership(bob) === 'join') await Promise.resolve();
+    await Promise.all([leaving, under.join(bob, roomId)]);
+    await setName('two');
     const rejoined = await since();
     assert.ok(rejoined !== undefined && joined !== undefined && rejoined > joined);
     under = await under.restart(open);

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
@@ -42,16 +42,16 @@ export interface HistoryPlace {
 /** Reads events and keeps those that were used last. Events never change, but for `redactedBy`. */
 export class EventStore {
   readonly #reader: Reader<RoomTables>;
-  readonly #byNid: LRUCache<number, StoredEvent>;
-  readonly #nids: LRUCache<string, number>;
+  readonly #byNid: Cache<number, StoredEvent>;
+  readonly #nids: Cache<string, number>;
   /** Events that are not on disk yet, and so can not be read again when the cache drops them. */
   readonly #unsaved = new Map<number, StoredEvent>();
 
-  /** @param size how many events are kept in memory (`event_cache_size`) */
-  constructor(reader: Reader<RoomTables>, size: number) {
+  /** @param size how many events are kept in memory at factor 1 (`event_cache_size`) */
+  constructor(reader: Reader<RoomTables>, caches: CacheRegistry, size: number) {
     this.#reader = reader;
-    this.#byNid = new LRUCache({ max: size });
-    this.#nids = new LRUCache({ max: size });
+    this.#byNid = caches.create('events', { size });
+    this.#nids = caches.create('event_ids', { size });
   }
 
   /** Takes an event that is about to be written; it stays in memory until `saved` or `forget`. */
