@@ -272,7 +272,7 @@ forEachDatabase((open) => {
     assert.equal(await since(), joined);
     const head = await under.engine.heads.get(roomId);
     const leaving = under.leave(bob, roomId);
-    while (head?.membership(bob) === 'join') await Promise.resolve();
+    while (head?.membership(bob) === 'join') await new Promise(setImmediate);
     await Promise.all([leaving, under.join(bob, roomId)]);
     await setName('two');
     const rejoined = await since();
