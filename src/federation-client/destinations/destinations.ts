@@ -1,0 +1,98 @@
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
+import type { FederationClientConfig } from '../config.ts';
+import type { Spelling } from '../spelling.ts';
+import { type Destination, readDestination, writeDestination } from './store.ts';
+import type { DestinationTables } from './tables.ts';
+
+export interface DestinationsDeps {
+  readonly database: Database;
+  readonly caches: CacheRegistry;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Logger;
+  readonly options: FederationClientConfig['federation'];
+}
+
+/** How many servers are in memory at cache factor 1. */
+const inMemory = 10_000;
+
+/**
+ * What is known about other servers across restarts: whether they can be reached, how long they are left alone when
+ * not, and how they spell paths.
+ */
+export class Destinations {
+  readonly #deps: DestinationsDeps;
+  readonly #known: Cache<string, Destination>;
+  readonly #listeners = new Set<(serverName: string) => void>();
+
+  constructor(deps: DestinationsDeps) {
+    this.#deps = deps;
+    this.#known = deps.caches.create('federation_destinations', { size: inMemory });
+  }
+
+  /** What is known about a server. */
+  get(serverName: string): Destination | Promise<Destination> {
+    return this.#known.getOrLoad(serverName, (name) => readDestination(this.#deps.database.reader(), name));
+  }
+
+  /** Until when a server is to be left alone, in milliseconds since the epoch; `undefined` when it may be asked. */
+  async blockedUntil(serverName: string): Promise<number | undefined> {
+    const { retryLastTs, retryInterval } = await this.get(serverName);
+    const until = retryLastTs + retryInterval;
+    return until > this.#deps.clock.now() ? until : undefined;
+  }
+
+  /** Calls `listener` with the name of each server that is found to be back. @returns how to stop that */
+  onReturn(listener: (serverName: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The server has answered, or has sent something. */
+  async reached(serverName: string): Promise<void> {
+    const before = await this.get(serverName);
+    if (before.failureSince === undefined && before.retryInterval === 0) return;
+    await this.#set(serverName, { ...before, failureSince: undefined, retryLastTs: 0, retryInterval: 0 });
+    for (const listener of this.#listeners) listener(serverName);
+  }
+
+  /**
+   * A request that was begun at that time has failed. Of requests that fail together only the first one counts.
+   * @param begunAt milliseconds since the epoch
+   */
+  async failed(serverName: string, begunAt: number): Promise<void> {
+    const before = await this.get(serverName);
+    if (before.retryInterval > 0 && begunAt <= before.retryLastTs) return;
+    const now = this.#deps.clock.now();
+    const { destination_min_retry_interval: least, destination_max_retry_interval: most } =
+      this.#deps.options;
+    const next = before.retryInterval === 0 ? least : this.#longer(before.retryInterval);
+    const retryInterval = Math.min(next, most, Number.MAX_SAFE_INTEGER);
+    this.#deps.log.info({ destination: serverName, retryInterval }, 'A server can not be reached');
+    const failureSince = before.failureSince ?? now;
+    await this.#set(serverName, { ...before, failureSince, retryLastTs: now, retryInterval });
+  }
+
+  /** The server has shown how it spells paths. */
+  async learn(serverName: string, spelling: Spelling): Promise<void> {
+    const before = await this.get(serverName);
+    if (before.spelling !== spelling) await this.#set(serverName, { ...before, spelling });
+  }
+
+  /** Spread by some tenths, so that servers which failed together are not tried together. */
+  #longer(interval: number): number {
+    const spread = 0.8 + 0.6 * randomFraction(this.#deps.randomness);
+    return Math.round(interval * this.#deps.options.destination_retry_multiplier * spread);
+  }
+
+  async #set(serverName: string, destination: Destination): Promise<void> {
+    this.#known.set(serverName, destination);
+    await this.#deps.database.transaction<DestinationTables, void>((writer) =>
+      writeDestination(writer, serverName, destination),
+    );
+  }
+}

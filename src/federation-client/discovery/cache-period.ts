@@ -1,0 +1,33 @@
+const [minute, hour] = [60_000, 3_600_000];
+
+/**
+ * Milliseconds for which delegations hold: without a header, at most, and at least, however often they are said to
+ * change. Source: server-server API, "Resolving server names", step 3.
+ */
+export const periods = { usual: 24 * hour, longest: 48 * hour, shortest: 5 * minute, error: hour } as const;
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** How long a response may be kept, in milliseconds. Source: RFC 9111, section 5. */
+export function cachePeriod(headers: Headers, now: number): number {
+  const period =
+    fromCacheControl(headers['cache-control']) ?? fromExpires(headers['expires'], now) ?? periods.usual;
+  return Math.min(Math.max(period, periods.shortest), periods.longest);
+}
+
+function fromCacheControl(value: string | string[] | undefined): number | undefined {
+  const directives = String(value ?? '')
+    .toLowerCase()
+    .split(',')
+    .map((directive) => directive.trim());
+  if (directives.some((directive) => /^no-(store|cache)\b/.test(directive))) return 0;
+  const age = directives.map((directive) => /^max-age="?(\d{1,10})"?$/.exec(directive)?.[1]).find(Boolean);
+  return age === undefined ? undefined : Number(age) * 1000;
+}
+
+/** A date that can not be read is one that has passed. */
+function fromExpires(value: string | string[] | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  const date = Date.parse(String(value));
+  return Number.isNaN(date) ? 0 : Math.max(0, date - now);
+}

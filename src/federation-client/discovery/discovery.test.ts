@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { FakeResolver, type LoopbackServer, serveOnLoopback } from '../../../test/support/loopback.ts';
+import { type ManualClock, manualClock } from '../../../test/support/manual-clock.ts';
+import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { sectionDefaults } from '../../kernel/config/index.ts';
+import { OutboundHttp, outboundSection, type SrvRecord } from '../../kernel/outbound/index.ts';
+import { systemRandomness } from '../../kernel/randomness.ts';
+import { federationClientSection } from '../config.ts';
+import { federationTls } from '../tls.ts';
+import { cachePeriod } from './cache-period.ts';
+import { Discovery } from './discovery.ts';
+import { orderServices } from './srv-order.ts';
+import { WellKnown } from './well-known.ts';
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** What the web server of `example.org` answers; it is behind a proxy, because it can not be at port 443 here. */
+interface WebAnswer {
+  status?: number;
+  headers?: Record<string, string>;
+  body?: string;
+}
+
+describe('discovery', () => {
+  let authority: TestAuthority;
+  let web: LoopbackServer;
+  let proxy: LoopbackServer;
+  let answer: (path: string) => WebAnswer;
+  let asked: string[];
+  let http: OutboundHttp;
+  let resolver: FakeResolver;
+  let clock: ManualClock;
+  let discovery: Discovery;
+
+  before(async () => {
+    authority = makeTestAuthority();
+    web = await serveOnLoopback(
+      (request, response) => {
+        asked.push(`${request.headers.host}${request.url}`);
+        const { status = 200, headers = {}, body = '' } = answer(request.url!);
+        response.writeHead(status, headers).end(body);
+      },
+      authority.issue('example.org', 'other.example'),
+    );
+    proxy = await serveOnLoopback((_request, response) => response.end());
+    proxy.server.on('connect', (request, socket) => {
+      if (!request.url!.endsWith(':443')) return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+      const target = connect(web.port, '127.0.0.1', () => {
+        socket.write('HTTP/1.1 200 OK\r\n\r\n');
+        target.pipe(socket).pipe(target);
+      });
+      for (const end of [socket, target]) end.on('error', () => undefined);
+    });
+  });
+  after(async () => {
+    await http.close();
+    await web.close();
+    await proxy.close();
+    authority.remove();
+  });
+  beforeEach(async () => {
+    await http?.close();
+    asked = [];
+    answer = () => ({ status: 404 });
+    resolver = new FakeResolver();
+    clock = manualClock();
+    const config = sectionDefaults(outboundSection, { https_proxy: `http://127.0.0.1:${proxy.port}` });
+    http = new OutboundHttp({ config, clock: systemClock, resolver });
+    const options = sectionDefaults(federationClientSection, { federation_custom_ca_list: [authority.path] });
+    const wellKnown = new WellKnown({ http, tls: await federationTls(options), clock });
+    discovery = new Discovery({ wellKnown, resolver, clock, randomness: systemRandomness });
+  });
+
+  const delegateTo = (name: string, headers: Record<string, string> = {}) => {
+    answer = () => ({ headers, body: JSON.stringify({ 'm.server': name }) });
+  };
+  const place = async (name: string) => {
+    const [found, ...more] = await discovery.placesOf(name);
+    assert.equal(more.length, 0);
+    const { host, port, tlsName, authority: header } = found!;
+    return [host, port, tlsName, header];
+  };
+  const target = (name: string, port: number, priority = 0, weight = 0): SrvRecord => ({
+    name,
+    port,
+    priority,
+    weight,
+  });
+
+  it('goes to addresses as they are (step 1)', async () => {
+    assert.deepEqual(await place('1.2.3.4'), ['1.2.3.4', 8448, undefined, '1.2.3.4']);
+    assert.deepEqual(await place('1.2.3.4:99'), ['1.2.3.4', 99, undefined, '1.2.3.4:99']);
+    assert.deepEqual(await place('[2001::1]:99'), ['2001::1', 99, undefined, '[2001::1]:99']);
+    assert.deepEqual(asked, []);
+  });
+
+  it('goes to explicit ports (step 2)', async () => {
+    assert.deepEqual(await place('example.org:443'), ['example.org', 443, 'example.org', 'example.org:443']);
+    assert.deepEqual([...asked, ...resolver.asked], []);
+  });
+
+  it('follows delegations to addresses and explicit ports (steps 3.1 and 3.2)', async () => {
+    delegateTo('1.2.3.4');
+    assert.deepEqual(await place('example.org'), ['1.2.3.4', 8448, undefined, '1.2.3.4']);
+    assert.deepEqual(asked, ['example.org/.well-known/matrix/server']);
+    delegateTo('far.example:443');
+    assert.deepEqual(await place('other.example'), ['far.example', 443, 'far.example', 'far.example:443']);
+    assert.deepEqual(resolver.asked, []);
+  });
+
+  it('looks up services of the delegate (steps 3.3 to 3.5)', async () => {
+    delegateTo('far.example');
+    resolver.srv.set('_matrix-fed._tcp.far.example', [target('one.example', 1)]);
+    resolver.srv.set('_matrix._tcp.far.example', [target('two.example', 2)]);
+    assert.deepEqual(await place('example.org'), ['one.example', 1, 'far.example', 'far.example']);
+    resolver.srv.delete('_matrix-fed._tcp.far.example');
+    clock.advance(6 * minute);
+    assert.deepEqual(await place('example.org'), ['two.example', 2, 'far.example', 'far.example']);
+    resolver.srv.clear();
+    clock.advance(6 * minute);
+    assert.deepEqual(await place('example.org'), ['far.example', 8448, 'far.example', 'far.example']);
+  });
+
+  it('looks up services of the host itself without a delegation (steps 4 to 6)', async () => {
+    resolver.srv.set('_matrix-fed._tcp.example.org', [
+      target('b.example', 2, 20),
+      target('a.example', 1, 10),
+    ]);
+    assert.deepEqual(await discovery.placesOf('example.org'), [
+      { host: 'a.example', port: 1, tlsName: 'example.org', authority: 'example.org' },
+      { host: 'b.example', port: 2, tlsName: 'example.org', authority: 'example.org' },
+    ]);
+    resolver.srv.set('_matrix._tcp.other.example', [target('c.example', 3)]);
+    assert.deepEqual(await place('other.example'), ['c.example', 3, 'other.example', 'other.example']);
+    assert.deepEqual(await place('third.example'), ['third.example', 8448, 'third.example', 'third.example']);
+  });
+
+  it('does not guess where name servers fail, nor insist where there is no service', async () => {
+    resolver.broken.add('_matrix-fed._tcp.example.org');
+    await assert.rejects(discovery.placesOf('example.org'), { failure: 'unknown-host' });
+    resolver.broken.clear();
+    assert.equal((await place('example.org'))[1], 8448);
+    resolver.srv.set('_matrix-fed._tcp.other.example', [target('', 0)]);
+    await assert.rejects(discovery.placesOf('other.example'), { failure: 'unknown-host' });
+    await assert.rejects(discovery.placesOf('no server/name'), TypeError);
+  });
+
+  it('goes on without a delegation when there is none that can be used', async () => {
+    const answers: WebAnswer[] = [
+      { status: 500 },
+      { body: 'no json' },
+      { body: '{}' },
+      { body: '{"m.server": 5}' },
+      { body: '{"m.server": "not/a name"}' },
+      { body: `{"m.server": "far.example", "x": "${'x'.repeat(51_200)}"}` },
+      { status: 302, headers: { location: '/.well-known/matrix/server' } },
+      { status: 302, headers: { location: 'http://example.org/' } },
+      { status: 404, body: '{"m.server": "far.example"}' },
+    ];
+    for (const one of answers) {
+      answer = () => one;
+      assert.equal((await place('example.org'))[0], 'example.org', JSON.stringify(one).slice(0, 60));
+      clock.advance(48 * hour);
+    }
+  });
+
+  it('follows redirects, and asks in the other spelling when the first is not found', async () => {
+    answer = (path) =>
+      path === '/moved'
+        ? { body: '{"m.server": "far.example:1"}' }
+        : { status: 301, headers: { location: 'https://other.example/moved' } };
+    assert.equal((await place('example.org'))[0], 'far.example');
+    answer = (path) => (path.includes('proto') ? { body: '{"m.server": "far.example:2"}' } : { status: 404 });
+    assert.equal((await place('other.example'))[1], 2);
+    assert.deepEqual(asked.slice(-2), [
+      'other.example/.well-known/matrix/server',
+      'other.example/.well-known/proto/server',
+    ]);
+  });
+
+  it('remembers delegations, asks once for many, and asks again in time', async () => {
+    delegateTo('far.example:1');
+    await Promise.all([1, 2, 3].map(() => place('example.org')));
+    clock.advance(24 * hour - 1);
+    await place('example.org');
+    assert.equal(asked.length, 1);
+    clock.advance(1);
+    delegateTo('far.example:2', { 'cache-control': 'max-age=600' });
+    assert.equal((await place('example.org'))[1], 2);
+    clock.advance(11 * minute);
+    answer = () => ({ status: 503 });
+    assert.equal((await place('example.org'))[1], 2, 'a passing failure does not undo a delegation');
+    const before = asked.length;
+    clock.advance(minute);
+    await place('example.org');
+    assert.equal(asked.length, before);
+    clock.advance(48 * hour);
+    assert.equal((await place('example.org'))[1], 8448, 'but not for ever');
+  });
+
+  it('remembers for an hour that there is no delegation', async () => {
+    await place('example.org');
+    const before = asked.length;
+    clock.advance(hour - 1);
+    await place('example.org');
+    assert.equal(asked.length, before);
+    clock.advance(1);
+    await place('example.org');
+    assert.ok(asked.length > before);
+  });
+});
+
+describe('how long a delegation holds', () => {
+  const now = Date.parse('2026-01-01T00:00:00Z');
+  const cases: [Record<string, string>, number][] = [
+    [{}, 24 * hour],
+    [{ 'cache-control': 'public, Max-Age=7200' }, 2 * hour],
+    [{ 'cache-control': 'max-age="7200"' }, 2 * hour],
+    [{ 'cache-control': 'max-age=9999999999' }, 48 * hour],
+    [{ 'cache-control': 'max-age=0' }, 5 * minute],
+    [{ 'cache-control': 'no-store, max-age=7200' }, 5 * minute],
+    [{ 'cache-control': 'max-age=many' }, 24 * hour],
+    [{ expires: 'Thu, 01 Jan 2026 03:00:00 GMT' }, 3 * hour],
+    [{ expires: '0' }, 5 * minute],
+    [{ expires: 'soon' }, 5 * minute],
+    [{ 'cache-control': 'max-age=7200', expires: 'soon' }, 2 * hour],
+  ];
+  for (const [headers, period] of cases) {
+    it(`with ${JSON.stringify(headers)}`, () => assert.equal(cachePeriod(headers, now), period));
+  }
+});
+
+describe('the order of services', () => {
+  const record = fc.record({
+    name: fc.domain(),
+    port: fc.nat(65535),
+    priority: fc.nat(3),
+    weight: fc.nat(100),
+  });
+
+  it('keeps all of them, by priority', () => {
+    fc.assert(
+      fc.property(fc.array(record), (records) => {
+        const ordered = orderServices(records, systemRandomness);
+        assert.deepEqual(new Set(ordered), new Set(records));
+        assert.equal(ordered.length, records.length);
+        for (const [i, { priority }] of ordered.slice(1).entries())
+          assert.ok(ordered[i]!.priority <= priority);
+      }),
+    );
+  });
+
+  it('gives each a share by its weight', () => {
+    const records = [10, 30, 60].map((weight) => ({ name: `${weight}`, port: 1, priority: 0, weight }));
+    const first = new Map<number, number>();
+    for (let i = 0; i < 3_000; i++) {
+      const { weight } = orderServices(records, systemRandomness)[0]!;
+      first.set(weight, (first.get(weight) ?? 0) + 1);
+    }
+    for (const weight of [10, 30, 60]) {
+      const share = (first.get(weight) ?? 0) / 3_000;
+      assert.ok(Math.abs(share - weight / 100) < 0.06, `${weight}: ${share}`);
+    }
+  });
+});

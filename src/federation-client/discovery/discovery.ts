@@ -1,0 +1,81 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../kernel/clock.ts';
+import { OutboundError, type Resolver } from '../../kernel/outbound/index.ts';
+import type { Randomness } from '../../kernel/randomness.ts';
+import { defaultPort, explicitPlace, type Place, partsOf } from './place.ts';
+import { orderServices } from './srv-order.ts';
+import type { WellKnown } from './well-known.ts';
+
+/** Of how many hosts, and for how many milliseconds, the places of services are remembered. */
+const [remembered, period] = [20_000, 300_000];
+
+/** How many targets of a service are tried. */
+const mostPlaces = 8;
+
+export interface DiscoveryDeps {
+  readonly wellKnown: WellKnown;
+  readonly resolver: Resolver;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+}
+
+/** Finds out where servers are. Source: server-server API, "Resolving server names". */
+export class Discovery {
+  readonly #deps: DiscoveryDeps;
+  readonly #services: LRUCache<string, Promise<readonly Place[]>>;
+
+  constructor(deps: DiscoveryDeps) {
+    this.#deps = deps;
+    const now = () => deps.clock.monotonic() + 1;
+    this.#services = new LRUCache({ max: remembered, ttl: period, ttlResolution: 0, perf: { now } });
+  }
+
+  /**
+   * The places where a server may be reached, to be tried in this order; at least one.
+   * @throws TypeError for what is no server name
+   * @throws OutboundError `unknown-host` when name servers do not answer, or say that the service is not offered
+   */
+  async placesOf(serverName: string): Promise<readonly Place[]> {
+    const parts = partsOf(serverName);
+    const place = explicitPlace(serverName, parts);
+    if (place !== undefined) return [place];
+    const delegate = await this.#deps.wellKnown.delegateOf(parts.host);
+    if (delegate === undefined) return this.#byService(parts.host);
+    const delegated = partsOf(delegate);
+    const delegatedPlace = explicitPlace(delegate, delegated);
+    return delegatedPlace === undefined ? this.#byService(delegated.host) : [delegatedPlace];
+  }
+
+  /** Steps 3.3 to 3.5 and 4 to 6. */
+  #byService(host: string): Promise<readonly Place[]> {
+    const known = this.#services.get(host);
+    if (known !== undefined) return known;
+    const found = this.#lookUp(host).catch((error: unknown) => {
+      this.#services.delete(host);
+      throw error;
+    });
+    this.#services.set(host, found);
+    return found;
+  }
+
+  async #lookUp(host: string): Promise<readonly Place[]> {
+    for (const service of ['_matrix-fed._tcp', '_matrix._tcp']) {
+      const records = await this.#records(`${service}.${host}`);
+      if (records.length === 0) continue;
+      const targets = records.filter(({ name }) => name !== '' && name !== '.');
+      if (targets.length === 0) throw new OutboundError('unknown-host', `${host} is not a server`);
+      return orderServices(targets, this.#deps.randomness)
+        .slice(0, mostPlaces)
+        .map(({ name, port }) => ({ host: name, port, tlsName: host, authority: host }));
+    }
+    return [{ host, port: defaultPort, tlsName: host, authority: host }];
+  }
+
+  async #records(name: string) {
+    try {
+      return await this.#deps.resolver.services(name);
+    } catch (cause) {
+      throw new OutboundError('unknown-host', `The name servers do not say where ${name} is`, { cause });
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import type { SrvRecord } from '../../kernel/outbound/index.ts';
+import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
+
+/** The targets in the order in which to try them. Source: RFC 2782, "Priority" and "Weight". */
+export function orderServices(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
+  const byPriority = Map.groupBy(records, ({ priority }) => priority);
+  return [...byPriority.keys()]
+    .sort((a, b) => a - b)
+    .flatMap((priority) => shuffle(byPriority.get(priority)!, randomness));
+}
+
+/** Draws one after the other, each with a chance by its weight; those of weight 0 have a very small one. */
+function shuffle(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
+  const left = records.toSorted((a, b) => a.weight - b.weight);
+  const drawn: SrvRecord[] = [];
+  while (left.length > 1) {
+    const total = left.reduce((sum, { weight }) => sum + weight, 0);
+    let mark = randomFraction(randomness) * (total + 1) - 1;
+    const index = left.findIndex(({ weight }) => {
+      mark -= weight;
+      return mark <= 0;
+    });
+    drawn.push(...left.splice(Math.max(0, index), 1));
+  }
+  return [...drawn, ...left];
+}

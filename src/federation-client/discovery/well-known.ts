@@ -1,0 +1,108 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../kernel/clock.ts';
+import { OutboundError, type OutboundHttp, type OutboundResponse } from '../../kernel/outbound/index.ts';
+import { isServerName, parseJsonObject } from '../../protocol/index.ts';
+import { spell, spellingsToTry } from '../spelling.ts';
+import type { FederationTls } from '../tls.ts';
+import { cachePeriod, periods } from './cache-period.ts';
+
+/** Bounds: of the document, on the way to it, and of what is remembered. */
+const [maxBody, redirects, timeout, remembered] = [50 * 1024, 5, 10_000, 20_000];
+
+/** Milliseconds until a look-up that failed for a passing reason is repeated at first; doubled up to `periods.error`. */
+const firstPause = 120_000;
+
+interface Entry {
+  /** Absent: the host delegates to nobody. */
+  readonly delegate: string | undefined;
+  /** Milliseconds since the epoch. */
+  readonly until: number;
+  /** When it was last read from the host. */
+  readonly readAt: number | undefined;
+  readonly pause: number;
+}
+
+export interface WellKnownDeps {
+  readonly http: OutboundHttp;
+  readonly tls: FederationTls;
+  readonly clock: Clock;
+}
+
+/**
+ * Whom hosts delegate to. Answers are remembered, those that say nothing too; callers at the same time share one
+ * look-up. Source: server-server API, "Resolving server names", step 3.
+ */
+export class WellKnown {
+  readonly #deps: WellKnownDeps;
+  readonly #entries = new LRUCache<string, Entry>({ max: remembered });
+  readonly #underWay = new Map<string, Promise<Entry>>();
+
+  constructor(deps: WellKnownDeps) {
+    this.#deps = deps;
+  }
+
+  /** The server name that a host delegates to, or `undefined`. Never rejects. */
+  async delegateOf(host: string): Promise<string | undefined> {
+    const known = this.#entries.get(host);
+    if (known !== undefined && known.until > this.#deps.clock.now()) return known.delegate;
+    const underWay = this.#underWay.get(host);
+    if (underWay !== undefined) return (await underWay).delegate;
+    const reading = this.#read(host, known).finally(() => this.#underWay.delete(host));
+    this.#underWay.set(host, reading);
+    const entry = await reading;
+    this.#entries.set(host, entry);
+    return entry.delegate;
+  }
+
+  async #read(host: string, before: Entry | undefined): Promise<Entry> {
+    try {
+      const response = await this.#fetch(host);
+      const now = this.#deps.clock.now();
+      const delegate = delegateIn(response);
+      if (delegate !== undefined) {
+        const until = now + cachePeriod(response.headers, now);
+        return { delegate, until, readAt: now, pause: firstPause };
+      }
+      if (response.status < 500 && response.status !== 429) return this.#nothing();
+    } catch (error) {
+      if (!(error instanceof OutboundError && error.isPassing)) return this.#nothing();
+    }
+    return this.#unknown(before);
+  }
+
+  /** In the spelling of the ecosystem, and where that is not found, in that of the documents. */
+  async #fetch(host: string): Promise<OutboundResponse> {
+    const [first, second] = spellingsToTry(undefined).map((spelling) => {
+      const url = new URL(`https://${host}${spell('/.well-known/proto/server', spelling)}`);
+      return () => this.#deps.http.fetch(url, { timeout, maxBody, redirects, tls: this.#deps.tls(host) });
+    });
+    const response = await first!();
+    return response.status === 404 ? second!() : response;
+  }
+
+  #nothing(): Entry {
+    const until = this.#deps.clock.now() + periods.error;
+    return { delegate: undefined, until, readAt: undefined, pause: firstPause };
+  }
+
+  /** The host can not be asked now. What it said before holds on, as long as it could have been kept at most. */
+  #unknown(before: Entry | undefined): Entry {
+    const now = this.#deps.clock.now();
+    const pause = before?.pause ?? firstPause;
+    const next = { until: now + pause, pause: Math.min(2 * pause, periods.error) };
+    const holds = before?.readAt !== undefined && now - before.readAt < periods.longest;
+    return holds
+      ? { ...next, delegate: before.delegate, readAt: before.readAt }
+      : { ...next, delegate: undefined, readAt: undefined };
+  }
+}
+
+function delegateIn({ status, body }: OutboundResponse): string | undefined {
+  if (status !== 200) return undefined;
+  try {
+    const delegate = parseJsonObject(body)['m.server'];
+    return isServerName(delegate) ? delegate : undefined;
+  } catch {
+    return undefined;
+  }
+}

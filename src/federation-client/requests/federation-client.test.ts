@@ -1,0 +1,389 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after, afterEach, before, describe, it } from 'node:test';
+import type { TlsOptions } from 'node:tls';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { eagerClock } from '../../../test/support/eager-clock.ts';
+import { FakeResolver, serveOnLoopback } from '../../../test/support/loopback.ts';
+import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { type Overrides, sectionDefaults } from '../../kernel/config/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { OutboundHttp, outboundSection } from '../../kernel/outbound/index.ts';
+import { systemRandomness } from '../../kernel/randomness.ts';
+import { MatrixError, SigningKey } from '../../protocol/index.ts';
+import { type FederationClientConfig, federationClientSection } from '../config.ts';
+import { destinationMigrations, errorForClient, federationPath, openFederationRequests } from '../index.ts';
+import { RemoteError } from './errors.ts';
+import { signedText } from './request-signature.ts';
+import { parseXMatrix } from './x-matrix.ts';
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+
+const key = SigningKey.generate('k');
+const minute = 60_000;
+
+forEachDatabase((open) => {
+  describe('requests to other servers', () => {
+    const opened: { close(): Promise<void> | void }[] = [];
+    let authority: TestAuthority;
+    let resolver: FakeResolver;
+    let usual: TlsOptions;
+    before(() => {
+      authority = makeTestAuthority();
+      usual = authority.issue('a.example', 'b.example');
+    });
+    after(() => authority.remove());
+    afterEach(async () => {
+      for (const one of opened.splice(0).reverse()) await one.close();
+    });
+
+    async function client(overrides: Overrides<FederationClientConfig> = {}, given?: Database) {
+      resolver = new FakeResolver();
+      for (const name of ['a.example', 'b.example', 'far.example']) resolver.hosts.set(name, ['127.0.0.1']);
+      const outbound = sectionDefaults(outboundSection, { ip_range_whitelist: ['127.0.0.0/8'] });
+      const http = new OutboundHttp({ config: outbound, clock: systemClock, resolver });
+      const clock = eagerClock();
+      const database = given ?? (await open(destinationMigrations));
+      const caches = new CacheRegistry(systemClock, sectionDefaults(cachesSection));
+      opened.push(http, caches);
+      const slice = await openFederationRequests({
+        http,
+        resolver,
+        database,
+        caches,
+        clock,
+        randomness: systemRandomness,
+        log: silentLogger,
+        signer: { serverName: 'here.example', key },
+        options: sectionDefaults(federationClientSection, {
+          federation_custom_ca_list: [authority.path],
+          ...overrides,
+        }),
+      });
+      return { ...slice, clock, database };
+    }
+
+    async function serve(listener: Listener, tls: TlsOptions = {}) {
+      const server = await serveOnLoopback(listener, {
+        ...usual,
+        ...tls,
+      });
+      opened.push(server);
+      return { ...server, name: `a.example:${server.port}` };
+    }
+
+    const json = (response: ServerResponse, status: number, body: object, headers = {}) =>
+      response
+        .writeHead(status, { 'content-type': 'application/json', ...headers })
+        .end(JSON.stringify(body));
+    const get = (destination: string) => ({ destination, method: 'GET', path: '/_proto/x' }) as const;
+
+    it('are signed for whom they are for, over the URI as it is sent and the body', async () => {
+      const received: { header: string; uri: string; method: string; content: string }[] = [];
+      const server = await serve(async (request, response) => {
+        const { headers, url, method } = request;
+        received.push({
+          header: headers.authorization!,
+          uri: url!,
+          method: method!,
+          content: await text(request),
+        });
+        json(response, 200, { host: headers.host, type: headers['content-type'] ?? null, odd: 1 });
+      });
+      const { requests } = await client();
+      const answer = await requests.request({
+        destination: server.name,
+        method: 'PUT',
+        path: federationPath`/_proto/federation/v1/x/${'$a/b?'}`,
+        query: { v: ['1', '2'], no: undefined, n: 5 },
+        body: { b: 1, a: { '\u{1f600}': 'x', '\uffff': 'y' } },
+      });
+      assert.deepEqual(answer, { host: server.name, type: 'application/json', odd: 1 });
+      const [{ header, uri, method, content }] = received as [(typeof received)[0]];
+      assert.equal(uri, '/_matrix/federation/v1/x/%24a%2Fb%3F?v=1&v=2&n=5');
+      assert.equal(content, '{"a":{"\uffff":"y","\u{1f600}":"x"},"b":1}');
+      const parsed = parseXMatrix(header)!;
+      const parts = { method, uri, origin: 'here.example', destination: server.name, content };
+      assert.equal(parsed.destination, server.name);
+      assert.equal(key.publicKey.verifies(signedText(parts), parsed.signature), true);
+      assert.deepEqual((await requests.request(get(server.name)))['type'], null);
+    });
+
+    it('take answers of JSON only, within bounds, with numbers as they are written', async () => {
+      const answers: Record<string, Listener> = {
+        '/_matrix/float': (_request, response) =>
+          response.writeHead(200, { 'content-type': 'Application/JSON; charset=utf-8' }).end('{"n":1.0}'),
+        '/_matrix/text': (_request, response) => response.writeHead(200).end('{}'),
+        '/_matrix/list': (_request, response) => json(response, 200, []),
+        '/_matrix/long': (_request, response) => json(response, 200, { x: 'x'.repeat(5_000) }),
+        '/_matrix/moved': (_request, response) =>
+          response.writeHead(302, { location: '/_matrix/float' }).end(),
+      };
+      const server = await serve((request, response) => answers[request.url!]!(request, response));
+      const { requests } = await client();
+      const at = (path: string) =>
+        requests.request({ ...get(server.name), path: `/_proto/${path}`, maxBody: 1_000, retry: 'none' });
+      assert.equal(JSON.stringify(await at('float')), '{"n":1.0}');
+      for (const path of ['text', 'list', 'long'])
+        await assert.rejects(at(path), { name: 'MalformedAnswer' }, path);
+      await assert.rejects(at('moved'), { name: 'RemoteError', status: 302 });
+    });
+
+    it('pass on what the other server says is wrong', async () => {
+      const server = await serve((request, response) => {
+        if (request.url === '/_matrix/plain') response.writeHead(403).end('no');
+        else
+          json(response, 400, { errcode: 'M_INCOMPATIBLE_ROOM_VERSION', error: 'old', room_version: '12' });
+      });
+      const { requests } = await client();
+      const error = await requests.request(get(server.name)).catch((thrown: unknown) => thrown);
+      assert.ok(errorForClient(error) instanceof MatrixError);
+      assert.deepEqual((errorForClient(error) as MatrixError).toJSON(), {
+        errcode: 'M_INCOMPATIBLE_ROOM_VERSION',
+        error: 'old',
+        room_version: '12',
+      });
+      const plain = { status: 403, errcode: 'M_UNKNOWN', destination: server.name };
+      await assert.rejects(requests.request({ ...get(server.name), path: '/_proto/plain' }), plain);
+    });
+
+    it('do not let another server log a client out', () => {
+      const evil = new RemoteError('a.example', 401, { errcode: 'M_UNKNOWN_TOKEN', soft_logout: false });
+      const told = errorForClient(evil) as MatrixError;
+      assert.deepEqual([told.status, told.errcode], [502, 'M_UNKNOWN']);
+    });
+
+    it('are repeated a little while someone waits [option: federation.max_short_retries, federation.max_short_retry_delay]', async () => {
+      let times = 0;
+      const server = await serve((_request, response) => json(response, ++times > 3 ? 200 : 502, {}));
+      const { requests, clock } = await client({ federation: { max_short_retry_delay: 700 } });
+      assert.deepEqual(await requests.request(get(server.name)), {});
+      assert.equal(clock.delays.length, 3);
+      assert.ok(clock.delays.every((delay) => delay >= 400 && delay <= 700));
+      times = -10;
+      const stubborn = await client({ federation: { max_short_retries: 1 } });
+      await assert.rejects(stubborn.requests.request(get(server.name)), { name: 'RemoteError', status: 502 });
+      assert.equal(stubborn.clock.delays.length, 1);
+    });
+
+    it('are repeated for long in the background [option: federation.max_long_retries, federation.max_long_retry_delay]', async () => {
+      const server = await serve((_request, response) => json(response, 500, {}));
+      const federation = { max_long_retries: 5, max_long_retry_delay: 30_000 };
+      const { requests, clock } = await client({ federation });
+      await assert.rejects(requests.request({ ...get(server.name), retry: 'long' }), { status: 500 });
+      assert.equal(clock.delays.length, 5);
+      assert.ok(clock.delays[0]! < 5_000 && clock.delays[1]! > 12_000 && clock.delays[4]! >= 24_000);
+      assert.ok(Math.max(...clock.delays) <= 30_000);
+    });
+
+    it('wait as long as a server that is busy asks for, unless that is too long', async () => {
+      let wait = 1_500;
+      const server = await serve((_request, response) => {
+        const busy = { errcode: 'M_LIMIT_EXCEEDED', retry_after_ms: wait };
+        json(response, wait === 0 ? 200 : 429, wait === 0 ? {} : busy);
+        wait = 0;
+      });
+      const { requests, clock } = await client();
+      await requests.request(get(server.name));
+      assert.deepEqual(clock.delays, [1_500]);
+      wait = 60_000;
+      await assert.rejects(requests.request(get(server.name)), { status: 429, retryAfter: 60_000 });
+    });
+
+    it('end in time [option: federation.client_timeout]', async () => {
+      const server = await serve(() => undefined);
+      const { requests } = await client({ federation: { client_timeout: 50, max_short_retries: 0 } });
+      await assert.rejects(requests.request(get(server.name)), { name: 'ServerUnavailable' });
+    });
+
+    it('can be given up', async () => {
+      const server = await serve(() => undefined);
+      const { requests } = await client();
+      const signal = AbortSignal.timeout(50);
+      await assert.rejects(requests.request({ ...get(server.name), signal }), { failure: 'aborted' });
+    });
+
+    it('leave a server alone that can not be reached, longer each time, across restarts [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
+      let requestsSeen = 0;
+      let status = 503;
+      const server = await serve((_request, response) => {
+        requestsSeen++;
+        json(response, status, {});
+      });
+      const options = {
+        federation: {
+          destination_min_retry_interval: 10 * minute,
+          destination_retry_multiplier: 10,
+          destination_max_retry_interval: 120 * minute,
+        },
+      };
+      const first = await client(options);
+      const returned: string[] = [];
+      const ask = (from: typeof first) => from.requests.request({ ...get(server.name), retry: 'none' });
+      await Promise.all([1, 2, 3].map(() => assert.rejects(ask(first), { status: 503 })));
+      const since = first.clock.now();
+      await assert.rejects(ask(first), { name: 'ServerUnavailable', retryAt: since + 10 * minute });
+      assert.equal(requestsSeen, 3);
+      const second = await client(options, first.database);
+      second.destinations.onReturn((name) => returned.push(name));
+      await assert.rejects(ask(second), { retryAt: since + 10 * minute });
+      second.clock.advance(10 * minute);
+      await assert.rejects(ask(second), { status: 503 });
+      const known = await second.destinations.get(server.name);
+      assert.equal(known.failureSince, since);
+      assert.ok(known.retryInterval >= 80 * minute && known.retryInterval <= 120 * minute);
+      second.clock.advance(120 * minute);
+      await assert.rejects(ask(second), { status: 503 });
+      assert.equal((await second.destinations.get(server.name)).retryInterval, 120 * minute);
+      status = 200;
+      await second.requests.request({ ...get(server.name), ignoreBackoff: true });
+      assert.deepEqual(returned, [server.name]);
+      assert.equal(await second.destinations.blockedUntil(server.name), undefined);
+      assert.equal((await second.destinations.get(server.name)).failureSince, undefined);
+    });
+
+    it('learn how a server spells paths, and remember it', async () => {
+      const paths: string[] = [];
+      const server = await serve((request, response) => {
+        paths.push(request.url!);
+        if (request.url!.startsWith('/_proto/')) json(response, 200, {});
+        else json(response, 404, { errcode: 'M_UNRECOGNIZED' });
+      });
+      const first = await client();
+      await first.requests.request(get(server.name));
+      const second = await client({}, first.database);
+      await second.requests.request(get(server.name));
+      assert.deepEqual(paths, ['/_matrix/x', '/_proto/x', '/_proto/x']);
+    });
+
+    it('do not try another spelling on a server that has shown its own', async () => {
+      const paths: string[] = [];
+      const server = await serve((request, response) => {
+        paths.push(request.url!);
+        if (request.url === '/_matrix/x') json(response, 200, {});
+        else json(response, 404, { errcode: 'M_UNRECOGNIZED', error: 'what' });
+      });
+      const { requests } = await client();
+      await requests.request(get(server.name));
+      const unknown = { ...get(server.name), path: '/_proto/y' };
+      await assert.rejects(requests.request(unknown), { status: 404, isUnrecognized: true });
+      assert.deepEqual(paths, ['/_matrix/x', '/_matrix/y']);
+    });
+
+    it('go to the targets of a service in turn', async () => {
+      const server = await serve((_request, response) => json(response, 200, {}));
+      const { requests } = await client();
+      resolver.srv.set('_matrix-fed._tcp.b.example', [
+        { name: 'gone.example', port: 1, priority: 1, weight: 0 },
+        { name: 'far.example', port: server.port, priority: 2, weight: 0 },
+      ]);
+      assert.deepEqual(await requests.request(get('b.example')), {});
+      assert.ok(resolver.asked.includes('gone.example'));
+    });
+
+    it('are kept from servers that are not listed, and from nobody without a list [option: federation_domain_whitelist]', async () => {
+      const server = await serve((_request, response) => json(response, 200, {}));
+      const { requests } = await client({ federation_domain_whitelist: [server.name] });
+      assert.deepEqual(await requests.request(get(server.name)), {});
+      await assert.rejects(requests.request(get('b.example')), { errcode: 'M_FORBIDDEN' });
+      const none = await client({ federation_domain_whitelist: [] });
+      await assert.rejects(none.requests.request(get(server.name)), { errcode: 'M_FORBIDDEN' });
+      const all = await client();
+      assert.deepEqual(await all.requests.request(get(server.name)), {});
+    });
+
+    it('give a stream to those who ask for one', async () => {
+      const server = await serve((request, response) => {
+        if (request.url === '/_matrix/x')
+          response.writeHead(200, { 'content-type': 'image/png' }).end('image');
+        else json(response, 404, { errcode: 'M_NOT_FOUND', error: 'gone' });
+      });
+      const { requests } = await client();
+      const { body, headers } = await requests.open(get(server.name));
+      assert.deepEqual([await text(body), headers['content-type']], ['image', 'image/png']);
+      const missing = requests.open({ ...get(server.name), path: '/_proto/y' });
+      await assert.rejects(missing, { errcode: 'M_NOT_FOUND', message: 'gone' });
+    });
+
+    it('are not sent to oneself, nor to what is no server', async () => {
+      const { requests } = await client();
+      await assert.rejects(requests.request(get('here.example')), /to itself/);
+      await assert.rejects(requests.request(get('a/b')), { name: 'ServerUnavailable' });
+    });
+
+    describe('over TLS', () => {
+      const ok: Listener = (_request, response) => json(response, 200, {});
+      const once = (destination: string) => ({ ...get(destination), retry: 'none' }) as const;
+      const tlsFailure = (error: Error) => (error.cause as { failure?: string }).failure === 'tls';
+
+      it('trust the authorities that they are told to [option: federation_custom_ca_list]', async () => {
+        const server = await serve(ok);
+        const { requests } = await client();
+        assert.deepEqual(await requests.request(once(server.name)), {});
+        const strict = await client({ federation_custom_ca_list: [] });
+        await assert.rejects(strict.requests.request(once(server.name)), tlsFailure);
+      });
+
+      it('want a certificate for the name that was asked for [option: federation_verify_certificates]', async () => {
+        const server = await serve(ok, authority.issue('b.example'));
+        const { requests } = await client();
+        await assert.rejects(requests.request(once(server.name)), tlsFailure);
+        await assert.rejects(requests.request(once(`127.0.0.1:${server.port}`)), tlsFailure);
+        const careless = await client({ federation_verify_certificates: false });
+        assert.deepEqual(await careless.requests.request(once(server.name)), {});
+        const address = await serve(ok, authority.issue('127.0.0.1'));
+        assert.deepEqual(await requests.request(once(`127.0.0.1:${address.port}`)), {});
+      });
+
+      it('make exceptions [option: federation_certificate_verification_whitelist]', async () => {
+        const server = await serve(ok, makeSelfSigned());
+        const excepted = async (pattern: string) => {
+          const { requests } = await client({ federation_certificate_verification_whitelist: [pattern] });
+          return requests.request(once(server.name));
+        };
+        for (const pattern of ['a.example', '*.example', 'A.Example'])
+          assert.deepEqual(await excepted(pattern), {});
+        for (const pattern of ['example', '*.a.example', 'b.example'])
+          await assert.rejects(excepted(pattern), tlsFailure);
+      });
+
+      it('speak no version that is too old [option: federation_client_minimum_tls_version]', async () => {
+        const server = await serve(ok, { maxVersion: 'TLSv1.2' });
+        for (const version of ['1', '1.1', '1.2'] as const) {
+          const { requests } = await client({ federation_client_minimum_tls_version: version });
+          assert.deepEqual(await requests.request(once(server.name)), {}, version);
+        }
+        const { requests } = await client({ federation_client_minimum_tls_version: '1.3' });
+        await assert.rejects(requests.request(once(server.name)), tlsFailure);
+      });
+
+      it('send the name of the server that they expect, and none for an address', async () => {
+        const names: unknown[] = [];
+        const server = await serve(
+          (request, response) => {
+            names.push((request.socket as unknown as { servername: unknown }).servername);
+            json(response, 200, {});
+          },
+          authority.issue('a.example', '127.0.0.1'),
+        );
+        const { requests } = await client();
+        await requests.request(once(server.name));
+        await requests.request(once(`127.0.0.1:${server.port}`));
+        assert.deepEqual(names, ['a.example', false]);
+      });
+    });
+
+    function makeSelfSigned() {
+      const stranger = makeTestAuthority();
+      try {
+        return stranger.issue('a.example');
+      } finally {
+        stranger.remove();
+      }
+    }
+  });
+});

@@ -1,0 +1,222 @@
+import type { Readable } from 'node:stream';
+import { type Clock, sleep } from '../../kernel/clock.ts';
+import {
+  OutboundError,
+  type OutboundFailure,
+  type OutboundHttp,
+  type OutboundResponse,
+  type Target,
+} from '../../kernel/outbound/index.ts';
+import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
+import { canonicalJson, isServerName, type JsonObject, type SigningKey } from '../../protocol/index.ts';
+import type { FederationClientConfig } from '../config.ts';
+import type { Destinations } from '../destinations/destinations.ts';
+import type { Discovery } from '../discovery/discovery.ts';
+import type { Place } from '../discovery/place.ts';
+import { spell, spellingsToTry } from '../spelling.ts';
+import type { FederationTls } from '../tls.ts';
+import { readAnswer, remoteError } from './answer.ts';
+import type { DomainWhitelist } from './domain-whitelist.ts';
+import { FederationError, MalformedAnswer, RemoteError, ServerUnavailable } from './errors.ts';
+import { type FederationRequest, withQuery } from './request.ts';
+import { authorize } from './request-signature.ts';
+import { retriesOf, retryDelay } from './retry-delay.ts';
+
+export interface FederationClientDeps {
+  readonly http: OutboundHttp;
+  readonly tls: FederationTls;
+  readonly discovery: Discovery;
+  readonly destinations: Destinations;
+  readonly whitelist: DomainWhitelist;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly signer: { readonly serverName: string; readonly key: SigningKey };
+  readonly options: FederationClientConfig['federation'];
+}
+
+/** Bytes of an answer, when the caller does not say; errors are read up to a part of that. */
+const [usualMaxBody, errorMaxBody] = [16 * 1024 * 1024, 64 * 1024];
+
+type Response = OutboundResponse<Readable>;
+
+/** Signed requests to other servers. Source: server-server API, "Authentication". */
+export class FederationClient {
+  readonly #deps: FederationClientDeps;
+
+  constructor(deps: FederationClientDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Sends a request and reads the answer; numbers in it are kept as they are written.
+   * @throws MatrixError M_FORBIDDEN when there is no federation with that server
+   * @throws ServerUnavailable, RemoteError, MalformedAnswer; OutboundError `aborted` with the caller's signal
+   */
+  request(request: FederationRequest): Promise<JsonObject> {
+    return this.#repeat(request, async (target, signed) => {
+      const response = await this.#deps.http.send(target, signed);
+      return readAnswer(request.destination, response);
+    });
+  }
+
+  /**
+   * Sends a request and gives the body as a stream, which must be read or destroyed. As `request` otherwise; nothing
+   * is said about its type.
+   */
+  open(request: FederationRequest): Promise<Response> {
+    return this.#repeat(request, async (target, signed) => {
+      const response = await this.#deps.http.openTarget(target, signed);
+      if (response.status < 400) return response;
+      const body = await readStart(response.body, errorMaxBody);
+      throw remoteError(request.destination, { ...response, body });
+    });
+  }
+
+  async #repeat<T>(request: FederationRequest, send: Send<T>): Promise<T> {
+    const { destination, signal } = request;
+    const { destinations, clock } = this.#deps;
+    await this.#check(request);
+    const begunAt = clock.now();
+    for (let retry = 0; ; retry++) {
+      try {
+        const answer = await this.#attempt(request, send);
+        await destinations.reached(destination);
+        return answer;
+      } catch (error) {
+        const delay = this.#delay(retry, error, request);
+        if (delay === undefined) {
+          await this.#remember(error, request, begunAt);
+          throw error;
+        }
+        await sleep(clock, delay, signal);
+        if (signal?.aborted) throw error;
+      }
+    }
+  }
+
+  async #check({ destination, ignoreBackoff }: FederationRequest): Promise<void> {
+    const { whitelist, signer, destinations } = this.#deps;
+    if (destination === signer.serverName) throw new Error('A server does not send requests to itself');
+    if (!isServerName(destination)) throw new ServerUnavailable(destination);
+    whitelist.check(destination);
+    if (ignoreBackoff) return;
+    const retryAt = await destinations.blockedUntil(destination);
+    if (retryAt !== undefined) throw new ServerUnavailable(destination, { retryAt });
+  }
+
+  /** How long to wait before the request is repeated; `undefined` when it is not. */
+  #delay(retry: number, error: unknown, { retry: mode = 'short' }: FederationRequest): number | undefined {
+    const { options, randomness } = this.#deps;
+    if (mode === 'none' || retry >= retriesOf(mode, options) || !isPassing(error)) return undefined;
+    const wanted = error instanceof RemoteError ? error.retryAfter : undefined;
+    return retryDelay(mode, retry, options, randomFraction(randomness), wanted);
+  }
+
+  /** Whether the server is well, after a request that has failed for good. */
+  async #remember(error: unknown, request: FederationRequest, begunAt: number): Promise<void> {
+    const { destinations } = this.#deps;
+    if (!(error instanceof FederationError)) return;
+    const isUnwell =
+      error instanceof ServerUnavailable || (error instanceof RemoteError && error.isServersFault);
+    if (!isUnwell) await destinations.reached(request.destination);
+    else if (!request.ignoreBackoff) await destinations.failed(request.destination, begunAt);
+  }
+
+  /** One attempt, in each spelling that the server may have. */
+  async #attempt<T>(request: FederationRequest, send: Send<T>): Promise<T> {
+    const { destination } = request;
+    const { destinations } = this.#deps;
+    const places = await this.#places(destination);
+    const { spelling: known } = await destinations.get(destination);
+    let unrecognized: unknown;
+    for (const spelling of spellingsToTry(known)) {
+      const path = spell(withQuery(request.path, request.query), spelling);
+      try {
+        const answer = await this.#sendTo(places, path, request, send);
+        await destinations.learn(destination, spelling);
+        return answer;
+      } catch (error) {
+        if (!(error instanceof RemoteError && error.isUnrecognized)) throw error;
+        unrecognized ??= error;
+      }
+    }
+    throw unrecognized;
+  }
+
+  async #places(destination: string): Promise<readonly Place[]> {
+    try {
+      return await this.#deps.discovery.placesOf(destination);
+    } catch (cause) {
+      throw new ServerUnavailable(destination, { cause });
+    }
+  }
+
+  /** At the first of the places where somebody listens. */
+  async #sendTo<T>(
+    places: readonly Place[],
+    path: string,
+    request: FederationRequest,
+    send: Send<T>,
+  ): Promise<T> {
+    const signed = this.#sign(path, request);
+    for (const [index, place] of places.entries()) {
+      const tls = this.#deps.tls(place.tlsName ?? place.host);
+      try {
+        return await send({ ...place, tls, path }, signed);
+      } catch (error) {
+        if (!(error instanceof OutboundError) || error.failure === 'aborted') throw error;
+        if (elsewhere.has(error.failure) && index < places.length - 1) continue;
+        throw failureOf(request.destination, error);
+      }
+    }
+    throw new ServerUnavailable(request.destination);
+  }
+
+  #sign(path: string, request: FederationRequest): Parameters<OutboundHttp['send']>[1] {
+    const { signer, options } = this.#deps;
+    const { method, destination, body, signal } = request;
+    const origin = signer.serverName;
+    const content = body && canonicalJson(body, 'as written');
+    return {
+      method,
+      headers: {
+        authorization: authorize({ method, uri: path, origin, destination, content }, signer.key),
+        ...(content !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(content !== undefined && { body: content }),
+      timeout: request.timeout ?? options.client_timeout,
+      maxBody: request.maxBody ?? usualMaxBody,
+      signal,
+    };
+  }
+}
+
+type Send<T> = (target: Target, signed: Parameters<OutboundHttp['send']>[1]) => Promise<T>;
+
+/** After these, another place of the same server may do better. */
+const elsewhere: ReadonlySet<OutboundFailure> = new Set(['connection', 'unknown-host', 'tls']);
+
+function failureOf(destination: string, cause: OutboundError): FederationError {
+  const { failure, message } = cause;
+  return failure === 'too-large' || failure === 'protocol'
+    ? new MalformedAnswer(destination, message, { cause })
+    : new ServerUnavailable(destination, { cause });
+}
+
+/** Whether the same request may succeed a little later. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof RemoteError) return error.isServersFault;
+  return error instanceof ServerUnavailable && error.cause instanceof OutboundError && error.cause.isPassing;
+}
+
+/** What comes first of a stream, which is then given up. */
+async function readStart(body: Readable, length: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    chunks.push(chunk as Buffer);
+    size += (chunk as Buffer).length;
+    if (size > length) break;
+  }
+  return Buffer.concat(chunks);
+}

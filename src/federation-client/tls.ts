@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import type { SecureVersion } from 'node:tls';
+import { compileGlob } from '../kernel/config/index.ts';
+import { TlsSettings } from '../kernel/outbound/index.ts';
+import type { FederationClientConfig } from './config.ts';
+
+type Options = Pick<
+  FederationClientConfig,
+  | 'federation_verify_certificates'
+  | 'federation_client_minimum_tls_version'
+  | 'federation_certificate_verification_whitelist'
+  | 'federation_custom_ca_list'
+>;
+
+/** Gives the way to speak TLS with a host, by the name or address that its certificate is expected to be for. */
+export type FederationTls = (name: string) => TlsSettings;
+
+/** Reads the operator's authorities. @throws when a file of `federation_custom_ca_list` can not be read */
+export async function federationTls(options: Options): Promise<FederationTls> {
+  const files = options.federation_custom_ca_list;
+  const authorities = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  const shared = {
+    minimumVersion: versions[options.federation_client_minimum_tls_version] ?? 'TLSv1.2',
+    ...(authorities.length > 0 && { authorities }),
+  };
+  const strict = new TlsSettings({ ...shared, verify: options.federation_verify_certificates });
+  const lax = new TlsSettings({ ...shared, verify: false });
+  const exempt = options.federation_certificate_verification_whitelist.map((pattern) =>
+    compileGlob(pattern.toLowerCase()),
+  );
+  return (name) => (exempt.some((matches) => matches(name.toLowerCase())) ? lax : strict);
+}
+
+const versions: Readonly<Record<string, SecureVersion>> = {
+  '1': 'TLSv1',
+  '1.1': 'TLSv1.1',
+  '1.2': 'TLSv1.2',
+  '1.3': 'TLSv1.3',
+};
