@@ -204,7 +204,7 @@ async function changed(
 
 const stateOf = ({ etag, count }: Backup): BackupState => ({ etag: String(etag), count });
 
-const nameOf = ({ roomId, sessionId }: SessionKey) => `${roomId} ${sessionId}`;
+const nameOf = ({ roomId, sessionId }: SessionKey) => `${roomId}\0${sessionId}`;
 
 function wrongVersion({ version }: Backup): MatrixError {
   const extra = { current_version: String(version) };

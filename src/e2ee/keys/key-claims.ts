@@ -28,7 +28,7 @@ interface Demand {
 /** How many claims share a transaction. */
 const mostAtOnce = 5_000;
 
-const nameOf = ({ userId, deviceId, algorithm }: KeyWish) => `${userId} ${deviceId} ${algorithm}`;
+const nameOf = ({ userId, deviceId, algorithm }: KeyWish) => `${userId}\0${deviceId}\0${algorithm}`;
 
 /**
  * Hands out one-time keys, each at most once: it is deleted from the disk before anybody learns of it. Claims that come

@@ -3,6 +3,7 @@ import { afterEach, describe, it } from 'node:test';
 import { ClientDevice, publicKey } from '../../../test/support/client-device.ts';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
+import { Streams } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { KeyClaims } from './key-claims.ts';
 
@@ -172,6 +173,34 @@ forEachDatabase((open) => {
         assert.equal(new Set(ids).size, 200);
       });
 
+    it('are not handed out again after a restart', async () => {
+      await start();
+      const alice = await server.user('alice');
+      await upload(alice, { one_time_keys: alice.client.oneTimeKeys(6) });
+      const first = [await claim(alice, alice), await claim(alice, alice)];
+      const database = await open.restart(server.server.database);
+      const claims = new KeyClaims(database, await Streams.open(database), server.upkeep.keyStream);
+      const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
+      const rest = await Promise.all(Array.from({ length: 6 }, () => claims.claim(wish)));
+      const names = rest.filter((key) => key !== undefined).map(({ keyId }) => `${curve}:${keyId}`);
+      assert.equal(new Set([...first.flatMap((key) => Object.keys(key!)), ...names]).size, 6);
+      assert.equal(names.length, 4);
+    });
+
+    it('with names that look alike are not mixed up', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const spaced = await server.keyed(await server.server.login('alice', { device_id: 'A B' }));
+      const short = await server.keyed(await server.server.login('alice', { device_id: 'A' }));
+      await upload(spaced, { one_time_keys: { 'C:1': 'of spaced' } });
+      await upload(short, { one_time_keys: { 'B C:1': 'of short' } });
+      const one_time_keys = { [alice.userId]: { 'A B': 'C', A: 'B C' } };
+      const { body } = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
+      assert.deepEqual(body['one_time_keys'], {
+        [alice.userId]: { 'A B': { 'C:1': 'of spaced' }, A: { 'B C:1': 'of short' } },
+      });
+    });
+
     it('of many devices are claimed in one transaction', async () => {
       await start();
       const alice = await server.user('alice');
@@ -274,6 +303,13 @@ forEachDatabase((open) => {
   });
 
   describe('fallback keys', () => {
+    it('are known by their old name too', async () => {
+      await start();
+      const alice = await server.user('alice');
+      await upload(alice, { 'org.matrix.msc2732.fallback_keys': alice.client.oneTimeKeys(1) });
+      assert.deepEqual((await supply(alice)).unused, [curve]);
+    });
+
     it('are used until they are replaced by another one', async () => {
       await start();
       const alice = await server.user('alice');

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ClientDevice } from '../../../test/support/client-device.ts';
-import { isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { mutated } from '../../../test/support/mutated.ts';
+import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { parseDeviceKeys } from './device-keys.ts';
 import { parseFallbackKeys, parseOneTimeKeys } from './one-time-keys.ts';
 import { soundKeys, soundOneTimeKeys } from './remote-keys.ts';
@@ -10,19 +11,6 @@ import { soundKeys, soundOneTimeKeys } from './remote-keys.ts';
 const alice = new ClientDevice('@alice:test', 'DEVICE');
 const owner = { userId: alice.userId, deviceId: alice.deviceId, signingKey: alice.key.publicKey };
 const anyObject = fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<JsonObject>;
-
-/** An object in which something is replaced, removed or added somewhere. */
-const mutated = (object: JsonObject): fc.Arbitrary<JsonObject> =>
-  fc
-    .tuple(fc.constantFrom(...Object.keys(object), 'more'), fc.option(fc.jsonValue()), fc.boolean())
-    .chain(([name, value, deeper]) => {
-      const member = object[name];
-      if (deeper && isJsonObject(member) && Object.keys(member).length > 0) {
-        return mutated(member).map((inner) => ({ ...object, [name]: inner }));
-      }
-      const { [name]: _removed, ...rest } = object;
-      return fc.constant(value === null ? rest : { ...rest, [name]: value as JsonObject });
-    });
 
 /** Whether something was refused, and in a way that clients are told. */
 function isRefused(parse: () => unknown): boolean {

@@ -11,6 +11,9 @@ const anyObject = Type.Object({}, { additionalProperties: true });
 
 const paths = (path: string) => [`/_proto/client/v3/keys/${path}`, `/_proto/client/r0/keys/${path}`] as const;
 
+/** What clients call fallback keys that were made before these were part of the specification. */
+const unstableFallbackKeys = 'org.matrix.msc2732.fallback_keys';
+
 /** Milliseconds to wait for other servers: when a client does not say, and at most. */
 const [usualTimeout, longestTimeout] = [10_000, 60_000];
 
@@ -43,13 +46,16 @@ function uploadRoute(upload: KeyUpload): Route {
         device_keys: Type.Optional(anyObject),
         one_time_keys: Type.Optional(anyObject),
         fallback_keys: Type.Optional(anyObject),
+        [unstableFallbackKeys]: Type.Optional(anyObject),
       }),
       bodyLimit,
       response: Type.Object({ one_time_key_counts: Type.Record(Type.String(), Type.Integer()) }),
     },
     async ({ requester: { userId, deviceId }, body }) => {
       if (deviceId === undefined) throw missingParam('Keys belong to a device: name one with device_id');
-      return { one_time_key_counts: await upload.upload(userId, deviceId, body as KeyUploadBody) };
+      const { [unstableFallbackKeys]: unstable, ...stable } = body;
+      const keys = (unstable ? { fallback_keys: unstable, ...stable } : stable) as KeyUploadBody;
+      return { one_time_key_counts: await upload.upload(userId, deviceId, keys) };
     },
   );
 }
@@ -106,7 +112,7 @@ function changesRoute(deviceLists: DeviceLists): Route {
       operationId: 'getKeysChanges',
       method: 'GET',
       path: paths('changes'),
-      auth: 'guest',
+      auth: 'user',
       query: Type.Object({ from: Type.String(), to: Type.String() }),
       response: Type.Object({ changed: Type.Array(Type.String()), left: Type.Array(Type.String()) }),
     },

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { ClientDevice, ClientIdentity } from '../../../test/support/client-device.ts';
+import { mutated } from '../../../test/support/mutated.ts';
+import { type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { parseCrossSigningKey } from './cross-signing-key.ts';
+import { checkOther, checkOwn, type Signer } from './signature-check.ts';
+
+const alice = new ClientDevice('@alice:test', 'DEVICE');
+const identity = new ClientIdentity(alice.userId);
+const bobs = new ClientIdentity('@bob:test');
+const deviceKeys = alice.deviceKeys();
+const signer: Signer = {
+  userId: alice.userId,
+  crossSigning: new Map([
+    ['master', { publicKey: identity.master.name, object: identity.masterKey() }],
+    ['self_signing', { publicKey: identity.selfSigning.name, object: identity.selfSigningKey() }],
+    ['user_signing', { publicKey: identity.userSigning.name, object: identity.userSigningKey() }],
+  ]),
+  devices: new Map([[alice.deviceId, deviceKeys]]),
+  signingKeys: new Map([[alice.deviceId, alice.key.publicKey]]),
+};
+const signed = {
+  device: identity.signAs(identity.selfSigning, deviceKeys),
+  master: alice.sign(identity.masterKey()),
+  other: identity.signAs(identity.userSigning, bobs.masterKey()),
+};
+const target = { targetUserId: bobs.userId, targetKey: bobs.master.name };
+const check = {
+  device: (object: JsonObject) => checkOwn(signer, alice.deviceId, object),
+  master: (object: JsonObject) => checkOwn(signer, identity.master.name, object),
+  other: (object: JsonObject) => checkOther(signer, target, object, bobs.masterKey()),
+};
+const kinds = ['device', 'master', 'other'] as const;
+
+/** `undefined` when it is refused, in a way that clients are told. */
+function attempt<T>(run: () => T): T | undefined {
+  try {
+    return run();
+  } catch (error) {
+    assert.ok(error instanceof MatrixError, String(error));
+    return undefined;
+  }
+}
+
+describe('signatures that are uploaded', () => {
+  it('are accepted as they were made', () => {
+    for (const kind of kinds) assert.equal(Object.keys(check[kind](signed[kind]).signatures).length, 1);
+  });
+
+  it('yield the right signature or none, whatever is changed', () => {
+    const any = fc.constantFrom(...kinds).chain((kind) => fc.tuple(fc.constant(kind), mutated(signed[kind])));
+    fc.assert(
+      fc.property(any, ([kind, object]) => {
+        const checked = attempt(() => check[kind](object));
+        if (checked) assert.deepEqual(checked, check[kind](signed[kind]));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('on anything else are refused', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...kinds), fc.dictionary(fc.string(), fc.jsonValue()), (kind, object) => {
+        assert.equal(
+          attempt(() => check[kind](object as JsonObject)),
+          undefined,
+        );
+      }),
+    );
+  });
+});
+
+describe('cross-signing keys that are uploaded', () => {
+  it('are read as they are, or refused', () => {
+    fc.assert(
+      fc.property(mutated(identity.masterKey()), (object) => {
+        const key = attempt(() => parseCrossSigningKey(object, alice.userId, 'master'));
+        if (key) assert.equal(key.publicKey, identity.master.name);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
