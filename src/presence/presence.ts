@@ -236,7 +236,7 @@ export class Presence {
     }
     if (status.presence === 'offline' && user.source.nextChange(this.#deps.clock.now()) === undefined) {
       user.timer?.timer.cancel();
-      this.#users.delete(user.userId);
+      if (this.#users.get(user.userId) === user) this.#users.delete(user.userId);
     } else this.#arm(user);
   }
 
