@@ -18,6 +18,7 @@ export class EventText {
   readonly #relations: EventRelations;
   readonly #clock: Clock;
   readonly #texts = new WeakMap<StoredEvent, Text>();
+  readonly #making = new Map<StoredEvent, Promise<void>>();
 
   constructor(clientEvents: ClientEvents, relations: EventRelations, clock: Clock) {
     this.#clientEvents = clientEvents;
@@ -41,10 +42,9 @@ export class EventText {
     const isShared = (event: VisibleEvent) => this.#isShared(event, viewer) && !parents.has(event.stored.nid);
     const special = events.filter((event) => !isShared(event));
     const missing = events.filter((event) => isShared(event) && !this.#text(event.stored));
-    const [own] = await Promise.all([
-      this.#clientEvents.render(special, viewer, 'without room id'),
-      this.#make(missing),
-    ]);
+    const own =
+      special.length === 0 ? [] : await this.#clientEvents.render(special, viewer, 'without room id');
+    await Promise.all(missing.map((event) => this.#makeOnce(event)));
     const ownTexts = new Map(special.map(({ stored }, index) => [stored, JSON.stringify(own[index])]));
     const now = this.#clock.now();
     return events.map(({ stored }) => {
@@ -66,22 +66,31 @@ export class EventText {
     return text?.redactedBy === stored.redactedBy ? text : undefined;
   }
 
-  async #make(events: readonly VisibleEvent[]): Promise<void> {
-    if (events.length === 0) return;
-    const nobody = { userId: '', deviceId: undefined };
-    const rendered = await this.#clientEvents.render(events, nobody, 'without room id');
-    for (const [index, { stored }] of events.entries()) {
-      const event = rendered[index];
-      if (!event) continue;
-      const { unsigned, ...rest } = event;
-      const { age: _age, ...others } = (unsigned ?? {}) as Record<string, unknown>;
-      const head = JSON.stringify(rest).slice(0, -1);
-      const tail = JSON.stringify(others);
-      this.#texts.set(stored, {
-        beforeAge: `${head},"unsigned":{"age":`,
-        afterAge: `${tail === '{}' ? '}' : `,${tail.slice(1)}`}}`,
-        redactedBy: stored.redactedBy,
-      });
+  /** A new event wakes all members at once; it is rendered for the first of them. */
+  async #makeOnce(event: VisibleEvent): Promise<void> {
+    let making = this.#making.get(event.stored);
+    if (!making) {
+      making = this.#make(event).finally(() => this.#making.delete(event.stored));
+      this.#making.set(event.stored, making);
     }
+    await making;
+    // It may have been redacted while it was being rendered.
+    if (!this.#text(event.stored)) await this.#makeOnce(event);
+  }
+
+  async #make({ stored, membership }: VisibleEvent): Promise<void> {
+    const { redactedBy } = stored;
+    const nobody = { userId: '', deviceId: undefined };
+    const [event] = await this.#clientEvents.render([{ stored, membership }], nobody, 'without room id');
+    if (!event) throw new Error('an event was not rendered');
+    const { unsigned, ...rest } = event;
+    const { age: _age, ...others } = (unsigned ?? {}) as Record<string, unknown>;
+    const head = JSON.stringify(rest).slice(0, -1);
+    const tail = JSON.stringify(others);
+    this.#texts.set(stored, {
+      beforeAge: `${head},"unsigned":{"age":`,
+      afterAge: `${tail === '{}' ? '}' : `,${tail.slice(1)}`}}`,
+      redactedBy,
+    });
   }
 }

@@ -91,12 +91,12 @@ export class Sync {
     const pieces: Pieces = { rooms: { join: [], invite: [], leave: [], knock: [] }, accountData, presence };
     const parts = changes?.rooms ?? (since === undefined ? undefined : await this.#partsSince(rooms, since));
     for (let start = 0; start < rooms.length; start += roomsAtOnce) {
+      if (start > 0) await new Promise(setImmediate);
       await Promise.all(
         rooms
           .slice(start, start + roomsAtOnce)
           .map((room) => this.#room(request, room, { since, upTo, parts }, pieces)),
       );
-      await new Promise(setImmediate);
     }
     const text = answerText(request, pieces, upTo, since === undefined);
     return text === undefined ? undefined : { text };
