@@ -18,6 +18,7 @@ import { MemberContents, type MemberProfiles } from './membership/member-content
 import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
 import { PublishedRooms } from './published-rooms.ts';
 import { Sending } from './sending.ts';
+import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
 export interface RoomsParts {
   readonly database: Database;
@@ -46,6 +47,7 @@ export interface Rooms {
   readonly published: PublishedRooms;
   readonly memberships: Memberships;
   readonly creation: RoomCreation;
+  readonly upgrades: RoomUpgrade;
   readonly sending: Sending;
   readonly reading: Reading;
   readonly eventByTime: EventByTime;
@@ -80,6 +82,15 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
       published,
       throttle,
       options,
+      serverName,
+      randomness,
+    }),
+    upgrades: new RoomUpgrade({
+      engine,
+      memberships,
+      aliases,
+      published,
+      throttle,
       serverName,
       randomness,
     }),

@@ -138,6 +138,17 @@ export class RoomAliases {
     await this.put(userId, full, roomId).catch(asConflict);
   }
 
+  /** Lets the aliases of a room point to another one. */
+  async moveAll(roomId: string, toRoomId: string): Promise<void> {
+    await this.#database.transaction<RoomTables, void>(async (writer) => {
+      await writer
+        .updateTable('room_aliases')
+        .set({ room_id: toRoomId })
+        .where('room_id', '=', roomId)
+        .execute();
+    });
+  }
+
   /** For `DELETE /directory/room/{roomAlias}`: who made the alias, may send canonical aliases, or is an admin. */
   async remove(userId: string, alias: string, isAdmin: boolean): Promise<void> {
     const row = await this.#reader

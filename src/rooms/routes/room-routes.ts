@@ -1,5 +1,6 @@
 import type { Route } from '../../kernel/http/index.ts';
 import type { Rooms } from '../rooms.ts';
+import { upgradeRoutes } from '../upgrade/routes.ts';
 import { creationRoutes } from './creation-routes.ts';
 import { membershipRoutes } from './membership-routes.ts';
 import { readingRoutes } from './reading-routes.ts';
@@ -10,6 +11,7 @@ import { timeRoutes } from './time-routes.ts';
 export function roomRoutes(rooms: Rooms, mostEvents: number): Route[] {
   return [
     ...creationRoutes(rooms.creation, rooms.aliases),
+    ...upgradeRoutes(rooms.upgrades),
     ...membershipRoutes(rooms.memberships, rooms.aliases),
     ...sendingRoutes(rooms.sending),
     ...timeRoutes(rooms.eventByTime),

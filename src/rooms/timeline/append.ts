@@ -5,7 +5,7 @@ import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import { type ComposedEvent, type ComposerParts, composeCreation, composeEvent } from './compose-event.ts';
 import type { EventStore } from './event-store.ts';
-import type { EventToSend } from './event-to-send.ts';
+import { checkStorable, type EventToSend } from './event-to-send.ts';
 import type { EventWriter, PreparedWrite } from './event-writer.ts';
 import { redactionTakesEffect } from './redaction.ts';
 import { type Extremity, membershipChanges, type RoomHead } from './room-head.ts';
@@ -69,7 +69,10 @@ export class Append {
     first: readonly [EventToSend, ...EventToSend[]],
   ): Promise<string> {
     const { heads, events, roomNids, stateKeys, writer } = this.#parts;
-    for (const { type, stateKey = '' } of first) await stateKeys.prepare(stateKeyOf(type, stateKey));
+    for (const draft of first) {
+      checkStorable(draft);
+      await stateKeys.prepare(stateKeyOf(draft.type, draft.stateKey ?? ''));
+    }
     // Nothing is awaited from here, and so all of it is committed together.
     const [creation, ...others] = first;
     const created = composeCreation(this.#parts, creation, version, roomId);
@@ -96,6 +99,7 @@ export class Append {
 
   async #stage(roomId: string, draft: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
     const { heads, events, stateKeys, writer } = this.#parts;
+    checkStorable(draft);
     const surroundings = new Surroundings(events, draft);
     for (;;) {
       const head = await heads.get(roomId);

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../protocol/index.ts';
+import { badJson, type JsonObject } from '../../protocol/index.ts';
 
 /** An event that a local user wants to send; everything else follows from the room. */
 export interface EventToSend {
@@ -12,3 +12,14 @@ export interface EventToSend {
   /** Milliseconds since the epoch; by default now. */
   readonly originServerTs?: number;
 }
+
+/**
+ * Refuses a type or state key that no database takes as text: one such event would spoil the commit that it shares
+ * with others.
+ * @throws MatrixError M_BAD_JSON
+ */
+export function checkStorable({ type, stateKey = '' }: EventToSend): void {
+  if (!isText(type) || !isText(stateKey)) throw badJson('A type or state key is not text');
+}
+
+const isText = (value: string): boolean => value.isWellFormed() && !value.includes('\0');

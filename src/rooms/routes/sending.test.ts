@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { enc, Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`sending, on ${database}`, () => {
+    let server: TestServer;
+    let [anna, ben, cleo]: Person[] = [];
+    let people: { anna: Person; ben: Person; cleo: Person };
+    before(async () => {
+      server = await startTestServer({ database });
+      [anna, ben, cleo] = await Promise.all(
+        ['anna', 'ben', 'cleo'].map((name) => Person.register(server, name)),
+      );
+      assert.ok(anna && ben && cleo);
+      people = { anna, ben, cleo };
+    });
+    after(() => server.stop());
+
+    /** A public room of anna's that ben is in. */
+    const room = async () => {
+      const roomId = await people.anna.createRoom();
+      await people.ben.join(roomId);
+      return roomId;
+    };
+
+    const eventOf = (who: Person, roomId: string, eventId: string) =>
+      who.do('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`);
+
+    const refuses = async (
+      who: Person,
+      method: string,
+      path: string,
+      body: unknown,
+      status: number,
+      errcode: string,
+    ) => {
+      const answer = await who.call(method, path, body);
+      assert.deepEqual(
+        [answer.status, answer.body['errcode']],
+        [status, errcode],
+        `${method} ${path}: ${answer.raw}`,
+      );
+    };
+
+    it('is for members, and tells no others what there is', async () => {
+      const { ben, cleo } = people;
+      const roomId = await room();
+      const path = `/rooms/${enc(roomId)}`;
+      const eventId = await ben.say(roomId, 'hello');
+      await refuses(cleo, 'PUT', `${path}/send/m.room.message/1`, { body: 'x' }, 403, 'M_FORBIDDEN');
+      await refuses(cleo, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
+      await refuses(cleo, 'PUT', `${path}/redact/${enc(eventId)}/1`, {}, 403, 'M_FORBIDDEN');
+      await refuses(cleo, 'GET', `${path}/event/${enc(eventId)}`, undefined, 404, 'M_NOT_FOUND');
+      await refuses(cleo, 'GET', `${path}/state`, undefined, 403, 'M_FORBIDDEN');
+      await refuses(cleo, 'GET', `${path}/messages?dir=b`, undefined, 403, 'M_FORBIDDEN');
+      await refuses(cleo, 'GET', `${path}/members`, undefined, 403, 'M_FORBIDDEN');
+      await refuses(cleo, 'GET', `${path}/joined_members`, undefined, 403, 'M_FORBIDDEN');
+      await refuses(cleo, 'GET', `${path}/aliases`, undefined, 403, 'M_FORBIDDEN');
+      await refuses(ben, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
+    });
+
+    it('refuses what is malformed', async () => {
+      const { anna } = people;
+      const roomId = await room();
+      const path = `/rooms/${enc(roomId)}`;
+      for (const body of [[], 'text', '{']) {
+        const answer = await anna.call('PUT', `${path}/send/m.room.message/2`, body);
+        assert.equal(answer.status, 400, answer.raw);
+      }
+      await refuses(
+        anna,
+        'PUT',
+        `${path}/send/m.room.message/3`,
+        { body: 'x'.repeat(70_000) },
+        413,
+        'M_TOO_LARGE',
+      );
+      await refuses(anna, 'PUT', `${path}/send/${'x'.repeat(256)}/4`, {}, 413, 'M_TOO_LARGE');
+      await refuses(anna, 'PUT', `${path}/state/x/${'x'.repeat(256)}`, {}, 413, 'M_TOO_LARGE');
+      await refuses(anna, 'PUT', `${path}/send/m.room.message/5`, { number: 1.5 }, 400, 'M_BAD_JSON');
+      await refuses(anna, 'PUT', `${path}/state/x/${enc('@ben:test')}`, {}, 403, 'M_FORBIDDEN');
+      await refuses(anna, 'PUT', `${path}/state/m.room.create`, {}, 403, 'M_FORBIDDEN');
+      await refuses(anna, 'PUT', `${path}/state/m.room.redaction`, {}, 400, 'M_INVALID_PARAM');
+      await refuses(anna, 'PUT', `${path}/state/m.room.power_levels`, { users: 'x' }, 403, 'M_FORBIDDEN');
+      await refuses(anna, 'PUT', `${path}/state/m.room.member/${enc(anna.id)}`, {}, 400, 'M_BAD_JSON');
+      await refuses(anna, 'PUT', `${path}/send/m.room.redaction/6`, {}, 400, 'M_BAD_JSON');
+      for (const hostile of ['%00', '%F0%28', 'x%00y']) {
+        for (const place of [
+          `state/${hostile}`,
+          `state/x/${hostile}`,
+          `send/${hostile}/7`,
+          `send/m/${hostile}`,
+        ]) {
+          const { status } = await anna.call('PUT', `${path}/${place}`, {});
+          assert.ok(status === 400 || status === 404 || status === 200, `${place}: ${status}`);
+        }
+        for (const place of [`rooms/${hostile}/state`, `rooms/${enc(roomId)}/event/${hostile}`]) {
+          const { status } = await anna.call('GET', `/${place}`);
+          assert.ok(status >= 400 && status < 500, `${place}: ${status}`);
+        }
+      }
+      await anna.say(roomId, 'all is well');
+    });
+
+    it('knows rooms and events of nobody', async () => {
+      const { anna } = people;
+      const roomId = await room();
+      const unknown = '!unknown:elsewhere.example';
+      for (const action of ['join', 'leave', 'forget']) {
+        await refuses(anna, 'POST', `/rooms/${enc(unknown)}/${action}`, {}, 404, 'M_NOT_FOUND');
+      }
+      await refuses(
+        anna,
+        'POST',
+        `/join/${enc(unknown)}?server_name=a.example&via=b.example`,
+        {},
+        404,
+        'M_NOT_FOUND',
+      );
+      await refuses(anna, 'POST', `/join/${enc('#nothing:test')}`, {}, 404, 'M_NOT_FOUND');
+      await refuses(anna, 'POST', '/join/nothing', {}, 400, 'M_INVALID_PARAM');
+      await refuses(anna, 'POST', `/knock/${enc(unknown)}`, {}, 404, 'M_NOT_FOUND');
+      await refuses(anna, 'PUT', `/rooms/${enc(unknown)}/send/m/1`, {}, 404, 'M_NOT_FOUND');
+      await refuses(anna, 'GET', `/rooms/${enc(unknown)}/messages?dir=b`, undefined, 403, 'M_FORBIDDEN');
+      for (const eventId of ['$unknown', '$unknown:elsewhere.example', 'nonsense']) {
+        await refuses(
+          anna,
+          'GET',
+          `/rooms/${enc(roomId)}/event/${enc(eventId)}`,
+          undefined,
+          404,
+          'M_NOT_FOUND',
+        );
+        await refuses(
+          anna,
+          'GET',
+          `/rooms/${enc(roomId)}/context/${enc(eventId)}`,
+          undefined,
+          404,
+          'M_NOT_FOUND',
+        );
+      }
+      const elsewhere = await anna.say(await room(), 'elsewhere');
+      await refuses(
+        anna,
+        'GET',
+        `/rooms/${enc(roomId)}/event/${enc(elsewhere)}`,
+        undefined,
+        404,
+        'M_NOT_FOUND',
+      );
+      await refuses(
+        anna,
+        'GET',
+        `/rooms/${enc(roomId)}/context/${enc(elsewhere)}`,
+        undefined,
+        404,
+        'M_NOT_FOUND',
+      );
+      await refuses(anna, 'PUT', `/rooms/${enc(roomId)}/redact/${enc(elsewhere)}/1`, {}, 404, 'M_NOT_FOUND');
+    });
+
+    it('repeats nothing for a transaction id, also after a restart', async () => {
+      const { anna, ben } = people;
+      const roomId = await room();
+      const path = `/rooms/${enc(roomId)}/send/m.room.message/same`;
+      const first = await anna.do('PUT', path, { body: 'one', msgtype: 'm.text' });
+      assert.deepEqual(await anna.do('PUT', path, { body: 'two', msgtype: 'm.text' }), first);
+      assert.notDeepEqual(await ben.do('PUT', path, { body: 'two', msgtype: 'm.text' }), first);
+      await server.restart();
+      assert.deepEqual(await anna.do('PUT', path, { body: 'three', msgtype: 'm.text' }), first);
+      const event = await eventOf(anna, roomId, String(first['event_id']));
+      assert.deepEqual(event['content'], { body: 'one', msgtype: 'm.text' });
+      assert.equal((event['unsigned'] as Record<string, unknown>)['transaction_id'], 'same');
+      const seen = await eventOf(ben, roomId, String(first['event_id']));
+      assert.equal((seen['unsigned'] as Record<string, unknown>)['transaction_id'], undefined);
+    });
+
+    describe('a redaction', () => {
+      it('takes the words away, everywhere, and says why', async () => {
+        const { anna, ben } = people;
+        const roomId = await room();
+        const eventId = await ben.say(roomId, 'secret');
+        const path = `/rooms/${enc(roomId)}/redact/${enc(eventId)}/r1`;
+        await refuses(people.cleo, 'PUT', path, {}, 403, 'M_FORBIDDEN');
+        const redaction = await anna.do('PUT', path, { reason: 'rude' });
+        const event = await eventOf(ben, roomId, eventId);
+        assert.deepEqual(event['content'], {});
+        const because = (event['unsigned'] as Record<string, Record<string, unknown>>)['redacted_because'];
+        assert.equal(because?.['event_id'], redaction['event_id']);
+        assert.deepEqual(because?.['content'], { reason: 'rude', redacts: eventId });
+        for (const raw of [
+          await ben.call('GET', '/sync'),
+          await ben.call('GET', `/rooms/${enc(roomId)}/messages?dir=b`),
+          await ben.call('GET', `/rooms/${enc(roomId)}/context/${enc(eventId)}`),
+        ]) {
+          assert.doesNotMatch(raw.raw, /secret/);
+        }
+      });
+
+      it('needs power for the events of others, and none for one’s own', async () => {
+        const { anna, ben } = people;
+        const roomId = await room();
+        const [hers, his] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
+        await refuses(ben, 'PUT', `/rooms/${enc(roomId)}/redact/${enc(hers)}/1`, {}, 403, 'M_FORBIDDEN');
+        const through = { redacts: hers };
+        await refuses(
+          ben,
+          'PUT',
+          `/rooms/${enc(roomId)}/send/m.room.redaction/1`,
+          through,
+          403,
+          'M_FORBIDDEN',
+        );
+        await ben.redact(roomId, his);
+        const sent = await anna.send(roomId, 'm.room.redaction', { redacts: hers, reason: 'x' });
+        assert.deepEqual((await eventOf(ben, roomId, hers))['content'], {});
+        assert.equal((await eventOf(ben, roomId, sent))['redacts'], hers);
+      });
+
+      it('reaches the state, and what is made of it', async () => {
+        const { anna, ben, cleo } = people;
+        const roomId = await room();
+        const named = await ben.setState(
+          roomId,
+          'm.room.member',
+          { membership: 'join', displayname: 'Secret' },
+          ben.id,
+        );
+        await anna.redact(roomId, named);
+        await anna.redact(roomId, await anna.setState(roomId, 'm.room.name', { name: 'Secret' }));
+        await anna.membership('invite', roomId, cleo);
+        const answers = [
+          await anna.call('GET', `/rooms/${enc(roomId)}/state`),
+          await anna.call('GET', `/rooms/${enc(roomId)}/joined_members`),
+          await anna.call('GET', `/rooms/${enc(roomId)}/members`),
+          await anna.call('GET', '/sync'),
+          await cleo.call('GET', '/sync'),
+        ];
+        for (const { raw } of answers) assert.doesNotMatch(raw, /Secret/);
+        assert.deepEqual(await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.name`), {});
+        const { rooms } = await anna.sync();
+        assert.notEqual(rooms?.join?.[roomId]?.summary?.['m.heroes'], undefined, 'the room has no name');
+      });
+
+      it('may be of what is not known, of a redaction, and twice, but not of the beginning', async () => {
+        const { anna } = people;
+        const roomId = await room();
+        await anna.redact(roomId, '$unknown');
+        const eventId = await anna.say(roomId, 'x');
+        await anna.redact(roomId, await anna.redact(roomId, eventId));
+        await anna.redact(roomId, eventId);
+        const state = await anna.call('GET', `/rooms/${enc(roomId)}/state`);
+        const events = state.body as unknown as { type: string; event_id: string }[];
+        const creation = events.find(({ type }) => type === 'm.room.create');
+        const path = `/rooms/${enc(roomId)}/redact/${enc(creation?.event_id ?? '')}/1`;
+        await refuses(anna, 'PUT', path, {}, 403, 'M_FORBIDDEN');
+      });
+    });
+
+    it('has aliases that are given once, and taken by those who may', async () => {
+      const { anna, ben } = people;
+      const roomId = await room();
+      const name = `#one-${database}:test`;
+      const path = `/directory/room/${enc(name)}`;
+      await refuses(ben, 'PUT', path, { room_id: '!unknown:test' }, 404, 'M_NOT_FOUND');
+      await refuses(ben, 'PUT', path, {}, 400, 'M_BAD_JSON');
+      await refuses(
+        ben,
+        'PUT',
+        `/directory/room/${enc('#x:elsewhere.example')}`,
+        { room_id: roomId },
+        400,
+        'M_INVALID_PARAM',
+      );
+      await refuses(ben, 'PUT', '/directory/room/x', { room_id: roomId }, 400, 'M_INVALID_PARAM');
+      await refuses(people.cleo, 'PUT', path, { room_id: roomId }, 403, 'M_FORBIDDEN');
+      await anna.do('PUT', path, { room_id: roomId });
+      await refuses(anna, 'PUT', path, { room_id: roomId }, 409, 'M_UNKNOWN');
+      assert.deepEqual(await ben.do('GET', path), { room_id: roomId, servers: ['test'] });
+      assert.deepEqual(await ben.do('GET', `/rooms/${enc(roomId)}/aliases`), { aliases: [name] });
+      await people.cleo.do(
+        'POST',
+        `/join/${enc(name)}`,
+        {},
+        { server_name: 'test', via: ['a.example', 'test'] },
+      );
+      await refuses(
+        anna,
+        'PUT',
+        `/rooms/${enc(roomId)}/state/m.room.canonical_alias`,
+        { alias: '#no:test' },
+        400,
+        'M_BAD_ALIAS',
+      );
+      await refuses(
+        anna,
+        'PUT',
+        `/rooms/${enc(roomId)}/state/m.room.canonical_alias`,
+        { alias: 'no' },
+        400,
+        'M_INVALID_PARAM',
+      );
+      await anna.setState(roomId, 'm.room.canonical_alias', { alias: name, alt_aliases: [name] });
+      await refuses(ben, 'DELETE', path, undefined, 403, 'M_FORBIDDEN');
+      await anna.do('DELETE', path);
+      await refuses(anna, 'DELETE', path, undefined, 404, 'M_NOT_FOUND');
+      await refuses(anna, 'GET', path, undefined, 404, 'M_NOT_FOUND');
+    });
+  });
+}

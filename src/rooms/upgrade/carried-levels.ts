@@ -1,0 +1,106 @@
+import {
+  creatorsOf,
+  defaultLevels,
+  isJsonObject,
+  isUserId,
+  type JsonObject,
+  type JsonValue,
+  PowerLevels,
+  type RoomEvent,
+  type RoomVersion,
+} from '../../protocol/index.ts';
+
+/** What people are given who were above all levels, where the new room's version knows no such thing. */
+const formerCreatorLevel = 100;
+
+/** The level of tombstones in new rooms of versions whose creators are above all levels, and in those before. */
+const tombstoneLevel = { withCreators: 150, before: 100 };
+
+/** The old room's power levels, as far as they matter. */
+export interface OldLevels {
+  readonly create: RoomEvent;
+  readonly levels: RoomEvent | undefined;
+}
+
+/**
+ * The power levels of the new room: those of the old one, as its version writes them, without its creators where
+ * they are above all levels. Source: client-server API, "Room Upgrades"; room version 12.
+ */
+export function carriedLevels(
+  { create, levels }: OldLevels,
+  version: RoomVersion,
+  creators: readonly string[],
+): JsonObject {
+  const old = levels?.content ?? {};
+  const users = usersIn(old['users']);
+  const events = levelsIn(old['events']);
+  if (create.version.privilegedCreators || levels === undefined) {
+    for (const creator of creatorsOf(create)) users[creator] ??= formerCreatorLevel;
+  }
+  if (version.privilegedCreators) {
+    for (const creator of creators) delete users[creator];
+    if ((events['m.room.tombstone'] ?? tombstoneLevel.before) === tombstoneLevel.before) {
+      events['m.room.tombstone'] = tombstoneLevel.withCreators;
+    }
+  }
+  const named = Object.keys(defaultLevels).flatMap((name): [string, number][] => {
+    const level = levelOf(old[name]);
+    return level === undefined ? [] : [[name, level]];
+  });
+  const notifications = levelsIn(old['notifications']);
+  return {
+    ...Object.fromEntries(named),
+    users,
+    events,
+    ...(Object.keys(notifications).length > 0 ? { notifications } : undefined),
+  };
+}
+
+/** The levels with the creator above whatever the making of the room needs; `undefined`: they are already. */
+export function levelsToBegin(
+  levels: JsonObject,
+  creator: string,
+  version: RoomVersion,
+): JsonObject | undefined {
+  if (version.privilegedCreators) return undefined;
+  const { users, events, notifications: _notifications, ...named } = levels;
+  const all = [
+    ...Object.values(levelsIn(named)),
+    ...Object.values(levelsIn(users)),
+    ...Object.values(levelsIn(events)),
+  ];
+  const needed = Math.max(formerCreatorLevel, ...all);
+  const present = levelsIn(users)[creator] ?? levelOf(levels['users_default']) ?? 0;
+  if (present >= needed) return undefined;
+  return { ...levels, users: { ...levelsIn(users), [creator]: needed } };
+}
+
+/**
+ * The old room's power levels so that nobody but moderators says or invites anything any more; `undefined` when that
+ * is so already. Source: client-server API, "Room Upgrades", step 6.
+ */
+export function closedLevels({ create, levels }: OldLevels): JsonObject | undefined {
+  const present = new PowerLevels(create, levels);
+  const closed = Math.max(50, present.required('users_default') + 1);
+  const changes = (['events_default', 'invite'] as const).filter((name) => present.required(name) < closed);
+  if (changes.length === 0) return undefined;
+  return { ...levels?.content, ...Object.fromEntries(changes.map((name) => [name, closed])) };
+}
+
+/** What is no user id would make the event invalid since room version 10. */
+const usersIn = (value: JsonValue | undefined) =>
+  Object.fromEntries(Object.entries(levelsIn(value)).filter(([userId]) => isUserId(userId)));
+
+function levelsIn(value: JsonValue | undefined): Record<string, number> {
+  if (!isJsonObject(value)) return {};
+  const entries = Object.entries(value).map(([key, level]) => [key, levelOf(level)] as const);
+  return Object.fromEntries(entries.filter(([, level]) => level !== undefined)) as Record<string, number>;
+}
+
+/** A level as an integer: rooms of early versions have them as text as well. */
+function levelOf(value: JsonValue | undefined): number | undefined {
+  const level = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
+  if (typeof level !== 'number' || !Number.isFinite(level)) return undefined;
+  const whole = Math.trunc(level);
+  return Number.isSafeInteger(whole) ? whole : undefined;
+}

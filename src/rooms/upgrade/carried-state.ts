@@ -1,0 +1,126 @@
+import {
+  isJsonObject,
+  type JsonObject,
+  type PowerLevels,
+  type RoomVersion,
+  splitStateKey,
+} from '../../protocol/index.ts';
+import { type StoredEvent, visibleContent } from '../stored-event.ts';
+import type { EventToSend } from '../timeline/event-to-send.ts';
+
+/** State with an empty state key that is carried over. Power levels and canonical aliases are treated apart. */
+const carriedTypes = new Set([
+  'm.room.server_acl',
+  'm.room.encryption',
+  'm.room.name',
+  'm.room.avatar',
+  'm.room.topic',
+  'm.room.guest_access',
+  'm.room.history_visibility',
+  'm.room.join_rules',
+  'm.room.retention',
+]);
+
+/** What of `m.room.create` belongs to the old room only. */
+const ownToOldRoom = new Set(['room_version', 'creator', 'predecessor', 'additional_creators']);
+
+/**
+ * The content of the new room's create event.
+ * @param lastEventId of the old room; absent where the version does not want it
+ */
+export function carriedCreation(
+  old: JsonObject,
+  {
+    version,
+    creator,
+    oldRoomId,
+    lastEventId,
+    additionalCreators,
+  }: {
+    version: RoomVersion;
+    creator: string;
+    oldRoomId: string;
+    lastEventId: string | undefined;
+    additionalCreators: readonly string[];
+  },
+): JsonObject {
+  return {
+    ...Object.fromEntries(Object.entries(old).filter(([key]) => !ownToOldRoom.has(key))),
+    room_version: version.id,
+    ...(version.creator === 'content' ? { creator } : undefined),
+    ...(additionalCreators.length > 0 ? { additional_creators: [...additionalCreators] } : undefined),
+    predecessor: {
+      room_id: oldRoomId,
+      ...(lastEventId === undefined ? undefined : { event_id: lastEventId }),
+    },
+  };
+}
+
+/**
+ * The state that the new room begins with, but for power levels: what the specification recommends, the rooms of a
+ * space, and bans.
+ * @param state the old room's, by `stateKeyOf`
+ * @param sender who upgrades the room. @param levels of the new room
+ */
+export function carriedState(
+  state: ReadonlyMap<string, StoredEvent>,
+  version: RoomVersion,
+  sender: string,
+  levels: PowerLevels,
+): EventToSend[] {
+  const carried: EventToSend[] = [];
+  for (const [key, stored] of state) {
+    const [type, stateKey] = splitStateKey(key);
+    const content = visibleContent(stored);
+    const draft = { type, stateKey, sender };
+    if (stateKey === '' && carriedTypes.has(type)) {
+      carried.push({
+        ...draft,
+        content: type === 'm.room.join_rules' ? joinRules(content, version) : content,
+      });
+    } else if (type === 'm.space.child' && Array.isArray(content['via'])) {
+      carried.push({ ...draft, content });
+    } else if (isBan(type, content) && levels.ofUser(sender) > levels.ofUser(stateKey)) {
+      carried.push({ ...draft, content: banContent(content) });
+    }
+  }
+  return carried;
+}
+
+const isBan = (type: string, content: JsonObject) =>
+  type === 'm.room.member' && content['membership'] === 'ban';
+
+const banContent = ({ reason }: JsonObject): JsonObject => ({
+  membership: 'ban',
+  ...(typeof reason === 'string' ? { reason } : undefined),
+});
+
+/** Rules that the new version does not know let nobody in who was not invited; it must be said in its words. */
+function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
+  const rule = content['join_rule'];
+  const isKnown =
+    (rule !== 'knock' || version.knock) &&
+    (rule !== 'restricted' || version.restricted) &&
+    (rule !== 'knock_restricted' || version.knockRestricted);
+  return isKnown ? content : { join_rule: 'invite' };
+}
+
+/** The part of a canonical alias event that names aliases of which `moves` says so, or the rest of it. */
+export function splitCanonicalAlias(
+  content: JsonObject,
+  moves: (alias: string) => boolean,
+): { moved: JsonObject | undefined; left: JsonObject } {
+  const pick = (isWanted: (alias: string) => boolean): JsonObject => {
+    const { alias, alt_aliases: others } = content;
+    const alternatives = Array.isArray(others)
+      ? others.filter((one) => typeof one === 'string' && isWanted(one))
+      : [];
+    return {
+      ...(typeof alias === 'string' && isWanted(alias) ? { alias } : undefined),
+      ...(alternatives.length > 0 ? { alt_aliases: alternatives } : undefined),
+    };
+  };
+  const moved = pick(moves);
+  const isMoving = isJsonObject(moved) && Object.keys(moved).length > 0;
+  return { moved: isMoving ? moved : undefined, left: pick((alias) => !moves(alias)) };
+}

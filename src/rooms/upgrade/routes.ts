@@ -1,0 +1,26 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { clientPath } from '../routes/paths.ts';
+import type { RoomUpgrade } from './upgrade-room.ts';
+
+/** Client-server API, "Room Upgrades". */
+export function upgradeRoutes(upgrades: RoomUpgrade): Route[] {
+  return [
+    route(
+      {
+        operationId: 'upgradeRoom',
+        method: 'POST',
+        path: clientPath('/rooms/:roomId/upgrade'),
+        auth: 'user',
+        body: Type.Object({
+          new_version: Type.String(),
+          additional_creators: Type.Optional(Type.Array(Type.String())),
+        }),
+        response: Type.Object({ replacement_room: Type.String() }),
+      },
+      async ({ params, body, requester }) => ({
+        replacement_room: await upgrades.upgrade(requester, params.roomId, body),
+      }),
+    ),
+  ];
+}

@@ -1,0 +1,190 @@
+import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import {
+  forbidden,
+  getRoomVersion,
+  invalidParam,
+  isUserId,
+  type JsonObject,
+  MatrixError,
+  notFound,
+  PowerLevels,
+  type RoomVersion,
+  stateKeyOf,
+} from '../../protocol/index.ts';
+import type { RoomAliases } from '../aliases/room-aliases.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { Requesting, Throttle } from '../limits.ts';
+import type { Memberships } from '../membership/memberships.ts';
+import type { PublishedRooms } from '../published-rooms.ts';
+import { type StoredEvent, visibleContent } from '../stored-event.ts';
+import type { EventToSend } from '../timeline/event-to-send.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+import { carriedLevels, closedLevels, levelsToBegin, type OldLevels } from './carried-levels.ts';
+import { carriedCreation, carriedState, splitCanonicalAlias } from './carried-state.ts';
+
+export interface RoomUpgradeParts {
+  readonly engine: RoomEngine;
+  readonly memberships: Memberships;
+  readonly aliases: RoomAliases;
+  readonly published: PublishedRooms;
+  readonly throttle: Throttle;
+  readonly serverName: string;
+  readonly randomness: Randomness;
+}
+
+/** The body of `POST /rooms/{roomId}/upgrade`. */
+export interface UpgradeRequest {
+  readonly new_version: string;
+  readonly additional_creators?: readonly string[];
+}
+
+/** The room that is to be replaced. */
+interface OldRoom extends OldLevels {
+  readonly head: RoomHead;
+  readonly state: ReadonlyMap<string, StoredEvent>;
+  /** The aliases of this server that point to it. */
+  readonly aliases: ReadonlySet<string>;
+}
+
+const [createKey, levelsKey, canonicalAliasKey] = [
+  stateKeyOf('m.room.create', ''),
+  stateKeyOf('m.room.power_levels', ''),
+  stateKeyOf('m.room.canonical_alias', ''),
+];
+
+/** Replaces rooms by such of another version. Source: client-server API, "Room Upgrades". */
+export class RoomUpgrade {
+  readonly #parts: RoomUpgradeParts;
+
+  constructor(parts: RoomUpgradeParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Makes the new room and closes the old one.
+   * @returns the id of the new room
+   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for those who may not send tombstones,
+   *   M_LIMIT_EXCEEDED
+   */
+  async upgrade(requester: Requesting, roomId: string, request: UpgradeRequest): Promise<string> {
+    const { userId } = requester;
+    const version = versionOf(request);
+    const creators = version.privilegedCreators ? additionalCreators(userId, request) : [];
+    const old = await this.#oldRoom(userId, roomId);
+    this.#parts.throttle.creation(requester, 0);
+    const newRoomId = await this.#makeRoom(userId, old, version, creators);
+    const tombstone = { body: 'This room has been replaced', replacement_room: newRoomId };
+    await this.#send(roomId, userId, 'm.room.tombstone', tombstone);
+    await this.#moveNames(userId, old, newRoomId);
+    await this.#close(userId, old);
+    return newRoomId;
+  }
+
+  async #oldRoom(userId: string, roomId: string): Promise<OldRoom> {
+    const { engine, aliases } = this.#parts;
+    const head = await engine.heads.get(roomId);
+    if (!head) throw notFound('Unknown room');
+    if (head.membership(userId) !== 'join') throw forbidden('You are not in this room');
+    const entries = [...head.state];
+    const events = await engine.events.getMany(entries.map(([, { nid }]) => nid));
+    const state = new Map<string, StoredEvent>();
+    for (const [key, { nid }] of entries) {
+      const stored = events.get(nid);
+      if (stored) state.set(key, stored);
+    }
+    const create = state.get(createKey)?.event;
+    if (!create) throw new Error(`room ${roomId} has no create event`);
+    const levels = state.get(levelsKey)?.event;
+    if (!new PowerLevels(create, levels).canSend(userId, 'm.room.tombstone', true)) {
+      throw forbidden('You may not replace this room');
+    }
+    return { head, state, create, levels, aliases: new Set(await aliases.of(roomId)) };
+  }
+
+  /** Makes the new room as a whole or not at all. */
+  async #makeRoom(
+    userId: string,
+    old: OldRoom,
+    version: RoomVersion,
+    creators: readonly string[],
+  ): Promise<string> {
+    const { engine, randomness, serverName, memberships } = this.#parts;
+    const chosenId =
+      version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
+    const state = (type: string, content: JsonObject): EventToSend => ({
+      type,
+      stateKey: '',
+      sender: userId,
+      content,
+    });
+    const creation = carriedCreation(old.create.content, {
+      version,
+      creator: userId,
+      oldRoomId: old.head.roomId,
+      lastEventId: version.roomId === 'origin' ? old.head.extremities[0]?.eventId : undefined,
+      additionalCreators: creators,
+    });
+    const levels = carriedLevels(old, version, [userId, ...creators]);
+    const first = levelsToBegin(levels, userId, version);
+    const join = { ...(await memberships.profileContent(userId)), membership: 'join' };
+    const { moved } = this.#canonicalAlias(old);
+    return engine.timeline.create(version, chosenId, [
+      state('m.room.create', creation),
+      { type: 'm.room.member', stateKey: userId, sender: userId, content: join },
+      state('m.room.power_levels', first ?? levels),
+      ...carriedState(old.state, version, userId, new PowerLevels(old.create, old.levels)),
+      ...(moved ? [state('m.room.canonical_alias', moved)] : []),
+      ...(first ? [state('m.room.power_levels', levels)] : []),
+    ]);
+  }
+
+  /** Aliases and the entry in the directory go to the new room. */
+  async #moveNames(userId: string, old: OldRoom, newRoomId: string): Promise<void> {
+    const { aliases, published } = this.#parts;
+    const { roomId } = old.head;
+    await aliases.moveAll(roomId, newRoomId);
+    const { moved, left } = this.#canonicalAlias(old);
+    if (moved) await this.#send(roomId, userId, 'm.room.canonical_alias', left).catch(ignoreForbidden);
+    if (await published.isPublished(roomId)) {
+      await published.set(newRoomId, true);
+      await published.set(roomId, false);
+    }
+  }
+
+  #canonicalAlias({ state, aliases }: OldRoom) {
+    const stored = state.get(canonicalAliasKey);
+    return splitCanonicalAlias(stored ? visibleContent(stored) : {}, (alias) => aliases.has(alias));
+  }
+
+  /** Keeps people from talking in the old room, if the user may do that. */
+  async #close(userId: string, old: OldRoom): Promise<void> {
+    const content = closedLevels(old);
+    if (!content) return;
+    await this.#send(old.head.roomId, userId, 'm.room.power_levels', content).catch(ignoreForbidden);
+  }
+
+  async #send(roomId: string, sender: string, type: string, content: JsonObject): Promise<void> {
+    await this.#parts.engine.timeline.append(roomId, { type, stateKey: '', sender, content });
+  }
+}
+
+function versionOf({ new_version: id }: UpgradeRequest): RoomVersion {
+  const version = getRoomVersion(id);
+  if (!version)
+    throw new MatrixError(400, 'M_UNSUPPORTED_ROOM_VERSION', `Room version ${id} is not known here`);
+  return version;
+}
+
+function additionalCreators(
+  userId: string,
+  { additional_creators: creators = [] }: UpgradeRequest,
+): string[] {
+  for (const creator of creators) {
+    if (!isUserId(creator)) throw invalidParam(`additional_creators: ${creator} is not a user id`);
+  }
+  return [...new Set(creators)].filter((creator) => creator !== userId);
+}
+
+function ignoreForbidden(error: unknown): void {
+  if (!(error instanceof MatrixError && error.errcode === 'M_FORBIDDEN')) throw error;
+}

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { startTestServer, type TestServer, type TestUser } from '../../../test/support/server.ts';
+import { Talk } from '../../../test/support/talk.ts';
+
+forEachDatabase((open) => {
+  describe('the upgrade of a room', () => {
+    let server: TestServer;
+    let [alice, bob, carol]: TestUser[] = [];
+    before(async () => {
+      const all = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
+      const config = { directory: { room_list_publication_rules: [all] } };
+      server = await startTestServer({ database: open.kind, config });
+      [alice, bob, carol] = [
+        await server.register('alice'),
+        await server.register('bob'),
+        await server.register('carol'),
+      ];
+    });
+    after(() => server.stop());
+
+    const upgrade = async (talk: Talk, user: TestUser, body: object) => {
+      const { status, body: answer } = await talk.call(user, 'POST', '/upgrade', { body });
+      if (status !== 200) return { status, errcode: answer['errcode'], talk };
+      return { status, errcode: undefined, talk: Talk.in(server, String(answer['replacement_room'])) };
+    };
+    const levels = async (talk: Talk) =>
+      (await talk.state(alice!, 'm.room.power_levels')) as {
+        users: Record<string, number>;
+        events: Record<string, number>;
+        events_default: number;
+        invite: number;
+        ban: number;
+        notifications?: object;
+      };
+    const resolve = async (alias: string) => {
+      const path = `/_matrix/client/v3/directory/room/${encodeURIComponent(alias)}`;
+      return (await server.api('GET', path)).body['room_id'];
+    };
+    const published = async (talk: Talk) => {
+      const path = `/_matrix/client/v3/directory/list/room/${encodeURIComponent(talk.roomId)}`;
+      return (await server.api('GET', path)).body['visibility'];
+    };
+
+    it('carries over what the specification names, closes the old room and moves its names', async () => {
+      const state = [
+        ['m.room.server_acl', { allow: ['*'], deny: ['bad.example'] }],
+        ['m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' }],
+        ['m.room.avatar', { url: 'mxc://test/avatar' }],
+        ['m.room.guest_access', { guest_access: 'can_join' }],
+        ['m.room.history_visibility', { history_visibility: 'invited' }],
+        ['m.room.join_rules', { join_rule: 'knock' }],
+        ['org.example.sensitive', { key: 'value' }],
+      ] as const;
+      const old = await Talk.open(server, alice!, [bob!, carol!], {
+        preset: 'public_chat',
+        visibility: 'public',
+        name: 'The room',
+        topic: 'Talk',
+        room_version: '9',
+        room_alias_name: 'old',
+        creation_content: { type: 'org.example.kind', 'm.federate': false },
+        power_level_content_override: { users: { [alice!.userId]: 100, [bob!.userId]: 60 }, ban: 55 },
+      });
+      for (const [type, content] of state) await old.setState(alice!, type, content);
+      await old.call(alice!, 'POST', '/ban', { body: { user_id: carol!.userId, reason: 'spam' } });
+      const last = await old.say(alice!, 'last');
+      const { talk } = await upgrade(old, alice!, { new_version: '11' });
+
+      const create = await talk.state(alice!, 'm.room.create');
+      assert.deepEqual(create, {
+        type: 'org.example.kind',
+        'm.federate': false,
+        room_version: '11',
+        predecessor: { room_id: old.roomId, event_id: last },
+      });
+      for (const [type, content] of state.slice(0, -1))
+        assert.deepEqual(await talk.state(alice!, type), content);
+      assert.equal((await talk.state(alice!, 'm.room.name'))['name'], 'The room');
+      assert.equal((await talk.state(alice!, 'm.room.topic'))['topic'], 'Talk');
+      assert.equal((await talk.call(alice!, 'GET', '/state/org.example.sensitive/')).status, 404);
+      const ban = await talk.state(alice!, 'm.room.member', carol!.userId);
+      assert.deepEqual([ban['membership'], ban['reason']], ['ban', 'spam']);
+      const { users, ban: toBan } = await levels(talk);
+      assert.deepEqual(users, { [alice!.userId]: 100, [bob!.userId]: 60 });
+      assert.equal(toBan, 55);
+
+      const tombstone = await old.state(alice!, 'm.room.tombstone');
+      assert.equal(tombstone['replacement_room'], talk.roomId);
+      assert.equal((await levels(old)).events_default, 50);
+      assert.equal((await levels(old)).invite, 50);
+      assert.equal(await resolve('#old:test'), talk.roomId);
+      assert.deepEqual(await talk.state(alice!, 'm.room.canonical_alias'), { alias: '#old:test' });
+      assert.deepEqual(await old.state(alice!, 'm.room.canonical_alias'), {});
+      assert.deepEqual([await published(old), await published(talk)], ['private', 'public']);
+    });
+
+    it('to version 12 puts creators above all levels', async () => {
+      const old = await Talk.open(server, alice!, [bob!], {
+        preset: 'public_chat',
+        room_version: '11',
+        power_level_content_override: {
+          users: { [alice!.userId]: 100, [bob!.userId]: 90, [carol!.userId]: 50 },
+        },
+      });
+      const request = { new_version: '12', additional_creators: [bob!.userId, alice!.userId] };
+      const { talk } = await upgrade(old, alice!, request);
+      const create = await talk.state(alice!, 'm.room.create');
+      assert.deepEqual(create['additional_creators'], [bob!.userId]);
+      assert.deepEqual(create['predecessor'], { room_id: old.roomId });
+      assert.match(talk.roomId, /^![^:]+$/);
+      const present = await levels(talk);
+      assert.deepEqual(present.users, { [carol!.userId]: 50 });
+      assert.equal(present.events['m.room.tombstone'], 150);
+
+      const again = await upgrade(talk, alice!, { new_version: '12' });
+      assert.equal((await again.talk.state(alice!, 'm.room.create'))['additional_creators'], undefined);
+      assert.deepEqual((await levels(again.talk)).users, { [bob!.userId]: 100, [carol!.userId]: 50 });
+      const back = await upgrade(again.talk, alice!, { new_version: '11', additional_creators: ['ignored'] });
+      const { users } = await levels(back.talk);
+      assert.deepEqual([users[alice!.userId], users[bob!.userId]], [100, 100]);
+    });
+
+    it('is possible for whoever may send tombstones, whatever else they may do', async () => {
+      const old = await Talk.open(server, alice!, [bob!], {
+        preset: 'public_chat',
+        power_level_content_override: {
+          users: { [alice!.userId]: 100, [bob!.userId]: 50 },
+          events: { 'm.room.tombstone': 50, 'm.room.name': 90, 'm.room.power_levels': 100 },
+        },
+        name: 'Named by Alice',
+      });
+      const { talk, status } = await upgrade(old, bob!, { new_version: '10' });
+      assert.equal(status, 200);
+      assert.equal((await talk.state(bob!, 'm.room.name'))['name'], 'Named by Alice');
+      const { users } = (await talk.state(bob!, 'm.room.power_levels')) as { users: Record<string, number> };
+      assert.deepEqual(users, { [alice!.userId]: 100, [bob!.userId]: 50 });
+      const rename = await talk.call(bob!, 'PUT', '/state/m.room.name/', { body: { name: 'Mine' } });
+      assert.equal(rename.status, 403);
+      assert.equal((await levels(old)).events_default, 0);
+    });
+
+    it('speaks of levels and join rules as the new version does', async () => {
+      const old = await Talk.open(server, alice!, [], {
+        preset: 'private_chat',
+        room_version: '8',
+        initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'restricted', allow: [] } }],
+        power_level_content_override: {
+          users: { [alice!.userId]: '100' },
+          events: { 'm.room.name': ' 60 ' },
+          notifications: { room: 20 },
+        },
+      });
+      const { talk } = await upgrade(old, alice!, { new_version: '10' });
+      const present = await levels(talk);
+      assert.deepEqual([present.users, present.events['m.room.name']], [{ [alice!.userId]: 100 }, 60]);
+      assert.deepEqual(present.notifications, { room: 20 });
+      const down = await upgrade(talk, alice!, { new_version: '7' });
+      assert.deepEqual(await down.talk.state(alice!, 'm.room.join_rules'), { join_rule: 'invite' });
+    });
+
+    it('is refused to others, and for versions that do not exist', async () => {
+      const old = await Talk.open(server, alice!, [bob!]);
+      const outcome = async (user: TestUser, body: object) => {
+        const { status, errcode } = await upgrade(old, user, body);
+        return [status, errcode];
+      };
+      assert.deepEqual(await outcome(bob!, { new_version: '10' }), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(await outcome(carol!, { new_version: '10' }), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(await outcome(alice!, { new_version: '99' }), [400, 'M_UNSUPPORTED_ROOM_VERSION']);
+      const nobody = { new_version: '12', additional_creators: ['nobody'] };
+      assert.deepEqual(await outcome(alice!, nobody), [400, 'M_INVALID_PARAM']);
+      assert.equal((await outcome(alice!, {}))[0], 400);
+      assert.equal((await old.call(alice!, 'GET', '/state/m.room.tombstone/')).status, 404);
+    });
+
+    it('of a space keeps its rooms', async () => {
+      const creation_content = { type: 'm.space' };
+      const old = await Talk.open(server, alice!, [], { creation_content });
+      await old.setState(alice!, 'm.space.child', { via: ['test'], suggested: true }, '!child:test');
+      await old.setState(alice!, 'm.space.child', {}, '!removed:test');
+      const { talk } = await upgrade(old, alice!, { new_version: '12' });
+      const child = { via: ['test'], suggested: true };
+      assert.deepEqual(await talk.state(alice!, 'm.space.child', '!child:test'), child);
+      const removed = `/state/m.space.child/${encodeURIComponent('!removed:test')}`;
+      assert.equal((await talk.call(alice!, 'GET', removed)).status, 404);
+    });
+  });
+});
