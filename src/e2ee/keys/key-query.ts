@@ -99,13 +99,16 @@ export class KeyQuery {
     const [deviceKeys, crossSigningKeys, names] = await Promise.all([
       readDeviceKeysOf(this.#reader, userIds),
       readCrossSigningKeysOf(this.#reader, userIds),
-      withNames ? devices.names(userIds) : new Map<string, ReadonlyMap<string, string>>(),
+      devices.names(userIds),
     ]);
     const found = new Map(userIds.map((userId) => [userId, [] as [string, JsonObject][]]));
+    const chosen = new Map(userIds.map((userId) => [userId, new Set(wanted.get(userId))]));
     for (const { userId, deviceId, keys } of deviceKeys) {
-      const ids = wanted.get(userId) ?? [];
-      if (ids.length > 0 && !ids.includes(deviceId)) continue;
-      const name = names.get(userId)?.get(deviceId);
+      const ids = chosen.get(userId);
+      if (ids?.size && !ids.has(deviceId)) continue;
+      // On PostgreSQL keys may have been uploaded while their device was being deleted.
+      if (!names.get(userId)?.has(deviceId)) continue;
+      const name = withNames ? names.get(userId)?.get(deviceId) : undefined;
       const unsigned = name === undefined ? undefined : { unsigned: { device_display_name: name } };
       found.get(userId)?.push([deviceId, { ...(JSON.parse(keys) as JsonObject), ...unsigned }]);
     }

@@ -5,6 +5,7 @@ import { forEachDatabase } from '../../../test/support/databases.ts';
 import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
 import { Streams } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
+import { writeDeviceKeys } from './device-key-store.ts';
 import { KeyClaims } from './key-claims.ts';
 
 const curve = 'signed_curve25519';
@@ -46,6 +47,29 @@ forEachDatabase((open) => {
         'device_keys'
       ];
       assert.deepEqual(others, { [alice.userId]: {}, '@nobody:test': {} });
+    });
+
+    it('of a device that is gone are not found, whatever was left of it', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const ghost = new ClientDevice(alice.userId, 'GHOST');
+      await server.server.database.transaction((writer) =>
+        writeDeviceKeys(writer, alice.userId, 'GHOST', ghost.deviceKeys()),
+      );
+      const { body } = await query(alice, { [alice.userId]: [] });
+      assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+    });
+
+    it('are told to other servers without the names of devices, unless these may know', async () => {
+      await start();
+      const alice = await server.user('alice');
+      await server.call(alice, 'PUT', `/devices/${alice.deviceId}`, { display_name: 'Phone' });
+      const wanted = new Map([[alice.userId, []]]);
+      const unsignedOf = async (withNames: boolean) =>
+        (await server.e2ee.query.local(wanted, withNames)).device_keys[alice.userId]![alice.deviceId]!
+          .unsigned;
+      assert.equal(await unsignedOf(false), undefined);
+      assert.deepEqual(await unsignedOf(true), { device_display_name: 'Phone' });
     });
 
     it('change the list of devices once, however often they are uploaded', async () => {
