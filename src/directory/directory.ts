@@ -10,6 +10,7 @@ import { Publication } from './public-rooms/publication.ts';
 import { publicRoomRoutes } from './public-rooms/routes.ts';
 import { RoomStats } from './room-stats/room-stats.ts';
 import { SpaceHierarchy } from './spaces/hierarchy.ts';
+import { type RemoteHierarchies, RemoteRooms } from './spaces/remote-rooms.ts';
 import { RoomSummaries } from './spaces/room-summaries.ts';
 import { spaceRoutes } from './spaces/routes.ts';
 import { mutualRoomRoutes } from './users/mutual-rooms.ts';
@@ -27,6 +28,7 @@ export interface DirectoryParts {
   readonly rooms: Rooms;
   readonly people: DirectoryPeople;
   readonly remoteRoomLists?: RemoteRoomLists | undefined;
+  readonly remoteHierarchies?: RemoteHierarchies | undefined;
   readonly options: DirectoryConfig;
 }
 
@@ -46,12 +48,13 @@ export function openDirectory(parts: DirectoryParts): Directory {
   const { rooms, options } = parts;
   const { engine, published } = rooms;
   const stats = new RoomStats({ ...parts, engine });
+  const remote = new RemoteRooms(parts.remoteHierarchies, parts.clock);
   return {
     stats,
     publicRooms: new PublicRooms({ ...parts, published, stats, remote: parts.remoteRoomLists }, options),
     publication: new Publication(engine, published),
-    summaries: new RoomSummaries(rooms),
-    hierarchy: new SpaceHierarchy(engine),
+    summaries: new RoomSummaries(rooms, remote),
+    hierarchy: new SpaceHierarchy(engine, remote),
     remoteUsers: new RemoteUsers({ ...parts, engine }),
     users: new UserDirectory({ ...parts, engine, stats }, options.user_directory),
   };

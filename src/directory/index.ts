@@ -12,5 +12,6 @@ export type { ListRequest, PublicRooms, RemoteRoomLists } from './public-rooms/p
 export { instanceId } from './public-rooms/publication.ts';
 export type { RoomStats } from './room-stats/room-stats.ts';
 export { directoryRules } from './rules.ts';
+export type { RemoteHierarchies } from './spaces/remote-rooms.ts';
 export type { DirectoryTables } from './tables.ts';
 export { type DirectoryAccount, type DirectoryPeople, UserIndex } from './users/user-index.ts';

@@ -1,10 +1,18 @@
-import { isRoomId, type JsonObject, splitStateKey } from '../../protocol/index.ts';
+import {
+  isJsonObject,
+  isRoomId,
+  type JsonObject,
+  type JsonValue,
+  splitStateKey,
+} from '../../protocol/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 import { contentOf } from '../room-stats/room-description.ts';
 
 /** A room that a space says to contain. */
 export interface SpaceChild {
   readonly roomId: string;
+  /** Servers that know the room. */
+  readonly via: readonly string[];
   readonly suggested: boolean;
   /** The event, stripped, with its time. */
   readonly event: JsonObject;
@@ -25,24 +33,56 @@ export async function childrenOf(engine: RoomEngine, head: RoomHead): Promise<Sp
     if (splitStateKey(key)[0] === 'm.space.child') nids.push(nid);
   }
   const events = await engine.events.getMany(nids);
-  return [...events.values()]
-    .map(childOf)
-    .filter((child) => child !== undefined)
+  return inOrder([...events.values()].map(childOf));
+}
+
+/** The children that another server tells of, as `children_state`. What is malformed is left out. */
+export function childrenFromJson(events: readonly JsonValue[]): SpaceChild[] {
+  return inOrder(
+    events.filter(isJsonObject).map((event) => {
+      const { type, state_key, content, sender, origin_server_ts } = event;
+      if (type !== 'm.space.child' || typeof sender !== 'string' || !isJsonObject(content)) return undefined;
+      if (typeof state_key !== 'string' || !Number.isSafeInteger(origin_server_ts)) return undefined;
+      return child({ stateKey: state_key, sender, originServerTs: origin_server_ts as number, content });
+    }),
+  );
+}
+
+const inOrder = (children: readonly (SpaceChild | undefined)[]): SpaceChild[] =>
+  children
+    .filter((found) => found !== undefined)
     .sort(compare)
     .slice(0, mostChildren);
+
+function childOf(stored: StoredEvent): SpaceChild | undefined {
+  const { stateKey = '', sender, originServerTs } = stored.event;
+  return child({ stateKey, sender, originServerTs, content: contentOf(stored) ?? {} });
+}
+
+interface ChildEvent {
+  readonly stateKey: string;
+  readonly sender: string;
+  readonly originServerTs: number;
+  readonly content: JsonObject;
 }
 
 /** `undefined` when the event names no child, or not any more. */
-function childOf(stored: StoredEvent): SpaceChild | undefined {
-  const content = contentOf(stored) ?? {};
-  const { stateKey, sender, originServerTs, type } = stored.event;
+function child({ stateKey, sender, originServerTs, content }: ChildEvent): SpaceChild | undefined {
   const { via, order, suggested } = content;
   if (!isRoomId(stateKey) || !Array.isArray(via) || via.length === 0) return undefined;
-  if (!via.every((server) => typeof server === 'string')) return undefined;
+  const servers = via.filter((server) => typeof server === 'string');
+  if (servers.length < via.length) return undefined;
   return {
     roomId: stateKey,
+    via: servers,
     suggested: suggested === true,
-    event: { type, state_key: stateKey, content, sender, origin_server_ts: originServerTs },
+    event: {
+      type: 'm.space.child',
+      state_key: stateKey,
+      content,
+      sender,
+      origin_server_ts: originServerTs,
+    },
     order: typeof order === 'string' && /^[\x20-\x7E]{1,50}$/.test(order) ? order : undefined,
     originServerTs,
   };

@@ -1,8 +1,10 @@
-import { forbidden, invalidParam, type JsonObject } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import { forbidden, invalidParam, type JsonObject, notFound } from '../../protocol/index.ts';
+import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
 import { describeRoom, type RoomDescription } from '../room-stats/room-description.ts';
 import { childrenOf, type SpaceChild } from './children.ts';
-import { maySeeSummary } from './room-access.ts';
+import type { RemoteRooms } from './remote-rooms.ts';
+import { RemoteWalk } from './remote-walk.ts';
+import { maySeeRemote, maySeeSummary, serverMaySee } from './room-access.ts';
 import { summaryJson } from './summary-json.ts';
 
 export interface HierarchyRequest {
@@ -28,9 +30,11 @@ const [mostRooms, mostLevels, mostVisited] = [50, 50, 2_000];
  */
 export class SpaceHierarchy {
   readonly #engine: RoomEngine;
+  readonly #remote: RemoteRooms;
 
-  constructor(engine: RoomEngine) {
+  constructor(engine: RoomEngine, remote: RemoteRooms) {
     this.#engine = engine;
+    this.#remote = remote;
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user may not see the root, M_INVALID_PARAM */
@@ -40,21 +44,45 @@ export class SpaceHierarchy {
     if (maxDepth < 0) throw invalidParam('max_depth must not be negative');
     const depth = Math.min(maxDepth, mostLevels);
     const skip = request.from === undefined ? 0 : decodeFrom(request.from, suggestedOnly, depth);
-    const wanted = Math.min(limit, mostRooms);
+    const size = Math.min(limit, mostRooms);
     const rooms: TreeRoom[] = [];
     let seen = 0;
     for await (const room of this.#walk(userId, roomId, suggestedOnly, depth)) {
       if (seen++ >= skip) rooms.push(room);
-      if (rooms.length > wanted) break;
+      if (rooms.length > size) break;
     }
     if (seen === 0) throw forbidden('You are not allowed to view this room');
-    const isLast = rooms.length <= wanted;
+    const isLast = rooms.length <= size;
     return {
-      rooms: rooms.slice(0, wanted).map(({ room, children }) => ({
-        ...summaryJson(room),
-        children_state: children.map(({ event }) => event),
-      })),
-      ...(isLast ? undefined : { next_batch: encodeFrom(suggestedOnly, depth, skip + wanted) }),
+      rooms: rooms.slice(0, size).map(treeRoomJson),
+      ...(isLast ? undefined : { next_batch: encodeFrom(suggestedOnly, depth, skip + size) }),
+    };
+  }
+
+  /**
+   * A room and its children for another server, without those that none of its users may see.
+   * Source: server-server API, `GET /hierarchy/{roomId}`.
+   * @throws MatrixError M_NOT_FOUND when the room itself is one of them
+   */
+  async forServer(serverName: string, roomId: string, suggestedOnly: boolean): Promise<JsonObject> {
+    const root = await this.#local(roomId);
+    if (!root || !(await serverMaySee(this.#engine, root.head, root.room, serverName))) {
+      throw notFound('Room not found');
+    }
+    const children = await this.#children(root, suggestedOnly);
+    const summaries: JsonObject[] = [];
+    const inaccessible: string[] = [];
+    for (const child of children.slice(0, mostRooms)) {
+      const found = await this.#local(child.roomId);
+      if (!found) continue;
+      if (await serverMaySee(this.#engine, found.head, found.room, serverName)) {
+        summaries.push(summaryJson(found.room));
+      } else inaccessible.push(child.roomId);
+    }
+    return {
+      room: treeRoomJson({ room: root.room, children }),
+      children: summaries,
+      inaccessible_children: inaccessible,
     };
   }
 
@@ -65,27 +93,65 @@ export class SpaceHierarchy {
     suggestedOnly: boolean,
     maxDepth: number,
   ): AsyncGenerator<TreeRoom> {
+    const remote = new RemoteWalk(this.#remote, suggestedOnly);
     const visited = new Set<string>();
-    const stack = [{ roomId: rootId, depth: 0 }];
+    const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];
     for (let next = stack.pop(); next && visited.size < mostVisited; next = stack.pop()) {
       if (visited.has(next.roomId)) continue;
       visited.add(next.roomId);
-      const found = await this.#room(userId, next.roomId, suggestedOnly);
+      const found = await this.#room(userId, next, suggestedOnly, remote);
       if (!found) continue;
       yield found;
       if (next.depth >= maxDepth || stack.length > mostVisited) continue;
-      for (const { roomId } of found.children.toReversed()) stack.push({ roomId, depth: next.depth + 1 });
+      for (const { roomId, via } of found.children.toReversed()) {
+        stack.push({ roomId, via, depth: next.depth + 1 });
+      }
     }
   }
 
-  async #room(userId: string, roomId: string, suggestedOnly: boolean): Promise<TreeRoom | undefined> {
+  async #room(
+    userId: string,
+    { roomId, via }: Place,
+    suggestedOnly: boolean,
+    remote: RemoteWalk,
+  ): Promise<TreeRoom | undefined> {
+    const local = await this.#local(roomId);
+    if (local) {
+      if (!(await maySeeSummary(this.#engine, local.head, local.room, userId))) return undefined;
+      return { room: local.room, children: await this.#children(local, suggestedOnly) };
+    }
+    const found = await remote.room(roomId, via);
+    if (!found || !(await maySeeRemote(this.#engine, found.room, userId))) return undefined;
+    return { room: found.room, children: wanted(found.children, suggestedOnly) };
+  }
+
+  async #local(roomId: string): Promise<{ head: RoomHead; room: RoomDescription } | undefined> {
     const head = await this.#engine.heads.get(roomId);
-    const room = head && (await describeRoom(this.#engine, head));
-    if (!room || !(await maySeeSummary(this.#engine, head, room, userId))) return undefined;
-    const children = room.roomType === 'm.space' ? await childrenOf(this.#engine, head) : [];
-    return { room, children: children.filter(({ suggested }) => suggested || !suggestedOnly) };
+    return head && { head, room: await describeRoom(this.#engine, head) };
+  }
+
+  async #children(
+    { head, room }: { head: RoomHead; room: RoomDescription },
+    suggestedOnly: boolean,
+  ): Promise<readonly SpaceChild[]> {
+    return room.roomType === 'm.space' ? wanted(await childrenOf(this.#engine, head), suggestedOnly) : [];
   }
 }
+
+/** A room of the tree that is still to be looked at. */
+interface Place {
+  readonly roomId: string;
+  readonly depth: number;
+  readonly via: readonly string[];
+}
+
+const wanted = (children: readonly SpaceChild[], suggestedOnly: boolean): readonly SpaceChild[] =>
+  suggestedOnly ? children.filter(({ suggested }) => suggested) : children;
+
+const treeRoomJson = ({ room, children }: TreeRoom): JsonObject => ({
+  ...summaryJson(room),
+  children_state: children.map(({ event }) => event),
+});
 
 /** Where a walk goes on, together with what may not change on the way. */
 const encodeFrom = (suggestedOnly: boolean, maxDepth: number, skip: number): string =>

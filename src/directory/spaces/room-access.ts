@@ -1,3 +1,4 @@
+import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
 import type { RoomDescription } from '../room-stats/room-description.ts';
 
@@ -22,4 +23,43 @@ export async function maySeeSummary(
   if (joinRule !== 'restricted' || !head.version.restricted || membership === 'ban') return false;
   const rooms = await engine.userRooms.of(userId);
   return allowedRoomIds.some((roomId) => rooms.get(roomId)?.membership === 'join');
+}
+
+/** The same for a room that this server is not in, as another server describes it. */
+export async function maySeeRemote(
+  engine: RoomEngine,
+  room: RoomDescription,
+  userId: string | undefined,
+): Promise<boolean> {
+  if (room.worldReadable || ['public', 'knock', 'knock_restricted'].includes(room.joinRule)) return true;
+  if (userId === undefined) return false;
+  const rooms = await engine.userRooms.of(userId);
+  const membership = rooms.get(room.roomId)?.membership;
+  if (membership === 'join' || membership === 'invite') return true;
+  if (room.joinRule !== 'restricted' || membership === 'ban') return false;
+  return room.allowedRoomIds.some((roomId) => rooms.get(roomId)?.membership === 'join');
+}
+
+/** The same for another server: whether one of its users may see the room. Source: server-server API, "Spaces". */
+export async function serverMaySee(
+  engine: RoomEngine,
+  head: RoomHead,
+  room: RoomDescription,
+  serverName: string,
+): Promise<boolean> {
+  if (await maySeeSummary(engine, head, room, undefined)) return true;
+  if (hasMemberOf(head, serverName, ['join', 'invite'])) return true;
+  if (room.joinRule !== 'restricted' || !head.version.restricted) return false;
+  for (const roomId of room.allowedRoomIds) {
+    const allowed = await engine.heads.get(roomId);
+    if (allowed && hasMemberOf(allowed, serverName, ['join'])) return true;
+  }
+  return false;
+}
+
+function hasMemberOf(head: RoomHead, serverName: string, memberships: readonly string[]): boolean {
+  for (const [userId, membership] of head.members) {
+    if (memberships.includes(membership) && serverOfUser(userId) === serverName) return true;
+  }
+  return false;
 }

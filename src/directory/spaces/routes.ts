@@ -16,7 +16,7 @@ export function spaceRoutes(summaries: RoomSummaries, hierarchy: SpaceHierarchy)
         auth: 'optional',
         query: via,
       },
-      ({ params, requester }) => summaries.summary(params.roomIdOrAlias, requester?.userId),
+      ({ params, requester, query }) => summaries.summary(params.roomIdOrAlias, requester?.userId, query.via),
     ),
     route(
       {
@@ -28,8 +28,8 @@ export function spaceRoutes(summaries: RoomSummaries, hierarchy: SpaceHierarchy)
         auth: 'optional',
         query: via,
       },
-      async ({ params, requester }) => {
-        const summary = await summaries.summary(params.roomIdOrAlias, requester?.userId);
+      async ({ params, requester, query }) => {
+        const summary = await summaries.summary(params.roomIdOrAlias, requester?.userId, query.via);
         const { encryption, room_version } = summary;
         return {
           ...summary,

@@ -5,6 +5,7 @@ import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../tes
 import type { JsonObject } from '../../protocol/index.ts';
 import { mutualRoomRoutes } from '../users/mutual-rooms.ts';
 import { SpaceHierarchy } from './hierarchy.ts';
+import { RemoteRooms } from './remote-rooms.ts';
 import { RoomSummaries } from './room-summaries.ts';
 import { spaceRoutes } from './routes.ts';
 
@@ -21,8 +22,9 @@ forEachDatabase((open) => {
     before(async () => {
       under = await RoomsUnderTest.open(open);
       const { engine, rooms, clock } = under;
+      const remote = new RemoteRooms(undefined, clock);
       const routes = [
-        ...spaceRoutes(new RoomSummaries(rooms), new SpaceHierarchy(engine)),
+        ...spaceRoutes(new RoomSummaries(rooms, remote), new SpaceHierarchy(engine, remote)),
         ...mutualRoomRoutes(engine),
       ];
       http = await RoutesUnderTest.start(routes, clock);
@@ -33,8 +35,10 @@ forEachDatabase((open) => {
       under.rooms.creation.create(alice, { name, ...request });
     const setState = (roomId: string, type: string, stateKey: string, content: JsonObject) =>
       under.rooms.sending.state({ userId: alice, deviceId: undefined }, roomId, { type, stateKey }, content);
-    const contain = (parent: string, child: string, content: JsonObject = { via: ['test'] }) =>
-      setState(parent, 'm.space.child', child, content);
+    const contain = (parent: string, child: string, content: JsonObject = { via: ['test'] }) => {
+      under.clock.advance(1);
+      return setState(parent, 'm.space.child', child, content);
+    };
     const get = (userId: string | undefined, path: string) =>
       http.call(userId, 'GET', path, undefined, '/v1');
     const tree = (userId: string, roomId: string, query = '') =>

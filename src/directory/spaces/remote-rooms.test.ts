@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { SpaceHierarchy } from './hierarchy.ts';
+import { RemoteRooms } from './remote-rooms.ts';
+import { RoomSummaries } from './room-summaries.ts';
+
+const far = ['far.example'];
+
+const summary = (roomId: string, more: JsonObject = {}): JsonObject => ({
+  room_id: roomId,
+  num_joined_members: 3,
+  world_readable: false,
+  guest_can_join: false,
+  ...more,
+});
+
+const childEvent = (roomId: string, order: string): JsonObject => ({
+  type: 'm.space.child',
+  state_key: roomId,
+  sender: '@dora:far.example',
+  origin_server_ts: 5,
+  content: { via: far, order },
+});
+
+/** A space on another server with a public room, one that is closed, one for members of `allowed`, and bad entries. */
+const farSpace = (allowed: string): JsonObject => ({
+  room: summary('!space:far.example', {
+    name: 'Far',
+    room_type: 'm.space',
+    join_rule: 'public',
+    children_state: [
+      childEvent('!open:far.example', 'a'),
+      childEvent('!closed:far.example', 'b'),
+      childEvent('!club:far.example', 'c'),
+      childEvent('!gone:far.example', 'd'),
+      { ...childEvent('!bad:far.example', 'e'), origin_server_ts: 'yesterday' },
+      'nonsense',
+    ],
+  }),
+  children: [
+    summary('!open:far.example', { name: 'Open', avatar_url: 'javascript:alert(1)', topic: 5 }),
+    summary('!closed:far.example', { join_rule: 'invite' }),
+    summary('!club:far.example', { join_rule: 'restricted', allowed_room_ids: [allowed, 7] }),
+    { room_id: 'no id' },
+    null,
+  ],
+  inaccessible_children: ['!gone:far.example', 5],
+});
+
+async function opened(open: OpenDatabase) {
+  const under = await RoomsUnderTest.open(open);
+  const answers = new Map<string, JsonObject>();
+  const asked: string[] = [];
+  const remote = new RemoteRooms(
+    {
+      hierarchy: async (roomId, via) => {
+        asked.push(`${roomId} at ${via.join()}`);
+        return answers.get(roomId);
+      },
+    },
+    under.clock,
+  );
+  const hierarchy = new SpaceHierarchy(under.engine, remote);
+  const names = async (userId: string, roomId: string) => {
+    const { rooms } = await hierarchy.page(userId, roomId, { suggestedOnly: false });
+    return (rooms as { name?: string; room_id: string }[]).map(({ name, room_id }) => name ?? room_id);
+  };
+  const make = async (type: string | undefined, more: object = {}) =>
+    under.rooms.creation.create(alice, {
+      name: type ?? 'room',
+      preset: 'public_chat',
+      ...(type && { creation_content: { type } }),
+      ...more,
+    });
+  const contain = (parent: string, child: string) =>
+    under.rooms.sending.state(
+      { userId: alice, deviceId: undefined },
+      parent,
+      { type: 'm.space.child', stateKey: child },
+      { via: far },
+    );
+  const summaries = new RoomSummaries(under.rooms, remote);
+  return { under, answers, asked, hierarchy, names, make, contain, summaries };
+}
+
+forEachDatabase((open) => {
+  describe('rooms of other servers', () => {
+    it('are part of the trees here, as far as their own server and their rules say', async () => {
+      const { under, answers, asked, names, make, contain } = await opened(open);
+      const root = await make('m.space');
+      const club = await make(undefined);
+      await contain(root, '!space:far.example');
+      answers.set('!space:far.example', farSpace(club));
+      assert.deepEqual(await names(bob, root), ['m.space', 'Far', 'Open']);
+      assert.deepEqual(await names(alice, root), ['m.space', 'Far', 'Open', '!club:far.example']);
+      assert.deepEqual(asked, ['!space:far.example at far.example'], 'the answer is kept');
+      under.clock.advance(6 * 60_000);
+      answers.clear();
+      assert.deepEqual(await names(bob, root), ['m.space']);
+    });
+
+    it('must be what was asked for', async () => {
+      const { answers, names, make, contain } = await opened(open);
+      const root = await make('m.space');
+      for (const [index, answer] of [
+        {},
+        { room: 5 },
+        { room: summary('!other:far.example', { name: 'Other' }) },
+        {
+          room: summary('!bad3:far.example', {
+            name: 'Plain',
+            children_state: [childEvent('!x:far.example', 'a')],
+          }),
+        },
+      ].entries()) {
+        answers.set(`!bad${index}:far.example`, answer as JsonObject);
+        await contain(root, `!bad${index}:far.example`);
+      }
+      assert.deepEqual(await names(bob, root), ['m.space', 'Plain']);
+    });
+
+    it('are asked for a bounded number of times, also when they form a circle', async () => {
+      const { answers, asked, names, make, contain } = await opened(open);
+      const root = await make('m.space');
+      await contain(root, '!0:far.example');
+      for (let index = 0; index < 40; index++) {
+        const children_state = [
+          childEvent(`!${index + 1}:far.example`, 'a'),
+          childEvent('!0:far.example', 'b'),
+        ];
+        const room = summary(`!${index}:far.example`, { room_type: 'm.space', children_state });
+        answers.set(`!${index}:far.example`, { room, children: [], inaccessible_children: [] });
+      }
+      assert.equal((await names(bob, root)).length, 21);
+      assert.equal(asked.length, 20);
+    });
+
+    it('have summaries', async () => {
+      const { answers, summaries } = await opened(open);
+      answers.set('!space:far.example', farSpace('!none:test'));
+      const { name, membership, avatar_url } = await summaries.summary('!space:far.example', bob, far);
+      assert.deepEqual([name, membership, avatar_url], ['Far', 'leave', undefined]);
+      await assert.rejects(summaries.summary('!space2:far.example', bob, far), { errcode: 'M_NOT_FOUND' });
+      await assert.rejects(summaries.summary('!space2:far.example', bob), { errcode: 'M_NOT_FOUND' });
+    });
+
+    it('are told of those here that their users may see', async () => {
+      const { under, hierarchy, make, contain } = await opened(open);
+      const root = await make('m.space');
+      const open_ = await make(undefined);
+      const closed = await make(undefined, { preset: 'private_chat' });
+      const join_rule = { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: open_ }] };
+      const club = await make(undefined, {
+        initial_state: [{ type: 'm.room.join_rules', content: join_rule }],
+      });
+      for (const child of [open_, closed, club, '!unknown:far.example']) await contain(root, child);
+      const told = async () => {
+        const body = await hierarchy.forServer('far.example', root, false);
+        const ids = (body['children'] as { room_id: string }[]).map(({ room_id }) => room_id);
+        return { ids: ids.sort(), inaccessible: [...(body['inaccessible_children'] as string[])].sort() };
+      };
+      assert.deepEqual(await told(), { ids: [open_], inaccessible: [closed, club].sort() });
+      await under.join('@dora:far.example', open_);
+      assert.deepEqual(await told(), { ids: [open_, club].sort(), inaccessible: [closed] });
+      await assert.rejects(hierarchy.forServer('far.example', closed, false), { errcode: 'M_NOT_FOUND' });
+      await under.rooms.memberships.invite(alice, closed, '@dora:far.example');
+      assert.deepEqual((await told()).inaccessible, []);
+    });
+  });
+});

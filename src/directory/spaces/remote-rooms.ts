@@ -1,0 +1,107 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../kernel/clock.ts';
+import {
+  isJsonObject,
+  isRoomAlias,
+  isRoomId,
+  type JsonObject,
+  type JsonValue,
+} from '../../protocol/index.ts';
+import type { RoomDescription } from '../room-stats/room-description.ts';
+import { childrenFromJson, type SpaceChild } from './children.ts';
+
+/** Asks other servers about rooms; declared here, supplied at composition. */
+export interface RemoteHierarchies {
+  /**
+   * What `GET /hierarchy/{roomId}` answers on the first of the servers that knows the room; `undefined` when none does.
+   */
+  hierarchy(roomId: string, via: readonly string[], suggestedOnly: boolean): Promise<JsonObject | undefined>;
+}
+
+/** A room that this server is not in, and what was told about its children with it. */
+export interface RemoteTree {
+  readonly room: RoomDescription;
+  readonly children: readonly SpaceChild[];
+  readonly summaries: ReadonlyMap<string, RoomDescription>;
+  /** Rooms that need not be asked for: nobody here may see them. */
+  readonly inaccessible: ReadonlySet<string>;
+}
+
+/** How many answers are kept, and for how many milliseconds. */
+const [answersKept, answerHolds] = [500, 5 * 60_000];
+
+/** Servers that are asked for one room, at most. */
+const mostServers = 5;
+
+/** What other servers tell of rooms that this one is not in. */
+export class RemoteRooms {
+  readonly #remote: RemoteHierarchies | undefined;
+  readonly #clock: Clock;
+  readonly #answers = new LRUCache<string, { readonly until: number; readonly tree: RemoteTree | undefined }>(
+    {
+      max: answersKept,
+    },
+  );
+
+  constructor(remote: RemoteHierarchies | undefined, clock: Clock) {
+    this.#remote = remote;
+    this.#clock = clock;
+  }
+
+  /** `undefined` when nobody knows the room. */
+  async tree(roomId: string, via: readonly string[], suggestedOnly = false): Promise<RemoteTree | undefined> {
+    if (!this.#remote || !isRoomId(roomId) || via.length === 0) return undefined;
+    const key = `${suggestedOnly ? '+' : '-'}${roomId}`;
+    const known = this.#answers.get(key);
+    if (known && known.until > this.#clock.monotonic()) return known.tree;
+    const answer = await this.#remote.hierarchy(roomId, via.slice(0, mostServers), suggestedOnly);
+    const tree = answer && treeFromJson(roomId, answer);
+    this.#answers.set(key, { until: this.#clock.monotonic() + answerHolds, tree });
+    return tree;
+  }
+}
+
+/** Source: server-server API, `GET /hierarchy/{roomId}`. What is malformed counts as absent. */
+function treeFromJson(roomId: string, answer: JsonObject): RemoteTree | undefined {
+  const room = isJsonObject(answer['room']) ? descriptionFromJson(answer['room']) : undefined;
+  if (!room || room.roomId !== roomId) return undefined;
+  const summaries = new Map<string, RoomDescription>();
+  for (const json of listOf(answer['children']).filter(isJsonObject)) {
+    const child = descriptionFromJson(json);
+    if (child) summaries.set(child.roomId, child);
+  }
+  const events = isJsonObject(answer['room']) ? listOf(answer['room']['children_state']) : [];
+  return {
+    room,
+    children: room.roomType === 'm.space' ? childrenFromJson(events) : [],
+    summaries,
+    inaccessible: new Set(listOf(answer['inaccessible_children']).filter(isRoomId)),
+  };
+}
+
+function descriptionFromJson(json: JsonObject): RoomDescription | undefined {
+  const roomId = json['room_id'];
+  const members = json['num_joined_members'];
+  if (!isRoomId(roomId)) return undefined;
+  const alias = json['canonical_alias'];
+  return {
+    roomId,
+    name: textOf(json['name']),
+    topic: textOf(json['topic']),
+    canonicalAlias: isRoomAlias(alias) ? alias : undefined,
+    avatarUrl: textOf(json['avatar_url']),
+    joinRule: textOf(json['join_rule']) ?? 'public',
+    allowedRoomIds: listOf(json['allowed_room_ids']).filter(isRoomId),
+    guestCanJoin: json['guest_can_join'] === true,
+    worldReadable: json['world_readable'] === true,
+    roomType: textOf(json['room_type']),
+    encryption: textOf(json['encryption']),
+    roomVersion: textOf(json['room_version']) ?? '1',
+    joinedMembers: typeof members === 'number' && Number.isSafeInteger(members) ? Math.max(0, members) : 0,
+  };
+}
+
+const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
+
+const textOf = (value: JsonValue | undefined): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
