@@ -6,6 +6,7 @@ export type { RoomEngine } from './engine.ts';
 export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';
 export type { ClientEvents, ClientFormat, Viewer } from './history/client-events.ts';
 export { decodePlace, encodePlace, placeBefore } from './history/history-token.ts';
+export { readPage } from './history/pages.ts';
 export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
 export type { ActionLimit, RoomLimits } from './limits.ts';

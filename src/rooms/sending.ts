@@ -13,7 +13,7 @@ import type { RoomEngine } from './engine.ts';
 import type { Requesting, Throttle } from './limits.ts';
 import { setMembership } from './membership/membership-state.ts';
 import type { Memberships } from './membership/memberships.ts';
-import type { EventToSend } from './timeline/event-to-send.ts';
+import { type EventToSend, isText } from './timeline/event-to-send.ts';
 import type { RoomHead } from './timeline/room-head.ts';
 import { transactionScope } from './timeline/transaction-ids.ts';
 
@@ -106,6 +106,7 @@ export class Sending {
     check: () => void | Promise<void>,
   ): Promise<string> {
     const { engine } = this.#parts;
+    if (!isText(txnId)) throw invalidParam('The transaction id is not text');
     const scope = transactionScope(sender.userId, sender.deviceId);
     const path = `${roomId}/${draft.type}/${draft.redacts ?? ''}`;
     const sent = await engine.transactions.once(scope, path, txnId, async (transaction) => {

@@ -50,6 +50,7 @@ export class RoomAliases {
 
   /** The room behind an alias of this server, `undefined` when there is none. */
   async find(alias: string): Promise<string | undefined> {
+    if (!isRoomAlias(alias)) return undefined;
     const row = await this.#reader
       .selectFrom('room_aliases')
       .select('room_id')

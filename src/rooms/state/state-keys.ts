@@ -3,6 +3,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { Sequence } from '../../kernel/streams/index.ts';
 import { splitStateKey, stateKeyOf } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
+import { isText } from '../timeline/event-to-send.ts';
 
 /** Numbers for pairs of event type and state key, so that state tables hold small integers. */
 export class StateKeys {
@@ -43,6 +44,7 @@ export class StateKeys {
     const known = this.peek(key);
     if (known !== undefined) return known;
     const [type, stateKey] = splitStateKey(key);
+    if (!isText(type) || !isText(stateKey)) return undefined;
     const row = await this.#reader
       .selectFrom('state_keys')
       .select('nid')

@@ -3,6 +3,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import { EventFlag, type RoomTables } from '../tables.ts';
+import { isText } from './event-to-send.ts';
 
 /** The columns that make a `StoredEvent`. */
 const columns = [
@@ -121,7 +122,7 @@ export class EventStore {
     for (const eventId of new Set(eventIds)) {
       const cached = this.peekById(eventId);
       if (cached) found.set(eventId, cached);
-      else missing.push(eventId);
+      else if (isText(eventId)) missing.push(eventId);
     }
     for (let start = 0; start < missing.length; start += chunk) {
       const rows = await this.#select()
@@ -200,6 +201,30 @@ export class EventStore {
     return changed;
   }
 
+  /** Where the newest event of each room's timeline is on the stream, by the number of the room. */
+  async newest(roomNids: readonly number[]): Promise<Map<number, number>> {
+    const newest = new Map<number, number>();
+    for (let start = 0; start < roomNids.length; start += chunk) {
+      const rows = await this.#reader
+        .selectFrom('rooms')
+        .select((where) => [
+          'rooms.room_nid',
+          where
+            .selectFrom('events')
+            .select('events.stream')
+            .whereRef('events.room_nid', '=', 'rooms.room_nid')
+            .where('events.stream', 'is not', null)
+            .orderBy('events.stream', 'desc')
+            .limit(1)
+            .as('stream'),
+        ])
+        .where('rooms.room_nid', 'in', roomNids.slice(start, start + chunk))
+        .execute();
+      for (const { room_nid, stream } of rows) if (stream !== null) newest.set(room_nid, stream);
+    }
+    return newest;
+  }
+
   /** The ids of the rooms of which this server has learnt events in `(after, upTo]` of the stream. */
   async roomsBetween(after: number, upTo: number): Promise<string[]> {
     const rows = await this.#reader
@@ -211,6 +236,17 @@ export class EventStore {
       .where('events.nid', '<=', upTo)
       .execute();
     return rows.map((row) => row.room_id);
+  }
+
+  /** The events of all rooms that this server has learnt of in `(after, upTo]` of the stream, in that order. */
+  async between(after: number, upTo: number, limit: number): Promise<StoredEvent[]> {
+    const rows = await this.#select()
+      .where('events.nid', '>', after)
+      .where('events.nid', '<=', upTo)
+      .orderBy('events.nid')
+      .limit(limit)
+      .execute();
+    return rows.map((row) => this.#restore(row));
   }
 
   #select() {

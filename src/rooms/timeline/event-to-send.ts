@@ -22,4 +22,5 @@ export function checkStorable({ type, stateKey = '' }: EventToSend): void {
   if (!isText(type) || !isText(stateKey)) throw badJson('A type or state key is not text');
 }
 
-const isText = (value: string): boolean => value.isWellFormed() && !value.includes('\0');
+/** Whether a string is one that every database can hold. */
+export const isText = (value: string): boolean => value.isWellFormed() && !value.includes('\0');

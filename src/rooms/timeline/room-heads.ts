@@ -4,6 +4,7 @@ import { getRoomVersion, type Membership, type RoomVersion, stateKeyOf } from '.
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import type { RoomTables } from '../tables.ts';
+import { isText } from './event-to-send.ts';
 import { type Extremity, RoomHead, type StateEntry } from './room-head.ts';
 
 /**
@@ -41,6 +42,7 @@ export class RoomHeads {
   async get(roomId: string): Promise<RoomHead | undefined> {
     const known = this.peek(roomId);
     if (known) return known;
+    if (!isText(roomId)) return undefined;
     let loading = this.#loading.get(roomId);
     if (!loading) {
       loading = this.#load(roomId).finally(() => this.#loading.delete(roomId));

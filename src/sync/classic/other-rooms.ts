@@ -67,7 +67,9 @@ export class OtherRooms {
     { filter, timelineLimit }: Subject,
     { after, view }: { after: number | undefined; view: RoomView },
   ): Promise<Timeline> {
-    const range = { after, upTo: room.stream, limit: room.forgotten ? 0 : timelineLimit, view };
+    // Whoever never was in the room may read it only if everybody may.
+    const mayRead = !room.forgotten && (view.hasBeenJoined || (await view.isWorldReadable()));
+    const range = { after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
     const timeline = await readTimeline(this.#engine, head, filter, range);
     const own = await this.#engine.events.get(room.eventNid);
     if (!own || timeline.events.some(({ stored }) => stored.nid === own.nid)) return timeline;

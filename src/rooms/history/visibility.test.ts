@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { enc, Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+
+/** What happens to ben, with one message of anna's after each: message `i` is said once `i` of these have happened. */
+type Happening = 'invite' | 'join' | 'leave' | 'kick' | 'ban' | 'unban' | 'forget' | 'knock';
+
+/**
+ * For each visibility, which messages ben may see in the end. A row begins with message 0, from before anything
+ * happened; `-` in place of it all: ben may not read the room.
+ */
+const histories: [Happening[], Record<'world_readable' | 'shared' | 'invited' | 'joined', string>][] = [
+  [[], { world_readable: 'y', shared: '-', invited: '-', joined: '-' }],
+  [['invite'], { world_readable: 'yy', shared: '-', invited: '-', joined: '-' }],
+  [['join'], { world_readable: 'yy', shared: 'yy', invited: 'ny', joined: 'ny' }],
+  [['invite', 'join'], { world_readable: 'yyy', shared: 'yyy', invited: 'nyy', joined: 'nny' }],
+  [['join', 'leave'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
+  [['join', 'kick'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
+  [['join', 'ban'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
+  [['join', 'ban', 'unban'], { world_readable: 'yyyy', shared: 'yynn', invited: 'nynn', joined: 'nynn' }],
+  [['join', 'leave', 'join'], { world_readable: 'yyyy', shared: 'yyyy', invited: 'nyny', joined: 'nyny' }],
+  [['join', 'leave', 'invite'], { world_readable: 'yyyy', shared: 'yynn', invited: 'nyny', joined: 'nynn' }],
+  [['invite', 'leave'], { world_readable: 'yyy', shared: '-', invited: '-', joined: '-' }],
+  [['ban'], { world_readable: 'yy', shared: '-', invited: '-', joined: '-' }],
+  [['join', 'leave', 'forget'], { world_readable: 'yyyy', shared: '-', invited: '-', joined: '-' }],
+  [
+    ['join', 'leave', 'forget', 'join'],
+    { world_readable: 'yyyyy', shared: 'yyyyy', invited: 'nynny', joined: 'nynny' },
+  ],
+];
+
+const own: readonly Happening[] = ['join', 'leave', 'forget', 'knock'];
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`what may be read, on ${database}`, () => {
+    let server: TestServer;
+    let anna: Person;
+    let ben: Person;
+    before(async () => {
+      server = await startTestServer({ database });
+      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+    });
+    after(() => server.stop());
+
+    /** @returns the ids of anna's messages */
+    async function live(visibility: string, happenings: readonly Happening[]) {
+      const content = { history_visibility: visibility };
+      const initial_state = [{ type: 'm.room.history_visibility', content }];
+      const roomId = await anna.createRoom({ preset: 'public_chat', initial_state });
+      const said = [await anna.say(roomId, 'message 0')];
+      for (const [index, happening] of happenings.entries()) {
+        if (own.includes(happening)) await ben.membership(happening as 'join', roomId);
+        else await anna.membership(happening as 'kick', roomId, ben);
+        await anna.setState(roomId, 'm.room.topic', { topic: `topic ${index + 1}` });
+        said.push(await anna.say(roomId, `message ${index + 1}`));
+      }
+      return { path: `/rooms/${enc(roomId)}`, roomId, said };
+    }
+
+    /** Which of the messages are among what was answered, as a row of the table. */
+    const seenIn = (raw: string, said: readonly string[]) =>
+      said.map((_, index) => (raw.includes(`"message ${index}"`) ? 'y' : 'n')).join('');
+
+    for (const [happenings, rows] of histories) {
+      for (const [visibility, row] of Object.entries(rows)) {
+        it(`${visibility}, ${happenings.join(', ') || 'nothing'}: ${row}`, async () => {
+          const { path, roomId, said } = await live(visibility, happenings);
+          const isClosed = row === '-';
+          for (const dir of ['b', 'f']) {
+            const page = await ben.call('GET', `${path}/messages`, undefined, { dir, limit: 100 });
+            assert.equal(page.status, isClosed ? 403 : 200, page.raw);
+            assert.equal(isClosed ? '-' : seenIn(page.raw, said), row);
+          }
+          for (const [index, eventId] of said.entries()) {
+            const mayRead = row[index] === 'y';
+            const event = await ben.call('GET', `${path}/event/${enc(eventId)}`);
+            assert.equal(event.status, mayRead ? 200 : 404, `message ${index}`);
+            const context = await ben.call('GET', `${path}/context/${enc(eventId)}`, undefined, {
+              limit: 100,
+            });
+            assert.equal(context.status, isClosed ? 403 : mayRead ? 200 : 404, `message ${index}`);
+            if (mayRead) assert.equal(seenIn(context.raw, said), row);
+          }
+          const state = await ben.call('GET', `${path}/state/m.room.topic`);
+          assert.equal(state.status === 403, isClosed, state.raw);
+          const first = await ben.call('GET', '/sync', undefined, {
+            filter: JSON.stringify({
+              room: { rooms: [roomId], include_leave: true, timeline: { limit: 100 } },
+            }),
+          });
+          const isMember = happenings.at(-1) === 'join';
+          const leaks = [...seenIn(first.raw, said)].some(
+            (seen, index) => seen === 'y' && row[index] !== 'y',
+          );
+          assert.equal(leaks, false, first.raw);
+          if (isMember) assert.equal(seenIn(first.raw, said), row);
+        });
+      }
+    }
+
+    it('those who left see the state, the members and the events of that time', async () => {
+      const { path, roomId } = await live('shared', ['join']);
+      const { next_batch: before } = await anna.sync();
+      await ben.leave(roomId);
+      const cleo = await Person.register(server, 'cleo');
+      await cleo.join(roomId);
+      await anna.setState(roomId, 'm.room.topic', { topic: 'later' });
+      const { next_batch: later } = await anna.sync();
+      assert.equal((await ben.do('GET', `${path}/state/m.room.topic`))['topic'], 'topic 1');
+      assert.doesNotMatch((await ben.call('GET', `${path}/state`)).raw, /later|cleo/);
+      for (const at of [undefined, before, later]) {
+        const query = at === undefined ? {} : { at };
+        const { chunk } = (await ben.do('GET', `${path}/members`, undefined, query)) as {
+          chunk: { state_key: string }[];
+        };
+        assert.deepEqual(chunk.map(({ state_key }) => state_key).sort(), [anna.id, ben.id]);
+      }
+      const left = (await ben.sync(undefined, { filter: { room: { include_leave: true, rooms: [roomId] } } }))
+        .rooms?.leave;
+      assert.doesNotMatch(JSON.stringify(left), /later|cleo/);
+    });
+
+    it('/members can be of a time and of a membership', async () => {
+      const { path, roomId } = await live('shared', ['join']);
+      const { next_batch: at } = await anna.sync();
+      await anna.membership('ban', roomId, ben);
+      const members = async (query: Record<string, string>) => {
+        const { chunk } = await anna.do('GET', `${path}/members`, undefined, query);
+        return (chunk as { state_key: string; content: { membership: string } }[])
+          .map(({ state_key, content }) => `${state_key} ${content.membership}`)
+          .sort();
+      };
+      assert.deepEqual(await members({}), ['@anna:test join', '@ben:test ban']);
+      assert.deepEqual(await members({ membership: 'ban' }), ['@ben:test ban']);
+      assert.deepEqual(await members({ not_membership: 'ban' }), ['@anna:test join']);
+      assert.deepEqual(await members({ at }), ['@anna:test join', '@ben:test join']);
+      assert.equal((await anna.call('GET', `${path}/members`, undefined, { at: 'nonsense' })).status, 400);
+    });
+
+    it('pages go on in both directions until the end, from tokens of their own and of sync', async () => {
+      const { path, roomId } = await live('shared', ['join', 'leave', 'join', 'leave', 'join']);
+      const seen: Record<string, string[]> = { b: [], f: [] };
+      for (const dir of ['b', 'f'] as const) {
+        let from: string | undefined;
+        for (let pages = 0; pages < 100; pages++) {
+          const query = { dir, limit: 3, ...(from === undefined ? undefined : { from }) };
+          const page = await anna.do('GET', `${path}/messages`, undefined, query);
+          seen[dir]?.push(...(page['chunk'] as { event_id: string }[]).map(({ event_id }) => event_id));
+          from = page['end'] as string | undefined;
+          if (from === undefined) break;
+        }
+      }
+      assert.deepEqual(seen['b'], seen['f']?.toReversed());
+      assert.ok((seen['b']?.length ?? 0) > 15);
+      const filter = { room: { rooms: [roomId], timeline: { limit: 2 } } };
+      const sync = await anna.sync(undefined, { filter });
+      const timeline = sync.rooms?.join?.[roomId]?.timeline;
+      const before = { dir: 'b', limit: 100, from: String(timeline?.prev_batch) };
+      const rest = await anna.do('GET', `${path}/messages`, undefined, before);
+      const ids = [...(rest['chunk'] as { event_id: string }[]).map(({ event_id }) => event_id).reverse()];
+      assert.deepEqual([...ids, ...(timeline?.events.map(({ event_id }) => event_id) ?? [])], seen['f']);
+      const between = { dir: 'f', from: String(timeline?.prev_batch), to: sync.next_batch, limit: 100 };
+      await anna.say(roomId, 'after it');
+      const page = await anna.do('GET', `${path}/messages`, undefined, between);
+      assert.equal((page['chunk'] as unknown[]).length, 2);
+    });
+
+    it('/messages and /context hand over the members who speak, to those who load them lazily', async () => {
+      const { path, roomId } = await live('shared', ['join']);
+      const eventId = await ben.say(roomId, 'hello');
+      const filter = JSON.stringify({ lazy_load_members: true });
+      const members = (events: unknown) =>
+        (events as { type: string; state_key: string }[])
+          .filter(({ type }) => type === 'm.room.member')
+          .map(({ state_key }) => state_key)
+          .sort();
+      const page = await anna.do('GET', `${path}/messages`, undefined, { dir: 'b', limit: 1, filter });
+      assert.deepEqual(members(page['state']), [ben.id]);
+      const context = await anna.do('GET', `${path}/context/${enc(eventId)}`, undefined, {
+        limit: 3,
+        filter,
+      });
+      assert.deepEqual(members(context['state']), [anna.id, ben.id]);
+      const alone = await anna.do('GET', `${path}/context/${enc(eventId)}`, undefined, { limit: 0, filter });
+      assert.deepEqual(members(alone['state']), [ben.id]);
+      assert.deepEqual([alone['events_before'], alone['events_after']], [[], []]);
+    });
+  });
+}
