@@ -1,6 +1,7 @@
 import type { AccountsSlice } from './accounts/index.ts';
 import { conversationRoutes, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
+import { encryptionRoutes, startEncryption } from './composition/encryption.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
@@ -43,7 +44,8 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const people = startPeople(kernel, shutdown);
         const relations = new Relations(kernel.database, kernel.serverName);
         const rooms = await startRooms(kernel, people, relations, shutdown);
-        const conversations = await startConversations(kernel, people, rooms, shutdown);
+        const encryption = await startEncryption(kernel, people, rooms);
+        const conversations = await startConversations(kernel, people, rooms, encryption, shutdown);
         const directoryRoutes = await startDirectories(kernel, people, rooms, shutdown);
         const messageRoutes = await startMessages({
           kernel,
@@ -58,6 +60,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           ...ownRoutes(kernel),
           ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
           ...conversationRoutes(kernel, people, rooms, conversations),
+          ...encryptionRoutes(encryption),
           ...directoryRoutes,
           ...messageRoutes,
         ];

@@ -5,6 +5,7 @@ import { Receipts, receiptRoutes } from '../receipts/index.ts';
 import { type Rooms, roomRoutes } from '../rooms/index.ts';
 import { openSync, RoomPart, type SyncServices, syncRoutes, UserPart } from '../sync/index.ts';
 import { Typing, typingRoutes } from '../typing/index.ts';
+import { type Encryption, followEncryption } from './encryption.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import { prejoinKeys } from './rooms.ts';
@@ -25,6 +26,7 @@ export async function startConversations(
   kernel: Kernel,
   people: People,
   rooms: Rooms,
+  encryption: Encryption,
   shutdown: Shutdown,
 ): Promise<Conversations> {
   const { engine } = rooms;
@@ -46,6 +48,11 @@ export async function startConversations(
     ...kernel,
     rooms,
     sources: { receipts, typing, accountData, pushRules, unread, presence: presence.events },
+    deviceSources: {
+      queues: people.messageQueues,
+      deviceLists: encryption.e2ee.deviceLists,
+      keyCounts: encryption.e2ee.counts,
+    },
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
   });
@@ -69,6 +76,7 @@ export async function startConversations(
     () => UserPart.pushRules,
     ({ userId }) => [userId],
   );
+  followEncryption(feeds, people, encryption, rooms);
   return { receipts, typing, presence: presence.presence, sync };
 }
 

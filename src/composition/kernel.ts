@@ -3,6 +3,7 @@ import { accountMigrations } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
 import { deviceMigrations } from '../devices/index.ts';
 import { directoryMigrations } from '../directory/index.ts';
+import { e2eeMigrations } from '../e2ee/index.ts';
 import { filterMigrations } from '../filters/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -28,6 +29,8 @@ import { receiptMigrations } from '../receipts/index.ts';
 import { relationMigrations } from '../relations/index.ts';
 import { reportMigrations } from '../reports/index.ts';
 import { roomMigrations } from '../rooms/index.ts';
+import { searchMigrations } from '../search/index.ts';
+import { toDeviceMigrations } from '../to-device/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
 /** What comes from outside the program. */
@@ -68,10 +71,13 @@ export const migrations = [
   ...relationMigrations,
   ...reportMigrations,
   ...openIdMigrations,
+  ...searchMigrations,
   ...receiptMigrations,
   ...directoryMigrations,
   ...presenceMigrations,
   ...pushMigrations,
+  ...toDeviceMigrations,
+  ...e2eeMigrations,
 ];
 
 /** Opens the database, brings its schema up to date, and starts what the slices stand on. */

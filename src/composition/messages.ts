@@ -3,6 +3,7 @@ import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
 import { RelatedEvents, type Relations, relationRoutes, ThreadList } from '../relations/index.ts';
 import { Reports, reportRoutes } from '../reports/index.ts';
 import type { Rooms } from '../rooms/index.ts';
+import { Search, SearchIndex, searchRoutes } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Kernel } from './kernel.ts';
@@ -25,9 +26,19 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
   return [
     ...relationsRoutes(surroundings),
     ...reportsRoutes(surroundings),
+    ...searchRoutes(await startSearch(surroundings)),
     ...openIdRoutes(new OpenIdTokens(kernel), kernel.serverName),
     ...callRoutes(kernel.configuration.accounts, kernel.clock),
   ];
+}
+
+/** `undefined` when nobody may search: then nothing is indexed either. */
+async function startSearch({ kernel, people, rooms, shutdown }: MessageSurroundings) {
+  if (!kernel.configuration.search.enable_search) return undefined;
+  const index = new SearchIndex({ ...kernel, log: kernel.namedLog('search'), engine: rooms.engine });
+  await index.start();
+  shutdown.add('search', () => index.stop());
+  return new Search({ rooms, index, ignored: people.ignoredUsers });
 }
 
 function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] {

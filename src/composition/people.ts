@@ -9,11 +9,13 @@ import {
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
 import { UserIndex } from '../directory/index.ts';
+import { KeyUpkeep } from '../e2ee/index.ts';
 import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Profiles, profileRoutes, type RoomSharing } from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
 import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
+import { MessageQueues } from '../to-device/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
 
@@ -29,6 +31,9 @@ export interface People {
   /** Lets rooms follow accounts and profiles. */
   readonly upkeep: MemberUpkeep;
   readonly autoJoin: AutoJoin;
+  /** Drops the keys of devices and accounts with them. */
+  readonly keyUpkeep: KeyUpkeep;
+  readonly messageQueues: MessageQueues;
   /** Lets the directory of users follow them. */
   readonly userIndex: UserIndex;
 }
@@ -39,6 +44,8 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
   const upkeep = new MemberUpkeep(kernel.jobs, kernel.clock);
   const autoJoin = new AutoJoin({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
   const userIndex = new UserIndex(kernel);
+  const keyUpkeep = new KeyUpkeep();
+  const messageQueues = new MessageQueues(kernel.database);
   const pushRules = new PushRules({ ...kernel, defaults: {} });
   const accountData = new AccountData({
     ...kernel,
@@ -63,7 +70,8 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
-      companions: [profiles, accountData, filters, pushCompanion, departure, userIndex, autoJoin],
+      deviceCleanups: [keyUpkeep, messageQueues],
+      companions: [profiles, accountData, filters, pushCompanion, departure, userIndex, autoJoin, keyUpkeep],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
@@ -79,6 +87,8 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     pushRules,
     upkeep,
     autoJoin,
+    keyUpkeep,
+    messageQueues,
     userIndex,
   };
 }

@@ -7,12 +7,6 @@ import type { People } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
 import { loadSigningKey } from './signing-key.ts';
 
-/** Events in memory at factor 1 are counted by `event_cache_size`; its factor is the global one. */
-function eventCacheSize({ configuration }: Kernel): number {
-  const { event_cache_size, caches } = configuration.caches;
-  return Math.max(100, Math.round(event_cache_size * caches.global_factor));
-}
-
 function limitsOf({ configuration, limiter }: Kernel): RoomLimits {
   const { rc_message, rc_admin_redaction, rc_joins, rc_joins_per_room, rc_invites, rc_room_creation } =
     configuration.rateLimits;
@@ -50,7 +44,7 @@ export async function startRooms(
     directoryRules: directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     limits: limitsOf(kernel),
     relations,
-    eventCacheSize: eventCacheSize(kernel),
+    eventCacheSize: kernel.configuration.caches.event_cache_size,
   });
   relations.attach(rooms, people.ignoredUsers);
   people.upkeep.register(rooms.engine, rooms.memberships);

@@ -1,6 +1,8 @@
 /** Sync: what clients are told of everything that concerns them. */
 
+export type { DeviceSources } from './classic/device-part.ts';
 export { type Changes, Feed, RoomPart, UserPart } from './feeds/feed.ts';
+export type { Feeds } from './feeds/feeds.ts';
 export { openSync, type SyncServices, type SyncServicesParts } from './open-sync.ts';
 export { type ReadFilter, type SetPresence, syncRoutes } from './routes.ts';
 export type { SyncSources } from './sources.ts';

@@ -1,6 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Streams } from '../kernel/streams/index.ts';
 import type { Rooms } from '../rooms/index.ts';
+import { DevicePart, type DeviceSources } from './classic/device-part.ts';
 import { EventText } from './classic/event-text.ts';
 import { JoinedRooms } from './classic/joined-room.ts';
 import { OtherRooms } from './classic/other-rooms.ts';
@@ -14,6 +15,7 @@ export interface SyncServicesParts {
   readonly streams: Streams;
   readonly clock: Clock;
   readonly sources: SyncSources;
+  readonly deviceSources: DeviceSources;
   /** Entries of a room's state, as `stateKeyOf`, that people see before they are in it. */
   readonly prejoinKeys: readonly string[];
   /** Rooms that no sync mentions. */
@@ -35,7 +37,14 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
   const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);
   return {
-    sync: new Sync({ ...parts, engine, feeds, joinedRooms, otherRooms }),
+    sync: new Sync({
+      ...parts,
+      engine,
+      feeds,
+      joinedRooms,
+      otherRooms,
+      devicePart: new DevicePart(parts.deviceSources),
+    }),
     feeds,
   };
 }

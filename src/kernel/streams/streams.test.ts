@@ -6,7 +6,9 @@ import { systemClock } from '../clock.ts';
 import type { Database, Migration } from '../database/index.ts';
 import {
   decodePosition,
+  decodeSyncPosition,
   encodePosition,
+  encodeSyncPosition,
   Follower,
   Sequence,
   Stream,
@@ -150,7 +152,27 @@ forEachDatabase((open) => {
 
 test('tokens of positions are read back, and anything else is refused', () => {
   assert.equal(decodePosition(encodePosition(4711)), 4711);
-  for (const token of ['', 's1_', 's1_-1', 's1_1e3', 's2_1', '4711', 's1_99999999999999999999', 't1_1_1']) {
+  for (const position of [
+    { position: 4711, toDevice: 4711 },
+    { position: 4711, toDevice: 4600 },
+    { position: 0, toDevice: 0 },
+  ]) {
+    assert.deepEqual(decodeSyncPosition(encodeSyncPosition(position)), position);
+    assert.equal(decodePosition(encodeSyncPosition(position)), position.position);
+  }
+  for (const token of [
+    '',
+    's1_',
+    's1_-1',
+    's1_1e3',
+    's2_1',
+    's2_1_2',
+    's2_2_',
+    's1_1_1',
+    '4711',
+    's1_99999999999999999999',
+    't1_1_1',
+  ]) {
     assert.throws(() => decodePosition(token), { errcode: 'M_INVALID_PARAM' }, token);
   }
 });

@@ -1,19 +1,40 @@
 import { invalidParam } from '../../protocol/index.ts';
 
-/** The letter says what the token is, the digit which form of it: a later form may hold one position per writer. */
-const prefix = 's1_';
+/**
+ * Positions as clients hold them. The letter says what the token is, the digit which form of it:
+ * `s1_4711`, a position; `s2_4711_4600`, a position and one that lags behind it (the messages to a device that did
+ * not fit into the last answer). A later form may hold one position for each writer.
+ */
+const form = /^s(?:1_(\d{1,16})|2_(\d{1,16})_(\d{1,16}))$/;
+
+/** What a token of a sync stands for. */
+export interface SyncPosition {
+  /** Everything up to here was told. */
+  readonly position: number;
+  /** Of messages to the device only those up to here; at most `position`. */
+  readonly toDevice: number;
+}
 
 /** A position as clients hold it, for instance `s1_4711`. */
 export function encodePosition(position: number): string {
-  return prefix + position;
+  return `s1_${position}`;
 }
 
-/** @throws MatrixError M_INVALID_PARAM when the token is not one of ours. */
-export function decodePosition(token: string): number {
-  const digits = token.startsWith(prefix) ? token.slice(prefix.length) : '';
-  const position = Number(digits);
-  if (!/^\d{1,16}$/.test(digits) || !Number.isSafeInteger(position)) {
+export function encodeSyncPosition({ position, toDevice }: SyncPosition): string {
+  return toDevice === position ? encodePosition(position) : `s2_${position}_${toDevice}`;
+}
+
+/** @throws MatrixError M_INVALID_PARAM when the token is not one of ours */
+export function decodeSyncPosition(token: string): SyncPosition {
+  const [, single, position = single, toDevice = single] = form.exec(token) ?? [];
+  const decoded = { position: Number(position), toDevice: Number(toDevice) };
+  if (!Number.isSafeInteger(decoded.position) || !(decoded.toDevice <= decoded.position)) {
     throw invalidParam('This is not a token of this server');
   }
-  return position;
+  return decoded;
+}
+
+/** The position of a token of either form. Throws MatrixError M_INVALID_PARAM when it is not one of ours. */
+export function decodePosition(token: string): number {
+  return decodeSyncPosition(token).position;
 }

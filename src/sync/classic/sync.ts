@@ -1,11 +1,18 @@
 import type { AccountDataEntry } from '../../account-data/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { decodePosition, encodePosition, type Streams } from '../../kernel/streams/index.ts';
+import {
+  decodeSyncPosition,
+  encodePosition,
+  encodeSyncPosition,
+  type Streams,
+  type SyncPosition,
+} from '../../kernel/streams/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { SyncSources } from '../sources.ts';
+import type { DeviceAnswer, DevicePart } from './device-part.ts';
 import type { JoinedRooms } from './joined-room.ts';
 import type { OtherRooms } from './other-rooms.ts';
 import type { Subject } from './subject.ts';
@@ -28,6 +35,7 @@ export interface SyncParts {
   readonly feeds: Feeds;
   readonly joinedRooms: JoinedRooms;
   readonly otherRooms: OtherRooms;
+  readonly devicePart: DevicePart;
   readonly sources: SyncSources;
   /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
@@ -56,9 +64,10 @@ export class Sync {
 
   /** @returns the answer as JSON text. @throws MatrixError M_INVALID_PARAM for a foreign token */
   async sync(request: SyncRequest): Promise<string> {
-    const { feeds, clock, streams } = this.#parts;
-    const since = request.since === undefined ? undefined : decodePosition(request.since);
-    if (since !== undefined && since > streams.current) throw invalidParam('This token is from the future');
+    const { feeds, clock, streams, devicePart } = this.#parts;
+    const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);
+    if (since && since.position > streams.current) throw invalidParam('This token is from the future');
+    if (since) await devicePart.acknowledge(request.userId, request.deviceId, since);
     const deadline = clock.monotonic() + Math.min(request.timeout, longestWait);
     for (;;) {
       const feed = await feeds.open(request.userId);
@@ -79,11 +88,14 @@ export class Sync {
   async #answer(
     request: SyncRequest,
     feed: Feed,
-    since: number | undefined,
+    from: SyncPosition | undefined,
     upTo: number,
   ): Promise<{ text: string } | 'outdated' | undefined> {
+    const { devicePart } = this.#parts;
+    const since = from?.position;
     const changes = since === undefined ? undefined : feed.changes(since, upTo);
-    if (changes && isNothing(changes) && !request.fullState) return undefined;
+    const isQuiet = changes && isNothing(changes) && from && devicePart.isQuiet(from);
+    if (isQuiet && !request.fullState) return undefined;
     const accountData = await this.#accountData(request, since, upTo, changes);
     const rooms = await this.#candidates(request, since, request.fullState ? undefined : changes?.rooms);
     if (rooms.some(({ stream }) => stream > upTo)) return 'outdated';
@@ -98,7 +110,8 @@ export class Sync {
           .map((room) => this.#room(request, room, { since, upTo, parts }, pieces)),
       );
     }
-    const text = answerText(request, pieces, upTo, since === undefined);
+    const devices = await devicePart.render(request, from, upTo, changes);
+    const text = answerText(request, pieces, devices, { upTo, isInitial: since === undefined });
     return text === undefined ? undefined : { text };
   }
 
@@ -223,8 +236,8 @@ function isNothing(changes: Changes): boolean {
 function answerText(
   { filter }: SyncRequest,
   { rooms, accountData, presence }: Pieces,
-  upTo: number,
-  isInitial: boolean,
+  devices: DeviceAnswer,
+  { upTo, isInitial }: { upTo: number; isInitial: boolean },
 ): string | undefined {
   const sections = Object.entries(rooms)
     .filter(([, entries]) => entries.length > 0)
@@ -232,13 +245,14 @@ function answerText(
   const global = accountData.filter(
     ({ roomId, type }) => roomId === undefined && filter.accountData.passesType(type),
   );
-  if (sections.length + global.length + presence.length === 0 && !isInitial) return undefined;
+  const isEmpty = sections.length + global.length + presence.length === 0 && !devices.isNews;
+  if (isEmpty && !isInitial) return undefined;
   const events = global.map(({ type, content }) => JSON.stringify({ type, content }));
   return (
-    `{"next_batch":"${encodePosition(upTo)}"` +
+    `{"next_batch":"${encodeSyncPosition({ position: upTo, toDevice: devices.toDevice })}"` +
     (events.length > 0 ? `,"account_data":{"events":[${events.join(',')}]}` : '') +
     (presence.length > 0 ? `,"presence":{"events":${JSON.stringify(presence)}}` : '') +
     (sections.length > 0 ? `,"rooms":{${sections.join(',')}}` : '') +
-    ',"device_one_time_keys_count":{},"device_unused_fallback_key_types":[]}'
+    `${devices.text}}`
   );
 }

@@ -1,0 +1,52 @@
+import { type E2ee, e2eeRoutes, openE2ee } from '../e2ee/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { Rooms } from '../rooms/index.ts';
+import { type Feeds, UserPart } from '../sync/index.ts';
+import { ToDevice, toDeviceRoutes } from '../to-device/index.ts';
+import type { Kernel } from './kernel.ts';
+import type { People } from './people.ts';
+
+/** What the server does for end-to-end encryption. */
+export interface Encryption {
+  readonly e2ee: E2ee;
+  readonly toDevice: ToDevice;
+}
+
+export async function startEncryption(kernel: Kernel, people: People, rooms: Rooms): Promise<Encryption> {
+  const { accounts, keyUpkeep, messageQueues } = people;
+  const parts = {
+    ...kernel,
+    devices: accounts.devices,
+    engine: rooms.engine,
+    upkeep: keyUpkeep,
+    queues: messageQueues,
+    reauthenticator: accounts.reauthenticator,
+  };
+  return { e2ee: await openE2ee(parts), toDevice: new ToDevice(parts) };
+}
+
+/** Lets those who sync hear of keys and messages. */
+export function followEncryption(
+  feeds: Feeds,
+  people: People,
+  { e2ee }: Encryption,
+  { engine }: Rooms,
+): void {
+  const { accounts, keyUpkeep, messageQueues } = people;
+  const itsUser = ({ userId }: { userId: string }) => [userId];
+  feeds.followUsers(messageQueues.toDeviceStream, () => UserPart.toDevice, itsUser);
+  feeds.followUsers(keyUpkeep.keyStream, () => UserPart.keys, itsUser);
+  feeds.followUsers(e2ee.signatureStream, () => UserPart.deviceLists, itsUser);
+  feeds.followUsers(accounts.devices.deviceListStream, () => UserPart.deviceLists, itsUser);
+  // Of a user whose rooms are not in memory, others hear with the next thing that wakes them.
+  feeds.followMembers(accounts.devices.deviceListStream, UserPart.deviceLists, ({ userId }) =>
+    [...(engine.userRooms.peek(userId)?.values() ?? [])]
+      .filter(({ membership }) => membership === 'join')
+      .map(({ roomId }) => roomId),
+  );
+}
+
+export const encryptionRoutes = ({ e2ee, toDevice }: Encryption): Route[] => [
+  ...e2eeRoutes(e2ee),
+  ...toDeviceRoutes(toDevice),
+];
