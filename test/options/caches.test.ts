@@ -11,8 +11,8 @@ import { makePlace } from '../support/databases.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { testConfiguration } from '../support/server.ts';
 
-/** How many of 400 events are in memory, of a server with such caches. */
-async function remembered(event_cache_size: number, global_factor: number): Promise<number> {
+/** How many of 400 events are in memory, of a server with such caches; and after its factor was halved. */
+async function remembered(event_cache_size: number, global_factor: number): Promise<number[]> {
   const shutdown = new Shutdown(silentLogger);
   const place = await makePlace('sqlite');
   shutdown.add('place', () => place.remove());
@@ -33,14 +33,18 @@ async function remembered(event_cache_size: number, global_factor: number): Prom
     const roomId = await creation.create(sender, {});
     const draft = { type: 'm.room.message', sender, content: { msgtype: 'm.text', body: 'x' } };
     const sent = await Promise.all(Array.from({ length: 400 }, () => engine.timeline.append(roomId, draft)));
-    return sent.filter(({ nid }) => engine.events.peek(nid) !== undefined).length;
+    const count = () => sent.filter(({ nid }) => engine.events.peek(nid) !== undefined).length;
+    const before = count();
+    const caches = { ...configuration.caches.caches, global_factor: global_factor / 2 };
+    kernel.caches.configure({ ...configuration.caches, caches });
+    return [before, count()];
   } finally {
     await shutdown.run();
   }
 }
 
 it('keeps as many events in memory as it is told [option: event_cache_size, caches.global_factor]', async () => {
-  assert.equal(await remembered(150, 1), 150);
-  assert.equal(await remembered(150, 2), 300);
-  assert.equal(await remembered(500, 1), 400);
+  assert.deepEqual(await remembered(150, 1), [150, 75]);
+  assert.deepEqual(await remembered(150, 2), [300, 150]);
+  assert.deepEqual(await remembered(500, 1), [400, 250]);
 });

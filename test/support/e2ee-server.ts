@@ -8,20 +8,21 @@ import {
   KeyUpkeep,
   openE2ee,
 } from '../../src/e2ee/index.ts';
-import { CacheRegistry } from '../../src/kernel/caches/index.ts';
+import type { CacheRegistry } from '../../src/kernel/caches/index.ts';
 import { sectionDefaults } from '../../src/kernel/config/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
 import { openRooms, type Rooms, roomMigrations } from '../../src/rooms/index.ts';
 import { MessageQueues, ToDevice, toDeviceMigrations, toDeviceRoutes } from '../../src/to-device/index.ts';
 import { AccountsServer, type Answer, type Person, type Surroundings } from './accounts-server.ts';
+import { plainCaches } from './caches.ts';
 import { ClientDevice } from './client-device.ts';
 import type { OpenDatabase } from './databases.ts';
 import { validateResponse } from './matrix-spec.ts';
 
 const signer = { serverName: 'test', key: SigningKey.generate('test') };
 
-const roomsOn = (surroundings: Surroundings) =>
+const roomsOn = (surroundings: Surroundings & { caches: CacheRegistry }) =>
   openRooms({
     ...surroundings,
     signer,
@@ -63,8 +64,8 @@ export class E2eeServer {
       },
       routes: async ({ devices, reauthenticator }, surroundings) => {
         const { streams, clock } = surroundings;
-        const rooms = await roomsOn(surroundings);
-        const caches = new CacheRegistry(clock, sectionDefaults(sections.caches));
+        const caches = plainCaches(clock);
+        const rooms = await roomsOn({ ...surroundings, caches });
         const serverName = 'test';
         const { engine } = rooms;
         const own = { ...surroundings, devices, engine, caches, upkeep, serverName };

@@ -11,6 +11,7 @@ import {
   type RoomsParts,
   roomMigrations,
 } from '../../src/rooms/index.ts';
+import { plainCaches } from './caches.ts';
 import type { OpenDatabase } from './databases.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
 import { validateResponse } from './matrix-spec.ts';
@@ -89,6 +90,7 @@ export class RoomsUnderTest {
         allow_per_room_profiles: true,
         ...options,
       },
+      caches: plainCaches(clock),
       eventCacheSize: 10_000,
       ...others,
     });
