@@ -1,0 +1,5 @@
+/** Search: finding what was said. */
+export { searchMigrations } from './migrations.ts';
+export { searchRoutes } from './routes.ts';
+export { Search } from './search.ts';
+export { SearchIndex } from './search-index.ts';

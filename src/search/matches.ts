@@ -1,0 +1,128 @@
+import type { RoomEventFilter } from '../filters/index.ts';
+import { foldText, TextQuery } from '../kernel/database/index.ts';
+import { type RoomEngine, RoomView, type StoredEvent, type VisibleEvent } from '../rooms/index.ts';
+import type { SearchIndex } from './search-index.ts';
+import type { SearchPlace } from './search-token.ts';
+import { type SearchKey, searchedText } from './searched-text.ts';
+
+/** An event that was found. */
+export interface Match extends VisibleEvent {
+  /** From 0 to 2: how closely it matches. */
+  readonly rank: number;
+}
+
+/** Whom users ignore; supplied at composition. */
+export interface Ignoring {
+  of(userId: string): Promise<ReadonlySet<string>>;
+}
+
+export interface MatchesParts {
+  readonly engine: RoomEngine;
+  readonly index: SearchIndex;
+  readonly ignored: Ignoring;
+}
+
+export interface MatchesRequest {
+  readonly userId: string;
+  readonly term: string;
+  readonly keys: readonly SearchKey[];
+  readonly filter: RoomEventFilter;
+  /** Where to go on, and in which group. */
+  readonly place: SearchPlace;
+  /** Matches that are wanted. */
+  readonly limit: number;
+}
+
+export interface Matches {
+  /** Latest first. */
+  readonly found: readonly Match[];
+  /** Where the search has ended; `undefined` when there is no more to be found. */
+  readonly before: number | undefined;
+}
+
+/** Candidates that are looked at together, and by one search. */
+const [candidatesAtOnce, mostCandidates] = [200, 2_000];
+
+/** Finds the events that a user may see and that match, in the rooms that they are in or were in. */
+export class MatchFinder {
+  readonly #parts: MatchesParts;
+
+  constructor(parts: MatchesParts) {
+    this.#parts = parts;
+  }
+
+  async find(request: MatchesRequest): Promise<Matches> {
+    const { engine, index, ignored } = this.#parts;
+    const { userId, term, place, limit } = request;
+    const query = new TextQuery(term);
+    const views = await this.#views(request);
+    if (query.isEmpty || views.size === 0) return { found: [], before: undefined };
+    await index.caughtUp();
+    const ignoredUsers = await ignored.of(userId);
+    const scopes = [...views.keys()];
+    const found: Match[] = [];
+    let before = place.before;
+    for (let seen = 0; seen < mostCandidates; seen += candidatesAtOnce) {
+      const range = { query, scopes, limit: candidatesAtOnce };
+      const nids = await index.candidates(before === undefined ? range : { ...range, before });
+      const events = await engine.events.getMany(nids);
+      const wanted = nids
+        .map((nid) => events.get(nid))
+        .filter((stored) => stored !== undefined)
+        .filter((stored) => isWanted(stored, request, query) && !ignoredUsers.has(stored.event.sender));
+      for (const match of await this.#visible(wanted, views, request)) {
+        if (found.length === limit) return { found, before };
+        found.push({ ...match, rank: rankOf(match.stored, request) });
+        before = match.stored.nid;
+      }
+      if (nids.length < candidatesAtOnce) return { found, before: undefined };
+      before = nids.at(-1);
+    }
+    return { found, before };
+  }
+
+  /** The rooms to be searched, by nid. */
+  async #views({ userId, filter, place }: MatchesRequest): Promise<Map<number, RoomView>> {
+    const { engine } = this.#parts;
+    const views = new Map<number, RoomView>();
+    for (const { roomId, roomNid, membership, forgotten } of (await engine.userRooms.of(userId)).values()) {
+      if (forgotten || membership === 'invite' || membership === 'knock') continue;
+      if (!filter.passesRoom(roomId) || (place.roomId ?? roomId) !== roomId) continue;
+      const head = await engine.heads.get(roomId);
+      const view = head && (await RoomView.open(engine, head, userId));
+      if (view?.hasBeenJoined) views.set(roomNid, view);
+    }
+    return views;
+  }
+
+  /** Those that the user may see, in the same order. */
+  async #visible(
+    events: readonly StoredEvent[],
+    views: ReadonlyMap<number, RoomView>,
+    { filter }: MatchesRequest,
+  ): Promise<VisibleEvent[]> {
+    const { engine } = this.#parts;
+    const visible = new Map<number, VisibleEvent>();
+    for (const [roomNid, ofRoom] of Map.groupBy(events, (stored) => stored.roomNid)) {
+      const view = views.get(roomNid);
+      const readable = view ? await view.filter(ofRoom) : [];
+      for (const one of await engine.relations.narrow(readable, filter.relatedBy, view)) {
+        visible.set(one.stored.nid, one);
+      }
+    }
+    return events.map(({ nid }) => visible.get(nid)).filter((one) => one !== undefined);
+  }
+}
+
+function isWanted(stored: StoredEvent, { keys, filter, place }: MatchesRequest, query: TextQuery): boolean {
+  const text = searchedText(stored, keys);
+  if (text === undefined || !filter.passes(stored.event)) return false;
+  return (place.sender ?? stored.event.sender) === stored.event.sender && query.matches(text);
+}
+
+/** Events that hold the term as it is come before those that hold its parts, and short ones before long ones. */
+function rankOf(stored: StoredEvent, { keys, term }: MatchesRequest): number {
+  const text = foldText(searchedText(stored, keys) ?? '');
+  const folded = foldText(term).trim();
+  return (text.includes(folded) ? 1 : 0) + Math.min(1, folded.length / Math.max(1, text.length));
+}

@@ -1,0 +1,80 @@
+import { everything } from '../filters/index.ts';
+import { type JsonObject, type JsonValue, stateKeyOf } from '../protocol/index.ts';
+import {
+  type ClientEvents,
+  encodePlace,
+  placeBefore,
+  type RoomEngine,
+  RoomView,
+  readPage,
+  type StoredEvent,
+  type Viewer,
+  type VisibleEvent,
+  visibleContent,
+} from '../rooms/index.ts';
+
+export interface ContextRequest {
+  readonly beforeLimit: number;
+  readonly afterLimit: number;
+  readonly includeProfile: boolean;
+}
+
+/** What was said before and after an event that was found. */
+export class ResultContexts {
+  readonly #engine: RoomEngine;
+  readonly #clientEvents: ClientEvents;
+
+  constructor({ engine, clientEvents }: { engine: RoomEngine; clientEvents: ClientEvents }) {
+    this.#engine = engine;
+    this.#clientEvents = clientEvents;
+  }
+
+  async around({ stored }: VisibleEvent, viewer: Viewer, request: ContextRequest): Promise<JsonObject> {
+    const head = await this.#engine.heads.get(stored.event.roomId);
+    if (!head) throw new Error('the room of a result is missing');
+    const view = await RoomView.open(this.#engine, head, viewer.userId);
+    const { depth } = stored.event;
+    const stream = stored.stream ?? 0;
+    const { timeline: filter } = everything.room;
+    const [start, end] = [placeBefore(stored.event, stream), { depth, stream }];
+    const [before, after] = await Promise.all([
+      readPage(this.#engine, view, start, { direction: 'backward', limit: request.beforeLimit, filter }),
+      readPage(this.#engine, view, end, { direction: 'forward', limit: request.afterLimit, filter }),
+    ]);
+    const [eventsBefore, eventsAfter] = await Promise.all(
+      [before, after].map(({ events }) => this.#clientEvents.render(events, viewer)),
+    );
+    const shown = [stored, ...[...before.events, ...after.events].map((one) => one.stored)];
+    const last = after.events.at(-1)?.stored;
+    return {
+      start: encodePlace(before.next ?? start),
+      end: encodePlace(after.next ?? (last ? { depth: last.event.depth, stream: last.stream ?? 0 } : end)),
+      events_before: eventsBefore as unknown as JsonValue,
+      events_after: eventsAfter as unknown as JsonValue,
+      ...(request.includeProfile ? { profile_info: await this.#profiles(stored, shown) } : undefined),
+    };
+  }
+
+  /** The profiles that those who sent the events had in the room when `at` was sent. */
+  async #profiles(at: StoredEvent, events: readonly StoredEvent[]): Promise<JsonObject> {
+    const { groups, stateKeys, events: store } = this.#engine;
+    if (at.stateGroup === undefined) return {};
+    const senders = new Set(events.map(({ event }) => event.sender));
+    const keys = await Promise.all(
+      [...senders].map((userId) => stateKeys.find(stateKeyOf('m.room.member', userId))),
+    );
+    const known = keys.filter((key) => key !== undefined);
+    const state = (await groups.entries([at.stateGroup], known)).get(at.stateGroup);
+    const members = await store.getMany(state?.values() ?? []);
+    return Object.fromEntries(
+      [...members.values()].map((member) => [member.event.stateKey ?? '', profileIn(visibleContent(member))]),
+    );
+  }
+}
+
+function profileIn({ displayname, avatar_url }: JsonObject): JsonObject {
+  return {
+    ...(typeof displayname === 'string' ? { displayname } : undefined),
+    ...(typeof avatar_url === 'string' ? { avatar_url } : undefined),
+  };
+}

@@ -1,0 +1,108 @@
+import { type Clock, sleep } from '../kernel/clock.ts';
+import type { Database, FullText, TextDocument, TextSearch } from '../kernel/database/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import { Follower, type Streams } from '../kernel/streams/index.ts';
+import type { RoomEngine, StoredEvent } from '../rooms/index.ts';
+import { searchedText } from './searched-text.ts';
+
+/** The index of the texts by which events are found. */
+export const eventTexts = 'event_texts';
+
+export interface SearchIndexParts {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly engine: RoomEngine;
+}
+
+/** Events that are written in one transaction. */
+const eventsAtOnce = 200;
+
+/** Milliseconds that a search waits at most for what was said just before it. */
+const patience = 1_000;
+
+/** Keeps the index of what is said in rooms. It follows their stream, behind those who send. */
+export class SearchIndex {
+  readonly #parts: SearchIndexParts;
+  readonly #texts: FullText;
+  readonly #follower: Follower;
+  /** Events after this position have been noted; earlier ones must be looked up. */
+  readonly #notedFrom: number;
+  /** Events to be looked at, in their order. */
+  #noted: StoredEvent[] = [];
+
+  constructor(parts: SearchIndexParts) {
+    this.#parts = parts;
+    this.#texts = parts.database.fullText(eventTexts);
+    this.#notedFrom = parts.streams.current;
+    this.#follower = new Follower(parts, {
+      name: 'search/events',
+      startAt: 0,
+      follow: (after, upTo) => this.#follow(after, upTo),
+    });
+  }
+
+  start(): Promise<void> {
+    this.#parts.engine.stream.subscribe(({ stored }) => {
+      if (concernsIndex(stored)) this.#noted.push(stored);
+    });
+    return this.#follower.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#follower.stop();
+  }
+
+  /** Resolves when everything that has been said until now can be found, or when that takes too long. */
+  async caughtUp(): Promise<void> {
+    const waiting = new AbortController();
+    await Promise.race([this.#follower.caughtUp(), sleep(this.#parts.clock, patience, waiting.signal)]);
+    waiting.abort();
+  }
+
+  /** The nids of the events that may match, latest first. The scopes are rooms. */
+  candidates(search: TextSearch): Promise<number[]> {
+    return this.#texts.candidates(search);
+  }
+
+  async #follow(after: number, upTo: number): Promise<void> {
+    const { events } = this.#parts.engine;
+    for (let from = after; from < this.#notedFrom; ) {
+      const found = await events.between(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
+      await this.#write(found.filter(concernsIndex));
+      from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.nid ?? this.#notedFrom);
+      await new Promise(setImmediate);
+    }
+    while (this.#noted.length > 0) {
+      const next = this.#noted.slice(0, eventsAtOnce);
+      await this.#write(next);
+      this.#noted.splice(0, next.length);
+    }
+  }
+
+  async #write(events: readonly StoredEvent[]): Promise<void> {
+    const documents: TextDocument[] = [];
+    const redacted: number[] = [];
+    for (const stored of events) {
+      const text = searchedText(stored);
+      if (text !== undefined) documents.push({ id: stored.nid, scope: stored.roomNid, text });
+      const target = await this.#redactedBy(stored);
+      if (target) redacted.push(target.nid);
+    }
+    if (documents.length === 0 && redacted.length === 0) return;
+    await this.#parts.database.transaction<unknown, void>(async (writer) => {
+      if (documents.length > 0) await this.#texts.put(writer, documents);
+      if (redacted.length > 0) await this.#texts.remove(writer, redacted);
+    });
+  }
+
+  async #redactedBy({ nid, event }: StoredEvent): Promise<StoredEvent | undefined> {
+    if (event.redacts === undefined) return undefined;
+    const target = await this.#parts.engine.events.getById(event.redacts);
+    return target?.redactedBy === nid ? target : undefined;
+  }
+}
+
+const concernsIndex = (stored: StoredEvent) =>
+  stored.event.type === 'm.room.redaction' || searchedText(stored) !== undefined;

@@ -1,0 +1,38 @@
+import { invalidParam } from '../protocol/index.ts';
+
+/** Where a search goes on. */
+export interface SearchPlace {
+  /** By time: only events with lower nids. */
+  readonly before?: number;
+  /** By rank: how many results have been given. */
+  readonly skip?: number;
+  /** Only results of this group. */
+  readonly roomId?: string;
+  readonly sender?: string;
+}
+
+/** The letter says what the token is, the digit which form of it. */
+const prefix = 'r1_';
+
+export const encodeSearchPlace = (place: SearchPlace): string =>
+  prefix + Buffer.from(JSON.stringify(place)).toString('base64url');
+
+/** @throws MatrixError M_INVALID_PARAM when the token is not one of ours */
+export function decodeSearchPlace(token: string): SearchPlace {
+  try {
+    if (!token.startsWith(prefix)) throw new Error('another kind of token');
+    const place: unknown = JSON.parse(Buffer.from(token.slice(prefix.length), 'base64url').toString());
+    if (isSearchPlace(place)) return place;
+  } catch {
+    // Whatever is wrong with it, it is not ours.
+  }
+  throw invalidParam('This is not a token of this server');
+}
+
+function isSearchPlace(value: unknown): value is SearchPlace {
+  if (typeof value !== 'object' || value === null) return false;
+  const { before, skip, roomId, sender } = value as Record<string, unknown>;
+  const isNumber = (member: unknown) => member === undefined || Number.isSafeInteger(member);
+  const isText = (member: unknown) => member === undefined || typeof member === 'string';
+  return isNumber(before) && isNumber(skip) && isText(roomId) && isText(sender);
+}

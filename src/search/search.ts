@@ -1,0 +1,158 @@
+import { compileRoomEventFilter } from '../filters/index.ts';
+import { foldText } from '../kernel/database/index.ts';
+import type { ClientEvent, JsonObject } from '../protocol/index.ts';
+import type { Rooms, Viewer } from '../rooms/index.ts';
+import { type Ignoring, type Match, type Matches, type MatchesRequest, MatchFinder } from './matches.ts';
+import { ResultContexts } from './result-context.ts';
+import type { SearchIndex } from './search-index.ts';
+import { decodeSearchPlace, encodeSearchPlace } from './search-token.ts';
+import { type SearchKey, searchKeys } from './searched-text.ts';
+
+export type GroupKey = 'room_id' | 'sender';
+
+/** The criteria for events of rooms, as clients write them. */
+export interface RoomEventsCriteria {
+  readonly search_term: string;
+  readonly keys?: readonly SearchKey[];
+  readonly filter?: object;
+  readonly order_by?: 'recent' | 'rank';
+  readonly event_context?: {
+    readonly before_limit?: number;
+    readonly after_limit?: number;
+    readonly include_profile?: boolean;
+  };
+  readonly include_state?: boolean;
+  readonly groupings?: { readonly group_by?: readonly { readonly key?: GroupKey }[] };
+}
+
+export interface SearchParts {
+  readonly rooms: Pick<Rooms, 'engine' | 'clientEvents' | 'stateReading'>;
+  readonly index: SearchIndex;
+  readonly ignored: Ignoring;
+}
+
+/** Results of a page when the client does not say, and at most; and matches among which the best are chosen. */
+const [usualLimit, mostResults, mostRanked] = [10, 50, 500];
+
+/** Events of a context on each side when the client does not say, and at most. */
+const [usualContext, mostContext] = [5, 20];
+
+/** Searches what was said in the rooms of a user. Source: client-server API, "Server Side Search". */
+export class Search {
+  readonly #parts: SearchParts;
+  readonly #finder: MatchFinder;
+  readonly #contexts: ResultContexts;
+
+  constructor(parts: SearchParts) {
+    this.#parts = parts;
+    this.#finder = new MatchFinder({ ...parts, engine: parts.rooms.engine });
+    this.#contexts = new ResultContexts(parts.rooms);
+  }
+
+  /**
+   * @param token `next_batch` of an earlier answer
+   * @returns the result category `room_events`
+   * @throws MatrixError M_INVALID_PARAM for a foreign token, M_BAD_JSON for a wrong filter
+   */
+  async roomEvents(viewer: Viewer, criteria: RoomEventsCriteria, token: string | undefined): Promise<object> {
+    const filter = compileRoomEventFilter(criteria.filter ?? {});
+    const request: MatchesRequest = {
+      userId: viewer.userId,
+      term: criteria.search_term,
+      keys: criteria.keys ?? searchKeys,
+      filter,
+      place: token === undefined ? {} : decodeSearchPlace(token),
+      limit: Math.max(1, Math.min(filter.limit ?? usualLimit, mostResults)),
+    };
+    const page = criteria.order_by === 'recent' ? await this.#latest(request) : await this.#best(request);
+    return {
+      count: page.count,
+      highlights: [...(foldText(criteria.search_term).match(/[\p{L}\p{N}\p{M}]+/gu) ?? [])],
+      results: await this.#results(viewer, criteria, page.matches),
+      ...(criteria.include_state ? { state: await this.#state(viewer, page.matches) } : undefined),
+      ...(criteria.groupings && { groups: groupsOf(criteria.groupings, page) }),
+      ...(page.next === undefined ? undefined : { next_batch: page.next }),
+    };
+  }
+
+  async #latest(request: MatchesRequest): Promise<ResultPage> {
+    const { found, before }: Matches = await this.#finder.find(request);
+    const next = before === undefined ? undefined : encodeSearchPlace({ ...request.place, before });
+    return { matches: found, count: found.length, next, before };
+  }
+
+  /** The best of the latest matches. */
+  async #best(request: MatchesRequest): Promise<ResultPage> {
+    const { place, limit } = request;
+    const skip = Math.max(0, place.skip ?? 0);
+    const { found } = await this.#finder.find({ ...request, limit: mostRanked });
+    const ranked = found.toSorted((a, b) => b.rank - a.rank || b.stored.nid - a.stored.nid);
+    const isMore = ranked.length > skip + limit;
+    const next = isMore ? encodeSearchPlace({ ...place, skip: skip + limit }) : undefined;
+    return { matches: ranked.slice(skip, skip + limit), count: ranked.length, next, before: undefined };
+  }
+
+  async #results(
+    viewer: Viewer,
+    { event_context: context }: RoomEventsCriteria,
+    matches: readonly Match[],
+  ): Promise<object[]> {
+    const events = await this.#parts.rooms.clientEvents.render(matches, viewer);
+    const limitOf = (asked = usualContext) => Math.max(0, Math.min(asked, mostContext));
+    const request = {
+      beforeLimit: limitOf(context?.before_limit),
+      afterLimit: limitOf(context?.after_limit),
+      includeProfile: context?.include_profile ?? false,
+    };
+    const results: object[] = [];
+    for (const [index, match] of matches.entries()) {
+      const around = context && (await this.#contexts.around(match, viewer, request));
+      results.push({ rank: match.rank, result: events[index], ...(around && { context: around }) });
+    }
+    return results;
+  }
+
+  async #state(viewer: Viewer, matches: readonly Match[]): Promise<Record<string, ClientEvent[]>> {
+    const state: Record<string, ClientEvent[]> = {};
+    for (const roomId of new Set(matches.map(({ stored }) => stored.event.roomId))) {
+      state[roomId] = await this.#parts.rooms.stateReading.all(viewer, roomId);
+    }
+    return state;
+  }
+}
+
+interface ResultPage {
+  readonly matches: readonly Match[];
+  /** Approximate. */
+  readonly count: number;
+  readonly next: string | undefined;
+  /** Where the next page begins, when it goes by time. */
+  readonly before: number | undefined;
+}
+
+function groupsOf(
+  { group_by: keys = [] }: NonNullable<RoomEventsCriteria['groupings']>,
+  { matches, before }: ResultPage,
+): JsonObject {
+  const groups: Record<string, JsonObject> = {};
+  for (const { key } of keys) {
+    if (key === undefined) continue;
+    const members = Map.groupBy(matches, ({ stored: { event } }) =>
+      key === 'room_id' ? event.roomId : event.sender,
+    );
+    groups[key] = Object.fromEntries(
+      [...members].map(([value, ofGroup], order) => [
+        value,
+        {
+          order,
+          results: ofGroup.map(({ stored }) => stored.event.eventId),
+          ...(before === undefined ? undefined : { next_batch: nextOfGroup(key, value, before) }),
+        },
+      ]),
+    );
+  }
+  return groups;
+}
+
+const nextOfGroup = (key: GroupKey, value: string, before: number): string =>
+  encodeSearchPlace(key === 'room_id' ? { before, roomId: value } : { before, sender: value });
