@@ -83,7 +83,7 @@ forEachDatabase((open) => {
     });
   });
 
-  it('reports are limited in number [option: rc_reports.per_second, rc_reports.burst_count]', async () => {
+  it('reports are limited in number [option: rc_reports]', async () => {
     const rc_reports = { per_second: 0.001, burst_count: 2 };
     const server = await startTestServer({ database: open.kind, config: { rateLimits: { rc_reports } } });
     try {
