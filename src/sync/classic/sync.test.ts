@@ -1,0 +1,355 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { enc, type JoinedRoomJson, Person, type SyncJson } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+
+const texts = (room: Pick<JoinedRoomJson, 'timeline'> | undefined) =>
+  room?.timeline.events.map(({ content }) => content['body']).filter((body) => body !== undefined);
+
+const membersIn = (events: readonly { type: string; state_key?: string }[] = []) =>
+  events
+    .filter(({ type }) => type === 'm.room.member')
+    .map(({ state_key }) => state_key)
+    .sort();
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`sync, on ${database}`, () => {
+    let server: TestServer;
+    let names = 0;
+    before(async () => {
+      server = await startTestServer({ database });
+    });
+    after(() => server.stop());
+
+    /** Users of their own for each test, in a public room of the first of them. */
+    const people = async (count: number) => {
+      const all = await Promise.all(
+        Array.from({ length: count }, () => Person.register(server, `user${names++}`)),
+      );
+      const [anna, ben, cleo] = all;
+      assert.ok(anna && ben);
+      const roomId = await anna.createRoom();
+      for (const other of all.slice(1)) await other.join(roomId);
+      return { anna, ben, cleo: cleo ?? ben, roomId };
+    };
+
+    it('tells what is new, once', async () => {
+      const { anna, ben, roomId } = await people(2);
+      const first = await ben.sync();
+      assert.deepEqual(Object.keys(first.rooms?.join ?? {}), [roomId]);
+      await anna.say(roomId, 'one');
+      await ben.say(roomId, 'two');
+      const second = await ben.sync(first.next_batch);
+      const room = second.rooms?.join?.[roomId];
+      assert.deepEqual(texts(room), ['one', 'two']);
+      assert.deepEqual([room?.timeline.limited, room?.state?.events], [false, []]);
+      const own = room?.timeline.events.find(({ sender }) => sender === ben.id);
+      assert.match(String(own?.unsigned?.['transaction_id']), /^txn/);
+      assert.equal((await ben.sync(second.next_batch)).rooms, undefined);
+      assert.deepEqual(texts((await ben.sync(first.next_batch)).rooms?.join?.[roomId]), ['one', 'two']);
+    });
+
+    it('refuses tokens that are not of this server, and filters that are none', async () => {
+      const { ben } = await people(2);
+      for (const since of ['x', 's1_999999999999', 't1_1_1', 's1_-1', '']) {
+        assert.equal((await ben.call('GET', '/sync', undefined, { since })).status, 400, since);
+      }
+      assert.equal((await ben.call('GET', '/sync', undefined, { filter: '{' })).status, 400);
+      assert.equal((await ben.call('GET', '/sync', undefined, { timeout: 'x' })).status, 400);
+    });
+
+    /** The next answer about rooms or account data; there may be others, about devices. */
+    const nextFor = async (who: Person, since: string): Promise<SyncJson> => {
+      const answer = await who.sync(since, { timeout: 20_000 });
+      return answer.rooms || answer.account_data ? answer : nextFor(who, answer.next_batch);
+    };
+
+    it('wakes those who wait, also for account data and for invitations', async () => {
+      const { anna, ben, cleo, roomId } = await people(3);
+      await cleo.leave(roomId);
+      const private_ = await anna.createRoom({});
+      const things: [string, Person, () => Promise<unknown>][] = [
+        ['a message', ben, () => anna.say(roomId, 'wake up')],
+        ['account data', ben, () => ben.do('PUT', `/user/${enc(ben.id)}/account_data/x`, { y: 1 })],
+        [
+          'typing',
+          ben,
+          () =>
+            anna.do('PUT', `/rooms/${enc(roomId)}/typing/${enc(anna.id)}`, { typing: true, timeout: 9_000 }),
+        ],
+        ['an invitation', cleo, () => anna.membership('invite', private_, cleo)],
+        ['its end', cleo, () => anna.membership('kick', private_, cleo)],
+      ];
+      for (const [what, who, make] of things) {
+        const { next_batch } = await who.sync();
+        const waiting = nextFor(who, next_batch);
+        await new Promise((resolve) => setTimeout(resolve, 30));
+        await make();
+        const answer = await waiting;
+        assert.ok(answer.rooms ?? answer.account_data, what);
+      }
+    });
+
+    it('answers when its time is over, or at once with full_state', async () => {
+      const { ben } = await people(2);
+      const { next_batch } = await ben.sync();
+      assert.equal((await ben.sync(next_batch, { timeout: 20 })).rooms, undefined);
+      assert.notEqual((await ben.sync(next_batch, { timeout: 60_000, full_state: true })).rooms, undefined);
+      const lonely = await Person.register(server, `user${names++}`);
+      await lonely.sync((await lonely.sync()).next_batch, { timeout: 60_000, full_state: true });
+    });
+
+    it('takes up where it was after a restart', async () => {
+      const { anna, ben, roomId } = await people(2);
+      await anna.say(roomId, 'before');
+      const { next_batch } = await ben.sync();
+      await server.restart();
+      await anna.say(roomId, 'after');
+      const sync = await ben.sync(next_batch);
+      assert.deepEqual(texts(sync.rooms?.join?.[roomId]), ['after']);
+    });
+
+    describe('a limited timeline', () => {
+      const few = { filter: { room: { timeline: { limit: 2 } } } };
+
+      it('comes with the state that changed in the gap, and a way back into it', async () => {
+        const { anna, ben, cleo, roomId } = await people(3);
+        const { next_batch } = await ben.sync();
+        const inGap = await anna.setState(roomId, 'm.room.topic', { topic: 'gap' });
+        await cleo.leave(roomId);
+        for (const word of ['a', 'b', 'c']) await anna.say(roomId, word);
+        const room = (await ben.sync(next_batch, few)).rooms?.join?.[roomId];
+        assert.deepEqual([texts(room), room?.timeline.limited], [['b', 'c'], true]);
+        const types = room?.state?.events.map(({ type }) => type).sort();
+        assert.deepEqual(types, ['m.room.member', 'm.room.topic']);
+        assert.equal(room?.state?.events.find(({ type }) => type === 'm.room.topic')?.event_id, inGap);
+        assert.equal(room?.summary?.['m.joined_member_count'], 2);
+        const query = { dir: 'b', from: String(room?.timeline.prev_batch), limit: 3 };
+        const page = await ben.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query);
+        const [a, left, topic] = page['chunk'] as { content: Record<string, unknown> }[];
+        const contents = [a?.content['body'], left?.content['membership'], topic?.content['topic']];
+        assert.deepEqual(contents, ['a', 'leave', 'gap']);
+      });
+
+      it('comes with the state before it, where it changes that itself', async () => {
+        const { anna, ben, roomId } = await people(2);
+        const { next_batch } = await ben.sync();
+        const first = await anna.setState(roomId, 'm.room.topic', { topic: 'one' });
+        await anna.say(roomId, 'x');
+        const second = await anna.setState(roomId, 'm.room.topic', { topic: 'two' });
+        await anna.say(roomId, 'y');
+        for (const since of [undefined, next_batch]) {
+          const room = (await ben.sync(since, few)).rooms?.join?.[roomId];
+          assert.deepEqual(room?.timeline.events.map(({ event_id }) => event_id)[0], second);
+          const topic = room?.state?.events.find(({ type }) => type === 'm.room.topic');
+          assert.equal(topic?.event_id, first);
+          const after = (await ben.sync(since, { ...few, use_state_after: true })).rooms?.join?.[roomId];
+          assert.equal(after?.state, undefined);
+          assert.equal(
+            after?.state_after?.events.find(({ type }) => type === 'm.room.topic')?.event_id,
+            second,
+          );
+        }
+      });
+
+      it('loses no state that its filter hides', async () => {
+        const { anna, ben, roomId } = await people(2);
+        const { next_batch } = await ben.sync();
+        const topic = await anna.setState(roomId, 'm.room.topic', { topic: 'one' });
+        await anna.say(roomId, 'x');
+        for (const timeline of [{ types: ['m.room.message'] }, { limit: 0 }, { not_senders: [anna.id] }]) {
+          const room = (await ben.sync(next_batch, { filter: { room: { timeline } } })).rooms?.join?.[roomId];
+          assert.deepEqual(
+            room?.state?.events.map(({ event_id }) => event_id),
+            [topic],
+            JSON.stringify(timeline),
+          );
+        }
+      });
+    });
+
+    describe('rooms that the user is not in', () => {
+      it('an invitation shows what it is to, and what becomes of it', async () => {
+        const { anna, ben } = await people(2);
+        const roomId = await anna.createRoom({ name: 'Inside', topic: 'Topic' });
+        const { next_batch } = await ben.sync();
+        await anna.membership('invite', roomId, ben);
+        const invited = await ben.sync(next_batch);
+        const state = invited.rooms?.invite?.[roomId]?.invite_state.events;
+        assert.equal(state?.find(({ type }) => type === 'm.room.name')?.content['name'], 'Inside');
+        const own = state?.find(({ state_key }) => state_key === ben.id);
+        assert.deepEqual([own?.content['membership'], own?.sender], ['invite', anna.id]);
+        assert.notEqual((await ben.sync()).rooms?.invite?.[roomId], undefined);
+        await anna.say(roomId, 'secret');
+        assert.equal((await ben.sync(invited.next_batch)).rooms, undefined);
+        await ben.leave(roomId);
+        const left = (await ben.sync(invited.next_batch)).rooms?.leave?.[roomId];
+        assert.deepEqual([membersIn(left?.timeline.events), texts(left)], [[ben.id], []]);
+        assert.equal((await ben.sync()).rooms?.leave, undefined);
+      });
+
+      it('a knock shows what it is on, until it is answered', async () => {
+        const { anna, ben } = await people(2);
+        const initial_state = [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }];
+        const roomId = await anna.createRoom({ name: 'Inside', initial_state });
+        const { next_batch } = await ben.sync();
+        await ben.knock(roomId);
+        const knocked = await ben.sync(next_batch);
+        const state = knocked.rooms?.knock?.[roomId]?.knock_state.events;
+        assert.equal(state?.find(({ type }) => type === 'm.room.name')?.content['name'], 'Inside');
+        await ben.leave(roomId);
+        assert.notEqual((await ben.sync(knocked.next_batch)).rooms?.leave?.[roomId], undefined);
+      });
+
+      it('leaving, being removed and being banned are told with what came before, and nothing after', async () => {
+        for (const action of ['leave', 'kick', 'ban'] as const) {
+          const { anna, ben, roomId } = await people(2);
+          const { next_batch } = await ben.sync();
+          await anna.say(roomId, 'before');
+          if (action === 'leave') await ben.leave(roomId);
+          else await anna.membership(action, roomId, ben);
+          await anna.say(roomId, 'after');
+          await anna.setState(roomId, 'm.room.topic', { topic: 'after' });
+          const sync = await ben.sync(next_batch);
+          const left = sync.rooms?.leave?.[roomId];
+          assert.deepEqual([texts(left), membersIn(left?.timeline.events)], [['before'], [ben.id]], action);
+          assert.doesNotMatch(JSON.stringify(sync), /after/);
+          assert.equal((await ben.sync(sync.next_batch)).rooms, undefined);
+          assert.equal((await ben.sync()).rooms?.leave, undefined);
+          const whole = await ben.sync(undefined, { filter: { room: { include_leave: true } } });
+          const types = whole.rooms?.leave?.[roomId]?.timeline.events.map(({ type }) => type);
+          assert.ok(types?.includes('m.room.message'));
+        }
+      });
+
+      it('a room that was joined and left in between is told whole', async () => {
+        const { anna, ben, cleo, roomId } = await people(3);
+        await cleo.leave(roomId);
+        const { next_batch } = await cleo.sync();
+        await cleo.join(roomId);
+        for (const word of ['a', 'b']) await anna.say(roomId, word);
+        await cleo.leave(roomId);
+        const left = (await cleo.sync(next_batch, { filter: { room: { timeline: { limit: 2 } } } })).rooms
+          ?.leave?.[roomId];
+        assert.deepEqual(texts(left), ['b']);
+        const members = membersIn(left?.state?.events);
+        assert.deepEqual(members, [anna.id, ben.id, cleo.id].sort());
+      });
+
+      it('coming back is a new beginning', async () => {
+        const { anna, ben, roomId } = await people(2);
+        await ben.do('PUT', `/user/${enc(ben.id)}/rooms/${enc(roomId)}/tags/u.x`, { order: 1 });
+        const { next_batch } = await ben.sync();
+        await ben.leave(roomId);
+        await anna.setState(roomId, 'm.room.topic', { topic: 'in between' });
+        await ben.join(roomId);
+        const room = (await ben.sync(next_batch, { filter: { room: { timeline: { limit: 1 } } } })).rooms
+          ?.join?.[roomId];
+        assert.equal(room?.timeline.limited, true);
+        assert.ok(room?.state?.events.some(({ type }) => type === 'm.room.topic'));
+        assert.ok(room?.state?.events.some(({ type }) => type === 'm.room.create'));
+        assert.ok(room?.account_data.events.some(({ type }) => type === 'm.tag'));
+      });
+
+      it('a forgotten room is told to be left, and then no more', async () => {
+        const { ben, roomId } = await people(2);
+        const { next_batch } = await ben.sync();
+        await ben.leave(roomId);
+        await ben.membership('forget', roomId);
+        const sync = await ben.sync(next_batch);
+        const left = sync.rooms?.leave?.[roomId];
+        assert.deepEqual([left?.timeline.events.length, left?.state?.events.length], [1, 0]);
+        assert.equal((await ben.sync(sync.next_batch)).rooms, undefined);
+        const whole = await ben.sync(undefined, { filter: { room: { include_leave: true } } });
+        assert.equal(whole.rooms?.leave?.[roomId], undefined);
+      });
+    });
+
+    it('a new name is news, and no new beginning', async () => {
+      const { ben, roomId } = await people(2);
+      const { next_batch } = await ben.sync();
+      await ben.setState(roomId, 'm.room.member', { membership: 'join', displayname: 'New' }, ben.id);
+      const room = (await ben.sync(next_batch)).rooms?.join?.[roomId];
+      assert.deepEqual([room?.timeline.events.length, room?.state?.events.length], [1, 0]);
+    });
+
+    describe('lazy loading of members', () => {
+      const lazy = (more: object = {}) => ({
+        filter: { room: { state: { lazy_load_members: true, ...more }, timeline: { limit: 1 } } },
+      });
+
+      it('tells of those who speak, and after whom the room is called', async () => {
+        const { anna, ben, cleo, roomId } = await people(3);
+        await anna.setState(roomId, 'm.room.name', { name: 'Name' });
+        await cleo.say(roomId, 'hello');
+        const first = await ben.sync(undefined, lazy());
+        const room = first.rooms?.join?.[roomId];
+        const heroes = (room?.summary?.['m.heroes'] ?? []) as string[];
+        assert.deepEqual(heroes, []);
+        assert.ok(membersIn(room?.state?.events).includes(ben.id));
+        assert.ok(membersIn(room?.state?.events).includes(cleo.id));
+        await anna.say(roomId, 'hello');
+        await cleo.say(roomId, 'and hello');
+        const all = { filter: { room: { state: { lazy_load_members: true } } } };
+        const second = await ben.sync(first.next_batch, all);
+        const told = membersIn(second.rooms?.join?.[roomId]?.state?.events);
+        assert.ok(!told.includes(cleo.id), 'of whom it was told already');
+        const again = await ben.sync(first.next_batch, all);
+        assert.deepEqual(
+          membersIn(again.rooms?.join?.[roomId]?.state?.events),
+          told,
+          'the answer may have been lost',
+        );
+        await anna.say(roomId, 'more');
+        const third = await ben.sync(second.next_batch, lazy());
+        assert.deepEqual(membersIn(third.rooms?.join?.[roomId]?.state?.events), []);
+        const redundant = await ben.sync(second.next_batch, lazy({ include_redundant_members: true }));
+        assert.deepEqual(membersIn(redundant.rooms?.join?.[roomId]?.state?.events), [anna.id]);
+      });
+
+      it('names the heroes of a room without a name, with full_state as well', async () => {
+        const { anna, ben, cleo, roomId } = await people(3);
+        const first = await ben.sync(undefined, lazy());
+        const heroes = first.rooms?.join?.[roomId]?.summary?.['m.heroes'] as string[];
+        assert.deepEqual(heroes.toSorted(), [anna.id, cleo.id].sort());
+        const room = first.rooms?.join?.[roomId];
+        const told = [...membersIn(room?.state?.events), ...membersIn(room?.timeline.events)];
+        for (const hero of heroes) assert.ok(told.includes(hero));
+        for (let index = 0; index < 7; index++) {
+          await (await Person.register(server, `user${names++}`)).join(roomId);
+        }
+        const full = await ben.sync((await ben.sync()).next_batch, { ...lazy(), full_state: true });
+        const members = membersIn(full.rooms?.join?.[roomId]?.state?.events);
+        assert.ok(members.length < 8, members.join(' '));
+      });
+    });
+
+    it('obeys filters for rooms, types, fields and formats', async () => {
+      const { anna, ben, roomId } = await people(2);
+      const other = await anna.createRoom();
+      await ben.join(other);
+      await anna.say(roomId, 'hello');
+      const only = await ben.sync(undefined, { filter: { room: { rooms: [other] } } });
+      assert.deepEqual(Object.keys(only.rooms?.join ?? {}), [other]);
+      const without = await ben.sync(undefined, { filter: { room: { not_rooms: [other] } } });
+      assert.deepEqual(Object.keys(without.rooms?.join ?? {}), [roomId]);
+      // What these filters ask for is not what the specification says of events.
+      const lastOf = async (filter: object) => {
+        const query = new URLSearchParams({ filter: JSON.stringify(filter), access_token: ben.token });
+        const answer = await fetch(`${server.baseUrl}/_matrix/client/v3/sync?${query}`);
+        return ((await answer.json()) as SyncJson).rooms?.join?.[roomId]?.timeline.events.at(-1);
+      };
+      const selected = await lastOf({ event_fields: ['type', 'content.body'] });
+      assert.deepEqual(selected, { type: 'm.room.message', content: { body: 'hello' } });
+      const pdu = (await lastOf({ event_format: 'federation' })) as unknown as Record<string, unknown>;
+      assert.ok(pdu['auth_events'] && pdu['prev_events'] && pdu['signatures']);
+      const types = await ben.sync(undefined, {
+        filter: { room: { state: { types: ['m.room.create'] }, timeline: { limit: 1 } } },
+      });
+      assert.deepEqual(
+        types.rooms?.join?.[roomId]?.state?.events.map(({ type }) => type),
+        ['m.room.create'],
+      );
+    });
+  });
+}
