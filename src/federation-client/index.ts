@@ -1,13 +1,17 @@
 /** Requests to other servers, signed, and the keys that check what servers say. */
 export { type FederationClientConfig, federationClientSection } from './config.ts';
 export { Destinations } from './destinations/destinations.ts';
-export { destinationMigrations } from './destinations/migrations.ts';
 export type { Destination } from './destinations/store.ts';
+export type { KeyPurpose } from './keys/key-fetcher.ts';
+export { KeyRing } from './keys/key-ring.ts';
+export type { KeyWant } from './keys/key-want.ts';
+export { OwnKeys } from './keys/own-keys.ts';
+export { federationClientMigrations } from './migrations.ts';
 export {
+  type FederationClientSlice,
   type FederationClientSliceDeps,
-  type FederationRequests,
-  openFederationRequests,
-} from './open-requests.ts';
+  openFederationClient,
+} from './open.ts';
 export { DomainWhitelist } from './requests/domain-whitelist.ts';
 export {
   errorForClient,

@@ -4,19 +4,14 @@ import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { TlsOptions } from 'node:tls';
 import { forEachDatabase } from '../../../test/support/databases.ts';
-import { eagerClock } from '../../../test/support/eager-clock.ts';
-import { FakeResolver, serveOnLoopback } from '../../../test/support/loopback.ts';
+import { openTestFederation } from '../../../test/support/federation.ts';
+import { type FakeResolver, serveOnLoopback } from '../../../test/support/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
-import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
-import { systemClock } from '../../kernel/clock.ts';
-import { type Overrides, sectionDefaults } from '../../kernel/config/index.ts';
+import type { Overrides } from '../../kernel/config/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import { silentLogger } from '../../kernel/observability/index.ts';
-import { OutboundHttp, outboundSection } from '../../kernel/outbound/index.ts';
-import { systemRandomness } from '../../kernel/randomness.ts';
 import { MatrixError, SigningKey } from '../../protocol/index.ts';
-import { type FederationClientConfig, federationClientSection } from '../config.ts';
-import { destinationMigrations, errorForClient, federationPath, openFederationRequests } from '../index.ts';
+import type { FederationClientConfig } from '../config.ts';
+import { errorForClient, federationPath } from '../index.ts';
 import { RemoteError } from './errors.ts';
 import { signedText } from './request-signature.ts';
 import { parseXMatrix } from './x-matrix.ts';
@@ -41,30 +36,12 @@ forEachDatabase((open) => {
       for (const one of opened.splice(0).reverse()) await one.close();
     });
 
-    async function client(overrides: Overrides<FederationClientConfig> = {}, given?: Database) {
-      resolver = new FakeResolver();
-      for (const name of ['a.example', 'b.example', 'far.example']) resolver.hosts.set(name, ['127.0.0.1']);
-      const outbound = sectionDefaults(outboundSection, { ip_range_whitelist: ['127.0.0.0/8'] });
-      const http = new OutboundHttp({ config: outbound, clock: systemClock, resolver });
-      const clock = eagerClock();
-      const database = given ?? (await open(destinationMigrations));
-      const caches = new CacheRegistry(systemClock, sectionDefaults(cachesSection));
-      opened.push(http, caches);
-      const slice = await openFederationRequests({
-        http,
-        resolver,
-        database,
-        caches,
-        clock,
-        randomness: systemRandomness,
-        log: silentLogger,
-        signer: { serverName: 'here.example', key },
-        options: sectionDefaults(federationClientSection, {
-          federation_custom_ca_list: [authority.path],
-          ...overrides,
-        }),
-      });
-      return { ...slice, clock, database };
+    async function client(options: Overrides<FederationClientConfig> = {}, database?: Database) {
+      const opening = { name: 'here.example', key, authority, options, open, ...(database && { database }) };
+      const here = await openTestFederation(opening);
+      opened.push(here);
+      resolver = here.resolver;
+      return here;
     }
 
     async function serve(listener: Listener, tls: TlsOptions = {}) {

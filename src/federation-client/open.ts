@@ -1,14 +1,18 @@
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
+import type { ServerAuthenticator } from '../kernel/http/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { OutboundHttp, Resolver } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { SigningKey } from '../protocol/index.ts';
+import { XMatrixAuthenticator } from './authentication/server-authenticator.ts';
 import type { FederationClientConfig } from './config.ts';
 import { Destinations } from './destinations/destinations.ts';
 import { Discovery } from './discovery/discovery.ts';
 import { WellKnown } from './discovery/well-known.ts';
+import { KeyRing } from './keys/key-ring.ts';
+import { OwnKeys } from './keys/own-keys.ts';
 import { DomainWhitelist } from './requests/domain-whitelist.ts';
 import { FederationClient } from './requests/federation-client.ts';
 import { federationTls } from './tls.ts';
@@ -21,25 +25,36 @@ export interface FederationClientSliceDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;
-  /** This server, and the key with which it signs requests. */
-  readonly signer: { readonly serverName: string; readonly key: SigningKey };
+  readonly serverName: string;
+  /** In use, the first one signs; at least one. */
+  readonly signingKeys: readonly SigningKey[];
   readonly options: FederationClientConfig;
 }
 
-/** Requests to other servers, and what is known about these. */
-export interface FederationRequests {
+/** Requests to other servers, what is known about these, and the keys of all. */
+export interface FederationClientSlice {
   readonly requests: FederationClient;
   readonly destinations: Destinations;
   readonly whitelist: DomainWhitelist;
+  readonly ownKeys: OwnKeys;
+  readonly keys: KeyRing;
+  /** Says who sent a request. */
+  readonly serverAuthenticator: ServerAuthenticator;
 }
 
 /** @throws when a file of `federation_custom_ca_list` can not be read */
-export async function openFederationRequests(deps: FederationClientSliceDeps): Promise<FederationRequests> {
-  const { options } = deps;
+export async function openFederationClient(deps: FederationClientSliceDeps): Promise<FederationClientSlice> {
+  const { options, serverName, signingKeys } = deps;
+  const [key] = signingKeys;
+  if (key === undefined) throw new Error('There is no signing key');
   const tls = await federationTls(options);
   const discovery = new Discovery({ ...deps, wellKnown: new WellKnown({ ...deps, tls }) });
   const destinations = new Destinations({ ...deps, options: options.federation });
   const whitelist = new DomainWhitelist(options.federation_domain_whitelist);
   const shared = { tls, discovery, destinations, whitelist, options: options.federation };
-  return { requests: new FederationClient({ ...deps, ...shared }), destinations, whitelist };
+  const requests = new FederationClient({ ...deps, ...shared, signer: { serverName, key } });
+  const ownKeys = new OwnKeys(deps);
+  const keys = new KeyRing({ ...deps, requests, own: ownKeys, keyServers: options.trusted_key_servers });
+  const serverAuthenticator = new XMatrixAuthenticator({ ...deps, keys, whitelist, destinations });
+  return { requests, destinations, whitelist, ownKeys, keys, serverAuthenticator };
 }

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { openTestFederation } from '../../../test/support/federation.ts';
+import { serveOnLoopback } from '../../../test/support/loopback.ts';
+import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { canonicalJson, type JsonValue, parseJson, SigningKey, signJson } from '../../protocol/index.ts';
+import { authorize } from '../requests/request-signature.ts';
+import { formatXMatrix, parseXMatrix } from '../requests/x-matrix.ts';
+
+const [ownKey, key, retired, expired] = ['own', 'a', 'old', 'b'].map((name) => SigningKey.generate(name)) as [
+  SigningKey,
+  SigningKey,
+  SigningKey,
+  SigningKey,
+];
+
+forEachDatabase((open) => {
+  describe('requests of other servers', () => {
+    const opened: { close(): Promise<void> }[] = [];
+    let authority: TestAuthority;
+    before(() => {
+      authority = makeTestAuthority();
+    });
+    after(() => authority.remove());
+    afterEach(async () => {
+      for (const one of opened.splice(0).reverse()) await one.close();
+    });
+
+    async function world(allowed?: (origin: string) => string[]) {
+      let origin = '';
+      let asked = 0;
+      let current = key;
+      const server = await serveOnLoopback((_request, response) => {
+        asked++;
+        const content = {
+          server_name: origin,
+          verify_keys: { [current.keyId]: { key: current.publicKey.base64 } },
+          old_verify_keys: { [retired.keyId]: { key: retired.publicKey.base64, expired_ts: 5 } },
+          valid_until_ts: 1_700_000_000_000 + 1_000_000,
+        };
+        const body = JSON.stringify(signJson(content, origin, current));
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+      }, authority.issue('a.example'));
+      origin = `a.example:${server.port}`;
+      const options = allowed ? { federation_domain_whitelist: allowed(origin) } : {};
+      const here = await openTestFederation({ name: 'here.example', key: ownKey, authority, open, options });
+      opened.push(server, here);
+      const parts = { method: 'PUT', uri: '/_matrix/x?a=%7E', origin, destination: 'here.example' };
+      const check = (headers: readonly string[], body?: unknown, url = parts.uri) =>
+        here.serverAuthenticator.authenticateServer({ method: 'PUT', url, authorization: headers, body });
+      return {
+        ...here,
+        origin,
+        parts,
+        check,
+        asked: () => asked,
+        use(next: SigningKey) {
+          current = next;
+        },
+      };
+    }
+
+    const refused = { status: 401, errcode: 'M_UNAUTHORIZED' };
+
+    it('are accepted with a signature over all of it', async () => {
+      const { origin, parts, check, asked } = await world();
+      const body = parseJson('{"b": 1.0, "a": ["\u{1f600}"]}', { numbers: 'as written' });
+      const content = canonicalJson(body, 'as written');
+      assert.equal(await check([authorize(parts, key)]), origin);
+      assert.equal(await check([authorize({ ...parts, content }, key)], body), origin);
+      assert.equal(asked(), 1);
+    });
+
+    it('are refused when anything else was signed', async () => {
+      const { parts, check } = await world();
+      const content = canonicalJson({ a: 1 });
+      const header = authorize({ ...parts, content }, key);
+      assert.equal(await check([header], { a: 1 }), parts.origin);
+      await assert.rejects(check([header], { a: 2 }), refused);
+      await assert.rejects(check([header]), refused);
+      await assert.rejects(check([header], { a: 1 }, '/_proto/x?a=%7E'), refused);
+      await assert.rejects(check([header], { a: 1 }, '/_matrix/x?a=~'), refused);
+      await assert.rejects(check([authorize({ ...parts, method: 'POST' }, key)]), refused);
+      await assert.rejects(check([authorize(parts, SigningKey.generate('a'))]), refused);
+    });
+
+    it('are refused when they are for another server, also where the header does not say so', async () => {
+      const { parts, check, origin } = await world();
+      const elsewhere = { ...parts, destination: 'b.example' };
+      await assert.rejects(check([authorize(elsewhere, key)]), refused);
+      const hidden = parseXMatrix(authorize(elsewhere, key))!;
+      await assert.rejects(check([formatXMatrix({ ...hidden, destination: undefined })]), refused);
+      await assert.rejects(check([formatXMatrix({ ...hidden, destination: 'here.example' })]), refused);
+      const old = parseXMatrix(authorize(parts, key))!;
+      assert.equal(await check([formatXMatrix({ ...old, destination: undefined })]), origin);
+    });
+
+    it('are refused without a signature that can be read, and from who can not send them', async () => {
+      const { parts, check } = await world();
+      const signature = parseXMatrix(authorize(parts, key))!;
+      const of = (changes: object) => [formatXMatrix({ ...signature, ...changes })];
+      for (const headers of [
+        [],
+        ['Bearer abc'],
+        ['X-Matrix origin='],
+        of({ origin: 'here.example' }),
+        of({ origin: 'no server/name' }),
+        of({ key: 'rsa:a' }),
+        of({ key: 'ed25519:unknown' }),
+        of({ signature: 'AAAA' }),
+        Array<string>(10).fill(authorize(parts, key)),
+        [authorize(parts, key), authorize({ ...parts, origin: 'b.example' }, key)],
+      ]) {
+        await assert.rejects(check(headers), refused, headers[0] ?? '');
+      }
+    });
+
+    it('may have several signatures, of which those with known keys must be right', async () => {
+      const { parts, check, origin } = await world();
+      const good = authorize(parts, key);
+      assert.equal(await check([good, authorize(parts, SigningKey.generate('unknown'))]), origin);
+      await assert.rejects(check([good, authorize(parts, SigningKey.generate('a'))]), refused);
+    });
+
+    it('are not signed with keys that are retired or have run out', async () => {
+      const { parts, check, clock, origin, use } = await world();
+      await assert.rejects(check([authorize(parts, retired)]), refused);
+      assert.equal(await check([authorize(parts, key)]), origin);
+      clock.advance(1_000_001);
+      use(expired);
+      await assert.rejects(check([authorize(parts, key)]), refused);
+    });
+
+    it('do not make this server ask for keys without end', async () => {
+      const { parts, check, asked } = await world();
+      for (let i = 0; i < 30; i++) {
+        await assert.rejects(check([authorize(parts, SigningKey.generate(`k${i}`))]), refused);
+      }
+      assert.equal(asked(), 1);
+    });
+
+    it('are refused from servers that are not listed [option: federation_domain_whitelist]', async () => {
+      const listed = await world((origin) => [origin]);
+      assert.equal(await listed.check([authorize(listed.parts, key)]), listed.origin);
+      const other = await world(() => ['b.example']);
+      await assert.rejects(other.check([authorize(other.parts, key)]), {
+        status: 403,
+        errcode: 'M_FORBIDDEN',
+      });
+      assert.equal(other.asked(), 0);
+    });
+
+    it('show that a server is back', async () => {
+      const { parts, check, destinations, origin, clock } = await world();
+      await destinations.failed(origin, clock.now());
+      const returned: string[] = [];
+      destinations.onReturn((name) => returned.push(name));
+      await check([authorize(parts, key)]);
+      assert.deepEqual(returned, [origin]);
+      assert.equal(await destinations.blockedUntil(origin), undefined);
+    });
+
+    it('are read whatever is in them', async () => {
+      const { parts, check } = await world();
+      const odd: JsonValue[] = [
+        null,
+        [],
+        'text',
+        { signatures: 1, unsigned: {} },
+        JSON.parse('{"__proto__": {"x": 1}}'),
+      ];
+      for (const body of odd) {
+        const header = authorize({ ...parts, content: canonicalJson(body) }, key);
+        assert.equal(await check([header], body), parts.origin);
+      }
+    });
+  });
+});

@@ -1,0 +1,82 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { ServerAuthenticator, SignedRequest } from '../../kernel/http/index.ts';
+import { canonicalJson, isServerName, type JsonValue, MatrixError } from '../../protocol/index.ts';
+import type { Destinations } from '../destinations/destinations.ts';
+import type { KeyRing } from '../keys/key-ring.ts';
+import type { DomainWhitelist } from '../requests/domain-whitelist.ts';
+import { signedText } from '../requests/request-signature.ts';
+import { parseXMatrix, type XMatrix } from '../requests/x-matrix.ts';
+
+export interface ServerAuthenticatorDeps {
+  readonly serverName: string;
+  readonly keys: KeyRing;
+  readonly whitelist: DomainWhitelist;
+  readonly destinations: Destinations;
+  readonly clock: Clock;
+}
+
+/** Signatures on one request. Servers send one, or one for each of their keys. */
+const mostSignatures = 5;
+
+/**
+ * Checks who sent a request: the signatures that go with it, over method, URI as sent, both names and the body.
+ * Source: server-server API, "Request Authentication".
+ */
+export class XMatrixAuthenticator implements ServerAuthenticator {
+  readonly #deps: ServerAuthenticatorDeps;
+
+  constructor(deps: ServerAuthenticatorDeps) {
+    this.#deps = deps;
+  }
+
+  /** @throws MatrixError M_UNAUTHORIZED; M_FORBIDDEN when there is no federation with the server that sent it */
+  async authenticateServer(request: SignedRequest): Promise<string> {
+    const signatures = this.#signaturesOf(request);
+    const { origin } = signatures[0];
+    this.#deps.whitelist.check(origin);
+    const content =
+      request.body === undefined ? undefined : canonicalJson(request.body as JsonValue, 'as written');
+    const { method, url: uri } = request;
+    const text = signedText({ method, uri, origin, destination: this.#deps.serverName, content });
+    let proven = false;
+    for (const { key: keyId, signature } of signatures) {
+      const key = await this.#currentKey(origin, keyId);
+      if (key === undefined) continue;
+      if (!key.verifies(text, signature)) throw unauthorized('The signature is not right');
+      proven = true;
+    }
+    if (!proven) throw unauthorized(`No key of ${origin} is known that has signed this`);
+    await this.#deps.destinations.reached(origin);
+    return origin;
+  }
+
+  #signaturesOf({ authorization }: SignedRequest): readonly [XMatrix, ...XMatrix[]] {
+    const [first, ...more] = authorization.flatMap((header) => parseXMatrix(header) ?? []);
+    if (first === undefined) throw unauthorized('The request is not signed with X-Matrix');
+    if (more.length >= mostSignatures) throw unauthorized('The request has too many signatures');
+    if (more.some(({ origin }) => origin !== first.origin)) {
+      throw unauthorized('The request is signed by different servers');
+    }
+    const { serverName } = this.#deps;
+    for (const { destination = serverName } of [first, ...more]) {
+      if (destination !== serverName) throw unauthorized('The request is for another server');
+    }
+    if (!isServerName(first.origin) || first.origin === serverName) {
+      throw unauthorized('The request is not from another server');
+    }
+    return [first, ...more];
+  }
+
+  /** Retired keys are for old events only. */
+  async #currentKey(serverName: string, keyId: string) {
+    if (!keyIdPattern.test(keyId)) return undefined;
+    const now = this.#deps.clock.now();
+    const key = await this.#deps.keys.find({ serverName, keyId, validUntil: now }, 'request');
+    const counts = key !== undefined && key.expiredTs === undefined && key.validUntilTs >= now;
+    return counts ? key.key : undefined;
+  }
+}
+
+const keyIdPattern = /^ed25519:[^\s\p{Cc}]{1,200}$/u;
+
+const unauthorized = (message: string) => new MatrixError(401, 'M_UNAUTHORIZED', message);

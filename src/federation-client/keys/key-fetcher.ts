@@ -1,0 +1,155 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { FederationClient } from '../requests/federation-client.ts';
+import { fetchFromNotary, fetchFromOwner, type KeyServer } from './fetch-keys.ts';
+import { Gate } from './gate.ts';
+import type { KeyResponse } from './key-response.ts';
+import { type KeyWant, satisfies } from './key-want.ts';
+
+/**
+ * Who needs keys: a request of the server itself, which is thus there; events, whose servers may be gone; or somebody
+ * who asks this server as a notary.
+ */
+export type KeyPurpose = 'request' | 'events' | 'notary';
+
+export interface KeyFetcherDeps {
+  readonly requests: FederationClient;
+  readonly notaries: readonly KeyServer[];
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Keeps what was fetched. */
+  readonly save: (response: KeyResponse, isFromOwner: boolean) => Promise<void>;
+}
+
+/** Milliseconds between questions to one server: after an answer, and at most after failures, which double it. */
+const [shortestPause, longestPause] = [5_000, 600_000];
+
+/** Milliseconds after which notaries are asked again for what they did not have. */
+const unmetPause = 300_000;
+
+/** Of how many servers, and keys, it is remembered that they were asked for. */
+const remembered = 50_000;
+
+interface Pause {
+  readonly until: number;
+  readonly length: number;
+}
+
+/**
+ * Gets keys of other servers, from these themselves and from notaries. Whoever makes up names of servers and keys gets
+ * this server to ask each of them now and then, and a bounded number at a time.
+ */
+export class KeyFetcher {
+  readonly #deps: KeyFetcherDeps;
+  readonly #underWay = new Map<string, Promise<KeyResponse | undefined>>();
+  readonly #pauses = new LRUCache<string, Pause>({ max: remembered });
+  /** When notaries may be asked again for a key. */
+  readonly #unmet = new LRUCache<string, number>({ max: remembered });
+  readonly #gates: Readonly<Record<KeyPurpose, Gate>> = {
+    request: new Gate(64, 512),
+    events: new Gate(32, 20_000),
+    notary: new Gate(16, 1_000),
+  };
+
+  constructor(deps: KeyFetcherDeps) {
+    this.#deps = deps;
+  }
+
+  /** Fetches what can be had of the wanted keys and hands it to `save`. Never rejects. */
+  async fetch(wants: readonly KeyWant[], purpose: KeyPurpose): Promise<void> {
+    if (purpose === 'events') {
+      await this.#askOwners(await this.#askNotaries(wants), purpose);
+      return;
+    }
+    const due = wants.filter(({ serverName }) => !this.#isPaused(serverName));
+    const left = await this.#askOwners(due, purpose);
+    if (purpose === 'request') await this.#gates.request.pass(() => this.#askNotaries(left));
+  }
+
+  /** @returns the wants that are still open */
+  async #askOwners(wants: readonly KeyWant[], purpose: KeyPurpose): Promise<readonly KeyWant[]> {
+    const byServer = Map.groupBy(wants, ({ serverName }) => serverName);
+    const left = await Promise.all(
+      [...byServer].map(async ([serverName, ofServer]) => {
+        const response = await this.#askOwner(serverName, purpose);
+        return ofServer.filter((want) => !satisfies(response?.keys.get(want.keyId), want));
+      }),
+    );
+    return left.flat();
+  }
+
+  /** Those who ask at the same time share one question. */
+  #askOwner(serverName: string, purpose: KeyPurpose): Promise<KeyResponse | undefined> {
+    const underWay = this.#underWay.get(serverName);
+    if (underWay !== undefined) return underWay;
+    if ((this.#pauses.get(serverName)?.until ?? 0) > this.#deps.clock.now())
+      return Promise.resolve(undefined);
+    const asking = this.#gates[purpose]
+      .pass(() => this.#askOwnerNow(serverName))
+      .finally(() => this.#underWay.delete(serverName));
+    this.#underWay.set(serverName, asking);
+    return asking;
+  }
+
+  async #askOwnerNow(serverName: string): Promise<KeyResponse | undefined> {
+    const { requests, clock, log, save } = this.#deps;
+    let response: KeyResponse | undefined;
+    try {
+      response = await fetchFromOwner(requests, serverName, clock.now());
+      if (response !== undefined) await save(response, true);
+      else log.info({ server: serverName }, 'The keys of a server are not signed as they should be');
+    } catch (error) {
+      log.info({ err: error, server: serverName }, 'A server does not give its keys');
+    }
+    this.#pause(serverName, response !== undefined);
+    return response;
+  }
+
+  #isPaused(serverName: string): boolean {
+    return (this.#pauses.get(serverName)?.until ?? 0) > this.#deps.clock.now();
+  }
+
+  #pause(serverName: string, succeeded: boolean): void {
+    const before = this.#pauses.get(serverName)?.length ?? shortestPause / 2;
+    const length = succeeded ? shortestPause : Math.min(2 * before, longestPause);
+    this.#pauses.set(serverName, { until: this.#deps.clock.now() + length, length });
+  }
+
+  /**
+   * Asks all notaries at once, until every want is met; not for what they did not have a little while ago.
+   * @returns the wants that are still open
+   */
+  async #askNotaries(wants: readonly KeyWant[]): Promise<readonly KeyWant[]> {
+    const { notaries, clock } = this.#deps;
+    const asked = wants.filter((want) => (this.#unmet.get(nameOf(want)) ?? 0) <= clock.now());
+    if (asked.length === 0 || notaries.length === 0) return wants;
+    const left = new Set(wants);
+    const { promise: met, resolve } = Promise.withResolvers<void>();
+    const asking = notaries.map(async (notary) => {
+      for (const { serverName, keys } of await this.#askNotary(notary, asked)) {
+        for (const want of left) {
+          if (want.serverName === serverName && satisfies(keys.get(want.keyId), want)) left.delete(want);
+        }
+      }
+      if (left.size === 0) resolve();
+    });
+    await Promise.race([met, Promise.all(asking)]);
+    for (const want of left) this.#unmet.set(nameOf(want), clock.now() + unmetPause);
+    return [...left];
+  }
+
+  async #askNotary(notary: KeyServer, wants: readonly KeyWant[]): Promise<readonly KeyResponse[]> {
+    const { requests, clock, log, save } = this.#deps;
+    try {
+      const responses = await fetchFromNotary(requests, notary, wants, clock.now());
+      for (const response of responses) await save(response, false);
+      return responses;
+    } catch (error) {
+      log.info({ err: error, server: notary.server_name }, 'A notary does not give keys');
+      return [];
+    }
+  }
+}
+
+const nameOf = ({ serverName, keyId }: KeyWant) => `${serverName} ${keyId}`;

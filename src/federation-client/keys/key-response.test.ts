@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import {
+  type JsonObject,
+  type JsonValue,
+  parseJsonObject,
+  SigningKey,
+  signJson,
+} from '../../protocol/index.ts';
+import { readKeyResponse } from './key-response.ts';
+
+const now = 1_700_000_000_000;
+const week = 7 * 24 * 60 * 60 * 1000;
+const key = SigningKey.generate('one');
+const other = SigningKey.generate('two');
+const content = {
+  server_name: 'a.example',
+  verify_keys: { 'ed25519:one': { key: key.publicKey.base64 } },
+  old_verify_keys: { 'ed25519:old': { key: other.publicKey.base64, expired_ts: 5 } },
+  valid_until_ts: now + 1_000,
+};
+const signed = (changes: JsonObject = {}, by = key) => signJson({ ...content, ...changes }, 'a.example', by);
+
+describe('what a server says about its keys', () => {
+  it('is read with the times of the keys', () => {
+    const { keys, serverName } = readKeyResponse(signed(), now, 'a.example')!;
+    assert.equal(serverName, 'a.example');
+    assert.deepEqual(
+      [...keys].map(
+        ([
+          id,
+          {
+            key: { base64 },
+            validUntilTs,
+            expiredTs,
+          },
+        ]) => [id, base64, validUntilTs, expiredTs],
+      ),
+      [
+        ['ed25519:old', other.publicKey.base64, now + 1_000, 5],
+        ['ed25519:one', key.publicKey.base64, now + 1_000, undefined],
+      ],
+    );
+  });
+
+  it('holds for a week at most', () => {
+    const { keys } = readKeyResponse(signed({ valid_until_ts: now * 2 }), now)!;
+    assert.equal(keys.get('ed25519:one')?.validUntilTs, now + week);
+  });
+
+  it('keeps its digits, for the signature covers them', () => {
+    const text = JSON.stringify(signed(parseJsonObject('{"more": 1.0}', { numbers: 'as written' })));
+    const response = readKeyResponse(parseJsonObject(text, { numbers: 'as written' }), now)!;
+    assert.match(response.text, /"more":1\.0/);
+  });
+
+  it('passes over keys that are none, and algorithms that are not known', () => {
+    const verify_keys = {
+      ...content.verify_keys,
+      'ed25519:short': { key: 'AAAA' },
+      'rsa:x': { key: key.publicKey.base64 },
+      'ed25519:text': 'key',
+      __proto__: { key: key.publicKey.base64 },
+    };
+    assert.deepEqual(
+      [...readKeyResponse(signed({ verify_keys, old_verify_keys: [] }), now)!.keys.keys()],
+      ['ed25519:one'],
+    );
+  });
+
+  it('is refused when it is not signed as it should be, or from somebody else', () => {
+    const refused: (JsonObject | JsonValue)[] = [
+      content,
+      signed({}, other),
+      { ...signed(), valid_until_ts: now + 2_000 },
+      signJson(content, 'b.example', key),
+      signed({ verify_keys: {} }),
+      signed({ valid_until_ts: -1 }),
+      signed({ valid_until_ts: 'soon' }),
+      signed({ server_name: 'no server/name' }),
+      signed({ server_name: 5 }),
+      signed({
+        old_verify_keys: Object.fromEntries(
+          Array.from({ length: 300 }, (_, i) => [
+            `ed25519:${i}`,
+            { key: other.publicKey.base64, expired_ts: 1 },
+          ]),
+        ),
+      }),
+      [],
+      null,
+    ];
+    for (const json of refused)
+      assert.equal(readKeyResponse(json, now), undefined, JSON.stringify(json).slice(0, 200));
+    assert.equal(readKeyResponse(signed(), now, 'b.example'), undefined);
+    assert.notEqual(readKeyResponse(signed(), now), undefined);
+  });
+
+  it('does no harm, whatever it is', () => {
+    const anything = fc.letrec<{ value: JsonValue }>((tie) => ({
+      value: fc.oneof(
+        fc.string(),
+        fc.integer(),
+        fc.constant(null),
+        fc.array(tie('value')),
+        fc.dictionary(fc.string(), tie('value')),
+      ),
+    })).value;
+    const almost = fc.record({
+      server_name: fc.constant('a.example'),
+      verify_keys: anything,
+      old_verify_keys: anything,
+      valid_until_ts: fc.nat(),
+      signatures: anything,
+    });
+    fc.assert(fc.property(almost, (json) => assert.equal(readKeyResponse(json, now), undefined)));
+  });
+});

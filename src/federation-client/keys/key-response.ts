@@ -1,0 +1,70 @@
+import {
+  canonicalJson,
+  isJsonObject,
+  isServerName,
+  type JsonObject,
+  type JsonValue,
+  parseKeyId,
+  type ServerKey,
+  VerifyKey,
+  verifyJson,
+} from '../../protocol/index.ts';
+
+/** What a server says about its keys, checked. */
+export interface KeyResponse {
+  readonly serverName: string;
+  /** By key id. */
+  readonly keys: ReadonlyMap<string, ServerKey>;
+  /** As it was signed, with all signatures. */
+  readonly text: string;
+}
+
+/** Nobody is believed for longer, so that a key that was stolen does not count for ever. */
+const longestValidity = 7 * 24 * 60 * 60 * 1000;
+
+/** Keys in one response; servers have a handful. */
+const mostKeys = 200;
+
+/**
+ * Reads a response and checks that it is signed with one of the keys that it names as in use.
+ * Source: server-server API, "Publishing Keys".
+ * @param expected the server that it must be from; any when absent
+ * @param now milliseconds since the epoch
+ * @returns `undefined` when it is not what it should be
+ */
+export function readKeyResponse(
+  json: JsonValue | undefined,
+  now: number,
+  expected?: string,
+): KeyResponse | undefined {
+  if (!isJsonObject(json)) return undefined;
+  const { server_name: serverName, valid_until_ts: validUntil } = json;
+  if (!isServerName(serverName) || (expected !== undefined && serverName !== expected)) return undefined;
+  if (!isTime(validUntil)) return undefined;
+  const validUntilTs = Math.min(validUntil, now + longestValidity);
+  const current = keysIn(json.verify_keys, () => ({ validUntilTs }));
+  const old = keysIn(json.old_verify_keys, ({ expired_ts: expiredTs }) =>
+    isTime(expiredTs) ? { validUntilTs, expiredTs } : undefined,
+  );
+  if (current.size + old.size > mostKeys) return undefined;
+  if (!verifyJson(json, serverName, (keyId) => current.get(keyId)?.key)) return undefined;
+  return { serverName, keys: new Map([...old, ...current]), text: canonicalJson(json, 'as written') };
+}
+
+const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+
+/** Keys of algorithms that are not known, and what is no key, are passed over. */
+function keysIn(
+  json: JsonValue | undefined,
+  timesOf: (entry: JsonObject) => Omit<ServerKey, 'key'> | undefined,
+): Map<string, ServerKey> {
+  const found = new Map<string, ServerKey>();
+  if (!isJsonObject(json)) return found;
+  for (const [keyId, entry] of Object.entries(json).slice(0, mostKeys + 1)) {
+    if (parseKeyId(keyId)?.algorithm !== 'ed25519' || !isJsonObject(entry)) continue;
+    const times = timesOf(entry);
+    const key = typeof entry.key === 'string' ? VerifyKey.fromBase64(entry.key) : undefined;
+    if (key !== undefined && times !== undefined) found.set(keyId, { key, ...times });
+  }
+  return found;
+}

@@ -1,0 +1,225 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { openTestFederation } from '../../../test/support/federation.ts';
+import { serveOnLoopback } from '../../../test/support/loopback.ts';
+import {
+  type Certificate,
+  makeTestAuthority,
+  type TestAuthority,
+} from '../../../test/support/test-authority.ts';
+import type { Overrides } from '../../kernel/config/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { type JsonObject, SigningKey, signJson } from '../../protocol/index.ts';
+import type { FederationClientConfig } from '../config.ts';
+
+const hour = 3_600_000;
+const [ownKey, aKey, oldKey, notaryKey, strangersKey] = ['own', 'a', 'old', 'n', 's'].map((name) =>
+  SigningKey.generate(name),
+) as [SigningKey, SigningKey, SigningKey, SigningKey, SigningKey];
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
+
+forEachDatabase((open) => {
+  describe('the keys of servers', () => {
+    const opened: { close(): Promise<void> }[] = [];
+    let authority: TestAuthority;
+    let certificate: Certificate;
+    before(() => {
+      authority = makeTestAuthority();
+      certificate = authority.issue('a.example', 'b.example');
+    });
+    after(() => authority.remove());
+    afterEach(async () => {
+      for (const one of opened.splice(0).reverse()) await one.close();
+    });
+
+    async function here(options: Overrides<FederationClientConfig> = {}, database?: Database) {
+      const made = await openTestFederation({
+        name: 'here.example',
+        key: ownKey,
+        authority,
+        open,
+        options,
+        ...(database && { database }),
+      });
+      opened.push(made);
+      return made;
+    }
+
+    async function serve(host: string, listener: Listener) {
+      const server = await serveOnLoopback(
+        (request, response) => void listener(request, response),
+        certificate,
+      );
+      opened.push(server);
+      return `${host}:${server.port}`;
+    }
+
+    const answer = (response: ServerResponse, body: object, status = 200) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+
+    /** What a server says of itself; its keys are `ed25519:a`, and `ed25519:old` until time 5. */
+    const aboutKeys = (serverName: string, validUntil: number, key = aKey): JsonObject =>
+      signJson(
+        {
+          server_name: serverName,
+          verify_keys: { [key.keyId]: { key: key.publicKey.base64 } },
+          old_verify_keys: { [oldKey.keyId]: { key: oldKey.publicKey.base64, expired_ts: 5 } },
+          valid_until_ts: validUntil,
+        },
+        serverName,
+        key,
+      );
+
+    async function owner() {
+      const state = { name: '', asked: 0, validUntil: 1_700_000_000_000 + 24 * hour, status: 200, key: aKey };
+      state.name = await serve('a.example', (request, response) => {
+        state.asked++;
+        assert.equal(request.url, '/_matrix/key/v2/server');
+        answer(response, aboutKeys(state.name, state.validUntil, state.key), state.status);
+      });
+      return state;
+    }
+
+    /** A notary that signs with `key` and knows what `about` says. */
+    async function notary(key: SigningKey, about: () => readonly JsonObject[]) {
+      const state = { name: '', questions: [] as unknown[] };
+      state.name = await serve('b.example', async (request, response) => {
+        state.questions.push(await json(request));
+        answer(response, { server_keys: about().map((one) => signJson(one, state.name, key)) });
+      });
+      const server = {
+        server_name: state.name,
+        verify_keys: { [notaryKey.keyId]: notaryKey.publicKey.base64 },
+        accept_keys_insecurely: false,
+      };
+      return { ...state, server };
+    }
+
+    it('are asked of their owner once, by all who need them, and remembered across restarts [option: trusted_key_servers[].server_name]', async () => {
+      const a = await owner();
+      const first = await here();
+      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: first.clock.now() };
+      const found = await Promise.all([1, 2, 3].map(() => first.keys.find(want, 'request')));
+      assert.deepEqual(
+        found.map((key) => key?.key.base64),
+        Array(3).fill(aKey.publicKey.base64),
+      );
+      const old = await first.keys.find({ ...want, keyId: oldKey.keyId }, 'events');
+      assert.equal(old?.expiredTs, 5);
+      const second = await here({}, first.database);
+      assert.equal((await second.keys.find(want, 'events'))?.validUntilTs, a.validUntil);
+      assert.equal(a.asked, 1);
+    });
+
+    it('are asked for again when they are not valid for long enough', async () => {
+      const a = await owner();
+      const { keys, clock } = await here();
+      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
+      await keys.find(want, 'request');
+      clock.advance(25 * hour);
+      a.validUntil += 48 * hour;
+      const again = await keys.find({ ...want, validUntil: clock.now() }, 'request');
+      assert.equal(again?.validUntilTs, a.validUntil);
+      a.status = 500;
+      const beyond = { ...want, validUntil: a.validUntil + 1 };
+      clock.advance(hour);
+      assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, a.validUntil);
+      assert.equal(a.asked, 3);
+    });
+
+    it('are not asked for without end', async () => {
+      const a = await owner();
+      const { keys, clock } = await here();
+      const ask = (keyId: string) => keys.find({ serverName: a.name, keyId, validUntil: 0 }, 'request');
+      for (let i = 0; i < 20; i++) assert.equal(await ask(`ed25519:made_up_${i}`), undefined);
+      assert.equal(a.asked, 1);
+      clock.advance(5_000);
+      a.key = SigningKey.generate('fresh');
+      assert.equal((await ask('ed25519:fresh'))?.key.base64, a.key.publicKey.base64);
+      a.status = 500;
+      for (let i = 0; i < 1_000; i++) {
+        clock.advance(1_000);
+        await ask('ed25519:gone');
+      }
+      assert.ok(a.asked < 12, String(a.asked));
+    });
+
+    it('come from notaries, all asked at once [option: trusted_key_servers[].server_name, trusted_key_servers[].verify_keys]', async () => {
+      const clockStart = 1_700_000_000_000;
+      const dead = 'gone.example';
+      const about = () => [
+        aboutKeys(dead, clockStart + hour),
+        aboutKeys('unasked.example', clockStart + hour),
+      ];
+      const good = await notary(notaryKey, about);
+      const bad = await notary(strangersKey, () => [aboutKeys(dead, clockStart + 2 * hour, strangersKey)]);
+      const empty = await notary(notaryKey, () => []);
+      const { keys } = await here({ trusted_key_servers: [bad.server, empty.server, good.server] });
+      const wants = [
+        { serverName: dead, keyId: aKey.keyId, validUntil: clockStart },
+        { serverName: dead, keyId: strangersKey.keyId, validUntil: 0 },
+        { serverName: 'here.example', keyId: ownKey.keyId, validUntil: 0 },
+      ];
+      const lookup = await keys.findAll(wants);
+      assert.equal(lookup(dead, aKey.keyId)?.key.base64, aKey.publicKey.base64);
+      assert.equal(lookup(dead, strangersKey.keyId), undefined);
+      assert.equal(lookup('here.example', ownKey.keyId)?.key.base64, ownKey.publicKey.base64);
+      assert.equal(lookup('unasked.example', aKey.keyId), undefined);
+      const criteria = {
+        [aKey.keyId]: { minimum_valid_until_ts: clockStart },
+        [strangersKey.keyId]: { minimum_valid_until_ts: 0 },
+      };
+      for (const { questions } of [good, bad, empty]) {
+        assert.deepEqual(questions, [{ server_keys: { [dead]: criteria } }]);
+      }
+      await keys.findAll(wants);
+      assert.equal(good.questions.length, 1, 'what notaries did not have is not asked for at once again');
+    });
+
+    it('may come from a notary that only its certificate proves', async () => {
+      const dead = 'gone.example';
+      const any = await notary(strangersKey, () => [aboutKeys(dead, 1_700_000_000_000 + hour)]);
+      const { keys } = await here({ trusted_key_servers: [{ ...any.server, verify_keys: null }] });
+      const found = await keys.find({ serverName: dead, keyId: aKey.keyId, validUntil: 0 }, 'events');
+      assert.equal(found?.key.base64, aKey.publicKey.base64);
+    });
+
+    it('are not replaced by older ones of a notary', async () => {
+      const a = await owner();
+      const stale = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil - 2 * hour)]);
+      const { keys, clock } = await here({ trusted_key_servers: [stale.server] });
+      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
+      await keys.find(want, 'request');
+      a.status = 500;
+      const found = await keys.find({ ...want, validUntil: a.validUntil + 1 }, 'events');
+      assert.equal(found?.validUntilTs, a.validUntil);
+    });
+
+    it('are asked of their owner first when it is there, and of notaries otherwise', async () => {
+      const a = await owner();
+      const other = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil)]);
+      const options = { trusted_key_servers: [other.server] };
+      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: 0 };
+      const first = await here(options);
+      assert.notEqual(await first.keys.find(want, 'request'), undefined);
+      assert.deepEqual([a.asked, other.questions.length], [1, 0]);
+      a.status = 500;
+      const second = await here(options);
+      assert.notEqual(await second.keys.find(want, 'request'), undefined);
+      assert.deepEqual([a.asked, other.questions.length], [2, 1]);
+    });
+
+    it('are refused when they are not what they should be', async () => {
+      const name = await serve('a.example', (_request, response) =>
+        answer(response, { ...aboutKeys('b.example', 1_800_000_000_000) }),
+      );
+      const { keys } = await here();
+      const want = { serverName: name, keyId: aKey.keyId, validUntil: 0 };
+      assert.equal(await keys.find(want, 'request'), undefined);
+    });
+  });
+});

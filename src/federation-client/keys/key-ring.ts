@@ -1,0 +1,129 @@
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { ServerKey, ServerKeyLookup } from '../../protocol/index.ts';
+import type { FederationClient } from '../requests/federation-client.ts';
+import type { KeyServer } from './fetch-keys.ts';
+import { KeyFetcher, type KeyPurpose } from './key-fetcher.ts';
+import type { KeyResponse } from './key-response.ts';
+import { type KeyWant, satisfies } from './key-want.ts';
+import type { OwnKeys } from './own-keys.ts';
+import { type KeptResponse, readKey, readResponses, saveResponse } from './store.ts';
+import type { KeyTables } from './tables.ts';
+
+export interface KeyRingDeps {
+  readonly database: Database;
+  readonly caches: CacheRegistry;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly requests: FederationClient;
+  readonly own: OwnKeys;
+  /** Servers that are asked about the keys of others. */
+  readonly keyServers: readonly KeyServer[];
+}
+
+/** How many keys are in memory at cache factor 1. */
+const inMemory = 20_000;
+
+/** The keys of all servers: in memory, in the database, or fetched. */
+export class KeyRing {
+  readonly #deps: KeyRingDeps;
+  /** `null` for keys that are known not to be in the database. */
+  readonly #known: Cache<string, ServerKey | null>;
+  readonly #fetcher: KeyFetcher;
+
+  constructor(deps: KeyRingDeps) {
+    this.#deps = deps;
+    this.#known = deps.caches.create('server_keys', { size: inMemory });
+    this.#fetcher = new KeyFetcher({
+      ...deps,
+      notaries: deps.keyServers.filter(({ server_name }) => server_name !== deps.own.serverName),
+      save: (response, isFromOwner) => this.#save(response, isFromOwner),
+    });
+  }
+
+  /**
+   * A key of a server. It is fetched when it is not known, or not for as long as is wanted; what comes back may fall
+   * short of that all the same: whether it counts is for the caller to say.
+   */
+  async find(want: KeyWant, purpose: KeyPurpose): Promise<ServerKey | undefined> {
+    const known = await this.#read(want);
+    if (satisfies(known, want) || want.serverName === this.#deps.own.serverName) return known;
+    await this.#fetcher.fetch([want], purpose);
+    return this.#read(want);
+  }
+
+  /** Finds many keys, those that have to be fetched together. For events: see `isSignedByServer`. */
+  async findAll(wants: readonly KeyWant[]): Promise<ServerKeyLookup> {
+    const found = new Map<string, ServerKey | undefined>();
+    const readAll = async () => {
+      for (const want of wants) found.set(nameOf(want), await this.#read(want));
+    };
+    await readAll();
+    const { serverName: ownName } = this.#deps.own;
+    const missing = wants.filter(
+      (want) => want.serverName !== ownName && !satisfies(found.get(nameOf(want)), want),
+    );
+    if (missing.length > 0) {
+      await this.#fetcher.fetch(missing, 'events');
+      await readAll();
+    }
+    return (serverName, keyId) => found.get(nameOf({ serverName, keyId }));
+  }
+
+  /**
+   * What a server has said about its keys, as signed by it; it is asked again when the answer is old. For notaries.
+   * @param keyIds the keys that are asked for; all when there are none
+   * @param validUntil until when they should be valid, in milliseconds since the epoch
+   */
+  async responsesOf(
+    serverName: string,
+    keyIds: readonly string[],
+    validUntil: number,
+  ): Promise<readonly string[]> {
+    const { database, clock } = this.#deps;
+    const read = () => readResponses(database.reader<KeyTables>(), serverName);
+    let kept = await read();
+    const asked = () => kept.filter(({ keyId }) => keyIds.length === 0 || keyIds.includes(keyId));
+    const isMissing = asked().length < Math.max(keyIds.length, 1);
+    if (isMissing || !asked().some((response) => isFresh(response, validUntil, clock.now()))) {
+      await this.#fetcher.fetch([{ serverName, keyId: '', validUntil }], 'notary');
+      kept = await read();
+    }
+    // That a server has other keys than those is an answer, too.
+    const responses = asked().length > 0 ? asked() : kept.slice(0, 1);
+    return [...new Set(responses.map(({ text }) => text))];
+  }
+
+  async #read({ serverName, keyId }: Omit<KeyWant, 'validUntil'>): Promise<ServerKey | undefined> {
+    const { own, database } = this.#deps;
+    if (serverName === own.serverName) return own.find(keyId);
+    const key = await this.#known.getOrLoad(
+      nameOf({ serverName, keyId }),
+      async () => (await readKey(database.reader(), serverName, keyId)) ?? null,
+    );
+    return key ?? undefined;
+  }
+
+  async #save(response: KeyResponse, isFromOwner: boolean): Promise<void> {
+    const { database, clock } = this.#deps;
+    const taken = await database.transaction<KeyTables, ReadonlyMap<string, ServerKey>>((writer) =>
+      saveResponse(writer, response, isFromOwner, clock.now()),
+    );
+    for (const [keyId, key] of taken) this.#known.set(nameOf({ ...response, keyId }), key);
+  }
+}
+
+/** Key ids may hold anything but a space, which server names do not hold either. */
+const nameOf = ({ serverName, keyId }: Omit<KeyWant, 'validUntil'>) => `${serverName} ${keyId}`;
+
+/** Passed on for half of its life. Source: server-server API, `GET /_matrix/key/v2/server`. */
+function isFresh(
+  { validUntilTs, fetchedTs, isRetired }: KeptResponse,
+  validUntil: number,
+  now: number,
+): boolean {
+  if (isRetired) return false;
+  return validUntilTs >= Math.max(validUntil, now) && now - fetchedTs < (validUntilTs - fetchedTs) / 2;
+}

@@ -1,0 +1,4 @@
+import { destinationMigrations } from './destinations/migrations.ts';
+import { keyMigrations } from './keys/migrations.ts';
+
+export const federationClientMigrations = [...destinationMigrations, ...keyMigrations];

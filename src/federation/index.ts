@@ -1,0 +1,4 @@
+/** What other servers ask of this one. */
+export { type FederationConfig, federationSection } from './config.ts';
+export type { NotaryDeps } from './keys/notary.ts';
+export { keyRoutes } from './keys/routes.ts';

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { openTestFederation, type TestFederation } from '../../../test/support/federation.ts';
+import { type LoopbackServer, serveOnLoopback } from '../../../test/support/loopback.ts';
+import { validateResponse } from '../../../test/support/matrix-spec.ts';
+import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { createHttpServer, type HttpServer } from '../../kernel/http/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import {
+  isJsonObject,
+  type JsonObject,
+  SigningKey,
+  signJson,
+  type VerifyKey,
+  verifyJson,
+} from '../../protocol/index.ts';
+import { keyRoutes } from '../index.ts';
+
+const [ownKey, notaryKey, aKey, oldKey] = ['own', 'notary', 'a', 'old'].map((name) =>
+  SigningKey.generate(name),
+) as [SigningKey, SigningKey, SigningKey, SigningKey];
+const hour = 3_600_000;
+
+forEachDatabase((open) => {
+  describe('keys for other servers', () => {
+    let authority: TestAuthority;
+    let here: TestFederation;
+    let owner: LoopbackServer & { name: string };
+    let http: HttpServer;
+    let base: string;
+    let asked = 0;
+    let isUp = true;
+    before(async () => {
+      authority = makeTestAuthority();
+      const old = { 'ed25519:old': { key: oldKey.publicKey.base64, expired_ts: 1_000 } };
+      const options = { old_signing_keys: old, key_refresh_interval: 2 * hour };
+      here = await openTestFederation({ name: 'here.example', key: ownKey, authority, open, options });
+      const server = await serveOnLoopback((_request, response) => {
+        asked++;
+        const content = {
+          server_name: owner.name,
+          verify_keys: { [aKey.keyId]: { key: aKey.publicKey.base64 } },
+          valid_until_ts: here.clock.now() + 2 * hour,
+          more: 1,
+        };
+        response.writeHead(isUp ? 200 : 500, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(signJson(content, owner.name, aKey)));
+      }, authority.issue('a.example'));
+      owner = { ...server, name: `a.example:${server.port}` };
+      http = createHttpServer({
+        listeners: [
+          {
+            name: 'main',
+            bind: { kind: 'tcp', port: 0, addresses: ['127.0.0.1'], tls: undefined },
+            resources: [{ names: ['federation'], compress: false }],
+            forwarded: false,
+            requestIdHeader: undefined,
+          },
+        ],
+        routes: keyRoutes({ ...here, notaryKeys: [notaryKey] }),
+        authenticator: { authenticate: () => assert.fail('nobody logs in') },
+        log: silentLogger,
+        clock: systemClock,
+      });
+      [base = ''] = await http.start();
+    });
+    after(async () => {
+      await http.stop(100);
+      await here.close();
+      await owner.close();
+      authority.remove();
+    });
+
+    async function call(method: 'GET' | 'POST', path: string, body?: object) {
+      const response = await fetch(`${base}/_matrix/key/v2${path}`, {
+        method,
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      const json = (await response.json()) as Record<string, unknown>;
+      const specified = path.replace(/\/server\/.*/, '/server');
+      assert.deepEqual(
+        validateResponse(method, `/_matrix/key/v2${specified}`, response.status, json).problems,
+        [],
+      );
+      return { status: response.status, json };
+    }
+    const isSigned = (json: unknown, name: string, by: { keyId: string; publicKey: VerifyKey }) =>
+      isJsonObject(json) &&
+      verifyJson(json, name, (keyId) => (keyId === by.keyId ? by.publicKey : undefined));
+    const listed = (json: Record<string, unknown>) => json['server_keys'] as JsonObject[];
+
+    it('are published, signed, with those of the past [option: old_signing_keys.*.key, old_signing_keys.*.expired_ts, key_refresh_interval]', async () => {
+      for (const path of ['/server', '/server/ed25519:own']) {
+        const { json } = await call('GET', path);
+        assert.deepEqual(json['verify_keys'], { 'ed25519:own': { key: ownKey.publicKey.base64 } });
+        const old = { key: oldKey.publicKey.base64, expired_ts: 1_000 };
+        assert.deepEqual(json['old_verify_keys'], { 'ed25519:old': old });
+        assert.equal(json['valid_until_ts'], here.clock.now() + 2 * hour);
+        assert.equal(isSigned(json, 'here.example', ownKey), true);
+      }
+    });
+
+    it('are passed on with the signature of a notary', async () => {
+      const { json } = await call('GET', `/query/${owner.name}`);
+      const [response, ...more] = listed(json);
+      assert.equal(more.length, 0);
+      assert.equal(response?.['more'], 1);
+      assert.equal(isSigned(response, owner.name, aKey), true);
+      assert.equal(isSigned(response, 'here.example', notaryKey), true);
+      assert.equal(asked, 1);
+    });
+
+    it('are asked for again after half of their life, or when they must be valid for longer, and kept when their owner is gone', async () => {
+      const validUntil = (json: Record<string, unknown>) => listed(json)[0]?.['valid_until_ts'];
+      await call('GET', `/query/${owner.name}`);
+      assert.equal(asked, 1);
+      here.clock.advance(hour + 1);
+      await call('GET', `/query/${owner.name}`);
+      assert.equal(asked, 2);
+      const until = here.clock.now() + 2 * hour;
+      here.clock.advance(6_000);
+      const later = await call('GET', `/query/${owner.name}?minimum_valid_until_ts=${until + 1}`);
+      assert.equal(asked, 3);
+      assert.equal(validUntil(later.json), here.clock.now() + 2 * hour);
+      isUp = false;
+      here.clock.advance(24 * hour);
+      const gone = await call('GET', `/query/${owner.name}`);
+      assert.equal(validUntil(gone.json), validUntil(later.json));
+      assert.equal(asked, 4);
+      isUp = true;
+      here.clock.advance(hour);
+    });
+
+    it('are given for many servers at once, this one too', async () => {
+      const { json } = await call('POST', '/query', {
+        server_keys: {
+          [owner.name]: { 'ed25519:a': { minimum_valid_until_ts: here.clock.now() } },
+          'here.example': {},
+          'gone.example': { 'ed25519:x': {} },
+          'no server/name': {},
+        },
+      });
+      assert.deepEqual(
+        listed(json).map((one) => one['server_name']),
+        [owner.name, 'here.example'],
+      );
+      for (const one of listed(json)) assert.equal(isSigned(one, 'here.example', notaryKey), true);
+      assert.deepEqual(listed((await call('POST', '/query', { server_keys: {} })).json), []);
+    });
+
+    it('are not asked for by making up names of keys', async () => {
+      const before = asked;
+      for (let i = 0; i < 10; i++) {
+        await call('POST', '/query', { server_keys: { [owner.name]: { [`ed25519:made_up_${i}`]: {} } } });
+      }
+      assert.ok(asked <= before + 1);
+    });
+
+    it('are refused for what is no question, or too many', async () => {
+      const many = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`s${i}.example`, {}]));
+      for (const body of [{}, { server_keys: [] }, { server_keys: { a: [] } }, { server_keys: many }]) {
+        assert.equal((await call('POST', '/query', body)).status, 400);
+      }
+      assert.equal((await call('GET', `/query/${owner.name}?minimum_valid_until_ts=soon`)).status, 400);
+    });
+  });
+});

@@ -1,0 +1,66 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { badJson, type JsonObject } from '../../protocol/index.ts';
+import { Notary, type NotaryDeps } from './notary.ts';
+
+/** Servers in one question. */
+const mostServers = 1_000;
+
+const timestamp = Type.Optional(Type.Integer());
+const answer = Type.Object({ server_keys: Type.Array(Type.Object({})) });
+
+/** Server-server API, "Retrieving server keys". The paths that end in a key id are those of older servers. */
+export function keyRoutes(deps: NotaryDeps): Route[] {
+  const notary = new Notary(deps);
+  return [
+    route(
+      {
+        operationId: 'getServerKey',
+        method: 'GET',
+        path: ['/_proto/key/v2/server', '/_proto/key/v2/server/:keyId'],
+        auth: 'none',
+      },
+      (): JsonObject => deps.ownKeys.publish(deps.clock.now()),
+    ),
+    route(
+      {
+        operationId: 'perspectivesKeyQuery',
+        method: 'GET',
+        path: ['/_proto/key/v2/query/:serverName', '/_proto/key/v2/query/:serverName/:keyId'],
+        auth: 'none',
+        query: Type.Object({ minimum_valid_until_ts: timestamp }),
+        response: answer,
+      },
+      ({ params: { serverName }, query }) =>
+        notary.answer([{ serverName, keyIds: [], validUntil: query.minimum_valid_until_ts }]),
+    ),
+    route(
+      {
+        operationId: 'bulkPerspectivesKeyQuery',
+        method: 'POST',
+        path: '/_proto/key/v2/query',
+        auth: 'none',
+        body: Type.Object({
+          server_keys: Type.Record(
+            Type.String(),
+            Type.Record(Type.String(), Type.Object({ minimum_valid_until_ts: timestamp })),
+          ),
+        }),
+        response: answer,
+      },
+      ({ body }) => notary.answer(questionsIn(body.server_keys)),
+    ),
+  ];
+}
+
+type Criteria = Readonly<Record<string, Readonly<Record<string, { minimum_valid_until_ts?: number }>>>>;
+
+function questionsIn(criteria: Criteria) {
+  const servers = Object.entries(criteria);
+  if (servers.length > mostServers) throw badJson('These are too many servers at once');
+  return servers.map(([serverName, byKey]) => {
+    const times = Object.values(byKey).flatMap(({ minimum_valid_until_ts: time }) => time ?? []);
+    const validUntil = times.length === 0 ? undefined : Math.max(...times);
+    return { serverName, keyIds: Object.keys(byKey), validUntil };
+  });
+}
