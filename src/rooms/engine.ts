@@ -18,6 +18,11 @@ import { EventWriter } from './timeline/event-writer.ts';
 import { RoomHeads } from './timeline/room-heads.ts';
 import { TransactionIds } from './timeline/transaction-ids.ts';
 
+export interface EngineOptions {
+  /** Freezes events in memory. */
+  readonly use_frozen_dicts?: boolean;
+}
+
 export interface RoomEngineParts {
   readonly database: Database;
   readonly streams: Streams;
@@ -29,6 +34,7 @@ export interface RoomEngineParts {
   readonly caches: CacheRegistry;
   /** How many events are kept in memory at factor 1. */
   readonly eventCacheSize: number;
+  readonly options?: EngineOptions;
 }
 
 /** How many entries of current state all rooms in memory may hold together; one is about 200 bytes. */
@@ -65,7 +71,10 @@ export class RoomEngine {
     this.#reader = reader;
     this.relations = parts.relations ?? noRelations;
     this.stream = new Stream<RoomFact>('rooms');
-    this.events = new EventStore(reader, parts.caches, parts.eventCacheSize);
+    this.events = new EventStore(reader, parts.caches, {
+      size: parts.eventCacheSize,
+      freezes: parts.options?.use_frozen_dicts === true,
+    });
     this.groups = new StateGroups(reader, groupEntriesInMemory);
     this.stateKeys = new StateKeys(reader, sequences.keys, stateKeysInMemory);
     this.heads = new RoomHeads(database, this.groups, stateEntriesInMemory);

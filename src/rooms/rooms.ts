@@ -7,7 +7,7 @@ import type { EventSigner } from '../protocol/index.ts';
 import { type AliasOptions, RoomAliases } from './aliases/room-aliases.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
 import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
-import { RoomEngine } from './engine.ts';
+import { type EngineOptions, RoomEngine } from './engine.ts';
 import type { EventRelations } from './event-relations.ts';
 import { ClientEvents } from './history/client-events.ts';
 import { EventByTime } from './history/event-by-time.ts';
@@ -28,7 +28,7 @@ export interface RoomsParts {
   readonly randomness: Randomness;
   readonly profiles: MemberProfiles;
   readonly users: LocalUsers;
-  readonly options: CreationOptions & MembershipOptions & AliasOptions;
+  readonly options: CreationOptions & MembershipOptions & AliasOptions & EngineOptions;
   /** By default there are none. */
   readonly directoryRules?: DirectoryRules;
   /** By default nobody knows of relations. */

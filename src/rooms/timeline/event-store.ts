@@ -4,6 +4,7 @@ import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../pr
 import type { StoredEvent } from '../stored-event.ts';
 import { EventFlag, type RoomTables } from '../tables.ts';
 import { isText } from './event-to-send.ts';
+import { freezeEvent } from './freeze-event.ts';
 
 /** The columns that make a `StoredEvent`. */
 const columns = [
@@ -40,17 +41,25 @@ export interface HistoryPlace {
   readonly stream: number;
 }
 
+export interface EventStoreOptions {
+  /** How many events are kept in memory at factor 1 (`event_cache_size`). */
+  readonly size: number;
+  /** Nobody can change events that are on disk (`use_frozen_dicts`). */
+  readonly freezes: boolean;
+}
+
 /** Reads events and keeps those that were used last. Events never change, but for `redactedBy`. */
 export class EventStore {
   readonly #reader: Reader<RoomTables>;
+  readonly #freezes: boolean;
   readonly #byNid: Cache<number, StoredEvent>;
   readonly #nids: Cache<string, number>;
   /** Events that are not on disk yet, and so can not be read again when the cache drops them. */
   readonly #unsaved = new Map<number, StoredEvent>();
 
-  /** @param size how many events are kept in memory at factor 1 (`event_cache_size`) */
-  constructor(reader: Reader<RoomTables>, caches: CacheRegistry, size: number) {
+  constructor(reader: Reader<RoomTables>, caches: CacheRegistry, { size, freezes }: EventStoreOptions) {
     this.#reader = reader;
+    this.#freezes = freezes;
     this.#byNid = caches.create('events', { size });
     this.#nids = caches.create('event_ids', { size });
   }
@@ -64,6 +73,7 @@ export class EventStore {
   /** The event is on disk. */
   saved(stored: StoredEvent): void {
     this.#unsaved.delete(stored.nid);
+    if (this.#freezes) freezeEvent(stored.event);
   }
 
   /** A redaction is on disk; the cache may have read its target again before that. */
@@ -276,6 +286,7 @@ export class EventStore {
       softFailed: (row.flags & EventFlag.softFailed) !== 0,
       redactedBy: row.redacted_by ?? undefined,
     };
+    if (this.#freezes) freezeEvent(stored.event);
     this.#remember(stored);
     return stored;
   }
