@@ -47,7 +47,10 @@ export async function startRooms(
     eventCacheSize: kernel.configuration.caches.event_cache_size,
   });
   relations.attach(rooms, people.ignoredUsers);
-  people.upkeep.register(rooms.engine, rooms.memberships);
+  people.upkeep.register(rooms.engine, rooms.memberships, {
+    database: kernel.database,
+    isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,
+  });
   people.autoJoin.register(rooms);
   shutdown.add('rooms', () => rooms.engine.close());
   return rooms;

@@ -1,6 +1,7 @@
 /** Rooms: their events, state and members, and what users do with them. */
 
 export { AutoJoin } from './auto-join/auto-join.ts';
+export type { DelayedSending, EventToDelay } from './delayed-sending.ts';
 export type { DirectoryRules } from './directory-rules.ts';
 export type { RoomEngine } from './engine.ts';
 export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';
@@ -18,6 +19,7 @@ export { roomMigrations } from './migrations/index.ts';
 export type { PublishedRooms } from './published-rooms.ts';
 export { openRooms, type Rooms, type RoomsParts } from './rooms.ts';
 export { roomRoutes } from './routes/room-routes.ts';
+export type { Sender } from './sending.ts';
 export {
   type MembershipChange,
   type RoomFact,

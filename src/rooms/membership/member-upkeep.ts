@@ -1,12 +1,17 @@
 import type { Clock } from '../../kernel/clock.ts';
-import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
+import { visibleContent } from '../stored-event.ts';
+import { guestsMayJoin } from './guest-access.ts';
 import type { Memberships } from './memberships.ts';
+
+type IsGuest = (userId: string) => Promise<boolean>;
 
 const profileJob = 'rooms/profile';
 const departureJob = 'rooms/departure';
+const guestsJob = 'rooms/guests';
 
 /**
  * Keeps memberships in step with accounts: a new name or avatar goes into all of a user's rooms, and an account that
@@ -22,8 +27,22 @@ export class MemberUpkeep {
     this.#clock = clock;
   }
 
-  /** Registers how the jobs are done; before jobs are started. */
-  register(engine: RoomEngine, memberships: Memberships): void {
+  /**
+   * Registers how the jobs are done; before jobs are started.
+   * @param isGuest whether that is a local user without an account of their own
+   */
+  register(
+    engine: RoomEngine,
+    memberships: Memberships,
+    { database, isGuest }: { database: Database; isGuest: IsGuest },
+  ): void {
+    this.#jobs.register<string>(guestsJob, {
+      run: ({ payload: roomId, signal }) => removeGuests(engine, memberships, { roomId, isGuest, signal }),
+    });
+    engine.stream.subscribe(({ roomId, stateChanges }) => {
+      if (!stateChanges.some(({ type }) => type === 'm.room.guest_access')) return;
+      void database.transaction((writer) => this.#schedule(writer, guestsJob, roomId)).catch(() => undefined);
+    });
     this.#jobs.register<string>(profileJob, {
       run: ({ payload: userId, signal }) => updateProfile(engine, memberships, userId, signal),
     });
@@ -42,8 +61,8 @@ export class MemberUpkeep {
     return this.#schedule(writer, departureJob, userId);
   }
 
-  #schedule(writer: AnyWriter, kind: string, userId: string): Promise<void> {
-    return this.#jobs.schedule(writer, { kind, key: userId, payload: userId, runAt: this.#clock.now() });
+  #schedule(writer: AnyWriter, kind: string, id: string): Promise<void> {
+    return this.#jobs.schedule(writer, { kind, key: id, payload: id, runAt: this.#clock.now() });
   }
 }
 
@@ -53,21 +72,14 @@ async function updateProfile(
   userId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const profile = await memberships.profileContent(userId);
   for (const roomId of await engine.userRooms.withMembership(userId, 'join')) {
     if (signal.aborted) return;
     const head = await engine.heads.get(roomId);
     const entry = head?.entry('m.room.member', userId);
     const stored = entry && (await engine.events.get(entry.nid));
-    if (stored?.event.content['membership'] !== 'join') continue;
-    const { displayname: _name, avatar_url: _avatar, reason: _reason, ...rest } = stored.event.content;
-    const draft = {
-      type: 'm.room.member',
-      stateKey: userId,
-      sender: userId,
-      content: { ...rest, ...profile },
-    };
-    await engine.timeline.append(roomId, draft).catch(ignoreRefusal);
+    if (!stored || entry.membership !== 'join') continue;
+    const { displayname: _name, avatar_url: _avatar, reason: _reason, ...given } = visibleContent(stored);
+    await memberships.join(userId, roomId, { given }).catch(ignoreRefusal);
   }
 }
 
@@ -80,6 +92,21 @@ async function leaveAll(
   for (const { roomId, membership } of (await engine.userRooms.of(userId)).values()) {
     if (signal.aborted) return;
     if (membership === 'leave' || membership === 'ban') continue;
+    await memberships.leave(userId, roomId).catch(ignoreRefusal);
+  }
+}
+
+/** Guests go when a room does not let them in any more. Source: client-server API, "Guest Access". */
+async function removeGuests(
+  engine: RoomEngine,
+  memberships: Memberships,
+  { roomId, isGuest, signal }: { roomId: string; isGuest: IsGuest; signal: AbortSignal },
+): Promise<void> {
+  const head = await engine.heads.get(roomId);
+  if (!head || (await guestsMayJoin(engine, head))) return;
+  for (const [userId, membership] of [...head.members]) {
+    if (signal.aborted) return;
+    if (membership !== 'join' || !(await isGuest(userId))) continue;
     await memberships.leave(userId, roomId).catch(ignoreRefusal);
   }
 }

@@ -9,9 +9,10 @@ import {
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import type { Requesting, Throttle } from '../limits.ts';
-import { type StoredEvent, visibleContent } from '../stored-event.ts';
+import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
+import { guestsMayJoin } from './guest-access.ts';
 import type { MemberContents } from './member-content.ts';
 import { authorisingUser } from './restricted-join.ts';
 
@@ -74,7 +75,7 @@ export class Memberships {
     if (present === 'join' && !given) return this.#present(head, userId);
     if (present !== 'join') {
       throttle.join(requester, roomId);
-      if (requester?.isGuest && !(await this.#guestsMayJoin(head))) {
+      if (requester?.isGuest && !(await guestsMayJoin(engine, head))) {
         throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');
       }
     }
@@ -219,11 +220,5 @@ export class Memberships {
     const head = await this.#parts.engine.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     return head;
-  }
-
-  async #guestsMayJoin(head: RoomHead): Promise<boolean> {
-    const entry = head.entry('m.room.guest_access', '');
-    const stored = entry && (await this.#parts.engine.events.get(entry.nid));
-    return stored !== undefined && visibleContent(stored)['guest_access'] === 'can_join';
   }
 }

@@ -1,4 +1,5 @@
 import type { Route } from '../../kernel/http/index.ts';
+import type { DelayedSending } from '../delayed-sending.ts';
 import type { Rooms } from '../rooms.ts';
 import { upgradeRoutes } from '../upgrade/routes.ts';
 import { creationRoutes } from './creation-routes.ts';
@@ -7,13 +8,16 @@ import { readingRoutes } from './reading-routes.ts';
 import { sendingRoutes } from './sending-routes.ts';
 import { timeRoutes } from './time-routes.ts';
 
-/** All routes of this slice. @param mostEvents the largest page of events (`filter_timeline_limit`) */
-export function roomRoutes(rooms: Rooms, mostEvents: number): Route[] {
+/**
+ * All routes of this slice.
+ * @param mostEvents the largest page of events (`filter_timeline_limit`)
+ */
+export function roomRoutes(rooms: Rooms, mostEvents: number, delayed: DelayedSending): Route[] {
   return [
     ...creationRoutes(rooms.creation, rooms.aliases),
     ...upgradeRoutes(rooms.upgrades),
     ...membershipRoutes(rooms.memberships, rooms.aliases),
-    ...sendingRoutes(rooms.sending),
+    ...sendingRoutes(rooms.sending, delayed),
     ...timeRoutes(rooms.eventByTime),
     ...readingRoutes(rooms.reading, rooms.stateReading, mostEvents),
   ];

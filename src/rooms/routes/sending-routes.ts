@@ -1,14 +1,20 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../../kernel/http/index.ts';
+import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
+import type { DelayedSending } from '../delayed-sending.ts';
 import type { Sending } from '../sending.ts';
 import { clientPath } from './paths.ts';
 
 const content = Type.Unsafe<JsonObject>(Type.Object({}));
 const sent = Type.Object({ event_id: Type.String() });
+const sentOrDelayed = Type.Union([sent, Type.Object({ delay_id: Type.String() })]);
+
+/** Milliseconds by which an event is to be delayed: MSC4140 in its first form, which clients use. */
+const delayKey = 'org.matrix.msc4140.delay';
+const delay = { [delayKey]: Type.Optional(Type.Integer()) };
 
 /** Client-server API, "Sending events to a room" and "Redactions". */
-export function sendingRoutes(sending: Sending): Route[] {
+export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[] {
   return [
     route(
       {
@@ -16,11 +22,17 @@ export function sendingRoutes(sending: Sending): Route[] {
         method: 'PUT',
         path: clientPath('/rooms/:roomId/send/:eventType/:txnId'),
         auth: 'guest',
-        query: Type.Object({ ts: Type.Optional(Type.Integer()) }),
+        query: Type.Object({ ts: Type.Optional(Type.Integer()), ...delay }),
         body: content,
-        response: sent,
+        response: sentOrDelayed,
       },
       async ({ params, body, query, requester }) => {
+        const { [delayKey]: milliseconds } = query;
+        if (milliseconds !== undefined) {
+          const { roomId, eventType: type, txnId } = params;
+          const event = { roomId, type, content: body, txnId };
+          return { delay_id: await delayed.schedule(requester, event, milliseconds) };
+        }
         const mayTravelInTime = requester.appservice !== undefined && query.ts !== undefined;
         const message = {
           type: params.eventType,
@@ -45,25 +57,36 @@ export function sendingRoutes(sending: Sending): Route[] {
         return { event_id: await sending.redact(requester, roomId, eventId, reason, txnId) };
       },
     ),
-    ...stateRoutes(sending),
+    ...stateRoutes(sending, delayed),
   ];
 }
 
-function stateRoutes(sending: Sending): Route[] {
+function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
+  const query = Type.Object(delay);
+  const send = async (
+    requester: Requester,
+    { roomId, eventType: type, stateKey }: { roomId: string; eventType: string; stateKey: string },
+    body: JsonObject,
+    milliseconds: number | undefined,
+  ) => {
+    if (milliseconds === undefined) {
+      return { event_id: await sending.state(requester, roomId, { type, stateKey }, body) };
+    }
+    const event = { roomId, type, stateKey, content: body };
+    return { delay_id: await delayed.schedule(requester, event, milliseconds) };
+  };
   const contract = {
     operationId: 'setRoomStateWithKey',
     method: 'PUT',
     auth: 'guest',
+    query,
     body: content,
-    response: sent,
+    response: sentOrDelayed,
   } as const;
   return [
     route(
       { ...contract, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
-      async ({ params, body, requester }) => {
-        const { roomId, eventType: type, stateKey } = params;
-        return { event_id: await sending.state(requester, roomId, { type, stateKey }, body) };
-      },
+      ({ params, body, query, requester }) => send(requester, params, body, query[delayKey]),
     ),
     // With an empty state key the slash before it may be left out.
     route(
@@ -76,10 +99,8 @@ function stateRoutes(sending: Sending): Route[] {
           '/_proto/client/r0/rooms/:roomId/state/:eventType/',
         ],
       },
-      async ({ params, body, requester }) => {
-        const { roomId, eventType: type } = params;
-        return { event_id: await sending.state(requester, roomId, { type, stateKey: '' }, body) };
-      },
+      ({ params, body, query, requester }) =>
+        send(requester, { ...params, stateKey: '' }, body, query[delayKey]),
     ),
   ];
 }

@@ -1,0 +1,10 @@
+import type { RoomEngine } from '../engine.ts';
+import { visibleContent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+/** Whether guests may be in a room. Source: client-server API, "Guest Access". */
+export async function guestsMayJoin(engine: RoomEngine, head: RoomHead): Promise<boolean> {
+  const entry = head.entry('m.room.guest_access', '');
+  const stored = entry && (await engine.events.get(entry.nid));
+  return stored !== undefined && visibleContent(stored)['guest_access'] === 'can_join';
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { enc, Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+
+describe('guests', () => {
+  let server: TestServer;
+  let anna: Person;
+  let guest: Person;
+  before(async () => {
+    server = await startTestServer({
+      database: 'sqlite',
+      config: { accounts: { allow_guest_access: true } },
+    });
+    anna = await Person.register(server, 'anna');
+    const { body } = await server.api('POST', '/_matrix/client/v3/register', {
+      query: { kind: 'guest' },
+      body: {},
+    });
+    guest = new Person(server, {
+      userId: String(body['user_id']),
+      deviceId: String(body['device_id']),
+      token: String(body['access_token']),
+    });
+  });
+  after(() => server.stop());
+
+  const open = {
+    preset: 'public_chat',
+    initial_state: [{ type: 'm.room.guest_access', content: { guest_access: 'can_join' } }],
+  };
+
+  it('come in where the room lets them, speak, and act for themselves only', async () => {
+    const closed = await anna.createRoom();
+    const refused = await guest.call('POST', `/rooms/${enc(closed)}/join`, {});
+    assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
+    const through = await guest.call('PUT', `/rooms/${enc(closed)}/state/m.room.member/${enc(guest.id)}`, {
+      membership: 'join',
+    });
+    assert.deepEqual([through.status, through.body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
+    const roomId = await anna.createRoom({ ...open, power_level_content_override: { invite: 0 } });
+    await guest.join(roomId);
+    await guest.say(roomId, 'hello');
+    for (const [path, body] of [
+      ['invite', { user_id: '@x:test' }],
+      ['kick', { user_id: anna.id }],
+    ] as const) {
+      assert.equal((await guest.call('POST', `/rooms/${enc(roomId)}/${path}`, body)).status, 403);
+    }
+    const invitation = await guest.call(
+      'PUT',
+      `/rooms/${enc(roomId)}/state/m.room.member/${enc('@x:test')}`,
+      { membership: 'invite' },
+    );
+    assert.equal(invitation.status, 403);
+    assert.equal((await guest.call('POST', '/createRoom', {})).status, 403);
+    await guest.leave(roomId);
+  });
+
+  it('go when the room does not let them in any more', async () => {
+    const roomId = await anna.createRoom(open);
+    await guest.join(roomId);
+    const { next_batch } = await guest.sync();
+    await anna.setState(roomId, 'm.room.guest_access', { guest_access: 'forbidden' });
+    let since = next_batch;
+    for (let tries = 0; tries < 20; tries++) {
+      const sync = await guest.sync(since, { timeout: 1_000 });
+      since = sync.next_batch;
+      if (sync.rooms?.leave?.[roomId]) break;
+    }
+    assert.deepEqual((await guest.do('GET', '/joined_rooms'))['joined_rooms'], []);
+    assert.ok(((await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId));
+  });
+
+  it('read what is world-readable without coming in', async () => {
+    const initial_state = [
+      { type: 'm.room.history_visibility', content: { history_visibility: 'world_readable' } },
+    ];
+    const roomId = await anna.createRoom({ preset: 'public_chat', initial_state });
+    await anna.say(roomId, 'for all');
+    const page = await guest.call('GET', `/rooms/${enc(roomId)}/messages?dir=b`);
+    assert.match(page.raw, /for all/);
+    assert.equal((await guest.call('GET', `/rooms/${enc(roomId)}/state`)).status, 200);
+  });
+});
