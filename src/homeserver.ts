@@ -2,6 +2,7 @@ import type { AccountsSlice } from './accounts/index.ts';
 import { conversationRoutes, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
 import { encryptionRoutes, startEncryption } from './composition/encryption.ts';
+import { type Federation, startFederation } from './composition/federation.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
@@ -41,13 +42,14 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
     async start() {
       try {
         const kernel = await openKernel(surroundings, shutdown);
+        const federation = await startFederation(kernel, shutdown);
         const people = startPeople(kernel, shutdown);
         const relations = new Relations(kernel.database, kernel.serverName);
         const rooms = await startRooms(kernel, people, relations, shutdown);
         const encryption = await startEncryption(kernel, people, rooms);
         const conversations = await startConversations(kernel, people, rooms, encryption, shutdown);
         const directoryRoutes = await startDirectories(kernel, people, rooms, shutdown);
-        const messageRoutes = await startMessages({
+        const messages = await startMessages({
           kernel,
           people,
           rooms,
@@ -58,14 +60,15 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         await startJobs(kernel, shutdown);
         const routes = [
           ...ownRoutes(kernel),
+          ...federation.routes,
           ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
-          ...conversationRoutes(kernel, people, rooms, conversations),
+          ...conversationRoutes(kernel, people, rooms, conversations, messages.delayedEvents),
           ...encryptionRoutes(encryption),
           ...directoryRoutes,
-          ...messageRoutes,
+          ...messages.routes,
         ];
         const { accounts } = people;
-        const http = createHttp(kernel, accounts, routes);
+        const http = createHttp(kernel, accounts, federation, routes);
         shutdown.add('http', () => http.stop());
         const addresses = await http.start();
         await startManhole(kernel, accounts, shutdown);
@@ -117,12 +120,18 @@ function ownRoutes({ configuration, metrics, serverName }: Kernel): Route[] {
   ];
 }
 
-function createHttp(kernel: Kernel, accounts: AccountsSlice, routes: readonly Route[]): HttpServer {
+function createHttp(
+  kernel: Kernel,
+  accounts: AccountsSlice,
+  federation: Federation,
+  routes: readonly Route[],
+): HttpServer {
   const { configuration, namedLog, clock, metrics } = kernel;
   return createHttpServer({
     listeners: listenersOf(configuration.http),
     routes,
     authenticator: accounts.authenticator,
+    serverAuthenticator: federation.serverAuthenticator,
     log: namedLog('http'),
     clock,
     metrics,

@@ -1,9 +1,11 @@
 import { accountDataMigrations } from '../account-data/index.ts';
 import { accountMigrations } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
+import { delayedEventMigrations } from '../delayed-events/index.ts';
 import { deviceMigrations } from '../devices/index.ts';
 import { directoryMigrations } from '../directory/index.ts';
 import { e2eeMigrations } from '../e2ee/index.ts';
+import { federationClientMigrations } from '../federation-client/index.ts';
 import { filterMigrations } from '../filters/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -17,6 +19,7 @@ import {
 } from '../kernel/database/index.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../kernel/observability/index.ts';
+import type { Resolver } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { Streams, streamMigrations } from '../kernel/streams/index.ts';
@@ -41,6 +44,8 @@ export interface Surroundings {
   readonly log: Logger;
   /** Loggers of the server's parts by name; without it, they are children of `log`. */
   readonly namedLog?: (name: string) => Logger;
+  /** Instead of the machine's. */
+  readonly resolver?: Resolver;
   /** Instead of the database that the configuration names. */
   readonly databaseOptions?: DatabaseOptions;
 }
@@ -67,11 +72,13 @@ export const migrations = [
   ...profileMigrations,
   ...accountDataMigrations,
   ...filterMigrations,
+  ...federationClientMigrations,
   ...roomMigrations,
   ...relationMigrations,
   ...reportMigrations,
   ...openIdMigrations,
   ...searchMigrations,
+  ...delayedEventMigrations,
   ...receiptMigrations,
   ...directoryMigrations,
   ...presenceMigrations,

@@ -3,10 +3,28 @@ import { readSigningKeys, type SigningKey } from '../protocol/index.ts';
 import type { Kernel } from './kernel.ts';
 
 /** The key that signs events and requests to other servers: the first one of the file `signing_key_path`. */
-export async function loadSigningKey({ configuration }: Kernel): Promise<SigningKey> {
+export async function loadSigningKey(kernel: Kernel): Promise<SigningKey> {
+  const [key] = await loadSigningKeys(kernel);
+  return key;
+}
+
+/** The keys that are published as those in use: all of the file `signing_key_path`. */
+export async function loadSigningKeys({
+  configuration,
+}: Kernel): Promise<readonly [SigningKey, ...SigningKey[]]> {
   const { signing_key_path: path } = configuration.federationClient;
   if (path === null) throw new Error('signing_key_path is not set');
-  const [key] = readSigningKeys(await readFile(path, 'utf8'));
-  if (!key) throw new Error(`${path} holds no signing key`);
-  return key;
+  return readKeys(path);
+}
+
+/** The keys that sign what is said about those of other servers. */
+export async function loadNotaryKeys(kernel: Kernel): Promise<readonly SigningKey[]> {
+  const { key_server_signing_keys_path: path } = kernel.configuration.federationClient;
+  return path === null ? [await loadSigningKey(kernel)] : readKeys(path);
+}
+
+async function readKeys(path: string): Promise<readonly [SigningKey, ...SigningKey[]]> {
+  const [first, ...more] = readSigningKeys(await readFile(path, 'utf8'));
+  if (!first) throw new Error(`${path} holds no signing key`);
+  return [first, ...more];
 }

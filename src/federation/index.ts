@@ -2,3 +2,4 @@
 export { type FederationConfig, federationSection } from './config.ts';
 export type { NotaryDeps } from './keys/notary.ts';
 export { keyRoutes } from './keys/routes.ts';
+export { type WhitelistOptions, whitelistRoutes } from './whitelist-route.ts';

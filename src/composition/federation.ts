@@ -1,0 +1,34 @@
+import { keyRoutes, whitelistRoutes } from '../federation/index.ts';
+import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import { OutboundHttp, systemResolver } from '../kernel/outbound/index.ts';
+import type { Kernel } from './kernel.ts';
+import type { Shutdown } from './shutdown.ts';
+import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
+
+/** The way to other servers. */
+export interface Federation extends FederationClientSlice {
+  /** For requests that are not of the federation: push gateways and the like. */
+  readonly http: OutboundHttp;
+  readonly routes: readonly Route[];
+}
+
+/** Opens what speaks with other servers. It is there before the rooms are, and after them. */
+export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promise<Federation> {
+  const { configuration, resolver = systemResolver } = kernel;
+  const http = new OutboundHttp({ config: configuration.outbound, clock: kernel.clock, resolver });
+  shutdown.add('outbound requests', () => http.close());
+  const client = await openFederationClient({
+    ...kernel,
+    http,
+    resolver,
+    log: kernel.namedLog('federation'),
+    signingKeys: await loadSigningKeys(kernel),
+    options: configuration.federationClient,
+  });
+  const routes = [
+    ...keyRoutes({ ...kernel, ...client, notaryKeys: await loadNotaryKeys(kernel) }),
+    ...whitelistRoutes({ ...configuration.federation, ...configuration.federationClient }),
+  ];
+  return { ...client, http, routes };
+}
