@@ -166,6 +166,8 @@ export const provenOptions: readonly string[] = [
   'trusted_key_servers[].verify_keys',
   'trusted_key_servers[].accept_keys_insecurely',
   'suppress_key_server_warning',
+  'key_server_signing_keys_path',
+  'federation_whitelist_endpoint_enabled',
   'rc_message',
   'rc_registration',
   'rc_login.address',
