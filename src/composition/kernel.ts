@@ -96,7 +96,11 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
 
   const options =
     surroundings.databaseOptions ?? databaseOptions(dataStoreEntries(configuration.database).main);
-  const database = await openDatabase(options, { log: namedLog('database'), clock });
+  const database = await openDatabase(options, {
+    log: namedLog('database'),
+    clock,
+    ...(metrics && { metrics }),
+  });
   shutdown.add('database', () => database.close());
   await migrate(database, migrations, () => clock.now());
 

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`what a sync asks of the database, on ${database}`, () => {
+    let server: TestServer;
+    let anna: Person;
+    let ben: Person;
+    let roomId: string;
+    before(async () => {
+      server = await startTestServer({
+        database,
+        config: {
+          observability: { enable_metrics: true },
+          http: {
+            listeners: [
+              {
+                port: 0,
+                type: 'http',
+                bind_addresses: ['127.0.0.1'],
+                resources: [{ names: ['client', 'metrics'] }],
+              },
+            ],
+          },
+        },
+      });
+      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      roomId = await anna.createRoom();
+      await ben.join(roomId);
+    });
+    after(() => server.stop());
+
+    /** Statements that only read, so far. */
+    const reads = async () => {
+      const { raw } = await server.api('GET', '/_synapse/metrics');
+      const counts = [
+        ...raw.matchAll(/^server_database_statements_total\{purpose="(?:read|scan)"\} (\d+)$/gm),
+      ];
+      assert.equal(counts.length, 2, raw);
+      return counts.reduce((sum, [, count]) => sum + Number(count), 0);
+    };
+
+    it('nothing, when nothing has happened', async () => {
+      let { next_batch } = await ben.sync();
+      next_batch = (await ben.sync(next_batch)).next_batch;
+      const before = await reads();
+      for (let index = 0; index < 5; index++) {
+        const sync = await ben.sync(next_batch, { timeout: 5 });
+        assert.equal(sync.rooms, undefined);
+        next_batch = sync.next_batch;
+      }
+      assert.equal(await reads(), before);
+    });
+
+    it('nothing, for messages in a room that is active', async () => {
+      let { next_batch } = await ben.sync();
+      const exchange = async () => {
+        await anna.say(roomId, 'hello');
+        const sync = await ben.sync(next_batch, { timeout: 5_000 });
+        assert.equal(sync.rooms?.join?.[roomId]?.timeline.events.length, 1);
+        next_batch = sync.next_batch;
+      };
+      for (let index = 0; index < 3; index++) await exchange();
+      const before = await reads();
+      for (let index = 0; index < 5; index++) await exchange();
+      assert.equal(await reads(), before);
+    });
+  });
+}
