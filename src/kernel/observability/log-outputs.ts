@@ -23,7 +23,7 @@ export class LogOutputs {
 
   /** @throws Error when a file can not be opened */
   constructor(outputs: readonly LogOutput[]) {
-    this.#open = outputs.map(open);
+    this.#open = openAll(outputs);
   }
 
   write(line: string): void {
@@ -35,9 +35,25 @@ export class LogOutputs {
   /** Opens files anew, so that those that were moved away are left alone. @throws Error; the old ones then stay */
   replace(outputs: readonly LogOutput[]): void {
     const before = this.#open;
-    this.#open = outputs.map(open);
-    for (const { destination, isFile } of before) if (isFile) destination.end();
+    this.#open = openAll(outputs);
+    closeFiles(before);
   }
+}
+
+/** All of them, or none when one can not be opened. */
+function openAll(outputs: readonly LogOutput[]): readonly OpenOutput[] {
+  const opened: OpenOutput[] = [];
+  try {
+    for (const output of outputs) opened.push(open(output));
+    return opened;
+  } catch (error) {
+    closeFiles(opened);
+    throw error;
+  }
+}
+
+function closeFiles(outputs: readonly OpenOutput[]): void {
+  for (const { destination, isFile } of outputs) if (isFile) destination.end();
 }
 
 function open({ to, level }: LogOutput): OpenOutput {

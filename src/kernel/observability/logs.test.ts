@@ -56,7 +56,12 @@ describe('the loggers of a process', () => {
     assert.deepEqual(messages('all.log'), ['still here']);
     assert.deepEqual(messages('old.log'), ['seen', 'broken']);
 
-    const nowhere = config({ outputs: [{ to: { file: join(folder, 'no', 'such.log') }, level: 'trace' }] });
+    const nowhere = config({
+      outputs: [
+        { to: { file: all() }, level: 'trace' },
+        { to: { file: join(folder, 'no', 'such.log') }, level: 'trace' },
+      ],
+    });
     assert.throws(() => logs.configure(nowhere), { code: 'ENOENT' });
     logs.root.warn('as before');
     await until('all.log', 'as before');
