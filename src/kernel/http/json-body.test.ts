@@ -35,6 +35,12 @@ describe('parseJson', () => {
     );
   });
 
+  it('keeps numbers of other servers as they are written, for signatures cover them', () => {
+    const text = '{"a":1.0,"b":[1e3,-0,12345678901234567890],"c":5}';
+    assert.equal(JSON.stringify(parseJson(Buffer.from(text), serverJson)), text);
+    assert.equal(JSON.stringify(parseJson(Buffer.from('[1.0,1e3]'), clientJson)), '[1,1000]');
+  });
+
   it('bounds nesting, brackets in strings not counted', () => {
     assert.equal(codeOf(nested(clientJson.depth)), undefined);
     assert.equal(codeOf(nested(clientJson.depth + 1)), 'M_BAD_JSON');

@@ -1,18 +1,20 @@
 import { isUtf8 } from 'node:buffer';
-import { badJson, notJson } from '../../protocol/index.ts';
+import { badJson, notJson, type ParseOptions, parseJson as parseProtocolJson } from '../../protocol/index.ts';
 
 export interface JsonLimits {
   /** Deepest nesting of objects and arrays. */
   readonly depth: number;
   /** Whether keys named `__proto__` are let through: rooms of other servers may hold events that have them. */
   readonly allowPrototypeKeys: boolean;
+  /** Signatures and hashes of other servers cover the digits as they wrote them. */
+  readonly numbers: NonNullable<ParseOptions['numbers']>;
 }
 
 /** Deep enough for any client, shallow enough for every recursive reader of the result. */
-export const clientJson: JsonLimits = { depth: 128, allowPrototypeKeys: false };
+export const clientJson: JsonLimits = { depth: 128, allowPrototypeKeys: false, numbers: 'values' };
 
 /** Other servers relay what their users wrote; refusing it would split rooms. */
-export const serverJson: JsonLimits = { depth: 1000, allowPrototypeKeys: true };
+export const serverJson: JsonLimits = { depth: 1000, allowPrototypeKeys: true, numbers: 'as written' };
 
 /**
  * Parses a JSON body.
@@ -24,7 +26,7 @@ export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
   if (bytes.length > limits.depth * 2 && nestsDeeperThan(bytes, limits.depth)) {
     throw badJson(`The body is nested deeper than ${limits.depth} levels`);
   }
-  const value = parse(bytes.toString('utf8'));
+  const value = parse(bytes.toString('utf8'), limits);
   // Only an escape sequence can make a lone surrogate, and only an escape or the plain text the forbidden key.
   if (bytes.includes('\\u') || (!limits.allowPrototypeKeys && bytes.includes('__proto__'))) {
     inspect(value, limits);
@@ -32,7 +34,8 @@ export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
   return value;
 }
 
-function parse(text: string): unknown {
+function parse(text: string, { numbers, depth: maxDepth }: JsonLimits): unknown {
+  if (numbers === 'as written') return parseProtocolJson(text, { numbers, maxDepth });
   try {
     return JSON.parse(text);
   } catch {
