@@ -11,6 +11,8 @@ export const unstableFeatures: Readonly<Record<string, boolean>> = {
   'uk.tcpip.msc4133.stable': true,
   // Summaries of rooms, in the specification since v1.15.
   'org.matrix.msc3266': true,
+  // Events that are sent later; whether the operator allows it is said when a client tries.
+  'org.matrix.msc4140': true,
   // Rooms that are shared with somebody.
   'uk.half-shot.msc2666.query_mutual_rooms': true,
 };

@@ -2,7 +2,7 @@ import type { Route } from '../kernel/http/index.ts';
 import { Presence, PresenceEvents, presenceRoutes } from '../presence/index.ts';
 import { pushRuleRoutes, Unread } from '../push/index.ts';
 import { Receipts, receiptRoutes } from '../receipts/index.ts';
-import { type Rooms, roomRoutes } from '../rooms/index.ts';
+import { type DelayedSending, type Rooms, roomRoutes } from '../rooms/index.ts';
 import { openSync, RoomPart, type SyncServices, syncRoutes, UserPart } from '../sync/index.ts';
 import { Typing, typingRoutes } from '../typing/index.ts';
 import { type Encryption, followEncryption } from './encryption.ts';
@@ -113,11 +113,12 @@ export function conversationRoutes(
   people: People,
   rooms: Rooms,
   { receipts, typing, presence, sync }: Conversations,
+  delayed: DelayedSending,
 ): Route[] {
   const { filter_timeline_limit } = configuration.sync;
   const mostEvents = filter_timeline_limit === -1 ? mostEventsWithoutLimit : filter_timeline_limit;
   return [
-    ...roomRoutes(rooms, mostEvents),
+    ...roomRoutes(rooms, mostEvents, delayed),
     ...receiptRoutes(receipts),
     ...typingRoutes(typing, rooms.engine),
     ...presenceRoutes(presence, clock),

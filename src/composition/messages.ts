@@ -1,3 +1,4 @@
+import { DelayedEvents, delayedEventRoutes } from '../delayed-events/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
 import { RelatedEvents, type Relations, relationRoutes, ThreadList } from '../relations/index.ts';
@@ -20,16 +21,31 @@ export interface MessageSurroundings {
   readonly shutdown: Shutdown;
 }
 
-/** Opens what clients do with messages beyond sending and reading them; before jobs are started. @returns their routes */
-export async function startMessages(surroundings: MessageSurroundings): Promise<Route[]> {
-  const { kernel } = surroundings;
-  return [
+/** What others need of these slices. */
+export interface Messages {
+  readonly delayedEvents: DelayedEvents;
+  readonly routes: readonly Route[];
+}
+
+/** Opens what clients do with messages beyond sending and reading them; before jobs are started. */
+export async function startMessages(surroundings: MessageSurroundings): Promise<Messages> {
+  const { kernel, rooms } = surroundings;
+  const { rc_message, rc_delayed_event_mgmt } = kernel.configuration.rateLimits;
+  const delayedEvents = new DelayedEvents({
+    ...kernel,
+    rooms,
+    messageLimit: kernel.limiter(rc_message),
+    longestDelay: kernel.configuration.rooms.max_event_delay_duration,
+  });
+  const routes = [
     ...relationsRoutes(surroundings),
     ...reportsRoutes(surroundings),
     ...searchRoutes(await startSearch(surroundings)),
     ...openIdRoutes(new OpenIdTokens(kernel), kernel.serverName),
     ...callRoutes(kernel.configuration.accounts, kernel.clock),
+    ...delayedEventRoutes(delayedEvents, kernel.limiter(rc_delayed_event_mgmt)),
   ];
+  return { delayedEvents, routes };
 }
 
 /** `undefined` when nobody may search: then nothing is indexed either. */

@@ -1,0 +1,86 @@
+import { type JsonObject, parseJsonObject } from '../protocol/index.ts';
+import type { DelayedEventTables } from './tables.ts';
+
+export type Outcome = 'send' | 'cancel' | 'error';
+
+/** What made it so: somebody's doing, or that the time had come. */
+export type Reason = 'action' | 'delay';
+
+/** How a delayed event ended. */
+export interface Finalised {
+  /** Milliseconds since the epoch. */
+  readonly ts: number;
+  readonly outcome: Outcome;
+  readonly reason: Reason;
+  /** Set when it was sent. */
+  readonly eventId: string | undefined;
+  /** The error that kept it from being sent. */
+  readonly error: JsonObject | undefined;
+}
+
+/** An event that is to be sent later, or was. */
+export interface DelayedEvent {
+  readonly delayId: string;
+  readonly userId: string;
+  readonly roomId: string;
+  readonly type: string;
+  readonly stateKey: string | undefined;
+  readonly content: JsonObject;
+  /** Milliseconds. */
+  readonly delay: number;
+  /** When it was scheduled, or restarted last, in milliseconds since the epoch. */
+  readonly since: number;
+  /** Absent while it waits. */
+  readonly finalised: Finalised | undefined;
+}
+
+export function toDelayedEvent(row: DelayedEventTables['delayed_events']): DelayedEvent {
+  return {
+    delayId: row.delay_id,
+    userId: row.user_id,
+    roomId: row.room_id,
+    type: row.type,
+    stateKey: row.state_key ?? undefined,
+    content: parseJsonObject(row.content),
+    delay: row.delay,
+    since: row.since_ts,
+    finalised:
+      row.finalised_ts === null
+        ? undefined
+        : {
+            ts: row.finalised_ts,
+            outcome: row.outcome as Outcome,
+            reason: row.reason as Reason,
+            eventId: row.event_id ?? undefined,
+            error: row.error === null ? undefined : parseJsonObject(row.error),
+          },
+  };
+}
+
+/**
+ * A delayed event for its owner, in the words of all the revisions of MSC4140 that clients know: first those of the
+ * one that was implemented first, then those of the last.
+ */
+export function delayedEventJson(event: DelayedEvent): JsonObject {
+  const { finalised } = event;
+  const result: JsonObject = {
+    ...(finalised?.eventId === undefined ? undefined : { event_id: finalised.eventId }),
+    ...(finalised?.error && { error: finalised.error }),
+  };
+  return {
+    delay_id: event.delayId,
+    room_id: event.roomId,
+    type: event.type,
+    ...(event.stateKey === undefined ? undefined : { state_key: event.stateKey }),
+    content: event.content,
+    delay: event.delay,
+    running_since: event.since,
+    delay_ms: event.delay,
+    delayed_since_ts: event.since,
+    ...(finalised && {
+      ...result,
+      origin_server_ts: finalised.ts,
+      finalised: { ...result, finalised_ts: finalised.ts },
+    }),
+  };
+}

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../../test/support/server.ts';
+import { idsOf, Talk } from '../../test/support/talk.ts';
+
+interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+/** Requests that are not as the specification has them now. */
+async function call(
+  server: TestServer,
+  user: TestUser | undefined,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<Answer> {
+  const response = await fetch(`${server.baseUrl}/_matrix/client/${path}`, {
+    method,
+    headers: user ? { authorization: `Bearer ${user.token}` } : {},
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  return { status: response.status, body: (await response.json()) as Answer['body'] };
+}
+
+const unstable = 'unstable/org.matrix.msc4140';
+const day = 24 * 3_600_000;
+const hello = { msgtype: 'm.text', body: 'hello' };
+
+const delays = (max_event_delay_duration: number | null): ConfigurationOverrides => ({
+  rooms: { max_event_delay_duration },
+});
+
+forEachDatabase((open) => {
+  describe('delayed events', () => {
+    const clock = manualClock();
+    let server: TestServer;
+    let [alice, bob]: TestUser[] = [];
+    let talk: Talk;
+    let transactions = 0;
+    before(async () => {
+      server = await startTestServer({ database: open.kind, clock, config: delays(day) });
+      [alice, bob] = [await server.register('alice'), await server.register('bob')];
+      talk = await Talk.open(server, alice!, [bob!]);
+    });
+    after(() => server.stop());
+
+    const room = () => `v3/rooms/${encodeURIComponent(talk.roomId)}`;
+    const delayed = (delay: number | string, path: string) =>
+      `${room()}/${path}?org.matrix.msc4140.delay=${delay}`;
+    const schedule = async (delay: number, body: object = hello, user = alice!) => {
+      const path = delayed(delay, `send/m.room.message/delay${transactions++}`);
+      const answer = await call(server, user, 'PUT', path, body);
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      return String(answer.body['delay_id']);
+    };
+    const act = (delayId: string, action: string, user?: TestUser) =>
+      call(server, user, 'POST', `${unstable}/delayed_events/${delayId}/${action}`, {});
+    const one = async (delayId: string) =>
+      (await call(server, alice, 'GET', `${unstable}/delayed_events/${delayId}`)).body as {
+        delay: number;
+        running_since: number;
+        finalised?: { event_id?: string; error?: { errcode: string }; finalised_ts: number };
+      };
+    const messages = async () =>
+      idsOf(await talk.call(alice!, 'GET', '/messages', { query: { dir: 'b', limit: 5 } }));
+    /** Jobs run beside requests: waits until what the time has brought is done. */
+    const finalised = async (delayId: string) => {
+      for (let attempt = 0; attempt < 200; attempt++) {
+        const { finalised: result } = await one(delayId);
+        if (result) return result;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      throw new Error('nothing became of the delayed event');
+    };
+
+    it('are sent when their time has come, also after a restart', async () => {
+      const delayId = await schedule(60_000);
+      await server.restart();
+      assert.equal((await one(delayId)).finalised, undefined);
+      clock.advance(59_000);
+      assert.equal((await one(delayId)).finalised, undefined);
+      clock.advance(1_000);
+      const { event_id: eventId } = await finalised(delayId);
+      const event = await talk.event(bob!, String(eventId));
+      assert.deepEqual([event.content, event.sender], [hello, alice!.userId]);
+      assert.equal((await messages())[0], eventId);
+    });
+
+    it('may be part of the state', async () => {
+      const answer = await call(server, alice, 'PUT', delayed(1_000, 'state/org.example.call/me'), {
+        left: true,
+      });
+      const empty = await call(server, alice, 'PUT', delayed(1_000, 'state/org.example.call'), {
+        all: 'left',
+      });
+      clock.advance(1_000);
+      await finalised(String(answer.body['delay_id']));
+      await finalised(String(empty.body['delay_id']));
+      assert.deepEqual(await talk.state(alice!, 'org.example.call', 'me'), { left: true });
+      assert.deepEqual(await talk.state(alice!, 'org.example.call'), { all: 'left' });
+    });
+
+    it('are restarted, cancelled and sent at once by whoever knows their id', async () => {
+      const delayId = await schedule(10_000);
+      clock.advance(9_000);
+      assert.deepEqual(await act(delayId, 'restart'), { status: 200, body: {} });
+      assert.equal((await one(delayId)).running_since, clock.now());
+      clock.advance(9_000);
+      assert.equal((await one(delayId)).finalised, undefined);
+      assert.equal((await act(delayId, 'cancel', bob)).status, 200);
+      assert.equal((await one(delayId)).finalised?.event_id, undefined);
+      const before = await messages();
+      clock.advance(20_000);
+      assert.deepEqual(await messages(), before);
+      assert.equal((await act(delayId, 'cancel')).status, 200);
+      assert.equal((await act(delayId, 'send')).status, 409);
+      assert.equal((await act(delayId, 'restart')).status, 409);
+
+      const other = await schedule(10_000);
+      const inBody = await call(server, alice, 'POST', `${unstable}/delayed_events/${other}`, {
+        action: 'send',
+      });
+      assert.equal(inBody.status, 200);
+      const { event_id: eventId } = await finalised(other);
+      assert.equal((await messages())[0], eventId);
+      assert.equal((await act(other, 'send')).status, 200);
+      assert.equal((await act(other, 'cancel')).status, 409);
+      clock.advance(10_000);
+      assert.equal((await messages())[0], eventId);
+    });
+
+    it('are checked when they are sent', async () => {
+      const delayId = await schedule(5_000, hello, bob);
+      await talk.leave(bob!);
+      const refused = await act(delayId, 'send');
+      assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
+      clock.advance(5_000);
+      const path = `${unstable}/delayed_events?status=finalised&delay_id=${delayId}`;
+      let failed: { error?: { errcode: string }; reason: string; outcome: string } | undefined;
+      while (!failed) {
+        const { body } = await call(server, bob, 'GET', path);
+        [failed] = body['finalised'] as (typeof failed)[];
+      }
+      assert.deepEqual(
+        [failed.error?.errcode, failed.reason, failed.outcome],
+        ['M_FORBIDDEN', 'error', 'cancel'],
+      );
+      assert.equal((await act(delayId, 'cancel')).status, 200);
+      await talk.join(bob!);
+    });
+
+    it('are listed for those who scheduled them', async () => {
+      const [late, soon] = [await schedule(9_000), await schedule(8_000)];
+      const list = async (user: TestUser, query = '') => {
+        const { body } = await call(server, user, 'GET', `${unstable}/delayed_events${query}`);
+        return body as {
+          delayed_events: Record<string, unknown>[];
+          scheduled: unknown[];
+          finalised?: unknown[];
+        };
+      };
+      const { delayed_events: events, scheduled } = await list(alice!, '?status=scheduled');
+      assert.deepEqual(
+        events.map(({ delay_id: delayId }) => delayId),
+        [soon, late],
+      );
+      assert.deepEqual(scheduled, events);
+      const { content, delay, room_id: roomId, running_since: since, type } = events[0]!;
+      assert.deepEqual(
+        [content, delay, roomId, since, type],
+        [hello, 8_000, talk.roomId, clock.now(), 'm.room.message'],
+      );
+      assert.deepEqual((await list(bob!)).delayed_events, []);
+      assert.equal((await call(server, bob, 'GET', `${unstable}/delayed_events/${soon}`)).status, 404);
+      for (const delayId of [late, soon]) await act(delayId, 'cancel');
+      assert.deepEqual((await list(alice!)).delayed_events, []);
+      assert.ok((await list(alice!)).finalised!.length >= 2);
+    });
+
+    it('are scheduled once for each transaction, in the later form as well', async () => {
+      const path = (version: string) =>
+        `${version}/rooms/${encodeURIComponent(talk.roomId)}/delayed_event/m.room.message/once`;
+      const body = { delay_ms: 1_000, content: hello };
+      const first = await call(server, alice, 'PUT', path(unstable), body);
+      const again = await call(server, alice, 'PUT', path('v3'), { delay: 1_000, content: hello });
+      assert.equal(first.status, 200);
+      assert.deepEqual(first.body, again.body);
+      const state = { delay: 1_000, state_key: 'key', content: { a: 1 } };
+      const answer = await call(
+        server,
+        alice,
+        'PUT',
+        `${path('v3')}2`.replace('m.room.message', 'org.example'),
+        state,
+      );
+      clock.advance(1_000);
+      await finalised(String(first.body['delay_id']));
+      await finalised(String(answer.body['delay_id']));
+      assert.deepEqual(await talk.state(alice!, 'org.example', 'key'), { a: 1 });
+      assert.equal((await call(server, alice, 'PUT', `${path('v3')}3`, { content: hello })).status, 400);
+    });
+
+    it('are refused when they make no sense', async () => {
+      for (const delay of [0, -1, 'soon']) {
+        assert.equal((await call(server, alice, 'PUT', delayed(delay, 'send/m/x'), {})).status, 400);
+      }
+      assert.equal((await act('nothing', 'send')).status, 404);
+      const delayId = await schedule(1_000);
+      assert.equal((await act(delayId, 'explode')).status, 400);
+      assert.equal(
+        (await call(server, alice, 'POST', `${unstable}/delayed_events/${delayId}`, {})).status,
+        400,
+      );
+      await act(delayId, 'cancel');
+    });
+
+    it('are limited in number for each user', async () => {
+      const ids = [];
+      for (let count = 0; count < 100; count++) ids.push(await schedule(3_600_000));
+      const refused = await call(server, alice, 'PUT', delayed(1_000, 'send/m.room.message/more'), hello);
+      assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
+      assert.equal(refused.body['retry_after_ms'], 3_600_000);
+      await act(ids[0]!, 'cancel');
+      await schedule(1_000);
+    });
+  });
+
+  /** What a server with such options says to somebody who wants to delay an event, again and again. */
+  const trial = async (
+    config: ConfigurationOverrides,
+    requests: readonly ('schedule' | 'list')[],
+    delay: number,
+  ) => {
+    const server = await startTestServer({ database: open.kind, config });
+    try {
+      const user = await server.register('alice');
+      const { roomId } = await Talk.open(server, user);
+      const answers: Answer[] = [];
+      for (const [index, request] of requests.entries()) {
+        const send = `v3/rooms/${encodeURIComponent(roomId)}/send/m.room.message/${index}`;
+        answers.push(
+          request === 'list'
+            ? await call(server, user, 'GET', `${unstable}/delayed_events`)
+            : await call(server, user, 'PUT', `${send}?org.matrix.msc4140.delay=${delay}`, hello),
+        );
+      }
+      return answers;
+    } finally {
+      await server.stop();
+    }
+  };
+
+  it('events are delayed as far as the operator allows [option: max_event_delay_duration]', async () => {
+    const ask = async (longest: number | null, delay: number) => {
+      const [answer] = await trial(delays(longest), ['schedule'], delay);
+      return [answer!.status, answer!.body['org.matrix.msc4140.errcode'], answer!.body['max_delay']];
+    };
+    assert.deepEqual(await ask(null, 1_000), [400, 'M_MAX_DELAY_UNSUPPORTED', undefined]);
+    assert.deepEqual(await ask(5_000, 5_001), [400, 'M_MAX_DELAY_EXCEEDED', 5_000]);
+    assert.deepEqual(await ask(5_000, 5_000), [200, undefined, undefined]);
+  });
+
+  it('delayed events are managed at a limited rate [option: rc_delayed_event_mgmt.per_second, rc_delayed_event_mgmt.burst_count]', async () => {
+    const rc_delayed_event_mgmt = { per_second: 0.001, burst_count: 1 };
+    const config = { ...delays(day), rateLimits: { rc_delayed_event_mgmt } };
+    const answers = await trial(config, ['schedule', 'schedule', 'list', 'list'], 1_000);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 429],
+    );
+  });
+});

@@ -1,0 +1,203 @@
+import { hash } from 'node:crypto';
+import type { Clock } from '../kernel/clock.ts';
+import { type Database, type Reader, UniqueViolation, type Writer } from '../kernel/database/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
+import { type Randomness, randomString } from '../kernel/randomness.ts';
+import { invalidParam, type JsonObject, limitExceeded, MatrixError, notFound } from '../protocol/index.ts';
+import type { ActionLimit, DelayedSending, EventToDelay, Rooms, Sender } from '../rooms/index.ts';
+import type { DelayedEvent, Finalised } from './delayed-event.ts';
+import * as store from './store.ts';
+import type { DelayedEventTables } from './tables.ts';
+
+export interface DelayedEventsParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly jobs: Jobs;
+  readonly rooms: Pick<Rooms, 'sending'>;
+  /** `rc_message`: scheduling counts like sending. */
+  readonly messageLimit: ActionLimit;
+  /** `max_event_delay_duration` in milliseconds; null: events can not be delayed. */
+  readonly longestDelay: number | null;
+}
+
+export type Action = 'send' | 'cancel' | 'restart';
+
+const job = 'delayed-events/send';
+
+/** Events of one user that may wait at the same time. */
+const mostScheduled = 100;
+
+/** Delayed events that one answer lists. */
+const mostListed = 1_000;
+
+/** Milliseconds for which it is remembered how a delayed event ended. */
+const retention = 7 * 24 * 3_600_000;
+
+const hour = 3_600_000;
+
+/** About 190 bits: who knows the id may manage the delayed event. */
+const idLength = 32;
+
+/** Stands for a device in transaction ids, so that a delayed event is sent once whatever happens. */
+const deviceId = 'org.matrix.msc4140';
+
+/** Sends events later. Source: MSC4140, "Cancellable delayed events". */
+export class DelayedEvents implements DelayedSending {
+  readonly #parts: DelayedEventsParts;
+  readonly #reader: Reader<DelayedEventTables>;
+
+  constructor(parts: DelayedEventsParts) {
+    this.#parts = parts;
+    this.#reader = parts.database.reader<DelayedEventTables>();
+    parts.jobs.register<string>(job, { run: ({ payload }) => this.#due(payload) });
+    parts.jobs.every('delayed-events/clean', hour, {
+      run: () => this.#write((writer) => store.deleteFinalised(writer, this.#parts.clock.now() - retention)),
+    });
+  }
+
+  async schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
+    const { clock, jobs, randomness, messageLimit } = this.#parts;
+    this.#checkDelay(delay);
+    const { userId } = sender;
+    const request = requestOf(sender, event);
+    const earlier =
+      request === undefined ? undefined : await store.readDelayedEvent(this.#reader, { request });
+    if (earlier) return earlier.delayId;
+    if (sender.appservice === undefined) messageLimit.take(userId);
+    await this.#checkCount(userId);
+    const delayId = randomString(randomness, idLength);
+    const since = clock.now();
+    const { roomId, type, stateKey, content } = event;
+    const added = { delayId, userId, roomId, type, stateKey, content, delay, since, request };
+    try {
+      await this.#write(async (writer) => {
+        await store.insertDelayedEvent(writer, added);
+        await jobs.schedule(writer, { kind: job, key: delayId, payload: delayId, runAt: since + delay });
+      });
+    } catch (error) {
+      if (!(error instanceof UniqueViolation) || request === undefined) throw error;
+      const other = await store.readDelayedEvent(this.#reader, { request });
+      if (!other) throw error;
+      return other.delayId;
+    }
+    return delayId;
+  }
+
+  /** One that the user has scheduled. @throws MatrixError M_NOT_FOUND */
+  async one(userId: string, delayId: string): Promise<DelayedEvent> {
+    const event = await this.#get(delayId);
+    if (event.userId !== userId) throw unknownDelay();
+    return event;
+  }
+
+  /** Those that the user has scheduled, also such that have ended since. */
+  all(userId: string): Promise<DelayedEvent[]> {
+    return store.readDelayedEventsOf(this.#reader, userId, mostListed);
+  }
+
+  /**
+   * Does something with a delayed event; again is the same as once.
+   * @throws MatrixError M_NOT_FOUND, M_UNKNOWN (409) when it has ended in another way; what sending throws
+   */
+  async act(delayId: string, action: Action): Promise<void> {
+    const event = await this.#get(delayId);
+    if (event.finalised) return checkRepeated(event.finalised, action);
+    if (action === 'restart') await this.#restart(event);
+    else if (action === 'cancel') await this.#finalise(event, { outcome: 'cancel', reason: 'action' });
+    else await this.#send(event, 'action');
+  }
+
+  async #restart({ delayId, delay }: DelayedEvent): Promise<void> {
+    const { clock, jobs } = this.#parts;
+    const since = clock.now();
+    await this.#write(async (writer) => {
+      if (!(await store.restartDelayedEvent(writer, delayId, since))) return;
+      const order = { kind: job, key: delayId, payload: delayId, runAt: since + delay };
+      await jobs.schedule(writer, { ...order, replace: true });
+    });
+  }
+
+  /** The time of a delayed event has come. */
+  async #due(delayId: string): Promise<void> {
+    const event = await store.readDelayedEvent(this.#reader, { delayId });
+    if (!event || event.finalised) return;
+    try {
+      await this.#send(event, 'delay');
+    } catch (error) {
+      if (!(error instanceof MatrixError)) throw error;
+      await this.#finalise(event, { outcome: 'error', reason: 'delay', error: error.toJSON() as JsonObject });
+    }
+  }
+
+  async #send(event: DelayedEvent, reason: Finalised['reason']): Promise<void> {
+    const { sending } = this.#parts.rooms;
+    const { delayId, userId, roomId, type, stateKey, content } = event;
+    const sender = { userId, deviceId };
+    const eventId =
+      stateKey === undefined
+        ? await sending.message(sender, roomId, { type, content }, delayId)
+        : await sending.state(sender, roomId, { type, stateKey }, content);
+    await this.#finalise(event, { outcome: 'send', reason, eventId });
+  }
+
+  async #finalise(
+    { delayId }: DelayedEvent,
+    result: Pick<Finalised, 'outcome' | 'reason'> & Partial<Finalised>,
+  ): Promise<void> {
+    const { clock, jobs } = this.#parts;
+    const finalised = { eventId: undefined, error: undefined, ...result, ts: clock.now() };
+    await this.#write(async (writer) => {
+      await store.finaliseDelayedEvent(writer, delayId, finalised);
+      await jobs.cancel(writer, job, delayId);
+    });
+  }
+
+  #checkDelay(delay: number): void {
+    const { longestDelay } = this.#parts;
+    if (!Number.isSafeInteger(delay) || delay <= 0) throw invalidParam('The delay must be above 0');
+    if (longestDelay === null) {
+      throw new MatrixError(400, 'M_UNKNOWN', 'Events can not be delayed on this server', {
+        'org.matrix.msc4140.errcode': 'M_MAX_DELAY_UNSUPPORTED',
+      });
+    }
+    if (delay > longestDelay) {
+      throw new MatrixError(400, 'M_UNKNOWN', 'The delay is too long', {
+        max_delay: longestDelay,
+        'org.matrix.msc4140.errcode': 'M_MAX_DELAY_EXCEEDED',
+        'org.matrix.msc4140.max_delay': longestDelay,
+      });
+    }
+  }
+
+  async #checkCount(userId: string): Promise<void> {
+    const waiting = (await this.all(userId)).filter(({ finalised }) => !finalised);
+    const [next] = waiting;
+    if (!next || waiting.length < mostScheduled) return;
+    throw limitExceeded(Math.max(0, next.since + next.delay - this.#parts.clock.now()));
+  }
+
+  async #get(delayId: string): Promise<DelayedEvent> {
+    const event = await store.readDelayedEvent(this.#reader, { delayId });
+    if (!event) throw unknownDelay();
+    return event;
+  }
+
+  #write<T>(work: (writer: Writer<DelayedEventTables>) => Promise<T>): Promise<T> {
+    return this.#parts.database.transaction(work);
+  }
+}
+
+const unknownDelay = () => notFound('There is no such delayed event');
+
+function checkRepeated({ outcome }: Finalised, action: Action): void {
+  const isSame = action === 'send' ? outcome === 'send' : action === 'cancel' && outcome !== 'send';
+  if (!isSame)
+    throw new MatrixError(409, 'M_UNKNOWN', 'The delayed event has been sent or cancelled already');
+}
+
+/** Names the request of a device, when it has a transaction id. */
+function requestOf(sender: Sender, { roomId, type, txnId }: EventToDelay): string | undefined {
+  if (txnId === undefined) return undefined;
+  return hash('sha256', JSON.stringify([sender.userId, sender.deviceId, roomId, type, txnId]), 'base64url');
+}

@@ -1,0 +1,125 @@
+import { Type } from 'typebox';
+import { type Requester, type Route, route } from '../kernel/http/index.ts';
+import { invalidParam, type JsonObject, missingParam } from '../protocol/index.ts';
+import type { ActionLimit } from '../rooms/index.ts';
+import { type DelayedEvent, delayedEventJson } from './delayed-event.ts';
+import type { Action, DelayedEvents } from './delayed-events.ts';
+
+/** A path as it is meant to be, and as clients have it until it is part of the specification. */
+const paths = <const V extends string, const P extends string>(version: V, path: P) =>
+  [`/_proto/client/${version}${path}`, `/_proto/client/unstable/org.matrix.msc4140${path}`] as const;
+
+/** MSC4140, "Cancellable delayed events". @param limit `rc_delayed_event_mgmt` */
+export function delayedEventRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
+  return [schedulingRoute(events), ...readingRoutes(events, limit), ...actionRoutes(events, limit)];
+}
+
+function schedulingRoute(events: DelayedEvents): Route {
+  return route(
+    {
+      method: 'PUT',
+      path: paths('v3', '/rooms/:roomId/delayed_event/:eventType/:txnId'),
+      auth: 'guest',
+      body: Type.Object({
+        delay: Type.Optional(Type.Integer()),
+        delay_ms: Type.Optional(Type.Integer()),
+        state_key: Type.Optional(Type.String()),
+        content: Type.Unsafe<JsonObject>(Type.Object({})),
+      }),
+      response: Type.Object({ delay_id: Type.String() }),
+    },
+    async ({ params: { roomId, eventType: type, txnId }, body, requester }) => {
+      const delay = body.delay_ms ?? body.delay;
+      if (delay === undefined) throw missingParam('delay is missing');
+      const event = { roomId, type, stateKey: body.state_key, content: body.content, txnId };
+      return { delay_id: await events.schedule(requester, event, delay) };
+    },
+  );
+}
+
+function readingRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
+  return [
+    route(
+      {
+        method: 'GET',
+        path: paths('v1', '/delayed_events'),
+        auth: 'guest',
+        query: Type.Object({
+          status: Type.Optional(Type.Union([Type.Literal('scheduled'), Type.Literal('finalised')])),
+          delay_id: Type.Optional(Type.Array(Type.String())),
+        }),
+      },
+      async ({ query, requester }) => {
+        limit.take(limitKey(requester));
+        const { delay_id: ids } = query;
+        const all = (await events.all(requester.userId)).filter(
+          ({ delayId }) => ids?.includes(delayId) ?? true,
+        );
+        return listJson(all, query.status);
+      },
+    ),
+    route(
+      { method: 'GET', path: paths('v1', '/delayed_events/:delayId'), auth: 'guest' },
+      async ({ params, requester }) => {
+        limit.take(limitKey(requester));
+        return delayedEventJson(await events.one(requester.userId, params.delayId));
+      },
+    ),
+  ];
+}
+
+/** Whoever knows the id of a delayed event may manage it, so that it can be left to others. */
+function actionRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
+  const act = async (delayId: string, action: string, requester: Requester | undefined, ip: string) => {
+    limit.take(requester ? limitKey(requester) : ip);
+    if (!isAction(action)) throw invalidParam('The action must be send, cancel or restart');
+    await events.act(delayId, action);
+    return {};
+  };
+  return [
+    route(
+      {
+        method: 'POST',
+        path: paths('v1', '/delayed_events/:delayId'),
+        auth: 'optional',
+        body: Type.Object({ action: Type.Optional(Type.String()) }),
+      },
+      ({ params, body, requester, ip }) => {
+        if (body.action === undefined) throw missingParam('action is missing');
+        return act(params.delayId, body.action, requester, ip);
+      },
+    ),
+    route(
+      { method: 'POST', path: paths('v1', '/delayed_events/:delayId/:action'), auth: 'optional' },
+      ({ params, requester, ip }) => act(params.delayId, params.action, requester, ip),
+    ),
+  ];
+}
+
+/** For each account and device. */
+const limitKey = ({ userId, deviceId = '' }: Requester) => `${userId} ${deviceId}`;
+
+const isAction = (text: string): text is Action => ['send', 'cancel', 'restart'].includes(text);
+
+/** The list in the shape of the first revision, and beside it in that of later ones. */
+function listJson(all: readonly DelayedEvent[], status: 'scheduled' | 'finalised' | undefined): JsonObject {
+  const scheduled = all.filter(({ finalised }) => !finalised).map(delayedEventJson);
+  const ended = all.filter(({ finalised }) => finalised);
+  return {
+    delayed_events: status === 'finalised' ? ended.map(delayedEventJson) : scheduled,
+    ...(status === 'finalised' ? undefined : { scheduled }),
+    ...(status === 'scheduled' ? undefined : { finalised: ended.map(endedJson) }),
+  };
+}
+
+function endedJson(event: DelayedEvent): JsonObject {
+  const { finalised, ...waiting } = event;
+  return {
+    delayed_event: delayedEventJson({ ...waiting, finalised: undefined }),
+    outcome: finalised?.outcome === 'send' ? 'send' : 'cancel',
+    reason: finalised?.outcome === 'error' ? 'error' : (finalised?.reason ?? 'action'),
+    ...(finalised?.error && { error: finalised.error }),
+    ...(finalised?.eventId === undefined ? undefined : { event_id: finalised.eventId }),
+    origin_server_ts: finalised?.ts ?? 0,
+  };
+}

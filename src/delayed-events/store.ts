@@ -1,0 +1,100 @@
+import type { Reader, Writer } from '../kernel/database/index.ts';
+import { type DelayedEvent, type Finalised, toDelayedEvent } from './delayed-event.ts';
+import type { DelayedEventTables } from './tables.ts';
+
+export type NewDelayedEvent = Omit<DelayedEvent, 'finalised'> & { readonly request: string | undefined };
+
+export async function insertDelayedEvent(
+  writer: Writer<DelayedEventTables>,
+  event: NewDelayedEvent,
+): Promise<void> {
+  await writer
+    .insertInto('delayed_events')
+    .values({
+      delay_id: event.delayId,
+      user_id: event.userId,
+      request: event.request ?? null,
+      room_id: event.roomId,
+      type: event.type,
+      state_key: event.stateKey ?? null,
+      content: JSON.stringify(event.content),
+      delay: event.delay,
+      since_ts: event.since,
+      finalised_ts: null,
+      outcome: null,
+      reason: null,
+      event_id: null,
+      error: null,
+    })
+    .execute();
+}
+
+export async function readDelayedEvent(
+  reader: Reader<DelayedEventTables>,
+  key: { readonly delayId: string } | { readonly request: string },
+): Promise<DelayedEvent | undefined> {
+  const query = reader.selectFrom('delayed_events').selectAll();
+  const row = await ('delayId' in key
+    ? query.where('delay_id', '=', key.delayId)
+    : query.where('request', '=', key.request)
+  ).executeTakeFirst();
+  return row && toDelayedEvent(row);
+}
+
+/** The delayed events of a user, those first that are or were to be sent first. */
+export async function readDelayedEventsOf(
+  reader: Reader<DelayedEventTables>,
+  userId: string,
+  limit: number,
+): Promise<DelayedEvent[]> {
+  const rows = await reader
+    .selectFrom('delayed_events')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .orderBy((eb) => eb('since_ts', '+', eb.ref('delay')))
+    .orderBy('delay_id')
+    .limit(limit)
+    .execute();
+  return rows.map(toDelayedEvent);
+}
+
+/** @returns whether it was still waiting */
+export async function restartDelayedEvent(
+  writer: Writer<DelayedEventTables>,
+  delayId: string,
+  since: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await writer
+    .updateTable('delayed_events')
+    .set({ since_ts: since })
+    .where('delay_id', '=', delayId)
+    .where('finalised_ts', 'is', null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** @returns whether it was still waiting */
+export async function finaliseDelayedEvent(
+  writer: Writer<DelayedEventTables>,
+  delayId: string,
+  { ts, outcome, reason, eventId, error }: Finalised,
+): Promise<boolean> {
+  const { numUpdatedRows } = await writer
+    .updateTable('delayed_events')
+    .set({
+      finalised_ts: ts,
+      outcome,
+      reason,
+      event_id: eventId ?? null,
+      error: error === undefined ? null : JSON.stringify(error),
+    })
+    .where('delay_id', '=', delayId)
+    .where('finalised_ts', 'is', null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Forgets what ended before a time. */
+export async function deleteFinalised(writer: Writer<DelayedEventTables>, before: number): Promise<void> {
+  await writer.deleteFrom('delayed_events').where('finalised_ts', '<', before).execute();
+}
