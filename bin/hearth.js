@@ -7,6 +7,8 @@
 import { existsSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 
-enableCompileCache();
+const { directory } = enableCompileCache();
+// For the threads that this process starts.
+if (directory !== undefined) process.env['NODE_COMPILE_CACHE'] ??= directory;
 const built = new URL('../dist/main.js', import.meta.url);
 await import(existsSync(built) ? built.href : '../src/main.ts');

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const commandLine = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const commandLine = fileURLToPath(new URL('../../bin/hearth.js', import.meta.url));
 const unlimited = { per_second: 1e9, burst_count: 1e9 };
 
 /** Rate limits of every kind that a client can meet, wide open. */
