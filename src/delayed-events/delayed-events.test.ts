@@ -269,7 +269,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await ask(5_000, 5_000), [200, undefined, undefined]);
   });
 
-  it('delayed events are managed at a limited rate [option: rc_delayed_event_mgmt.per_second, rc_delayed_event_mgmt.burst_count]', async () => {
+  it('delayed events are managed at a limited rate [option: rc_delayed_event_mgmt]', async () => {
     const rc_delayed_event_mgmt = { per_second: 0.001, burst_count: 1 };
     const config = { ...delays(day), rateLimits: { rc_delayed_event_mgmt } };
     const answers = await trial(config, ['schedule', 'schedule', 'list', 'list'], 1_000);

@@ -114,6 +114,7 @@ export const provenOptions: readonly string[] = [
   'default_power_level_content_override.public_chat',
   'room_prejoin_state.disable_default_event_types',
   'room_prejoin_state.additional_event_types',
+  'max_event_delay_duration',
   'use_frozen_dicts',
   'block_non_admin_invites',
   'include_profile_data_on_invite',
@@ -180,6 +181,7 @@ export const provenOptions: readonly string[] = [
   'rc_invites.per_user',
   'rc_invites.per_issuer',
   'rc_presence.per_user',
+  'rc_delayed_event_mgmt',
   'rc_reports',
   'rc_room_creation',
 ];
