@@ -1,6 +1,7 @@
 import { DelayedEvents, delayedEventRoutes } from '../delayed-events/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
+import { Notifications, notificationRoutes } from '../push/index.ts';
 import { RelatedEvents, type Relations, relationRoutes, ThreadList } from '../relations/index.ts';
 import { Reports, reportRoutes } from '../reports/index.ts';
 import type { Rooms } from '../rooms/index.ts';
@@ -40,6 +41,7 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
   const routes = [
     ...relationsRoutes(surroundings),
     ...reportsRoutes(surroundings),
+    ...notificationRoutes(openNotifications(surroundings)),
     ...searchRoutes(await startSearch(surroundings)),
     ...openIdRoutes(new OpenIdTokens(kernel), kernel.serverName),
     ...callRoutes(kernel.configuration.accounts, kernel.clock),
@@ -55,6 +57,12 @@ async function startSearch({ kernel, people, rooms, shutdown }: MessageSurroundi
   await index.start();
   shutdown.add('search', () => index.stop());
   return new Search({ rooms, index, ignored: people.ignoredUsers });
+}
+
+function openNotifications({ kernel, people, rooms, conversations }: MessageSurroundings): Notifications {
+  const { receipts } = conversations;
+  const { pushRules: rules, ignoredUsers: ignored } = people;
+  return new Notifications({ ...kernel, ...rooms, receipts, rules, ignored });
 }
 
 function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] {

@@ -1,5 +1,7 @@
 /** Push rules, and what is unread by them. */
 export { pushMigrations } from './migrations.ts';
+export { Notifications } from './notifications/notifications.ts';
+export { notificationRoutes } from './notifications/routes.ts';
 export { pushCompanion } from './push-companion.ts';
 export { PushRules, type PushRulesChange, type PushRulesDeps } from './rules/push-rules.ts';
 export { pushRuleRoutes } from './rules/routes.ts';

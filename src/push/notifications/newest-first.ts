@@ -1,0 +1,78 @@
+import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+
+/** An event and the room that it is in. */
+export interface EventInRoom {
+  readonly head: RoomHead;
+  readonly stored: StoredEvent;
+}
+
+/** One of the rooms: what was read of it and not yet given. */
+interface Source {
+  readonly head: RoomHead;
+  /** When the user joined: what was said before did not notify them. */
+  readonly after: number;
+  /** Newest first. */
+  events: StoredEvent[];
+  /** Where to read on; `undefined` at the end. */
+  before: number | undefined;
+}
+
+/** Events of a room that are read together, and rooms that are read at the same time. */
+const [pageSize, roomsAtOnce] = [20, 16];
+
+/** The events of all rooms that a user is in, newest first, since they joined each. */
+export class NewestFirst {
+  readonly #engine: RoomEngine;
+  readonly #sources: readonly Source[];
+  /** Only events before this have not been given. */
+  #position: number;
+
+  private constructor(engine: RoomEngine, sources: readonly Source[], before: number) {
+    this.#engine = engine;
+    this.#sources = sources;
+    this.#position = before;
+  }
+
+  /** @param before a position on the stream, exclusive */
+  static async open(engine: RoomEngine, userId: string, before: number): Promise<NewestFirst> {
+    const joined = [...(await engine.userRooms.of(userId)).values()].filter(
+      ({ membership }) => membership === 'join',
+    );
+    const sources: Source[] = [];
+    for (let start = 0; start < joined.length; start += roomsAtOnce) {
+      const some = joined.slice(start, start + roomsAtOnce).map(async ({ roomId, stream }) => {
+        const head = await engine.heads.get(roomId);
+        if (head) sources.push({ head, after: stream, events: [], before });
+      });
+      await Promise.all(some);
+    }
+    return new NewestFirst(engine, sources, before);
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+
+  /** The next event; `undefined` when there are no more. */
+  async next(): Promise<EventInRoom | undefined> {
+    let newest: Source | undefined;
+    for (const source of this.#sources) {
+      if (source.events.length === 0 && source.before !== undefined) await this.#read(source);
+      if (streamOf(source) > streamOf(newest)) newest = source;
+    }
+    const stored = newest?.events.shift();
+    if (!newest || !stored) return undefined;
+    this.#position = stored.stream ?? 0;
+    return { head: newest.head, stored };
+  }
+
+  async #read(source: Source): Promise<void> {
+    const { head, after, before } = source;
+    if (before === undefined) return;
+    const range = { after, before, limit: pageSize, direction: 'backward' } as const;
+    source.events = await this.#engine.events.timeline(head.roomNid, range);
+    source.before = source.events.length < pageSize ? undefined : source.events.at(-1)?.stream;
+  }
+}
+
+const streamOf = (source: Source | undefined) => source?.events[0]?.stream ?? Number.NEGATIVE_INFINITY;

@@ -1,0 +1,36 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { Notifications } from './notifications.ts';
+
+/** Notifications of a page when the client does not say, and at most. */
+const [usualLimit, mostNotifications] = [20, 100];
+
+/** Client-server API, "Listing notifications". */
+export function notificationRoutes(notifications: Notifications): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getNotifications',
+        method: 'GET',
+        path: ['/_proto/client/v3/notifications', '/_proto/client/r0/notifications'],
+        auth: 'user',
+        query: Type.Object({
+          from: Type.Optional(Type.String()),
+          limit: Type.Optional(Type.Integer()),
+          only: Type.Optional(Type.String()),
+        }),
+        response: Type.Object({
+          notifications: Type.Array(Type.Unsafe<JsonObject>(Type.Object({}))),
+          next_token: Type.Optional(Type.String()),
+        }),
+      },
+      ({ query: { from, limit = usualLimit, only }, requester }) =>
+        notifications.page(requester, {
+          from,
+          limit: Math.max(1, Math.min(limit, mostNotifications)),
+          onlyHighlights: only === 'highlight',
+        }),
+    ),
+  ];
+}
