@@ -139,6 +139,13 @@ describe('two homeservers', () => {
   });
 });
 
+it('a homeserver tells what it runs', async () => {
+  const server = await startTestServer({ database: 'sqlite' });
+  const { body } = await server.api('GET', '/_matrix/federation/v1/version');
+  await server.stop();
+  assert.equal((body['server'] as { name?: string }).name, 'Hearth');
+});
+
 describe('the list of servers that there is federation with', () => {
   const path = '/_synapse/client/v1/config/federation_whitelist';
 

@@ -1,4 +1,4 @@
-import { keyRoutes, whitelistRoutes } from '../federation/index.ts';
+import { keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
 import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { OutboundHttp, systemResolver } from '../kernel/outbound/index.ts';
@@ -27,6 +27,7 @@ export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promi
     options: configuration.federationClient,
   });
   const routes = [
+    versionRoute(),
     ...keyRoutes({ ...kernel, ...client, notaryKeys: await loadNotaryKeys(kernel) }),
     ...whitelistRoutes({ ...configuration.federation, ...configuration.federationClient }),
   ];

@@ -2,4 +2,5 @@
 export { type FederationConfig, federationSection } from './config.ts';
 export type { NotaryDeps } from './keys/notary.ts';
 export { keyRoutes } from './keys/routes.ts';
+export { versionRoute } from './version-route.ts';
 export { type WhitelistOptions, whitelistRoutes } from './whitelist-route.ts';

@@ -14,6 +14,8 @@ export function decodeBody(body: Readable, encoding: string | undefined, limit: 
   const unpack = unpacker(encoding);
   const bounded = new BoundedBody(limit);
   const ignore = () => undefined;
+  // Whoever does not listen any more when it fails must not bring the process down.
+  bounded.on('error', ignore);
   if (unpack === undefined) pipeline(body, bounded, ignore);
   else pipeline(body, unpack, bounded, ignore);
   return bounded;

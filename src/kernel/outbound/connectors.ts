@@ -13,6 +13,9 @@ type Endpoint = Pick<Target, 'host' | 'port' | 'tls' | 'tlsName'>;
 /** Milliseconds until there is a connection, TLS included. */
 const connectTimeout = 10_000;
 
+/** Milliseconds for one of several addresses of a host before the next one is tried. */
+const autoSelectFamilyAttemptTimeout = 1_000;
+
 /** Connects to where the target says, at an address that the policy allows. */
 export function directConnector(target: Endpoint, resolver: Resolver, policy: AddressPolicy): Connector {
   const connect = buildConnector({ ...optionsOf(target), lookup: guardedLookup(resolver, policy) });
@@ -38,6 +41,7 @@ function optionsOf({ tls }: Endpoint) {
   return {
     allowH2: false,
     timeout: connectTimeout,
+    autoSelectFamilyAttemptTimeout,
     ...(tls && { secureContext: tls.context, rejectUnauthorized: tls.verify }),
   };
 }

@@ -11,3 +11,4 @@ export {
 export { type HostAddress, type Resolver, type SrvRecord, systemResolver } from './resolver.ts';
 export type { Target } from './target.ts';
 export { type TlsOptions, TlsSettings } from './tls-settings.ts';
+export { ownSoftware } from './user-agent.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { FakeResolver, type LoopbackServer, serveOnLoopback } from '../../../test/support/loopback.ts';
@@ -196,6 +197,21 @@ describe('outbound requests', () => {
     await assert.rejects(answer, { failure: 'aborted' });
     const already = AbortSignal.abort();
     await assert.rejects(http.fetch(url(server), { ...limits, signal: already }), { failure: 'aborted' });
+  });
+
+  it('give the body as a stream, which fails for those only who read it', async () => {
+    const server = await serve((request, response) => {
+      if (request.url === '/cut') response.write('a', () => request.socket.destroy());
+      else response.end('whole');
+    });
+    const http = client();
+    const whole = await http.open(url(server), limits);
+    assert.equal(await text(whole.body), 'whole');
+    const cut = await http.open(url(server, '/cut'), limits);
+    await assert.rejects(text(cut.body), { failure: 'connection' });
+    const unread = await http.open(url(server, '/cut'), limits);
+    await new Promise((resolve) => unread.body.once('close', resolve));
+    assert.equal(unread.body.destroyed, true);
   });
 
   it('say what failed', async () => {
