@@ -1,25 +1,10 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
-import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
-import { EventFlag, type RoomTables } from '../tables.ts';
+import type { RoomTables } from '../tables.ts';
+import { type EventRow, eventColumns, storedEventOf } from './event-row.ts';
 import { isText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
-
-/** The columns that make a `StoredEvent`. */
-const columns = [
-  'events.nid',
-  'events.room_nid',
-  'events.event_id',
-  'events.stream',
-  'events.state_group',
-  'events.state_before',
-  'events.replaces',
-  'events.flags',
-  'events.redacted_by',
-  'events.json',
-  'rooms.version',
-] as const;
 
 /** How many ids one query names at most. */
 const chunk = 500;
@@ -263,29 +248,13 @@ export class EventStore {
     return this.#reader
       .selectFrom('events')
       .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
-      .select(columns);
+      .select(eventColumns);
   }
 
   #restore(row: EventRow): StoredEvent {
     const cached = this.peek(row.nid);
     if (cached) return cached;
-    const version = getRoomVersion(row.version);
-    if (!version) throw new Error(`the database holds a room of unknown version ${row.version}`);
-    const numbers = version.strictCanonicalJson ? 'values' : 'as written';
-    const pdu = parseJsonObject(row.json, { numbers }) as Pdu;
-    const stateGroup = row.state_group ?? undefined;
-    const stored: StoredEvent = {
-      nid: row.nid,
-      roomNid: row.room_nid,
-      event: roomEventOf(pdu, version, row.event_id),
-      stream: row.stream ?? undefined,
-      stateGroup,
-      stateBefore: row.state_before ?? stateGroup,
-      replaces: row.replaces ?? undefined,
-      rejected: (row.flags & EventFlag.rejected) !== 0,
-      softFailed: (row.flags & EventFlag.softFailed) !== 0,
-      redactedBy: row.redacted_by ?? undefined,
-    };
+    const stored = storedEventOf(row);
     if (this.#freezes) freezeEvent(stored.event);
     this.#remember(stored);
     return stored;
@@ -295,18 +264,4 @@ export class EventStore {
     this.#byNid.set(stored.nid, stored);
     this.#nids.set(stored.event.eventId, stored.nid);
   }
-}
-
-interface EventRow {
-  nid: number;
-  room_nid: number;
-  event_id: string;
-  stream: number | null;
-  state_group: number | null;
-  state_before: number | null;
-  replaces: number | null;
-  flags: number;
-  redacted_by: number | null;
-  json: string;
-  version: string;
 }

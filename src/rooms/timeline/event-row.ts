@@ -1,0 +1,53 @@
+import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../protocol/index.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import { EventFlag } from '../tables.ts';
+
+/** The columns that make a `StoredEvent`. */
+export const eventColumns = [
+  'events.nid',
+  'events.room_nid',
+  'events.event_id',
+  'events.stream',
+  'events.state_group',
+  'events.state_before',
+  'events.replaces',
+  'events.flags',
+  'events.redacted_by',
+  'events.json',
+  'rooms.version',
+] as const;
+
+export interface EventRow {
+  nid: number;
+  room_nid: number;
+  event_id: string;
+  stream: number | null;
+  state_group: number | null;
+  state_before: number | null;
+  replaces: number | null;
+  flags: number;
+  redacted_by: number | null;
+  json: string;
+  version: string;
+}
+
+/** An event as it was stored. */
+export function storedEventOf(row: EventRow): StoredEvent {
+  const version = getRoomVersion(row.version);
+  if (!version) throw new Error(`the database holds a room of unknown version ${row.version}`);
+  const numbers = version.strictCanonicalJson ? 'values' : 'as written';
+  const pdu = parseJsonObject(row.json, { numbers }) as Pdu;
+  const stateGroup = row.state_group ?? undefined;
+  return {
+    nid: row.nid,
+    roomNid: row.room_nid,
+    event: roomEventOf(pdu, version, row.event_id),
+    stream: row.stream ?? undefined,
+    stateGroup,
+    stateBefore: row.state_before ?? stateGroup,
+    replaces: row.replaces ?? undefined,
+    rejected: (row.flags & EventFlag.rejected) !== 0,
+    softFailed: (row.flags & EventFlag.softFailed) !== 0,
+    redactedBy: row.redacted_by ?? undefined,
+  };
+}
