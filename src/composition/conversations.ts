@@ -3,7 +3,15 @@ import { Presence, PresenceEvents, presenceRoutes } from '../presence/index.ts';
 import { pushRuleRoutes, Unread } from '../push/index.ts';
 import { Receipts, receiptRoutes } from '../receipts/index.ts';
 import { type DelayedSending, type Rooms, roomRoutes } from '../rooms/index.ts';
-import { openSync, RoomPart, type SyncServices, syncRoutes, UserPart } from '../sync/index.ts';
+import {
+  openSync,
+  RoomPart,
+  type SetPresence,
+  type SyncServices,
+  slidingSyncRoutes,
+  syncRoutes,
+  UserPart,
+} from '../sync/index.ts';
 import { Typing, typingRoutes } from '../typing/index.ts';
 import { type Encryption, followEncryption } from './encryption.ts';
 import type { Kernel } from './kernel.ts';
@@ -21,6 +29,11 @@ export interface Conversations {
 
 /** Page size where the operator sets no limit: memory has one. */
 const mostEventsWithoutLimit = 1_000;
+
+function mostEvents({ configuration }: Kernel): number {
+  const { filter_timeline_limit } = configuration.sync;
+  return filter_timeline_limit === -1 ? mostEventsWithoutLimit : filter_timeline_limit;
+}
 
 export async function startConversations(
   kernel: Kernel,
@@ -55,6 +68,8 @@ export async function startConversations(
     },
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
+    ignored: people.ignoredUsers,
+    mostEvents: mostEvents(kernel),
   });
   const { feeds } = sync;
   feeds.followRooms(typing.typingStream, RoomPart.typing, ({ roomId }) => roomId);
@@ -109,25 +124,25 @@ function fullyReadMarkers({ accountData }: People) {
 }
 
 export function conversationRoutes(
-  { configuration, clock }: Kernel,
+  kernel: Kernel,
   people: People,
   rooms: Rooms,
   { receipts, typing, presence, sync }: Conversations,
   delayed: DelayedSending,
 ): Route[] {
-  const { filter_timeline_limit } = configuration.sync;
-  const mostEvents = filter_timeline_limit === -1 ? mostEventsWithoutLimit : filter_timeline_limit;
+  const setPresence: SetPresence = (requester, state) => presence.beginSync(requester, state);
   return [
-    ...roomRoutes(rooms, mostEvents, delayed),
+    ...roomRoutes(rooms, mostEvents(kernel), delayed),
     ...receiptRoutes(receipts),
     ...typingRoutes(typing, rooms.engine),
-    ...presenceRoutes(presence, clock),
+    ...presenceRoutes(presence, kernel.clock),
     ...pushRuleRoutes(people.pushRules),
     ...syncRoutes(
       sync.sync,
       (userId, filter) => people.filters.resolve(userId, filter),
-      (requester, state) => presence.beginSync(requester, state),
-      mostEvents,
+      setPresence,
+      mostEvents(kernel),
     ),
+    ...slidingSyncRoutes(sync.slidingSync, setPresence),
   ];
 }

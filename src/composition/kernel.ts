@@ -33,6 +33,7 @@ import { relationMigrations } from '../relations/index.ts';
 import { reportMigrations } from '../reports/index.ts';
 import { roomMigrations } from '../rooms/index.ts';
 import { searchMigrations } from '../search/index.ts';
+import { slidingSyncMigrations } from '../sync/index.ts';
 import { toDeviceMigrations } from '../to-device/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
@@ -85,6 +86,7 @@ export const migrations = [
   ...pushMigrations,
   ...toDeviceMigrations,
   ...e2eeMigrations,
+  ...slidingSyncMigrations,
 ];
 
 /** Opens the database, brings its schema up to date, and starts what the slices stand on. */

@@ -15,6 +15,7 @@ import type { Route } from '../kernel/http/index.ts';
 import { Profiles, profileRoutes, type RoomSharing } from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
 import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
+import { slidingSyncCleanup } from '../sync/index.ts';
 import { MessageQueues } from '../to-device/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -70,7 +71,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
-      deviceCleanups: [keyUpkeep, messageQueues],
+      deviceCleanups: [keyUpkeep, messageQueues, slidingSyncCleanup],
       companions: [profiles, accountData, filters, pushCompanion, departure, userIndex, autoJoin, keyUpkeep],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },

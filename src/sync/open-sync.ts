@@ -1,4 +1,6 @@
 import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import { DevicePart, type DeviceSources } from './classic/device-part.ts';
@@ -8,28 +10,37 @@ import { OtherRooms } from './classic/other-rooms.ts';
 import { SentMembers } from './classic/sent-members.ts';
 import { Sync } from './classic/sync.ts';
 import { Feeds } from './feeds/feeds.ts';
+import { openSlidingSync } from './sliding/open-sliding-sync.ts';
+import type { SlidingSync } from './sliding/sliding-sync.ts';
 import type { SyncSources } from './sources.ts';
 
 export interface SyncServicesParts {
   readonly rooms: Rooms;
   readonly streams: Streams;
   readonly clock: Clock;
+  readonly database: Database;
+  readonly randomness: Randomness;
   readonly sources: SyncSources;
   readonly deviceSources: DeviceSources;
   /** Entries of a room's state, as `stateKeyOf`, that people see before they are in it. */
   readonly prejoinKeys: readonly string[];
   /** Rooms that no sync mentions. */
   readonly excludedRooms: ReadonlySet<string>;
+  /** Whom users do not want to hear from. */
+  readonly ignored: { of(userId: string): Promise<ReadonlySet<string>> };
+  /** Most events of a timeline, whatever the client asks for. */
+  readonly mostEvents: number;
 }
 
 export interface SyncServices {
   readonly sync: Sync;
+  readonly slidingSync: SlidingSync;
   /** For composition: tells the feeds which streams to follow. */
   readonly feeds: Feeds;
 }
 
 export function openSync(parts: SyncServicesParts): SyncServices {
-  const { streams, clock, sources } = parts;
+  const { streams, clock, sources, deviceSources } = parts;
   const { engine, clientEvents } = parts.rooms;
   const feeds = new Feeds(engine, streams, clock);
   const text = new EventText(clientEvents, engine.relations, clock);
@@ -43,7 +54,15 @@ export function openSync(parts: SyncServicesParts): SyncServices {
       feeds,
       joinedRooms,
       otherRooms,
-      devicePart: new DevicePart(parts.deviceSources),
+      devicePart: new DevicePart(deviceSources),
+    }),
+    slidingSync: openSlidingSync({
+      ...parts,
+      engine,
+      feeds,
+      text,
+      otherRooms,
+      extensionSources: { ...deviceSources, toDevice: deviceSources.queues },
     }),
     feeds,
   };

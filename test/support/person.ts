@@ -73,6 +73,16 @@ export class Person {
     return this.#server.api(method, `/_matrix/client/v3${path}`, request);
   }
 
+  /** A request of another part of the API. @param path the whole of it */
+  ask(
+    method: string,
+    path: string,
+    body: unknown,
+    query: NonNullable<ApiRequest['query']> = {},
+  ): Promise<ApiAnswer> {
+    return this.#server.api(method, path, { token: this.token, query, body });
+  }
+
   /** Like `call`, for what must succeed. @returns the body of the answer */
   async do(
     method: string,

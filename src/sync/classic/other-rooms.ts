@@ -10,7 +10,7 @@ import {
 import type { EventText } from './event-text.ts';
 import { inOrder } from './joined-room.ts';
 import { keepNeeded, neededMembers } from './lazy-members.ts';
-import { rewind, type StateNids, stateChanges } from './room-state.ts';
+import { rewind, type StateNids, stateChanges, stateOfGroup } from './room-state.ts';
 import { stateText, timelineText } from './room-text.ts';
 import type { Subject } from './subject.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
@@ -30,13 +30,17 @@ export class OtherRooms {
 
   /** A room that the user is invited to or knocks on: some state, stripped. */
   async prejoin(head: RoomHead, room: UserRoom): Promise<string> {
+    const section = room.membership === 'invite' ? 'invite_state' : 'knock_state';
+    return `{"${section}":{"events":[${(await this.strippedEvents(head, room)).join(',')}]}}`;
+  }
+
+  /** What people see of a room before they are in it: stripped events as JSON text, their own membership the last. */
+  async strippedEvents(head: RoomHead, room: UserRoom): Promise<string[]> {
     const nids = this.#prejoinKeys.map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
     const events = await this.#engine.events.getMany([...nids, room.eventNid]);
-    const state = [...events.values()].map((stored) =>
+    return [...events.values()].map((stored) =>
       JSON.stringify(strippedState({ ...stored.event, content: visibleContent(stored) })),
     );
-    const section = room.membership === 'invite' ? 'invite_state' : 'knock_state';
-    return `{"${section}":{"events":[${state.join(',')}]}}`;
   }
 
   /** A room that the user has left or was banned from: what they may see of it up to then. */
@@ -91,16 +95,9 @@ export class OtherRooms {
     const wasThere = after !== undefined && view.membershipAt(after) === 'join';
     const state = wasThere
       ? await stateChanges(this.#engine, head, after, departure.stream)
-      : await this.#wholeState(departure.event?.stateGroup);
+      : await stateOfGroup(this.#engine, departure.event?.stateGroup);
     if (!stateAfter) rewind(state, timeline, wasThere ? after : 0);
     if (filter.room.state.lazyLoadMembers) keepNeeded(state, userId, neededMembers(timeline, []));
     return state;
-  }
-
-  async #wholeState(group: number | undefined): Promise<StateNids> {
-    if (group === undefined) return new Map();
-    const state = await this.#engine.groups.load(group);
-    const names = await this.#engine.stateKeys.names([...state.keys()]);
-    return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
   }
 }

@@ -15,6 +15,14 @@ export async function stateAt(engine: RoomEngine, head: RoomHead, position: numb
   return state;
 }
 
+/** The whole state that a state group stands for; `undefined`: nothing is known of it. */
+export async function stateOfGroup(engine: RoomEngine, group: number | undefined): Promise<StateNids> {
+  if (group === undefined) return new Map();
+  const state = await engine.groups.load(group);
+  const names = await engine.stateKeys.names([...state.keys()]);
+  return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
+}
+
 /** One entry of the state at a position of the stream. */
 export async function nidAt(
   engine: RoomEngine,

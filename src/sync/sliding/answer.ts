@@ -1,0 +1,185 @@
+import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
+import { everyPart, type Subject } from '../classic/subject.ts';
+import { type Changes, RoomPart, UserPart } from '../feeds/feed.ts';
+import { type Happenings, sentBy } from './bookkeeping.ts';
+import type { Connection, SentChanges } from './connection.ts';
+import type { Extensions } from './extensions/extensions.ts';
+import type { JoinedRoom } from './joined-room.ts';
+import type { ListFilter } from './list-filter.ts';
+import type { OtherRoom } from './other-room.ts';
+import type { RelevantRoom } from './relevant-room.ts';
+import type { SlidingSyncRequest } from './request.ts';
+import type { RoomList } from './room-list.ts';
+import { type RoomRequest, silent } from './room-request.ts';
+import { type SelectedRoom, selectRooms } from './selection.ts';
+import { sentUpTo } from './sent-room.ts';
+import type { UserMarks } from './user-marks.ts';
+import { filterFor } from './wanted-events.ts';
+
+export interface AnswersParts {
+  readonly engine: RoomEngine;
+  readonly roomList: RoomList;
+  readonly listFilter: ListFilter;
+  readonly marks: UserMarks;
+  readonly joinedRoom: JoinedRoom;
+  readonly otherRoom: OtherRoom;
+  readonly extensions: Extensions;
+  readonly ignored: { of(userId: string): Promise<ReadonlySet<string>> };
+  /** Most events of a timeline (`filter_timeline_limit`). */
+  readonly mostEvents: number;
+}
+
+/** What has happened in `(since, upTo]`, for one client. */
+export interface AnswerRange {
+  readonly connection: Connection;
+  readonly since: number | undefined;
+  readonly upTo: number;
+  /** `undefined`: it is not in memory any more. */
+  readonly changes: Changes | undefined;
+}
+
+/** An answer that has not been given yet. */
+export interface Answer {
+  readonly upTo: number;
+  /** JSON objects. */
+  readonly lists: string;
+  readonly rooms: string;
+  readonly extensions: string;
+  /** There is something to say. */
+  readonly isNews: boolean;
+  readonly sent: SentChanges;
+  readonly relevant: readonly RelevantRoom[];
+}
+
+/** How many rooms are made ready at the same time: bounds memory, and lets other requests in between. */
+const roomsAtOnce = 16;
+
+/** Makes answers; changes nothing. */
+export class Answers {
+  readonly #parts: AnswersParts;
+
+  constructor(parts: AnswersParts) {
+    this.#parts = parts;
+  }
+
+  /** @returns `outdated` when a membership has changed just now: look again */
+  async make(request: SlidingSyncRequest, range: AnswerRange): Promise<Answer | 'outdated'> {
+    const { roomList, listFilter, marks, mostEvents } = this.#parts;
+    const { userId, body } = request;
+    const { connection, since, upTo } = range;
+    const listed = await roomList.of(userId, connection.rooms, since);
+    if (listed.some(({ stream }) => stream > upTo)) return 'outdated';
+    const marked = await marks.of(userId);
+    const selection = await selectRooms(listFilter, listed, { userId, body, marks: marked, mostEvents });
+    const happenings = await this.#happenings(listed, range);
+    const context = { request, range, happenings, isDirect: (roomId: string) => marked.direct.has(roomId) };
+    const relevant = await this.#rooms(context, [...selection.rooms.values()]);
+    const deviceId = request.deviceId ?? '';
+    const extensions = await this.#parts.extensions.answers(
+      { ...range, userId, deviceId, rooms: relevant },
+      body.extensions ?? {},
+    );
+    const told = relevant.filter(({ result }) => result.text !== undefined);
+    const counts = [...selection.counts].map(([name, count]) => [name, { count }]);
+    return {
+      upTo,
+      lists: JSON.stringify(Object.fromEntries(counts)),
+      rooms: objectText(told.map(({ request: { room }, result }) => [room.roomId, result.text ?? ''])),
+      extensions: objectText(extensions.map(({ name, text }) => [name, text])),
+      isNews: told.length > 0 || extensions.some((answer) => answer.isNews),
+      sent: sentBy(connection, { listed, relevant, extensions }, happenings),
+      relevant,
+    };
+  }
+
+  /** What has changed in rooms: from memory, or else from the database. */
+  async #happenings(
+    listed: readonly UserRoom[],
+    { connection, since, changes }: AnswerRange,
+  ): Promise<Happenings> {
+    if (changes) return { since, partsOf: ({ roomId }) => changes.rooms.get(roomId) ?? 0 };
+    const known = listed.filter(({ roomNid }) => connection.rooms.has(roomNid));
+    const grown =
+      since === undefined
+        ? new Set<number>()
+        : await this.#parts.engine.events.changedRooms(
+            known.map(({ roomNid }) => roomNid),
+            since,
+          );
+    const others = everyPart & ~RoomPart.timeline;
+    return {
+      since,
+      partsOf: ({ roomNid }) => (grown.has(roomNid) ? everyPart : others),
+    };
+  }
+
+  async #rooms(context: AnswerContext, selected: readonly SelectedRoom[]): Promise<RelevantRoom[]> {
+    const { userId, deviceId } = context.request;
+    const filter = filterFor(await this.#parts.ignored.of(userId));
+    const subject: Subject = { userId, deviceId, filter, timelineLimit: 0, stateAfter: true };
+    const rooms: RelevantRoom[] = [];
+    for (let start = 0; start < selected.length; start += roomsAtOnce) {
+      const some = selected.slice(start, start + roomsAtOnce);
+      rooms.push(...(await Promise.all(some.map((room) => this.#room(context, subject, room)))));
+      if (start + roomsAtOnce < selected.length) await new Promise(setImmediate);
+    }
+    return rooms;
+  }
+
+  async #room(context: AnswerContext, subject: Subject, selected: SelectedRoom): Promise<RelevantRoom> {
+    const { engine, joinedRoom, otherRoom } = this.#parts;
+    const { room } = selected;
+    const request = this.#roomRequest(context, subject, selected);
+    const parts = context.happenings.partsOf(room);
+    const mayHaveNews = request.sent === undefined || hasNews(request);
+    const head = mayHaveNews ? await engine.heads.get(room.roomId) : undefined;
+    const renderer = room.membership === 'join' ? joinedRoom : otherRoom;
+    const result = head ? await renderer.render(head, request) : silent(request);
+    return { request, result, parts, isSubscribed: selected.isSubscribed };
+  }
+
+  #roomRequest(
+    { range, happenings, isDirect }: AnswerContext,
+    subject: Subject,
+    { room, config, lists }: SelectedRoom,
+  ): RoomRequest {
+    const { connection, since, upTo, changes } = range;
+    const sent = connection.rooms.get(room.roomNid);
+    const reach = sentUpTo(sent?.timeline ?? 'never', since);
+    const hasComeIn = room.membership === 'join' && room.stream > (reach ?? 0);
+    const parts = happenings.partsOf(room);
+    const isLive = sent?.timeline === 'live';
+    return {
+      room,
+      config,
+      lists,
+      connection,
+      subject,
+      sent,
+      since,
+      after: hasComeIn ? undefined : reach,
+      upTo,
+      hasGrown: !isLive || (parts & RoomPart.timeline) !== 0,
+      isTouched: parts !== 0 || ((changes?.user ?? UserPart.accountData) & UserPart.accountData) !== 0,
+      isDirect: isDirect(room.roomId),
+    };
+  }
+}
+
+interface AnswerContext {
+  readonly request: SlidingSyncRequest;
+  readonly range: AnswerRange;
+  readonly happenings: Happenings;
+  isDirect(roomId: string): boolean;
+}
+
+/** Whether there may be anything to say of a room that the client knows. */
+function hasNews({ hasGrown, isTouched, config, sent, room, after }: RoomRequest): boolean {
+  if (hasGrown || isTouched || after === undefined || room.stream > after) return true;
+  return config.state.text !== sent?.state || config.timelineLimit > sent.timelineLimit;
+}
+
+/** @param entries JSON by name */
+function objectText(entries: readonly (readonly [name: string, text: string])[]): string {
+  return `{${entries.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
+}

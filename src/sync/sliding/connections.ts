@@ -1,0 +1,118 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Randomness } from '../../kernel/randomness.ts';
+import { Connection, type ConnectionAddress, type SentChanges } from './connection.ts';
+import { type ConnectionPosition, unknownPos } from './position.ts';
+import { nothingSent } from './sent-room.ts';
+import { readConnection, readRooms, replaceConnection, writeGeneration } from './store.ts';
+import type { SlidingSyncTables } from './tables.ts';
+
+export interface ConnectionsDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+}
+
+/** Rooms of all connections that are kept in memory; one is about 200 bytes. */
+const roomsInMemory = 2_000_000;
+
+/** How many connections a device may have; with one more, the one that was used least lately has to begin anew. */
+const mostPerDevice = 16;
+
+/** How many required states the rooms of one connection may differ in over its life. */
+const mostStates = 256;
+
+/** Where the row of a connection is known to be. */
+interface OnDisk {
+  readonly states: string[];
+}
+
+/** The connections of all devices: on disk, and in memory for those in use. */
+export class Connections {
+  readonly #deps: ConnectionsDeps;
+  readonly #cache: LRUCache<string, Connection>;
+  readonly #loading = new Map<string, Promise<Connection | undefined>>();
+  /** Connections without an entry have not been written yet. */
+  readonly #onDisk = new WeakMap<Connection, OnDisk>();
+
+  constructor(deps: ConnectionsDeps) {
+    this.#deps = deps;
+    this.#cache = new LRUCache({
+      maxSize: roomsInMemory,
+      sizeCalculation: (connection) => connection.rooms.size + 10,
+    });
+  }
+
+  /** A new connection; the one of the same name ends when this one is saved for the first time. */
+  begin(address: ConnectionAddress): Connection {
+    const id = Buffer.from(this.#deps.randomness.bytes(6)).readUIntBE(0, 6);
+    const known = { generation: 0, newest: 0, rooms: new Map(), stray: new Set<number>() };
+    return new Connection(id, address, known);
+  }
+
+  /** The connection of a client that comes with a position. @throws MatrixError M_UNKNOWN_POS */
+  async find(address: ConnectionAddress, position: ConnectionPosition): Promise<Connection> {
+    const key = keyOf(address);
+    let connection = this.#cache.get(key);
+    if (!connection) {
+      let loading = this.#loading.get(key);
+      if (!loading) {
+        loading = this.#load(address, position).finally(() => this.#loading.delete(key));
+        this.#loading.set(key, loading);
+      }
+      connection = await loading;
+    }
+    if (connection?.id !== position.connection || !connection.accept(position.generation)) throw unknownPos();
+    return connection;
+  }
+
+  /**
+   * Begins the next generation of a connection with what an answer sends.
+   * @returns its number, once it is on disk if there is anything to remember
+   */
+  async save(connection: Connection, changes: SentChanges): Promise<number> {
+    const { generation, toWrite } = connection.next(changes);
+    const known = this.#onDisk.get(connection);
+    if (known && toWrite.size === 0) return generation;
+    const states = statesWith(known?.states ?? [nothingSent.state], toWrite);
+    const { id, address } = connection;
+    const now = this.#deps.clock.now();
+    const floor = connection.generation;
+    const outdated = connection.takeOutdated();
+    const gone = await this.#deps.database.transaction<SlidingSyncTables, string[]>(async (writer) => {
+      const bound = { kept: mostPerDevice - 1, now };
+      const names = known ? [] : await replaceConnection(writer, id, address, bound);
+      await writeGeneration(writer, { id, floor, states }, { generation, changes: toWrite, outdated, now });
+      return names;
+    });
+    for (const name of gone) this.#cache.delete(keyOf({ ...address, name }));
+    this.#onDisk.set(connection, { states });
+    this.#cache.set(keyOf(address), connection);
+    return generation;
+  }
+
+  async #load(address: ConnectionAddress, position: ConnectionPosition): Promise<Connection | undefined> {
+    const reader = this.#deps.database.reader<SlidingSyncTables>();
+    const stored = await readConnection(reader, address);
+    if (stored?.id !== position.connection || position.generation < stored.floor) return undefined;
+    const { generation } = position;
+    const connection = new Connection(stored.id, address, {
+      generation,
+      ...(await readRooms(reader, stored, generation)),
+    });
+    this.#onDisk.set(connection, { states: [...stored.states] });
+    this.#cache.set(keyOf(address), connection);
+    return connection;
+  }
+}
+
+const keyOf = ({ userId, deviceId, name }: ConnectionAddress) => JSON.stringify([userId, deviceId, name]);
+
+/** @throws MatrixError M_UNKNOWN_POS when a client has asked for too many different things */
+function statesWith(known: readonly string[], changes: SentChanges): string[] {
+  const states = new Set(known);
+  for (const sent of changes.values()) if (sent) states.add(sent.state);
+  if (states.size > mostStates) throw unknownPos();
+  return [...states];
+}

@@ -1,0 +1,151 @@
+import { type JsonObject, stateKeyOf } from '../../protocol/index.ts';
+import type { UnreadCounts } from '../../push/index.ts';
+import { type RoomEngine, type RoomHead, RoomView } from '../../rooms/index.ts';
+import type { EventText } from '../classic/event-text.ts';
+import { nidAt, type StateNids, stateAt, stateChanges } from '../classic/room-state.ts';
+import { readTimeline, type Timeline } from '../classic/timeline.ts';
+import type { SyncSources } from '../sources.ts';
+import { lazyMembers } from './lazy-members.ts';
+import { RequiredState } from './required-state.ts';
+import type { RoomActivity } from './room-activity.ts';
+import { summaryFields } from './room-fields.ts';
+import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
+import { roomText } from './room-text.ts';
+
+export interface JoinedRoomParts {
+  readonly engine: RoomEngine;
+  readonly text: EventText;
+  readonly activity: RoomActivity;
+  readonly sources: SyncSources;
+}
+
+/** The state that an answer tells of, and what has become of it in all. */
+interface StateToTell {
+  readonly changes: StateNids;
+  readonly told: StateNids;
+  readonly members: ReadonlyMap<string, number>;
+}
+
+/** Tells of rooms that the user is in. */
+export class JoinedRoom {
+  readonly #parts: JoinedRoomParts;
+
+  constructor(parts: JoinedRoomParts) {
+    this.#parts = parts;
+  }
+
+  async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
+    const { engine, text, sources } = this.#parts;
+    const { config, subject, sent, room, connection, isDirect } = request;
+    const isInitial = request.after === undefined;
+    const isExpanded = !isInitial && config.timelineLimit > (sent?.timelineLimit ?? 0);
+    const counts = await sources.unread.counts(subject.userId, room.roomId, request.upTo);
+    const news = { isDirect, notifications: counts.notification_count, highlights: counts.highlight_count };
+    const told = connection.told.room(room.roomNid);
+    const toldChanged = told ? JSON.stringify(told) !== JSON.stringify(news) : request.isTouched;
+    const wantsOtherState = config.state.text !== sent?.state;
+    if (!isInitial && !isExpanded && !request.hasGrown && !wantsOtherState && !toldChanged)
+      return silent(request);
+    const timeline = await this.#timeline(head, request, isInitial || isExpanded);
+    const state = await this.#state(head, request, timeline);
+    const stored = await engine.events.getMany(state.told.values());
+    const events = [...stored.values()].map((event) => ({ stored: event, membership: 'join' as const }));
+    const isQuiet = !isInitial && !timeline?.limited && !timeline?.events.length && events.length === 0;
+    const sentThen = { timelineLimit: limitThen(request, timeline), state: config.state.text };
+    if (isQuiet && !toldChanged) return { ...silent(request), sent: sentThen };
+    const [timelineTexts, requiredState, fields] = await Promise.all([
+      text.render(timeline?.events ?? [], subject),
+      text.render(events, subject),
+      this.#fields(head, request, { timeline, changes: state.changes, isInitial, isExpanded, counts }),
+    ]);
+    return {
+      text: roomText({ fields, requiredState, timeline: timelineTexts }),
+      sent: sentThen,
+      isInitial,
+      eventIds: timeline?.events.map((event) => event.stored.event.eventId) ?? [],
+      members: state.members,
+      told: news,
+    };
+  }
+
+  /** @param isWhole the newest events, whether they were sent or not */
+  async #timeline(
+    head: RoomHead,
+    { config, subject, after, upTo, hasGrown }: RoomRequest,
+    isWhole: boolean,
+  ): Promise<Timeline | undefined> {
+    if (!isWhole && !hasGrown) return undefined;
+    const { engine } = this.#parts;
+    const view = isWhole ? await RoomView.open(engine, head, subject.userId) : undefined;
+    const range = { after: isWhole ? undefined : after, upTo, limit: config.timelineLimit, view };
+    return readTimeline(engine, head, subject.filter, range);
+  }
+
+  async #state(head: RoomHead, request: RoomRequest, timeline: Timeline | undefined): Promise<StateToTell> {
+    const { engine } = this.#parts;
+    const { config, sent, subject, after, upTo, hasGrown } = request;
+    let changes: StateNids = new Map();
+    const told: StateNids = new Map();
+    if (after === undefined) {
+      for (const key of config.state.select(head.state)) {
+        const nid = await nidAt(engine, head, key, upTo);
+        if (nid !== undefined) told.set(key, nid);
+      }
+    } else {
+      if (hasGrown) changes = await stateChanges(engine, head, after, upTo);
+      for (const [key, nid] of changes) if (config.state.matches(key)) told.set(key, nid);
+      const known = RequiredState.parse(sent?.state ?? '[]', subject.userId);
+      if (known.text !== config.state.text) {
+        const current = await stateAt(engine, head, upTo);
+        for (const key of config.state.select(current)) {
+          if (!known.matches(key)) told.set(key, current.get(key) ?? 0);
+        }
+      }
+    }
+    const members =
+      timeline && config.state.lazyMembers
+        ? await lazyMembers(engine, head, request, timeline, changes)
+        : new Map<string, number>();
+    for (const [userId, nid] of members) told.set(stateKeyOf('m.room.member', userId), nid);
+    return { changes, told, members };
+  }
+
+  async #fields(
+    head: RoomHead,
+    { subject, room, lists, since, isDirect, connection }: RoomRequest,
+    { timeline, changes, isInitial, isExpanded, counts }: FieldsOfJoinedRoom,
+  ): Promise<JsonObject> {
+    const { engine, activity } = this.#parts;
+    const isLive = (stream = 0) => since !== undefined && stream > since;
+    const wasDirect = connection.told.room(room.roomNid)?.isDirect ?? false;
+    return {
+      ...(isInitial ? { initial: true, membership: 'join' } : undefined),
+      ...(await summaryFields(engine, head, subject.userId, { isInitial, changes })),
+      ...(isDirect || wasDirect ? { is_dm: isDirect } : undefined),
+      ...(lists.length > 0 ? { lists: [...lists] } : undefined),
+      notification_count: counts.notification_count,
+      highlight_count: counts.highlight_count,
+      ...(timeline && {
+        bump_stamp: await activity.bumpStamp(head),
+        prev_batch: timeline.prevBatch,
+        limited: timeline.limited,
+        num_live: timeline.events.filter(({ stored }) => isLive(stored.stream)).length,
+      }),
+      ...(isExpanded ? { unstable_expanded_timeline: true } : undefined),
+    };
+  }
+}
+
+interface FieldsOfJoinedRoom {
+  readonly timeline: Timeline | undefined;
+  readonly changes: StateNids;
+  readonly isInitial: boolean;
+  readonly isExpanded: boolean;
+  readonly counts: UnreadCounts;
+}
+
+/** How many of the newest events the client has then, as far as it is known. */
+function limitThen({ config, sent }: RoomRequest, timeline: Timeline | undefined): number {
+  const before = sent?.timelineLimit ?? 0;
+  return timeline?.limited ? config.timelineLimit : Math.max(before, config.timelineLimit);
+}

@@ -1,0 +1,48 @@
+import { stateKeyOf } from '../../protocol/index.ts';
+import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+import { nidAt, type StateNids } from '../classic/room-state.ts';
+import type { Timeline } from '../classic/timeline.ts';
+import type { RoomRequest } from './room-request.ts';
+
+const memberType = 'm.room.member';
+const memberPrefix = stateKeyOf(memberType, '');
+
+/**
+ * The membership events of those who speak in a timeline or whom it is about, but for those that the client was sent,
+ * and whatever has changed of the members if the timeline shows all that has happened.
+ * Source: MSC4186, "Lazy loaded memberships".
+ * @param changes what has changed of the room's state
+ * @returns user to the number of the event
+ */
+export async function lazyMembers(
+  engine: RoomEngine,
+  head: RoomHead,
+  { room, connection, after, upTo }: RoomRequest,
+  timeline: Timeline,
+  changes: StateNids,
+): Promise<Map<string, number>> {
+  const members = new Map<string, number>();
+  if (after !== undefined && !timeline.limited) {
+    for (const [key, nid] of changes) {
+      if (key.startsWith(memberPrefix)) members.set(key.slice(memberPrefix.length), nid);
+    }
+  }
+  for (const userId of peopleIn(timeline)) {
+    if (members.has(userId)) continue;
+    const nid = await nidAt(engine, head, stateKeyOf(memberType, userId), upTo);
+    if (nid === undefined) continue;
+    const isKnown = after !== undefined && connection.told.knowsMember(room.roomNid, userId, nid);
+    if (!isKnown) members.set(userId, nid);
+  }
+  return members;
+}
+
+function peopleIn({ events }: Timeline): Set<string> {
+  const people = new Set<string>();
+  for (const { stored } of events) {
+    const { sender, type, stateKey } = stored.event;
+    people.add(sender);
+    if (type === memberType && stateKey !== undefined) people.add(stateKey);
+  }
+  return people;
+}

@@ -1,0 +1,55 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Randomness } from '../../kernel/randomness.ts';
+import type { Streams } from '../../kernel/streams/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
+import type { EventText } from '../classic/event-text.ts';
+import type { OtherRooms } from '../classic/other-rooms.ts';
+import type { Feeds } from '../feeds/feeds.ts';
+import type { SyncSources } from '../sources.ts';
+import { Answers } from './answer.ts';
+import { Connections } from './connections.ts';
+import { Extensions } from './extensions/extensions.ts';
+import { JoinedRoom } from './joined-room.ts';
+import { ListFilter } from './list-filter.ts';
+import { OtherRoom } from './other-room.ts';
+import { RoomActivity } from './room-activity.ts';
+import { RoomList } from './room-list.ts';
+import { RoomTraitsReader } from './room-traits.ts';
+import { SlidingSync } from './sliding-sync.ts';
+import type { ExtensionSources } from './sources.ts';
+import { UserMarks } from './user-marks.ts';
+
+export interface SlidingSyncServicesParts {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly engine: RoomEngine;
+  readonly feeds: Feeds;
+  readonly text: EventText;
+  readonly otherRooms: OtherRooms;
+  readonly sources: SyncSources;
+  readonly extensionSources: ExtensionSources;
+  readonly ignored: { of(userId: string): Promise<ReadonlySet<string>> };
+  readonly excludedRooms: ReadonlySet<string>;
+  /** Most events of a timeline. */
+  readonly mostEvents: number;
+}
+
+/** Puts simplified sliding sync together. */
+export function openSlidingSync(parts: SlidingSyncServicesParts): SlidingSync {
+  const { engine, sources } = parts;
+  const activity = new RoomActivity(engine);
+  const extensions = new Extensions(sources, parts.extensionSources);
+  const answers = new Answers({
+    ...parts,
+    roomList: new RoomList({ ...parts, activity }),
+    listFilter: new ListFilter({ engine, traits: new RoomTraitsReader(engine) }),
+    marks: new UserMarks(sources.accountData),
+    joinedRoom: new JoinedRoom({ ...parts, activity }),
+    otherRoom: new OtherRoom(parts),
+    extensions,
+  });
+  return new SlidingSync({ ...parts, connections: new Connections(parts), answers, extensions });
+}

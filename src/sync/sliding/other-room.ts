@@ -1,0 +1,114 @@
+import { stateKeyOf } from '../../protocol/index.ts';
+import { type RoomEngine, type RoomHead, RoomView, type VisibleEvent } from '../../rooms/index.ts';
+import type { EventText } from '../classic/event-text.ts';
+import type { OtherRooms } from '../classic/other-rooms.ts';
+import { type StateNids, stateChanges, stateOfGroup } from '../classic/room-state.ts';
+import { readTimeline, type Timeline } from '../classic/timeline.ts';
+import { pastFields } from './room-fields.ts';
+import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
+import { roomText } from './room-text.ts';
+
+export interface OtherRoomParts {
+  readonly engine: RoomEngine;
+  readonly text: EventText;
+  readonly otherRooms: OtherRooms;
+}
+
+/** Tells of rooms that the user is not in: invited, knocking, left or removed. */
+export class OtherRoom {
+  readonly #parts: OtherRoomParts;
+
+  constructor(parts: OtherRoomParts) {
+    this.#parts = parts;
+  }
+
+  async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
+    const { room, after } = request;
+    // Nothing that happens in a room after one's membership has changed is for those who are not in it.
+    if (after !== undefined && room.stream <= after) return silent(request);
+    const isPrejoin = room.membership === 'invite' || room.membership === 'knock';
+    return isPrejoin ? this.#prejoin(head, request) : this.#left(head, request);
+  }
+
+  async #prejoin(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
+    const { room, isDirect } = request;
+    const strippedState = await this.#parts.otherRooms.strippedEvents(head, room);
+    const fields = { initial: true, ...commonFields(request), ...(isDirect && { is_dm: true }) };
+    return { ...silent(request), text: roomText({ fields, strippedState }), isInitial: true };
+  }
+
+  async #left(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
+    const { engine, text } = this.#parts;
+    const { config, subject, after, since, sent } = request;
+    const isInitial = after === undefined;
+    const view = await RoomView.open(engine, head, subject.userId);
+    const timeline = await this.#timeline(head, request, view);
+    const state = await this.#state(head, request, view);
+    const { membership } = request.room;
+    const stored = await engine.events.getMany(config.state.select(state).map((key) => state.get(key) ?? 0));
+    const [timelineTexts, requiredState] = await Promise.all([
+      text.render(timeline.events, subject),
+      text.render(
+        [...stored.values()].map((event) => ({ stored: event, membership })),
+        subject,
+      ),
+    ]);
+    const fields = {
+      ...(isInitial ? { initial: true, ...(await pastFields(engine, state)) } : undefined),
+      ...commonFields(request),
+      prev_batch: timeline.prevBatch,
+      limited: timeline.limited,
+      num_live: timeline.events.filter((event) => since !== undefined && (event.stored.stream ?? 0) > since)
+        .length,
+    };
+    return {
+      text: roomText({ fields, requiredState, timeline: timelineTexts }),
+      sent: {
+        timelineLimit: Math.max(config.timelineLimit, sent?.timelineLimit ?? 0),
+        state: config.state.text,
+      },
+      isInitial,
+      eventIds: timeline.events.map((event) => event.stored.event.eventId),
+      members: new Map(),
+      told: undefined,
+    };
+  }
+
+  /** Whatever else is hidden from the user, how they came out of the room is not. */
+  async #timeline(
+    head: RoomHead,
+    { room, config, subject, after }: RoomRequest,
+    view: RoomView,
+  ): Promise<Timeline> {
+    const { engine } = this.#parts;
+    const range = { after, upTo: room.stream, limit: room.forgotten ? 0 : config.timelineLimit, view };
+    const timeline = await readTimeline(engine, head, subject.filter, range);
+    const own = await engine.events.get(room.eventNid);
+    if (!own || timeline.events.some(({ stored }) => stored.nid === own.nid)) return timeline;
+    const shown: VisibleEvent = { stored: own, membership: room.membership };
+    return { ...timeline, events: [...timeline.events, shown] };
+  }
+
+  /** The state at the end of the user's last stay, or what has changed of it; and how they are out of the room. */
+  async #state(head: RoomHead, { room, subject, after }: RoomRequest, view: RoomView): Promise<StateNids> {
+    const { engine } = this.#parts;
+    const { departure } = view;
+    let state: StateNids = new Map();
+    if (departure && !room.forgotten && (after === undefined || departure.stream > after)) {
+      const wasThere = after !== undefined && view.membershipAt(after) === 'join';
+      state = wasThere
+        ? await stateChanges(engine, head, after, departure.stream)
+        : await stateOfGroup(engine, departure.event?.stateGroup);
+    }
+    return state.set(stateKeyOf('m.room.member', subject.userId), room.eventNid);
+  }
+}
+
+/** What is told of every room that the user is not in. */
+function commonFields({ room, lists }: RoomRequest) {
+  return {
+    membership: room.membership,
+    bump_stamp: room.stream,
+    ...(lists.length > 0 && { lists: [...lists] }),
+  };
+}

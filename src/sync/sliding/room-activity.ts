@@ -1,0 +1,80 @@
+import { LRUCache } from 'lru-cache';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+
+/** Events that bring a room to attention. Source: MSC4186, `bump_stamp`. */
+const bumpTypes: ReadonlySet<string> = new Set([
+  'm.room.create',
+  'm.room.message',
+  'm.room.encrypted',
+  'm.sticker',
+  'm.call.invite',
+  'm.poll.start',
+  'org.matrix.msc3381.poll.start',
+  'm.beacon_info',
+  'org.matrix.msc3672.beacon_info',
+]);
+
+/** How many rooms' activity is kept in memory. */
+const roomsInMemory = 200_000;
+
+/** Events that are looked through for one that counts, in pages; a room where nothing does is as old as the last. */
+const [pageSize, mostPages] = [50, 10];
+
+/** When something last happened in rooms, as positions on the stream. */
+export class RoomActivity {
+  readonly #engine: RoomEngine;
+  readonly #latest = new LRUCache<number, number>({ max: roomsInMemory });
+  readonly #bumps = new LRUCache<number, number>({ max: roomsInMemory });
+
+  constructor(engine: RoomEngine) {
+    this.#engine = engine;
+    engine.stream.subscribe(({ stored }, position) => {
+      this.#latest.set(stored.roomNid, position);
+      if (bumps(stored)) this.#bumps.set(stored.roomNid, position);
+    });
+  }
+
+  /** Where the newest event of each room is, by the number of the room. */
+  async latest(rooms: readonly { readonly roomNid: number }[]): Promise<Map<number, number>> {
+    const found = new Map<number, number>();
+    const missing: number[] = [];
+    for (const { roomNid } of rooms) {
+      const position = this.#latest.get(roomNid);
+      if (position === undefined) missing.push(roomNid);
+      else found.set(roomNid, position);
+    }
+    if (missing.length === 0) return found;
+    for (const [roomNid, position] of await this.#engine.events.newest(missing)) {
+      const latest = Math.max(position, this.#latest.peek(roomNid) ?? 0);
+      this.#latest.set(roomNid, latest);
+      found.set(roomNid, latest);
+    }
+    return found;
+  }
+
+  /** Where the newest event is that counts as activity of people (`bump_stamp`). */
+  async bumpStamp({ roomNid }: RoomHead): Promise<number> {
+    const known = this.#bumps.get(roomNid);
+    if (known !== undefined) return known;
+    const found = await this.#lookBack(roomNid);
+    const stamp = Math.max(found, this.#bumps.peek(roomNid) ?? 0);
+    this.#bumps.set(roomNid, stamp);
+    return stamp;
+  }
+
+  async #lookBack(roomNid: number): Promise<number> {
+    let before = Number.MAX_SAFE_INTEGER;
+    for (let page = 0; page < mostPages; page++) {
+      const range = { before, limit: pageSize, direction: 'backward' } as const;
+      const events = await this.#engine.events.timeline(roomNid, range);
+      const stream = events.find(bumps)?.stream;
+      if (stream !== undefined) return Math.max(0, stream);
+      before = events.at(-1)?.stream ?? 0;
+      if (events.length < pageSize) break;
+    }
+    return Math.max(0, before);
+  }
+}
+
+const bumps = ({ event, rejected, softFailed }: StoredEvent) =>
+  bumpTypes.has(event.type) && !rejected && !softFailed;

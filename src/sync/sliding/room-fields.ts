@@ -1,0 +1,93 @@
+import { type JsonObject, stateKeyOf } from '../../protocol/index.ts';
+import { type RoomEngine, type RoomHead, visibleContent } from '../../rooms/index.ts';
+import type { StateNids } from '../classic/room-state.ts';
+import { heroesOf } from '../classic/room-summary.ts';
+
+const nameKey = stateKeyOf('m.room.name', '');
+const avatarKey = stateKeyOf('m.room.avatar', '');
+const memberPrefix = stateKeyOf('m.room.member', '');
+
+/** What has to be told of a room besides its events. */
+export interface FieldsRequest {
+  /** The room is new to the client. */
+  readonly isInitial: boolean;
+  /** The entries of the state that have changed; of a new room all. */
+  readonly changes: StateNids;
+}
+
+/** Name, avatar, heroes and numbers of members of a room that the user is in, as far as they have changed. */
+export async function summaryFields(
+  engine: RoomEngine,
+  head: RoomHead,
+  userId: string,
+  { isInitial, changes }: FieldsRequest,
+): Promise<JsonObject> {
+  const membersChanged = isInitial || hasMembers(changes);
+  const nameChanged = isInitial || changes.has(nameKey);
+  if (!membersChanged && !nameChanged && !changes.has(avatarKey)) return {};
+  const name = await textOf(engine, head.entry('m.room.name', '')?.nid, 'name');
+  const avatar =
+    isInitial || changes.has(avatarKey)
+      ? await textOf(engine, head.entry('m.room.avatar', '')?.nid, 'url')
+      : undefined;
+  return {
+    ...changedText('name', name, isInitial, changes.has(nameKey)),
+    ...changedText('avatar', avatar, isInitial, changes.has(avatarKey)),
+    ...(name === undefined && (membersChanged || nameChanged)
+      ? { heroes: await heroProfiles(engine, head, userId) }
+      : undefined),
+    ...(membersChanged
+      ? { joined_count: head.memberCount('join'), invited_count: head.memberCount('invite') }
+      : undefined),
+  };
+}
+
+/** Name and avatar in a whole state that is not the current one. */
+export async function pastFields(engine: RoomEngine, state: StateNids): Promise<JsonObject> {
+  const [name, avatar] = await Promise.all([
+    textOf(engine, state.get(nameKey), 'name'),
+    textOf(engine, state.get(avatarKey), 'url'),
+  ]);
+  return {
+    ...(name === undefined ? undefined : { name }),
+    ...(avatar === undefined ? undefined : { avatar }),
+  };
+}
+
+/** A text that is not there any more is `null`. */
+function changedText(
+  field: string,
+  text: string | undefined,
+  isInitial: boolean,
+  hasChanged: boolean,
+): JsonObject {
+  if (text !== undefined && (isInitial || hasChanged)) return { [field]: text };
+  return hasChanged && !isInitial ? { [field]: null } : {};
+}
+
+async function heroProfiles(engine: RoomEngine, head: RoomHead, userId: string): Promise<JsonObject[]> {
+  const heroes = heroesOf(head, userId);
+  return Promise.all(
+    heroes.map(async (hero) => {
+      const entry = head.entry('m.room.member', hero);
+      const stored = entry && (await engine.events.get(entry.nid));
+      const { displayname, avatar_url } = stored ? visibleContent(stored) : {};
+      return {
+        user_id: hero,
+        ...(typeof displayname === 'string' ? { displayname } : undefined),
+        ...(typeof avatar_url === 'string' ? { avatar_url } : undefined),
+      };
+    }),
+  );
+}
+
+async function textOf(engine: RoomEngine, nid: number | undefined, key: string): Promise<string | undefined> {
+  const stored = nid === undefined ? undefined : await engine.events.get(nid);
+  const value = stored && visibleContent(stored)[key];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function hasMembers(changes: StateNids): boolean {
+  for (const key of changes.keys()) if (key.startsWith(memberPrefix)) return true;
+  return false;
+}

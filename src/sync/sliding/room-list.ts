@@ -1,0 +1,96 @@
+import { LRUCache } from 'lru-cache';
+import { type RoomEngine, RoomView, type UserRoom } from '../../rooms/index.ts';
+import type { RoomActivity } from './room-activity.ts';
+import { type SentRoom, sentUpTo } from './sent-room.ts';
+
+/** How somebody who is not in a room came out of it. */
+interface Departure {
+  readonly byOthers: boolean;
+  readonly hasBeenJoined: boolean;
+}
+
+/** How many departures are kept in memory. */
+const departuresInMemory = 100_000;
+
+export interface RoomListParts {
+  readonly engine: RoomEngine;
+  readonly activity: RoomActivity;
+  /** Whose invites nobody wants to see. */
+  readonly ignored: { of(userId: string): Promise<ReadonlySet<string>> };
+  /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
+  readonly excludedRooms: ReadonlySet<string>;
+}
+
+/** The rooms of users in the order of their activity. Source: MSC4186, "Lists". */
+export class RoomList {
+  readonly #parts: RoomListParts;
+  readonly #departures = new LRUCache<number, Departure>({ max: departuresInMemory });
+
+  constructor(parts: RoomListParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * The rooms that a client may be told of: those that the user is in, is invited to or knocks on, those that others
+   * have removed them from, and those that they have left since the client was told of them. The latest first.
+   * @param sent what the client was sent up to `since`
+   */
+  async of(
+    userId: string,
+    sent: ReadonlyMap<number, SentRoom>,
+    since: number | undefined,
+  ): Promise<UserRoom[]> {
+    const { engine, activity, excludedRooms } = this.#parts;
+    const all = [...(await engine.userRooms.of(userId)).values()].filter(
+      ({ roomId }) => !excludedRooms.has(roomId),
+    );
+    const rooms: UserRoom[] = [];
+    for (const room of all) {
+      if (room.membership === 'join' || (await this.#isListed(userId, room, sent.get(room.roomNid), since)))
+        rooms.push(room);
+    }
+    const joined = rooms.filter(({ membership }) => membership === 'join');
+    const latest = await activity.latest(joined);
+    const placeOf = (room: UserRoom) => latest.get(room.roomNid) ?? room.stream;
+    return rooms.sort((one, other) => placeOf(other) - placeOf(one));
+  }
+
+  /** Whether a room is listed that the user is not in. */
+  async #isListed(
+    userId: string,
+    room: UserRoom,
+    sent: SentRoom | undefined,
+    since: number | undefined,
+  ): Promise<boolean> {
+    const { membership } = room;
+    if (membership === 'knock') return true;
+    if (membership === 'invite') return !(await this.#isFromIgnored(userId, room));
+    if (sent && room.stream > (sentUpTo(sent.timeline, since) ?? 0)) return true;
+    if (room.forgotten) return false;
+    const { byOthers, hasBeenJoined } = await this.#departure(userId, room);
+    return byOthers && hasBeenJoined;
+  }
+
+  async #isFromIgnored(userId: string, { eventNid }: UserRoom): Promise<boolean> {
+    const ignored = await this.#parts.ignored.of(userId);
+    if (ignored.size === 0) return false;
+    const invite = await this.#parts.engine.events.get(eventNid);
+    return invite !== undefined && ignored.has(invite.event.sender);
+  }
+
+  async #departure(userId: string, { roomId, eventNid }: UserRoom): Promise<Departure> {
+    const known = this.#departures.get(eventNid);
+    if (known) return known;
+    const { engine } = this.#parts;
+    const stored = await engine.events.get(eventNid);
+    const byOthers = stored?.event.sender !== userId;
+    let hasBeenJoined = byOthers;
+    if (hasBeenJoined) {
+      const head = await engine.heads.get(roomId);
+      hasBeenJoined = head !== undefined && (await RoomView.open(engine, head, userId)).hasBeenJoined;
+    }
+    const departure = { byOthers, hasBeenJoined };
+    this.#departures.set(eventNid, departure);
+    return departure;
+  }
+}

@@ -1,0 +1,24 @@
+import type { JsonObject } from '../../protocol/index.ts';
+
+/** The entry of a room in an answer; lists hold events as JSON text. Source: MSC4186, `RoomResult`. */
+export interface RoomPieces {
+  readonly fields: JsonObject;
+  readonly requiredState?: readonly string[];
+  readonly timeline?: readonly string[];
+  readonly strippedState?: readonly string[];
+}
+
+export function roomText({ fields, requiredState, timeline, strippedState }: RoomPieces): string {
+  const lists = [
+    listText('required_state', requiredState),
+    listText('timeline', timeline),
+    // The name that invites have on the unstable endpoint; knocks are told in the same way.
+    listText('invite_state', strippedState),
+  ].filter((text) => text !== undefined);
+  const own = JSON.stringify(fields).slice(1, -1);
+  return `{${(own === '' ? lists : [own, ...lists]).join(',')}}`;
+}
+
+function listText(name: string, events: readonly string[] | undefined): string | undefined {
+  return events && events.length > 0 ? `"${name}":[${events.join(',')}]` : undefined;
+}

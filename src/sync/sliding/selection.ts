@@ -1,0 +1,93 @@
+import type { UserRoom } from '../../rooms/index.ts';
+import type { ListFilter } from './list-filter.ts';
+import type { ListRequest, SlidingSyncBody } from './request.ts';
+import { RequiredState } from './required-state.ts';
+import { combine, type RoomConfig } from './room-config.ts';
+import type { Marks } from './user-marks.ts';
+
+/** A room that the client wants to hear of. */
+export interface SelectedRoom {
+  readonly room: UserRoom;
+  readonly config: RoomConfig;
+  readonly lists: readonly string[];
+  readonly isSubscribed: boolean;
+}
+
+/** What the lists and subscriptions of a request come to. */
+export interface Selection {
+  /** How many rooms each list has, in its windows or not. */
+  readonly counts: ReadonlyMap<string, number>;
+  readonly rooms: ReadonlyMap<number, SelectedRoom>;
+}
+
+/** Who asks, and within which bounds. */
+export interface SelectionRequest {
+  readonly userId: string;
+  readonly body: SlidingSyncBody;
+  readonly marks: Marks;
+  /** Most events of a timeline. */
+  readonly mostEvents: number;
+}
+
+/** Selects the rooms of an answer. Source: MSC4186, "Lists and subscriptions". @param rooms the latest first */
+export async function selectRooms(
+  filter: ListFilter,
+  rooms: readonly UserRoom[],
+  { userId, body, marks, mostEvents }: SelectionRequest,
+): Promise<Selection> {
+  const counts = new Map<string, number>();
+  const selected = new Map<number, SelectedRoom>();
+  const combined = new ConfigCombiner();
+  const configOf = ({
+    timeline_limit,
+    required_state,
+  }: Pick<ListRequest, 'timeline_limit' | 'required_state'>) => ({
+    timelineLimit: Math.min(timeline_limit, mostEvents),
+    state: RequiredState.of([required_state ?? []], userId),
+  });
+  const add = (room: UserRoom, config: RoomConfig, list: string | undefined) => {
+    const present = selected.get(room.roomNid);
+    selected.set(room.roomNid, {
+      room,
+      config: combined.of(present?.config, config),
+      lists: list === undefined ? (present?.lists ?? []) : [...(present?.lists ?? []), list],
+      isSubscribed: list === undefined || (present?.isSubscribed ?? false),
+    });
+  };
+  for (const [name, list] of Object.entries(body.lists ?? {})) {
+    const matching = await filter.select(rooms, list.filters, marks);
+    const config = configOf(list);
+    counts.set(name, matching.length);
+    for (const room of inWindows(matching, list)) add(room, config, name);
+  }
+  const subscriptions = Object.entries(body.room_subscriptions ?? {});
+  const byId = subscriptions.length > 0 ? new Map(rooms.map((room) => [room.roomId, room])) : undefined;
+  for (const [roomId, subscription] of subscriptions) {
+    const room = byId?.get(roomId);
+    if (room) add(room, configOf(subscription), undefined);
+  }
+  return { counts, rooms: selected };
+}
+
+/** The rooms at the places that a list names; all, if it names none. */
+function inWindows(rooms: readonly UserRoom[], { ranges, range }: ListRequest): readonly UserRoom[] {
+  const windows = ranges ?? (range ? [range] : undefined);
+  if (!windows) return rooms;
+  const places = new Set<UserRoom>();
+  for (const [first, last] of windows) for (const room of rooms.slice(first, last + 1)) places.add(room);
+  return [...places];
+}
+
+/** Combines configurations, each pair once: many rooms are in the same lists. */
+class ConfigCombiner {
+  readonly #known = new Map<RoomConfig, Map<RoomConfig, RoomConfig>>();
+
+  of(one: RoomConfig | undefined, other: RoomConfig): RoomConfig {
+    if (!one) return other;
+    const byOther = this.#known.get(one) ?? new Map<RoomConfig, RoomConfig>();
+    this.#known.set(one, byOther);
+    const known = byOther.get(other) ?? combine(one, other);
+    byOther.set(other, known);
+    return known;
+  }
+}

@@ -1,0 +1,143 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Streams } from '../../kernel/streams/index.ts';
+import { type Changes, type Feed, UserPart } from '../feeds/feed.ts';
+import type { Feeds } from '../feeds/feeds.ts';
+import type { Answer, Answers } from './answer.ts';
+import type { Connection } from './connection.ts';
+import type { Connections } from './connections.ts';
+import type { Extensions } from './extensions/extensions.ts';
+import { decodeConnectionPosition, encodeConnectionPosition, unknownPos } from './position.ts';
+import type { SlidingSyncRequest } from './request.ts';
+
+export interface SlidingSyncParts {
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly feeds: Feeds;
+  readonly connections: Connections;
+  readonly answers: Answers;
+  readonly extensions: Extensions;
+}
+
+/** Longest wait, whatever the client asks for, in milliseconds. */
+const longestWait = 5 * 60 * 1000;
+
+/** A request on its connection. */
+interface Turn {
+  readonly connection: Connection;
+  /** Where the client is; `undefined` when it begins. */
+  readonly since: number | undefined;
+  readonly signal: AbortSignal;
+  isCurrent(): boolean;
+}
+
+/** Simplified sliding sync. Source: MSC4186. */
+export class SlidingSync {
+  readonly #parts: SlidingSyncParts;
+
+  constructor(parts: SlidingSyncParts) {
+    this.#parts = parts;
+  }
+
+  /** @returns the answer as JSON text. @throws MatrixError M_UNKNOWN_POS when the client has to begin anew */
+  async sync(request: SlidingSyncRequest): Promise<string> {
+    const turn = await this.#begin(request);
+    const answer = await this.#answer(request, turn);
+    // Whoever has sent another request does not want this answer, and it must not count as given.
+    if (!turn.isCurrent()) return emptyAnswer(request.pos);
+    const { connection } = turn;
+    const generation = await this.#parts.connections.save(connection, answer.sent);
+    for (const { request: asked, result } of answer.relevant) {
+      const { roomNid } = asked.room;
+      if (result.isInitial) connection.told.forgetRoom(roomNid);
+      if (result.told) connection.told.tell(roomNid, result.told);
+      connection.told.tellMembers(roomNid, result.members);
+    }
+    connection.lastAnswer = { request: textOf(request), lists: answer.lists };
+    const pos = encodeConnectionPosition({ connection: connection.id, generation, stream: answer.upTo });
+    return `{"pos":"${pos}","lists":${answer.lists},"rooms":${answer.rooms},"extensions":${answer.extensions}}`;
+  }
+
+  async #begin({ userId, deviceId, body, pos, signal }: SlidingSyncRequest): Promise<Turn> {
+    const { connections, streams } = this.#parts;
+    const address = { userId, deviceId: deviceId ?? '', name: body.conn_id ?? '' };
+    if (pos === undefined) {
+      const connection = connections.begin(address);
+      const { superseded, isCurrent } = connection.beginTurn();
+      return { connection, since: undefined, signal: AbortSignal.any([signal, superseded]), isCurrent };
+    }
+    const position = decodeConnectionPosition(pos);
+    if (position.stream > streams.current) throw unknownPos();
+    const connection = await connections.find(address, position);
+    const { superseded, isCurrent } = connection.beginTurn();
+    return { connection, since: position.stream, signal: AbortSignal.any([signal, superseded]), isCurrent };
+  }
+
+  async #answer(request: SlidingSyncRequest, turn: Turn): Promise<Answer> {
+    const { feeds, clock, streams, answers } = this.#parts;
+    const { connection, since, signal } = turn;
+    const deadline = clock.monotonic() + Math.min(request.timeout, longestWait);
+    for (;;) {
+      const feed = await feeds.open(request.userId);
+      const upTo = streams.current;
+      const changes = since === undefined ? undefined : feed.changes(since, upTo);
+      const answer =
+        (await this.#quietAnswer(request, connection, { upTo, changes })) ??
+        (await answers.make(request, { connection, since, upTo, changes }));
+      if (answer === 'outdated') continue;
+      if (answer.isNews || since === undefined) return answer;
+      const hasMore = await this.#waitForMore(feed, upTo, deadline, signal);
+      if (!hasMore) return answer;
+    }
+  }
+
+  /** When nothing has happened and the client asks for what it asked for before. */
+  async #quietAnswer(
+    request: SlidingSyncRequest,
+    { lastAnswer }: Connection,
+    { upTo, changes }: { upTo: number; changes: Changes | undefined },
+  ): Promise<Answer | undefined> {
+    if (!changes || !isNothing(changes) || lastAnswer?.request !== textOf(request)) return undefined;
+    const { extensions } = this.#parts;
+    const { userId, deviceId = '', body } = request;
+    const messages = await extensions.toDevice({ userId, deviceId, upTo }, body.extensions ?? {});
+    if (messages?.isNews) return undefined;
+    return {
+      upTo,
+      lists: lastAnswer.lists,
+      rooms: '{}',
+      extensions: messages ? `{"${messages.name}":${messages.text}}` : '{}',
+      isNews: false,
+      sent: new Map(),
+      relevant: [],
+    };
+  }
+
+  /** @returns whether something has happened after `upTo`; otherwise the time is up or nobody waits any more */
+  async #waitForMore(feed: Feed, upTo: number, deadline: number, signal: AbortSignal): Promise<boolean> {
+    const { feeds, clock, streams } = this.#parts;
+    for (;;) {
+      const changes = feed.changes(upTo, streams.current);
+      if (!changes || !isNothing(changes)) return !signal.aborted;
+      const remaining = deadline - clock.monotonic();
+      if (remaining <= 0 || signal.aborted) return false;
+      await feeds.wait(feed, remaining, signal);
+      if (this.#isDropped(feed, await feeds.open(feed.userId))) return !signal.aborted;
+    }
+  }
+
+  #isDropped(feed: Feed, current: Feed): boolean {
+    return feed !== current;
+  }
+}
+
+/** Presence is not told here. */
+const isNothing = ({ rooms, user }: Changes) => rooms.size === 0 && (user & ~UserPart.presence) === 0;
+
+/** What is asked for, but for how far the client is. */
+function textOf({ body: { lists, room_subscriptions, extensions } }: SlidingSyncRequest): string {
+  const { to_device, ...others } = extensions ?? {};
+  return JSON.stringify([lists, room_subscriptions, others, to_device?.enabled]);
+}
+
+const emptyAnswer = (pos: string | undefined) =>
+  JSON.stringify({ pos: pos ?? '', lists: {}, rooms: {}, extensions: {} });

@@ -1,0 +1,198 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { ConnectionAddress, Outdated, SentChanges } from './connection.ts';
+import { nothingSent, type SentPart, type SentRoom } from './sent-room.ts';
+import type { SlidingSyncTables } from './tables.ts';
+
+/** How many rows one statement writes, or rooms it names. */
+const chunk = 500;
+
+/** A connection as it is on disk. */
+export interface StoredConnection {
+  readonly id: number;
+  readonly floor: number;
+  /** What rooms name by their index. */
+  readonly states: readonly string[];
+}
+
+export async function readConnection(
+  reader: Reader<SlidingSyncTables>,
+  { userId, deviceId, name }: ConnectionAddress,
+): Promise<StoredConnection | undefined> {
+  const row = await reader
+    .selectFrom('sliding_sync_connections')
+    .select(['id', 'floor', 'states'])
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .where('conn_id', '=', name)
+    .executeTakeFirst();
+  return row && { ...row, states: JSON.parse(row.states) as string[] };
+}
+
+/** What was sent on a connection at a generation. */
+export async function readRooms(
+  reader: Reader<SlidingSyncTables>,
+  { id, states }: StoredConnection,
+  generation: number,
+): Promise<{ rooms: Map<number, SentRoom>; stray: Set<number>; newest: number }> {
+  const rows = await reader
+    .selectFrom('sliding_sync_rooms')
+    .selectAll()
+    .where('connection', '=', id)
+    .orderBy('generation')
+    .execute();
+  const rooms = new Map<number, SentRoom>();
+  const stray = new Set<number>();
+  let newest = generation;
+  for (const row of rows) {
+    newest = Math.max(newest, row.generation);
+    if (row.generation > generation) stray.add(row.room_nid);
+    else if (isNothing(row)) rooms.delete(row.room_nid);
+    else rooms.set(row.room_nid, sentRoom(row, states));
+  }
+  return { rooms, stray, newest };
+}
+
+/** Writes what an answer sends, and deletes what is not needed any more. */
+export async function writeGeneration(
+  writer: Writer<SlidingSyncTables>,
+  connection: { readonly id: number; readonly floor: number; readonly states: readonly string[] },
+  { generation, changes, outdated, now }: Generation,
+): Promise<void> {
+  const { id, floor, states } = connection;
+  const values = { floor, states: JSON.stringify(states), used_ts: now };
+  await writer.updateTable('sliding_sync_connections').set(values).where('id', '=', id).execute();
+  for (const { below, roomNids } of outdated) {
+    for (const nids of chunks(roomNids)) {
+      await writer
+        .deleteFrom('sliding_sync_rooms')
+        .where('connection', '=', id)
+        .where('room_nid', 'in', nids)
+        .where('generation', '<', below)
+        .execute();
+    }
+  }
+  const indexes = new Map(states.map((text, index) => [text, index]));
+  const rows = [...changes].map(([roomNid, sent]) => ({
+    connection: id,
+    room_nid: roomNid,
+    generation,
+    ...columnsOf(sent ?? nothingSent, indexes),
+  }));
+  for (const some of chunks(rows)) {
+    await writer
+      .insertInto('sliding_sync_rooms')
+      .values(some)
+      .onConflict((conflict) =>
+        conflict.columns(['connection', 'room_nid', 'generation']).doUpdateSet((update) => ({
+          timeline: update.ref('excluded.timeline'),
+          receipts: update.ref('excluded.receipts'),
+          account_data: update.ref('excluded.account_data'),
+          timeline_limit: update.ref('excluded.timeline_limit'),
+          state: update.ref('excluded.state'),
+        })),
+      )
+      .execute();
+  }
+}
+
+export interface Generation {
+  readonly generation: number;
+  readonly changes: SentChanges;
+  readonly outdated: readonly Outdated[];
+  readonly now: number;
+}
+
+/**
+ * Makes a connection in place of the one of the same name; the device keeps `kept` others, the newest.
+ * @returns the names of those that it does not keep
+ */
+export async function replaceConnection(
+  writer: Writer<SlidingSyncTables>,
+  id: number,
+  { userId, deviceId, name }: ConnectionAddress,
+  { kept, now }: { kept: number; now: number },
+): Promise<string[]> {
+  const present = await writer
+    .selectFrom('sliding_sync_connections')
+    .select(['id', 'conn_id'])
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .orderBy('used_ts', 'desc')
+    .execute();
+  const others = present.filter(({ conn_id }) => conn_id !== name);
+  const going = [...present.filter(({ conn_id }) => conn_id === name), ...others.slice(kept)];
+  await deleteConnections(
+    writer,
+    going.map((connection) => connection.id),
+  );
+  const address = { user_id: userId, device_id: deviceId, conn_id: name };
+  await writer
+    .insertInto('sliding_sync_connections')
+    .values({ id, ...address, floor: 0, states: '[]', used_ts: now })
+    .execute();
+  return others.slice(kept).map(({ conn_id }) => conn_id);
+}
+
+/** Deletes the connections of devices. */
+export async function deleteOfDevices(
+  writer: Writer<SlidingSyncTables>,
+  userId: string,
+  deviceIds: readonly string[],
+): Promise<void> {
+  for (const some of chunks(deviceIds)) {
+    const rows = await writer
+      .selectFrom('sliding_sync_connections')
+      .select('id')
+      .where('user_id', '=', userId)
+      .where('device_id', 'in', some)
+      .execute();
+    await deleteConnections(
+      writer,
+      rows.map(({ id }) => id),
+    );
+  }
+}
+
+async function deleteConnections(writer: Writer<SlidingSyncTables>, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return;
+  await writer.deleteFrom('sliding_sync_rooms').where('connection', 'in', ids).execute();
+  await writer.deleteFrom('sliding_sync_connections').where('id', 'in', ids).execute();
+}
+
+type RoomRow = SlidingSyncTables['sliding_sync_rooms'];
+
+const [never, live] = [-2, -1];
+
+const numberOf = (part: SentPart) => (part === 'never' ? never : part === 'live' ? live : part);
+
+const partOf = (number: number): SentPart => (number === never ? 'never' : number === live ? 'live' : number);
+
+const isNothing = (row: RoomRow) =>
+  row.timeline === never && row.receipts === never && row.account_data === never;
+
+function columnsOf(
+  { timeline, receipts, accountData, timelineLimit, state }: SentRoom,
+  states: ReadonlyMap<string, number>,
+) {
+  return {
+    timeline: numberOf(timeline),
+    receipts: numberOf(receipts),
+    account_data: numberOf(accountData),
+    timeline_limit: timelineLimit,
+    state: states.get(state) ?? 0,
+  };
+}
+
+function sentRoom(row: RoomRow, states: readonly string[]): SentRoom {
+  return {
+    timeline: partOf(row.timeline),
+    receipts: partOf(row.receipts),
+    accountData: partOf(row.account_data),
+    timelineLimit: row.timeline_limit,
+    state: states[row.state] ?? nothingSent.state,
+  };
+}
+
+function* chunks<T>(items: readonly T[]): Generator<T[]> {
+  for (let start = 0; start < items.length; start += chunk) yield items.slice(start, start + chunk);
+}

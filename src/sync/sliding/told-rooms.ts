@@ -1,0 +1,44 @@
+/** What a client was last told of a room besides its events. */
+export interface ToldRoom {
+  readonly isDirect: boolean;
+  readonly notifications: number;
+  readonly highlights: number;
+}
+
+/**
+ * Small things that a client was told on a connection, so that they are told again only when they have changed. In
+ * memory: what is forgotten is told again.
+ */
+export class ToldRooms {
+  readonly #rooms = new Map<number, ToldRoom>();
+  /** Room to user to the number of the membership event. */
+  readonly #members = new Map<number, Map<string, number>>();
+
+  room(roomNid: number): ToldRoom | undefined {
+    return this.#rooms.get(roomNid);
+  }
+
+  tell(roomNid: number, room: ToldRoom): void {
+    this.#rooms.set(roomNid, room);
+  }
+
+  knowsMember(roomNid: number, userId: string, eventNid: number): boolean {
+    return this.#members.get(roomNid)?.get(userId) === eventNid;
+  }
+
+  tellMembers(roomNid: number, members: ReadonlyMap<string, number>): void {
+    const known = this.#members.get(roomNid);
+    if (!known) this.#members.set(roomNid, new Map(members));
+    else for (const [userId, nid] of members) known.set(userId, nid);
+  }
+
+  forgetRoom(roomNid: number): void {
+    this.#rooms.delete(roomNid);
+    this.#members.delete(roomNid);
+  }
+
+  clear(): void {
+    this.#rooms.clear();
+    this.#members.clear();
+  }
+}

@@ -1,0 +1,55 @@
+import { LRUCache } from 'lru-cache';
+import type { AccountData } from '../../account-data/index.ts';
+import { isJsonObject, type JsonObject } from '../../protocol/index.ts';
+
+/** How a user has marked their rooms. */
+export interface Marks {
+  /** Rooms that are conversations with single people (`m.direct`). */
+  readonly direct: ReadonlySet<string>;
+  /** Room to its tags. */
+  readonly tags: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/** How many users' marks are kept in memory. */
+const usersInMemory = 20_000;
+
+/** How users have marked their rooms, from memory for those who sync. */
+export class UserMarks {
+  readonly #accountData: AccountData;
+  readonly #users = new LRUCache<string, Promise<Marks>>({ max: usersInMemory });
+
+  constructor(accountData: AccountData) {
+    this.#accountData = accountData;
+    accountData.accountDataStream.subscribe(({ userId, type }) => {
+      if (type === 'm.direct' || type === 'm.tag') this.#users.delete(userId);
+    });
+  }
+
+  of(userId: string): Promise<Marks> {
+    const known = this.#users.get(userId);
+    if (known) return known;
+    const loading = this.#load(userId);
+    this.#users.set(userId, loading);
+    loading.catch(() => this.#users.delete(userId));
+    return loading;
+  }
+
+  async #load(userId: string): Promise<Marks> {
+    const tags = new Map<string, ReadonlySet<string>>();
+    let direct: ReadonlySet<string> = new Set();
+    for (const { roomId, type, content } of await this.#accountData.all(userId)) {
+      if (roomId === undefined && type === 'm.direct') direct = roomsIn(content);
+      if (roomId !== undefined && type === 'm.tag') tags.set(roomId, tagsIn(content));
+    }
+    return { direct, tags };
+  }
+}
+
+function roomsIn(direct: JsonObject): Set<string> {
+  const rooms = Object.values(direct).flatMap((list) => (Array.isArray(list) ? list : []));
+  return new Set(rooms.filter((roomId) => typeof roomId === 'string'));
+}
+
+function tagsIn({ tags }: JsonObject): Set<string> {
+  return new Set(isJsonObject(tags) ? Object.keys(tags) : []);
+}

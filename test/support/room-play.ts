@@ -1,0 +1,125 @@
+import fc from 'fast-check';
+import { enc, type Person } from './person.ts';
+
+export const names = ['anna', 'ben', 'cleo'];
+
+/** Some who are able to do them and many who are not: what is refused changes nothing. */
+const actions = [
+  'say',
+  'say',
+  'say',
+  'topic',
+  'name',
+  'nick',
+  'join',
+  'join',
+  'leave',
+  'invite',
+  'kick',
+  'ban',
+  'unban',
+  'knock',
+  'redact',
+  'forget',
+  'visibility',
+] as const;
+
+export interface Step {
+  readonly actor: number;
+  readonly target: number;
+  readonly room: number;
+  readonly action: (typeof actions)[number];
+  /** Bits: which clients sync after it. */
+  readonly watchers: number;
+}
+
+/** What people do. @param clients how many there are */
+export const stepsWith = (clients: number): fc.Arbitrary<Step[]> =>
+  fc.array(
+    fc.record({
+      actor: fc.nat(names.length - 1),
+      target: fc.nat(names.length - 1),
+      room: fc.nat(1),
+      action: fc.constantFrom(...actions),
+      watchers: fc.nat(2 ** clients - 1),
+    }),
+    { minLength: 5, maxLength: 25 },
+  );
+
+/** A room for everybody, and one at whose door people knock. */
+export async function openRooms(host: Person): Promise<string[]> {
+  return [
+    await host.createRoom({
+      preset: 'public_chat',
+      power_level_content_override: { users_default: 40, state_default: 40, kick: 40, invite: 0 },
+    }),
+    await host.createRoom({
+      preset: 'private_chat',
+      initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
+    }),
+  ];
+}
+
+/** The next round is not to hear of the rooms of this one. */
+export async function tidy(people: readonly Person[], rooms: readonly string[]): Promise<void> {
+  for (const person of people) {
+    for (const roomId of rooms) {
+      await person.call('POST', `/rooms/${enc(roomId)}/leave`, {});
+      await person.call('POST', `/rooms/${enc(roomId)}/forget`, {});
+    }
+  }
+}
+
+let transactions = 0;
+
+/** Does a step. @param said ids of the messages so far */
+export async function act(
+  people: readonly Person[],
+  rooms: readonly string[],
+  said: string[],
+  step: Step,
+): Promise<void> {
+  const actor = people[step.actor]!;
+  const target = people[step.target]!;
+  const roomId = rooms[step.room]!;
+  const path = `/rooms/${enc(roomId)}`;
+  const word = `${step.action} ${said.length}`;
+  const transaction = `transaction${transactions++}`;
+  const put = (type: string, content: object, key = '') =>
+    actor.call('PUT', `${path}/state/${type}/${enc(key)}`, content);
+  switch (step.action) {
+    case 'say': {
+      const answer = await actor.call('PUT', `${path}/send/m.room.message/${transaction}`, {
+        body: word,
+        msgtype: 'm.text',
+      });
+      if (answer.status === 200) said.push(String(answer.body['event_id']));
+      return;
+    }
+    case 'redact':
+      await actor.call('PUT', `${path}/redact/${enc(said.at(-1) ?? '$none')}/${transaction}`, {});
+      return;
+    case 'topic':
+    case 'name':
+      await put(`m.room.${step.action}`, { [step.action]: word + transaction });
+      return;
+    case 'visibility':
+      await put('m.room.history_visibility', {
+        history_visibility: ['joined', 'shared', 'invited'][step.target],
+      });
+      return;
+    case 'nick':
+      await put('m.room.member', { membership: 'join', displayname: word + transaction }, actor.id);
+      return;
+    case 'knock':
+      await actor.call('POST', `/knock/${enc(roomId)}`, {});
+      return;
+    case 'join':
+    case 'leave':
+    case 'forget':
+      await actor.call('POST', `${path}/${step.action}`, {});
+      return;
+    default:
+      await actor.call('POST', `${path}/${step.action}`, { user_id: target.id });
+  }
+}
