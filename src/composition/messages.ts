@@ -4,7 +4,7 @@ import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
 import { Notifications, notificationRoutes } from '../push/index.ts';
 import { RelatedEvents, type Relations, relationRoutes, ThreadList } from '../relations/index.ts';
 import { Reports, reportRoutes } from '../reports/index.ts';
-import type { Rooms } from '../rooms/index.ts';
+import { RedactionRetention, type Rooms } from '../rooms/index.ts';
 import { Search, SearchIndex, searchRoutes } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
@@ -37,6 +37,11 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
     rooms,
     messageLimit: kernel.limiter(rc_message),
     longestDelay: kernel.configuration.rooms.max_event_delay_duration,
+  });
+  new RedactionRetention({
+    ...kernel,
+    engine: rooms.engine,
+    period: kernel.configuration.rooms.redaction_retention_period,
   });
   const routes = [
     ...relationsRoutes(surroundings),

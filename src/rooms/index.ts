@@ -17,6 +17,7 @@ export type { LocalUsers } from './membership/memberships.ts';
 export type { UserRoom } from './membership/user-rooms.ts';
 export { roomMigrations } from './migrations/index.ts';
 export type { PublishedRooms } from './published-rooms.ts';
+export { RedactionRetention } from './redactions/redaction-retention.ts';
 export { openRooms, type Rooms, type RoomsParts } from './rooms.ts';
 export { roomRoutes } from './routes/room-routes.ts';
 export type { Sender } from './sending.ts';

@@ -33,6 +33,8 @@ export interface RoomTables {
   };
   /** When the events of timelines were sent, in milliseconds since the epoch, as their senders say. */
   event_times: { room_nid: number; ts: number; nid: number };
+  /** Redacted events of which everything is kept yet; the time is that of the redaction. */
+  redacted_events: { event_nid: number; redacted_ts: number };
   state_keys: { nid: number; type: string; state_key: string };
   state_groups: { id: number; room_nid: number; ordinal: number };
   state_group_edges: { id: number; prev_id: number };

@@ -148,4 +148,19 @@ export const roomMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: 'rooms/0005-redacted-events',
+    async up({ db }) {
+      await db.schema
+        .createTable('redacted_events')
+        .addColumn('event_nid', 'bigint', (column) => column.primaryKey())
+        .addColumn('redacted_ts', 'bigint', (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createIndex('redacted_events_by_time')
+        .on('redacted_events')
+        .column('redacted_ts')
+        .execute();
+    },
+  },
 ];

@@ -36,16 +36,6 @@ function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => nu
   return [
     route(
       {
-        operationId: 'getOneRoomEvent',
-        method: 'GET',
-        path: clientPath('/rooms/:roomId/event/:eventId'),
-        auth: 'guest',
-        response: event,
-      },
-      ({ params, requester }) => reading.event(requester, params.roomId, params.eventId),
-    ),
-    route(
-      {
         operationId: 'getRoomEvents',
         method: 'GET',
         path: clientPath('/rooms/:roomId/messages'),

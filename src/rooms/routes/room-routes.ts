@@ -3,6 +3,7 @@ import type { DelayedSending } from '../delayed-sending.ts';
 import type { Rooms } from '../rooms.ts';
 import { upgradeRoutes } from '../upgrade/routes.ts';
 import { creationRoutes } from './creation-routes.ts';
+import { eventRoute } from './event-route.ts';
 import { membershipRoutes } from './membership-routes.ts';
 import { readingRoutes } from './reading-routes.ts';
 import { sendingRoutes } from './sending-routes.ts';
@@ -19,6 +20,7 @@ export function roomRoutes(rooms: Rooms, mostEvents: number, delayed: DelayedSen
     ...membershipRoutes(rooms.memberships, rooms.aliases),
     ...sendingRoutes(rooms.sending, delayed),
     ...timeRoutes(rooms.eventByTime),
+    eventRoute(rooms),
     ...readingRoutes(rooms.reading, rooms.stateReading, mostEvents),
   ];
 }

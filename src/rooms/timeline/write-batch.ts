@@ -41,6 +41,7 @@ const sqlText = {
     'insert into memberships (user_id, room_nid, membership, event_nid, stream, forgotten) values (?, ?, ?, ?, ?, 0) on conflict (user_id, room_nid) do update set membership = excluded.membership, event_nid = excluded.event_nid, stream = excluded.stream, forgotten = 0',
   renewal: 'update memberships set event_nid = ? where user_id = ? and room_nid = ?',
   transaction: 'insert into event_transactions (scope, event_nid, txn_id) values (?, ?, ?)',
+  redacted: 'insert into redacted_events (event_nid, redacted_ts) values (?, ?)',
   redaction: 'update events set redacted_by = ? where nid = ?',
 };
 
@@ -100,7 +101,10 @@ export class WriteBatch {
     if (write.transaction) {
       this.#push('transaction', [write.transaction.scope, stored.nid, write.transaction.txnId]);
     }
-    if (write.redacts) this.#push('redaction', [stored.nid, write.redacts.nid]);
+    if (write.redacts) {
+      this.#push('redaction', [stored.nid, write.redacts.nid]);
+      this.#push('redacted', [write.redacts.nid, event.originServerTs]);
+    }
     this.#index.add(stored, write.redacts);
   }
 

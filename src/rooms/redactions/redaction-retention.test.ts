@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { manualClock } from '../../../test/support/manual-clock.ts';
+import { startTestServer, type TestUser } from '../../../test/support/server.ts';
+import { Talk } from '../../../test/support/talk.ts';
+
+const [minute, day] = [60_000, 24 * 3_600_000];
+
+async function open(database: 'sqlite' | 'postgres', redaction_retention_period: number | null) {
+  const clock = manualClock();
+  const config = { rooms: { redaction_retention_period } };
+  const server = await startTestServer({ database, clock, config });
+  const [alice, bob] = [await server.register('alice'), await server.register('bob')];
+  const talk = await Talk.open(server, alice, [bob]);
+  const secret = await talk.say(bob, 'secret');
+  await talk.redact(bob, secret);
+  return { clock, server, talk, alice, bob, secret };
+}
+
+/** The answer to a moderator who wants to see what was redacted. */
+async function unredacted(talk: Talk, user: TestUser, eventId: string) {
+  const query = { 'fi.mau.msc2815.include_unredacted_content': true };
+  const path = `/event/${encodeURIComponent(eventId)}`;
+  const { status, body } = await talk.call(user, 'GET', path, { query });
+  return status === 200 ? body['content'] : [status, body['errcode']];
+}
+
+/** Jobs run beside requests: waits until `isDone`, for a second at most. */
+async function eventually(isDone: () => Promise<boolean>): Promise<boolean> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    if (await isDone()) return true;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return false;
+}
+
+const kept = { msgtype: 'm.text', body: 'secret' };
+const gone = [404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED'];
+
+forEachDatabase((database) => {
+  describe('what a redaction took away', () => {
+    const during = async (
+      period: number | null,
+      work: (room: Awaited<ReturnType<typeof open>>) => Promise<void>,
+    ) => {
+      const room = await open(database.kind, period);
+      try {
+        await work(room);
+      } finally {
+        await room.server.stop();
+      }
+    };
+    const isGone = async ({ talk, alice, secret }: { talk: Talk; alice: TestUser; secret: string }) =>
+      Array.isArray(await unredacted(talk, alice, secret));
+
+    it('is kept for moderators, and goes when its time is over [option: redaction_retention_period]', async () => {
+      await during(7 * day, async (room) => {
+        const { clock, server, talk, alice, bob, secret } = room;
+        assert.deepEqual((await talk.event(alice, secret)).content, {});
+        assert.deepEqual(await unredacted(talk, alice, secret), kept);
+        assert.deepEqual(await unredacted(talk, bob, secret), [403, 'M_FORBIDDEN']);
+        clock.advance(7 * day - minute);
+        await server.restart();
+        assert.deepEqual(await unredacted(talk, alice, secret), kept);
+        clock.advance(6 * minute);
+        assert.ok(await eventually(() => isGone(room)));
+        assert.deepEqual(await unredacted(talk, alice, secret), gone);
+        await server.restart();
+        assert.deepEqual(await unredacted(talk, alice, secret), gone);
+        const event = await talk.event(alice, secret);
+        assert.deepEqual([event.content, event.sender, event.event_id], [{}, bob.userId, secret]);
+      });
+    });
+
+    it('is kept for good where that is wanted', async () => {
+      await during(null, async ({ clock, server, talk, alice, secret }) => {
+        clock.advance(365 * day);
+        await server.restart();
+        clock.advance(10 * minute);
+        assert.deepEqual(await unredacted(talk, alice, secret), kept);
+      });
+    });
+
+    it('is nothing where nothing was redacted', async () => {
+      await during(day, async ({ talk, alice, bob }) => {
+        const event = await talk.say(bob, 'plain');
+        assert.deepEqual(await unredacted(talk, alice, event), { msgtype: 'm.text', body: 'plain' });
+        assert.deepEqual(await unredacted(talk, alice, '$nothing'), [404, 'M_NOT_FOUND']);
+      });
+    });
+  });
+});

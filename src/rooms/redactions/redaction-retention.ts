@@ -1,0 +1,72 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import { redactEvent } from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomTables } from '../tables.ts';
+
+export interface RedactionRetentionParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly jobs: Jobs;
+  readonly engine: RoomEngine;
+  /** `redaction_retention_period` in milliseconds; null: what was redacted is kept for good. */
+  readonly period: number | null;
+}
+
+/** How often it is looked, in milliseconds. */
+const interval = 5 * 60_000;
+
+/** Events that are written in one transaction. */
+const eventsAtOnce = 200;
+
+/** Removes what redactions took away from the disk, too, once it has been kept for as long as the operator wants. */
+export class RedactionRetention {
+  readonly #parts: RedactionRetentionParts;
+
+  /** Before jobs are started. */
+  constructor(parts: RedactionRetentionParts) {
+    this.#parts = parts;
+    parts.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
+  }
+
+  async #prune(signal: AbortSignal): Promise<void> {
+    const { engine, clock, period } = this.#parts;
+    if (period === null) return;
+    for (let isMore = true; isMore && !signal.aborted; ) {
+      const due = await this.#due(clock.now() - period);
+      const events = await engine.events.getMany(due);
+      await this.#write(due, events);
+      for (const stored of events.values()) engine.events.forget(stored);
+      isMore = due.length === eventsAtOnce;
+    }
+  }
+
+  async #due(before: number): Promise<number[]> {
+    const rows = await this.#parts.database
+      .reader<RoomTables>()
+      .selectFrom('redacted_events')
+      .select('event_nid')
+      .where('redacted_ts', '<=', before)
+      .orderBy('redacted_ts')
+      .limit(eventsAtOnce)
+      .execute();
+    return rows.map((row) => row.event_nid);
+  }
+
+  async #write(due: readonly number[], events: ReadonlyMap<number, StoredEvent>): Promise<void> {
+    if (due.length === 0) return;
+    await this.#parts.database.transaction<RoomTables, void>(async (writer) => {
+      for (const { nid, event, redactedBy } of events.values()) {
+        if (redactedBy === undefined) continue;
+        await writer
+          .updateTable('events')
+          .set({ json: redactEvent(event).json })
+          .where('nid', '=', nid)
+          .execute();
+      }
+      await writer.deleteFrom('redacted_events').where('event_nid', 'in', due).execute();
+    });
+  }
+}

@@ -1,0 +1,47 @@
+import { isDeepStrictEqual } from 'node:util';
+import {
+  type ClientEvent,
+  forbidden,
+  MatrixError,
+  PowerLevels,
+  type RoomEvent,
+  redactEvent,
+} from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { Viewer } from '../history/client-events.ts';
+import type { Reading } from '../history/reading.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+/**
+ * One event with what a redaction took from it, for those who may redact in the room, as long as it is kept.
+ * Source: MSC2815, "Proposal to allow room moderators to view redacted event content".
+ * @throws MatrixError M_FORBIDDEN, 404 with `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED`; what reading it throws
+ */
+export async function unredactedEvent(
+  { engine, reading }: { engine: RoomEngine; reading: Reading },
+  viewer: Viewer,
+  roomId: string,
+  eventId: string,
+): Promise<ClientEvent> {
+  const shown = await reading.event(viewer, roomId, eventId);
+  const stored = await engine.events.getById(eventId);
+  const head = await engine.heads.get(roomId);
+  if (!stored || !head || stored.redactedBy === undefined) return shown;
+  const levels = new PowerLevels(
+    await current(engine, head, 'm.room.create'),
+    await current(engine, head, 'm.room.power_levels'),
+  );
+  if (head.membership(viewer.userId) !== 'join' || !levels.reaches(viewer.userId, 'redact')) {
+    throw forbidden('You may not see what was redacted');
+  }
+  const { content } = stored.event;
+  if (isDeepStrictEqual(content, redactEvent(stored.event).event.content)) {
+    throw new MatrixError(404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED', 'What was redacted is gone');
+  }
+  return { ...shown, content };
+}
+
+async function current(engine: RoomEngine, head: RoomHead, type: string): Promise<RoomEvent | undefined> {
+  const entry = head.entry(type, '');
+  return entry && (await engine.events.get(entry.nid))?.event;
+}
