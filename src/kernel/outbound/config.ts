@@ -23,17 +23,23 @@ export const privateRanges = [
   'fec0::/10',
 ] as const;
 
+const proxy = () =>
+  string({
+    pattern: '^(https?://)?[^/\\s]+/?$',
+    allowed: 'a proxy such as http://user:password@proxy.example.org:3128',
+  });
+
 /** How requests to other servers leave the house. */
 export const outboundSection = section({
   title: 'Outbound requests',
   description: 'How requests to other servers leave the house, and where they may not go.',
   options: {
-    http_proxy: option(nullable(string({ minLength: 1 })), {
+    http_proxy: option(nullable(proxy()), {
       description: 'The forward proxy for requests to `http` URLs.',
       default: null,
       secret: true,
     }),
-    https_proxy: option(nullable(string({ minLength: 1 })), {
+    https_proxy: option(nullable(proxy()), {
       description: 'The forward proxy for requests to `https` URLs.',
       default: null,
       secret: true,

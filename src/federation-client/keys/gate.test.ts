@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { Gate } from './gate.ts';
+
+it('lets so many through at a time, in turn, and turns away those for whom there is no room', async () => {
+  const gate = new Gate(2, 3);
+  const begun: number[] = [];
+  const ends: (() => void)[] = [];
+  const outcomes = Array.from({ length: 7 }, (_, index) =>
+    gate.pass(async () => {
+      begun.push(index);
+      await new Promise<void>((resolve) => ends.push(resolve));
+      return index;
+    }),
+  );
+  assert.deepEqual(await Promise.all(outcomes.slice(5)), [undefined, undefined]);
+  assert.deepEqual(begun, [0, 1]);
+  for (let done = 0; done < 5; done++) {
+    ends[done]!();
+    assert.equal(await outcomes[done], done);
+  }
+  assert.deepEqual(begun, [0, 1, 2, 3, 4]);
+});
+
+it('is open again after work that fails', async () => {
+  const gate = new Gate(1, 1);
+  await assert.rejects(
+    gate.pass(() => Promise.reject(new Error('no'))),
+    /no/,
+  );
+  assert.equal(await gate.pass(async () => 'yes'), 'yes');
+});
