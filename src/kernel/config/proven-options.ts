@@ -127,6 +127,7 @@ export const provenOptions: readonly string[] = [
   'autocreate_auto_join_room_preset',
   'auto_join_mxid_localpart',
   'auto_join_rooms_for_guests',
+  'redaction_retention_period',
   'allow_public_rooms_without_auth',
   'enable_room_list_search',
   'alias_creation_rules[].user_id',
