@@ -1,7 +1,7 @@
 import { directoryRules } from '../directory/index.ts';
 import { stateKeyOf } from '../protocol/index.ts';
 import type { Relations } from '../relations/index.ts';
-import { openRooms, type RoomLimits, type Rooms } from '../rooms/index.ts';
+import { openRooms, type RoomLimits, type Rooms, registerTransactionUpkeep } from '../rooms/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -52,6 +52,7 @@ export async function startRooms(
     isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,
   });
   people.autoJoin.register(rooms);
+  registerTransactionUpkeep(kernel.jobs, kernel);
   shutdown.add('rooms', () => rooms.engine.close());
   return rooms;
 }

@@ -53,6 +53,8 @@ export interface RoomTables {
   };
   /** Transaction ids of clients; `scope` stands for the user and device. */
   event_transactions: { scope: number; event_nid: number; txn_id: string };
+  /** Where the streams were at some times, so that transaction ids need not carry theirs. */
+  transaction_marks: { position: number; ts: number };
   room_aliases: { alias: string; room_id: string; creator: string };
   /** Rooms in the public directory; `network` is empty for the server's own list. */
   published_rooms: { room_id: string; network: string };

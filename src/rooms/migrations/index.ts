@@ -163,4 +163,14 @@ export const roomMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  {
+    name: 'rooms/0006-transaction-marks',
+    async up({ db }) {
+      await db.schema
+        .createTable('transaction_marks')
+        .addColumn('position', 'bigint', (column) => column.primaryKey())
+        .addColumn('ts', 'bigint', (column) => column.notNull())
+        .execute();
+    },
+  },
 ];

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import type { RoomTables } from '../tables.ts';
+import { forgetTransactions } from './transaction-upkeep.ts';
+
+const hour = 3_600_000;
+
+forEachDatabase((open) => {
+  it('transaction ids are remembered for a day, and not much longer', async () => {
+    const under = await RoomsUnderTest.open(open);
+    const roomId = await under.room(alice);
+    const sender = { userId: alice, deviceId: 'A' };
+    const send = (txnId: string) =>
+      under.rooms.sending.message(
+        sender,
+        roomId,
+        { type: 'm.room.message', content: { body: txnId } },
+        txnId,
+      );
+    const remembered = async () => {
+      const rows = await under.database
+        .reader<RoomTables>()
+        .selectFrom('event_transactions')
+        .select('txn_id')
+        .execute();
+      return rows.map((row) => row.txn_id.slice(-1)).sort();
+    };
+    const round = async () => {
+      await forgetTransactions(under);
+      under.clock.advance(hour);
+    };
+    await send('a');
+    await round();
+    await send('b');
+    for (let passed = 1; passed < 24; passed++) await round();
+    assert.deepEqual(await remembered(), ['a', 'b']);
+    await round();
+    assert.deepEqual(await remembered(), ['b']);
+    await round();
+    assert.deepEqual(await remembered(), []);
+    const marks = await under.database
+      .reader<RoomTables>()
+      .selectFrom('transaction_marks')
+      .selectAll()
+      .execute();
+    assert.ok(marks.length <= 25, `${marks.length} marks`);
+  });
+});

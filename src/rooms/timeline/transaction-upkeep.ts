@@ -1,0 +1,43 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { Streams } from '../../kernel/streams/index.ts';
+import type { RoomTables } from '../tables.ts';
+
+const hour = 3_600_000;
+
+/** Milliseconds for which a repeated request is known to be one; clients give up long before. */
+const memory = 24 * hour;
+
+export interface TransactionUpkeepParts {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+}
+
+/** Forgets transaction ids after a day. A mark each hour says where the streams were, as the rows have no time. */
+export function registerTransactionUpkeep(jobs: Jobs, parts: TransactionUpkeepParts): void {
+  jobs.every('rooms/forget-transactions', hour, { run: () => forgetTransactions(parts) });
+}
+
+/** One round of `registerTransactionUpkeep`. */
+export function forgetTransactions({ database, streams, clock }: TransactionUpkeepParts): Promise<void> {
+  const now = clock.now();
+  return database.transaction<RoomTables, void>(async (writer) => {
+    await writer
+      .insertInto('transaction_marks')
+      .values({ position: streams.current, ts: now })
+      .onConflict((conflict) => conflict.column('position').doNothing())
+      .execute();
+    const mark = await writer
+      .selectFrom('transaction_marks')
+      .select('position')
+      .where('ts', '<=', now - memory)
+      .orderBy('position', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    if (!mark) return;
+    await writer.deleteFrom('event_transactions').where('event_nid', '<=', mark.position).execute();
+    await writer.deleteFrom('transaction_marks').where('position', '<', mark.position).execute();
+  });
+}
