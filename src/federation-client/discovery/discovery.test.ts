@@ -140,11 +140,12 @@ describe('discovery', () => {
     assert.deepEqual(await place('third.example'), ['third.example', 8448, 'third.example', 'third.example']);
   });
 
-  it('does not guess where name servers fail, nor insist where there is no service', async () => {
-    resolver.broken.add('_matrix-fed._tcp.example.org');
-    await assert.rejects(discovery.placesOf('example.org'), { failure: 'unknown-host' });
-    resolver.broken.clear();
+  it('goes to the usual port while name servers fail, and nowhere when there is no service', async () => {
+    resolver.broken.add('_matrix-fed._tcp.example.org').add('_matrix._tcp.example.org');
     assert.equal((await place('example.org'))[1], 8448);
+    resolver.broken.clear();
+    resolver.srv.set('_matrix-fed._tcp.example.org', [target('a.example', 1)]);
+    assert.equal((await place('example.org'))[1], 1);
     resolver.srv.set('_matrix-fed._tcp.other.example', [target('', 0)]);
     await assert.rejects(discovery.placesOf('other.example'), { failure: 'unknown-host' });
     await assert.rejects(discovery.placesOf('no server/name'), TypeError);

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../kernel/clock.ts';
-import { OutboundError, type Resolver } from '../../kernel/outbound/index.ts';
+import { OutboundError, type Resolver, type SrvRecord } from '../../kernel/outbound/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
 import { defaultPort, explicitPlace, type Place, partsOf } from './place.ts';
 import { orderServices } from './srv-order.ts';
@@ -33,7 +33,7 @@ export class Discovery {
   /**
    * The places where a server may be reached, to be tried in this order; at least one.
    * @throws TypeError for what is no server name
-   * @throws OutboundError `unknown-host` when name servers do not answer, or say that the service is not offered
+   * @throws OutboundError `unknown-host` when name servers say that the service is not offered
    */
   async placesOf(serverName: string): Promise<readonly Place[]> {
     const parts = partsOf(serverName);
@@ -60,7 +60,7 @@ export class Discovery {
 
   async #lookUp(host: string): Promise<readonly Place[]> {
     for (const service of ['_matrix-fed._tcp', '_matrix._tcp']) {
-      const records = await this.#records(`${service}.${host}`);
+      const records = await this.#records(`${service}.${host}`, host);
       if (records.length === 0) continue;
       const targets = records.filter(({ name }) => name !== '' && name !== '.');
       if (targets.length === 0) throw new OutboundError('unknown-host', `${host} is not a server`);
@@ -71,11 +71,16 @@ export class Discovery {
     return [{ host, port: defaultPort, tlsName: host, authority: host }];
   }
 
-  async #records(name: string) {
+  /**
+   * Name servers that fail are taken to have no record, because some always do for services; the next request asks
+   * them again. Whoever answers at the wrong place has no certificate for the host.
+   */
+  async #records(name: string, host: string): Promise<readonly SrvRecord[]> {
     try {
       return await this.#deps.resolver.services(name);
-    } catch (cause) {
-      throw new OutboundError('unknown-host', `The name servers do not say where ${name} is`, { cause });
+    } catch {
+      this.#services.delete(host);
+      return [];
     }
   }
 }
