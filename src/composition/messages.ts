@@ -4,12 +4,13 @@ import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
 import { Notifications, notificationRoutes } from '../push/index.ts';
 import { RelatedEvents, type Relations, relationRoutes, ThreadList } from '../relations/index.ts';
 import { Reports, reportRoutes } from '../reports/index.ts';
-import { RedactionRetention, type Rooms } from '../rooms/index.ts';
+import { RedactionRetention, type Rooms, SettingsTransfer } from '../rooms/index.ts';
 import { Search, SearchIndex, searchRoutes } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
+import { transferSettings } from './room-settings.ts';
 import type { Shutdown } from './shutdown.ts';
 
 /** What the slices about messages stand on. */
@@ -43,6 +44,7 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
     engine: rooms.engine,
     period: kernel.configuration.rooms.redaction_retention_period,
   });
+  await startSettingsTransfer(surroundings);
   const routes = [
     ...relationsRoutes(surroundings),
     ...reportsRoutes(surroundings),
@@ -53,6 +55,23 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
     ...delayedEventRoutes(delayedEvents, kernel.limiter(rc_delayed_event_mgmt)),
   ];
   return { delayedEvents, routes };
+}
+
+/** Those who follow a room to the one that replaces it keep what they have set for it. */
+async function startSettingsTransfer({
+  kernel,
+  people,
+  rooms,
+  shutdown,
+}: MessageSurroundings): Promise<void> {
+  const following = new SettingsTransfer({
+    ...kernel,
+    log: kernel.namedLog('rooms'),
+    engine: rooms.engine,
+    transfer: (userId, from, to) => transferSettings(people, userId, from, to),
+  });
+  await following.start();
+  shutdown.add('settings of replaced rooms', () => following.stop());
 }
 
 /** `undefined` when nobody may search: then nothing is indexed either. */

@@ -32,3 +32,4 @@ export type { HistoryPlace } from './timeline/event-store.ts';
 export type { EventToSend } from './timeline/event-to-send.ts';
 export type { RoomHead, StateEntry } from './timeline/room-head.ts';
 export { registerTransactionUpkeep } from './timeline/transaction-upkeep.ts';
+export { SettingsTransfer } from './upgrade/settings-transfer.ts';

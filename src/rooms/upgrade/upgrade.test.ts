@@ -175,6 +175,45 @@ forEachDatabase((open) => {
       assert.equal((await old.call(alice!, 'GET', '/state/m.room.tombstone/')).status, 404);
     });
 
+    it('leaves people what they have set for the room', async () => {
+      const [old, unrelated] = [
+        await Talk.open(server, alice!, [bob!]),
+        await Talk.open(server, alice!, [bob!]),
+      ];
+      const client = `/_matrix/client/v3/user/${encodeURIComponent(bob!.userId)}`;
+      const { token } = bob!;
+      const tags = (talk: Talk) => `${client}/rooms/${encodeURIComponent(talk.roomId)}/tags`;
+      const rules = '/_matrix/client/v3/pushrules/global';
+      await server.api('PUT', `${tags(old)}/m.favourite`, { token, body: { order: 0.5 } });
+      await server.api('PUT', `${rules}/room/${encodeURIComponent(old.roomId)}`, {
+        token,
+        body: { actions: [] },
+      });
+      const condition = { kind: 'event_match', key: 'room_id', pattern: old.roomId };
+      const mute = { actions: [], conditions: [condition] };
+      await server.api('PUT', `${rules}/override/${encodeURIComponent(old.roomId)}`, { token, body: mute });
+      const direct = { [alice!.userId]: [old.roomId, unrelated.roomId] };
+      await server.api('PUT', `${client}/account_data/m.direct`, { token, body: direct });
+
+      const { talk } = await upgrade(old, alice!, { new_version: '11' });
+      await talk.call(alice!, 'POST', '/invite', { body: { user_id: bob!.userId } });
+      await talk.join(bob!);
+      const copied = async () => {
+        const { body } = await server.api('GET', `${client}/account_data/m.direct`, { token });
+        return (body[alice!.userId] as string[]).includes(talk.roomId);
+      };
+      for (let attempt = 0; attempt < 100 && !(await copied()); attempt++) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      assert.ok(await copied());
+      const { body } = await server.api('GET', tags(talk), { token });
+      assert.deepEqual(body, { tags: { 'm.favourite': { order: 0.5 } } });
+      const rule = async (kind: string) =>
+        (await server.api('GET', `${rules}/${kind}/${encodeURIComponent(talk.roomId)}`, { token })).body;
+      assert.deepEqual((await rule('room'))['actions'], []);
+      assert.deepEqual((await rule('override'))['conditions'], [{ ...condition, pattern: talk.roomId }]);
+    });
+
     it('of a space keeps its rooms', async () => {
       const creation_content = { type: 'm.space' };
       const old = await Talk.open(server, alice!, [], { creation_content });

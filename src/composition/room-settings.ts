@@ -1,0 +1,60 @@
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  putRule,
+  type UserPushRules,
+} from '../protocol/index.ts';
+import type { People } from './people.ts';
+
+/** Kinds of push rules that clients name after a room: for it, and to mute it. */
+const kinds = ['room', 'override'] as const;
+
+/** Gives a user in a room the tags and push rules that they have for another one, and calls it direct if that is. */
+export async function transferSettings(
+  { tags, pushRules, accountData }: Pick<People, 'tags' | 'pushRules' | 'accountData'>,
+  userId: string,
+  from: string,
+  to: string,
+): Promise<void> {
+  if (Object.keys(await tags.list(userId, to)).length === 0) {
+    for (const [tag, info] of Object.entries(await tags.list(userId, from))) {
+      if (isJsonObject(info)) await tags.set(userId, to, tag, info);
+    }
+  }
+  const present = await pushRules.rulesetOf(userId);
+  if (kinds.some((kind) => present[kind].some(({ rule_id: ruleId }) => ruleId === from))) {
+    await pushRules.change(userId, (rules) => withRulesFor(rules, from, to));
+  }
+  const direct = { userId, roomId: undefined, type: 'm.direct' };
+  await accountData.update(direct, (content) => withDirectRoom(content ?? {}, from, to));
+}
+
+function withRulesFor(rules: UserPushRules, from: string, to: string): UserPushRules {
+  let changed = rules;
+  for (const kind of kinds) {
+    const rule = rules.rules[kind].find(({ rule_id: ruleId }) => ruleId === from);
+    if (!rule || rules.rules[kind].some(({ rule_id: ruleId }) => ruleId === to)) continue;
+    const { actions, conditions } = rule;
+    const body = JSON.stringify(kind === 'room' ? { actions } : { actions, conditions });
+    changed = putRule(
+      changed,
+      kind,
+      to,
+      JSON.parse(body.replaceAll(JSON.stringify(from), JSON.stringify(to))),
+    );
+  }
+  return changed;
+}
+
+/** `undefined` when the room that is replaced is nobody's direct one. */
+function withDirectRoom(content: JsonObject, from: string, to: string): JsonObject | undefined {
+  const concerns = (rooms: JsonValue | undefined): rooms is JsonValue[] =>
+    Array.isArray(rooms) && rooms.includes(from) && !rooms.includes(to);
+  if (!Object.values(content).some(concerns)) return undefined;
+  const entries = Object.entries(content).map(([other, rooms]) => [
+    other,
+    concerns(rooms) ? [...rooms, to] : rooms,
+  ]);
+  return Object.fromEntries(entries);
+}

@@ -1,0 +1,94 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { Follower, type Streams } from '../../kernel/streams/index.ts';
+import { isJsonObject, membershipOf, serverOfUser } from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+export interface SettingsTransferParts {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly engine: RoomEngine;
+  readonly serverName: string;
+  /** Gives a user in a room what they have set for another one. It may be asked again. */
+  readonly transfer: (userId: string, fromRoomId: string, toRoomId: string) => Promise<void>;
+}
+
+/** Events that are read together after a pause. */
+const eventsAtOnce = 500;
+
+/**
+ * Gives users who join a room what they had set for the one that it replaces.
+ * Source: client-server API, "Room Upgrades", last sentence of "Server behaviour".
+ */
+export class SettingsTransfer {
+  readonly #parts: SettingsTransferParts;
+  readonly #follower: Follower;
+  /** Joins after this position have been noted; earlier ones must be looked up. */
+  readonly #notedFrom: number;
+  /** Joins to be looked at. */
+  #noted: StoredEvent[] = [];
+
+  constructor(parts: SettingsTransferParts) {
+    this.#parts = parts;
+    this.#notedFrom = parts.streams.current;
+    this.#follower = new Follower(parts, {
+      name: 'rooms/settings-transfer',
+      follow: (after, upTo) => this.#follow(after, upTo),
+    });
+  }
+
+  start(): Promise<void> {
+    this.#parts.engine.stream.subscribe(({ stored }) => {
+      if (this.#isLocalJoin(stored)) this.#noted.push(stored);
+    });
+    return this.#follower.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#follower.stop();
+  }
+
+  async #follow(after: number, upTo: number): Promise<void> {
+    const { events } = this.#parts.engine;
+    for (let from = after; from < this.#notedFrom; ) {
+      const found = await events.between(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
+      for (const stored of found) if (this.#isLocalJoin(stored)) await this.#joined(stored);
+      from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.nid ?? this.#notedFrom);
+    }
+    for (let [next] = this.#noted; next; [next] = this.#noted) {
+      await this.#joined(next);
+      this.#noted.shift();
+    }
+  }
+
+  #isLocalJoin({ event, rejected, softFailed }: StoredEvent): boolean {
+    if (event.type !== 'm.room.member' || event.stateKey === undefined || rejected || softFailed)
+      return false;
+    return membershipOf(event.content) === 'join' && serverOfUser(event.stateKey) === this.#parts.serverName;
+  }
+
+  async #joined({ event, replaces }: StoredEvent): Promise<void> {
+    const { engine, transfer } = this.#parts;
+    const { roomId, stateKey: userId = '' } = event;
+    const before = replaces === undefined ? undefined : await engine.events.get(replaces);
+    if (membershipOf(before?.event.content) === 'join') return;
+    const head = await engine.heads.get(roomId);
+    const predecessor = head && (await this.#text(head, 'm.room.create', 'predecessor'));
+    const old = isJsonObject(predecessor) ? predecessor['room_id'] : undefined;
+    const oldHead = typeof old === 'string' ? await engine.heads.get(old) : undefined;
+    if (oldHead?.membership(userId) === undefined) return;
+    // Anybody can make a room that says to replace another; that one must say so, too.
+    const replacement = await this.#text(oldHead, 'm.room.tombstone', 'replacement_room');
+    if (replacement === roomId) await transfer(userId, oldHead.roomId, roomId);
+  }
+
+  async #text(head: RoomHead, type: string, member: string) {
+    const entry = head.entry(type, '');
+    return entry && (await this.#parts.engine.events.get(entry.nid))?.event.content[member];
+  }
+}
