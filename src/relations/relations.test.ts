@@ -197,6 +197,8 @@ forEachDatabase((open) => {
         const deep = await relations(talk, alice!, root, '', { recurse: true });
         assert.deepEqual(idsOf(deep), [reaction, edit, reply]);
         assert.equal(deep.body['recursion_depth'], 3);
+        const early = await relations(talk, alice!, root, '', { 'org.matrix.msc3981.recurse': true });
+        assert.deepEqual(idsOf(early), idsOf(deep));
         assert.ok(!idsOf(deep).includes(beyond));
         const flat = await relations(talk, alice!, root);
         assert.deepEqual(idsOf(flat), [reply]);

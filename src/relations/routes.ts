@@ -17,6 +17,8 @@ const query = Type.Object({
   to: Type.Optional(Type.String()),
   limit: Type.Optional(Type.Integer()),
   recurse: Type.Optional(Type.Boolean()),
+  // As clients call it while the server does not claim the version of the specification that has it.
+  'org.matrix.msc3981.recurse': Type.Optional(Type.Boolean()),
 });
 
 interface RelationsQuery {
@@ -25,6 +27,7 @@ interface RelationsQuery {
   readonly to?: string;
   readonly limit?: number;
   readonly recurse?: boolean;
+  readonly 'org.matrix.msc3981.recurse'?: boolean;
 }
 
 /** Client-server API, "Relationships API" and "Querying threads in a room". */
@@ -42,7 +45,7 @@ function relatedEventRoutes(related: RelatedEvents): Route[] {
   const page = (
     viewer: Viewer,
     { roomId, eventId }: { roomId: string; eventId: string },
-    { dir, from, to, limit, recurse = false }: RelationsQuery,
+    { dir, from, to, limit, ...query }: RelationsQuery,
     relType?: string,
     type?: string,
   ) =>
@@ -54,7 +57,7 @@ function relatedEventRoutes(related: RelatedEvents): Route[] {
       from,
       to,
       limit: pageSize(limit, usualLimit.relations),
-      recurse,
+      recurse: query.recurse ?? query['org.matrix.msc3981.recurse'] ?? false,
     });
   return [
     route(
