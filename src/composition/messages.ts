@@ -39,11 +39,12 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
     messageLimit: kernel.limiter(rc_message),
     longestDelay: kernel.configuration.rooms.max_event_delay_duration,
   });
-  new RedactionRetention({
+  const retention = new RedactionRetention({
     ...kernel,
     engine: rooms.engine,
     period: kernel.configuration.rooms.redaction_retention_period,
   });
+  retention.register();
   await startSettingsTransfer(surroundings);
   const routes = [
     ...relationsRoutes(surroundings),

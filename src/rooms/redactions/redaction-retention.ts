@@ -25,10 +25,13 @@ const eventsAtOnce = 200;
 export class RedactionRetention {
   readonly #parts: RedactionRetentionParts;
 
-  /** Before jobs are started. */
   constructor(parts: RedactionRetentionParts) {
     this.#parts = parts;
-    parts.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
+  }
+
+  /** Says how the work is done; before jobs are started. */
+  register(): void {
+    this.#parts.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
   }
 
   async #prune(signal: AbortSignal): Promise<void> {
