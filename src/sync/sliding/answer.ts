@@ -3,6 +3,7 @@ import { everyPart, type Subject } from '../classic/subject.ts';
 import { type Changes, RoomPart, UserPart } from '../feeds/feed.ts';
 import { type Happenings, sentBy } from './bookkeeping.ts';
 import type { Connection, SentChanges } from './connection.ts';
+import type { ExtensionAnswer } from './extensions/extension.ts';
 import type { Extensions } from './extensions/extensions.ts';
 import type { JoinedRoom } from './joined-room.ts';
 import type { ListFilter } from './list-filter.ts';
@@ -62,8 +63,15 @@ export class Answers {
     this.#parts = parts;
   }
 
-  /** @returns `outdated` when a membership has changed just now: look again */
-  async make(request: SlidingSyncRequest, range: AnswerRange): Promise<Answer | 'outdated'> {
+  /**
+   * @param devices what is told of the device
+   * @returns `outdated` when a membership has changed just now: look again
+   */
+  async make(
+    request: SlidingSyncRequest,
+    range: AnswerRange,
+    devices: readonly ExtensionAnswer[],
+  ): Promise<Answer | 'outdated'> {
     const { roomList, listFilter, marks, mostEvents } = this.#parts;
     const { userId, body } = request;
     const { connection, since, upTo } = range;
@@ -78,6 +86,7 @@ export class Answers {
     const extensions = await this.#parts.extensions.answers(
       { ...range, userId, deviceId, rooms: relevant },
       body.extensions ?? {},
+      devices,
     );
     const told = relevant.filter(({ result }) => result.text !== undefined);
     const counts = [...selection.counts].map(([name, count]) => [name, { count }]);
@@ -85,7 +94,7 @@ export class Answers {
       upTo,
       lists: JSON.stringify(Object.fromEntries(counts)),
       rooms: objectText(told.map(({ request: { room }, result }) => [room.roomId, result.text ?? ''])),
-      extensions: objectText(extensions.map(({ name, text }) => [name, text])),
+      extensions: extensionsText(extensions.filter((answer) => answer.isNews || devices.includes(answer))),
       isNews: told.length > 0 || extensions.some((answer) => answer.isNews),
       sent: sentBy(connection, { listed, relevant, extensions }, happenings),
       relevant,
@@ -178,6 +187,10 @@ function hasNews({ hasGrown, isTouched, config, sent, room, after }: RoomRequest
   if (hasGrown || isTouched || after === undefined || room.stream > after) return true;
   return config.state.text !== sent?.state || config.timelineLimit > sent.timelineLimit;
 }
+
+/** The answers of extensions as JSON. */
+export const extensionsText = (answers: readonly ExtensionAnswer[]) =>
+  objectText(answers.map(({ name, text }) => [name, text]));
 
 /** @param entries JSON by name */
 function objectText(entries: readonly (readonly [name: string, text: string])[]): string {

@@ -2,9 +2,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { type Changes, type Feed, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
-import type { Answer, Answers } from './answer.ts';
+import { type Answer, type AnswerRange, type Answers, extensionsText } from './answer.ts';
 import type { Connection } from './connection.ts';
 import type { Connections } from './connections.ts';
+import type { ExtensionAnswer } from './extensions/extension.ts';
 import type { Extensions } from './extensions/extensions.ts';
 import { decodeConnectionPosition, encodeConnectionPosition, unknownPos } from './position.ts';
 import type { SlidingSyncRequest } from './request.ts';
@@ -52,7 +53,11 @@ export class SlidingSync {
       if (result.told) connection.told.tell(roomNid, result.told);
       connection.told.tellMembers(roomNid, result.members);
     }
-    connection.lastAnswer = { request: textOf(request), lists: answer.lists };
+    // A room that was left is not in its lists any more once that is told.
+    const tellsOfLeaving = answer.relevant.some(
+      ({ request: { room }, result }) => room.membership === 'leave' && result.text !== undefined,
+    );
+    connection.lastAnswer = tellsOfLeaving ? undefined : { request: textOf(request), lists: answer.lists };
     const pos = encodeConnectionPosition({ connection: connection.id, generation, stream: answer.upTo });
     return `{"pos":"${pos}","lists":${answer.lists},"rooms":${answer.rooms},"extensions":${answer.extensions}}`;
   }
@@ -80,9 +85,10 @@ export class SlidingSync {
       const feed = await feeds.open(request.userId);
       const upTo = streams.current;
       const changes = since === undefined ? undefined : feed.changes(since, upTo);
+      const range = { connection, since, upTo, changes };
+      const devices = await this.#ofDevice(request, range);
       const answer =
-        (await this.#quietAnswer(request, connection, { upTo, changes })) ??
-        (await answers.make(request, { connection, since, upTo, changes }));
+        this.#quietAnswer(request, range, devices) ?? (await answers.make(request, range, devices));
       if (answer === 'outdated') continue;
       if (answer.isNews || since === undefined) return answer;
       const hasMore = await this.#waitForMore(feed, upTo, deadline, signal);
@@ -90,23 +96,23 @@ export class SlidingSync {
     }
   }
 
+  #ofDevice({ userId, deviceId = '', body }: SlidingSyncRequest, range: AnswerRange) {
+    return this.#parts.extensions.ofDevice({ ...range, userId, deviceId }, body.extensions ?? {});
+  }
+
   /** When nothing has happened and the client asks for what it asked for before. */
-  async #quietAnswer(
+  #quietAnswer(
     request: SlidingSyncRequest,
-    { lastAnswer }: Connection,
-    { upTo, changes }: { upTo: number; changes: Changes | undefined },
-  ): Promise<Answer | undefined> {
+    { connection: { lastAnswer }, upTo, changes }: AnswerRange,
+    devices: readonly ExtensionAnswer[],
+  ): Answer | undefined {
     if (!changes || !isNothing(changes) || lastAnswer?.request !== textOf(request)) return undefined;
-    const { extensions } = this.#parts;
-    const { userId, deviceId = '', body } = request;
-    const messages = await extensions.toDevice({ userId, deviceId, upTo }, body.extensions ?? {});
-    if (messages?.isNews) return undefined;
     return {
       upTo,
       lists: lastAnswer.lists,
       rooms: '{}',
-      extensions: messages ? `{"${messages.name}":${messages.text}}` : '{}',
-      isNews: false,
+      extensions: extensionsText(devices),
+      isNews: devices.some(({ isNews }) => isNews),
       sent: new Map(),
       relevant: [],
     };
@@ -121,12 +127,9 @@ export class SlidingSync {
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || signal.aborted) return false;
       await feeds.wait(feed, remaining, signal);
-      if (this.#isDropped(feed, await feeds.open(feed.userId))) return !signal.aborted;
+      // A feed that was dropped from memory hears of nothing more.
+      if (feed !== (await feeds.open(feed.userId))) return !signal.aborted;
     }
-  }
-
-  #isDropped(feed: Feed, current: Feed): boolean {
-    return feed !== current;
   }
 }
 

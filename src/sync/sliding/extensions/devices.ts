@@ -7,6 +7,9 @@ import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 /** How many messages one answer holds by default, and at most. */
 const [usualMessages, mostMessages] = [100, 1_000];
 
+/** What the extensions about one device look at. */
+export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;
+
 /**
  * Messages for the device. What comes up to the request's `since` has arrived and is not needed any more.
  * Source: MSC3885.
@@ -14,7 +17,7 @@ const [usualMessages, mostMessages] = [100, 1_000];
  */
 export async function toDeviceExtension(
   source: ToDeviceSource,
-  { userId, deviceId, upTo }: Pick<ExtensionContext, 'userId' | 'deviceId' | 'upTo'>,
+  { userId, deviceId, upTo }: DeviceContext,
   { since, limit }: NonNullable<ExtensionRequests['to_device']>,
 ): Promise<ExtensionAnswer> {
   const after = typeof since === 'string' ? decodePosition(since) : undefined;
@@ -31,7 +34,7 @@ export async function toDeviceExtension(
 /** Whose keys to ask for again, and how many of its own the device has left. Source: MSC3884. */
 export async function e2eeExtension(
   { deviceLists, keyCounts }: ExtensionSources,
-  { userId, deviceId, since, upTo, changes }: ExtensionContext,
+  { userId, deviceId, since, upTo, changes }: DeviceContext,
 ): Promise<ExtensionAnswer> {
   const isQuiet = since === undefined || !deviceLists || deviceLists.isQuiet(since);
   const lists = isQuiet ? undefined : await deviceLists.changes(userId, since, upTo);

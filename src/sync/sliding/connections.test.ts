@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { SlidingClient } from '../../../test/support/sliding-client.ts';
+
+const body = {
+  lists: { all: { ranges: [[0, 9]], timeline_limit: 2, required_state: [['m.room.name', '']] } },
+};
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`connections of sliding sync on ${database}`, () => {
+    let server: TestServer;
+    let anna: Person;
+    let roomId: string;
+    before(async () => {
+      server = await startTestServer({ database });
+      anna = await Person.register(server, 'anna');
+      roomId = await anna.createRoom({ name: 'Hall' });
+    });
+    after(() => server.stop());
+
+    const timelineOf = ({ body: answer }: { body: Record<string, unknown> }) =>
+      (answer as unknown as Awaited<ReturnType<SlidingClient['sync']>>).rooms[roomId]?.timeline?.map(
+        ({ content }) => content['body'],
+      );
+
+    it('go on where the client is after a restart', async () => {
+      const client = new SlidingClient(anna, 'restart');
+      await client.sync(body);
+      await anna.say(roomId, 'before');
+      await server.restart();
+      await anna.say(roomId, 'after');
+      const room = (await client.sync(body)).rooms[roomId];
+      assert.equal(room?.initial, undefined);
+      assert.deepEqual(
+        room?.timeline?.map(({ content }) => content['body']),
+        ['before', 'after'],
+      );
+      assert.deepEqual((await client.sync(body)).rooms, {});
+    });
+
+    it('tell again what did not arrive, whether the server was restarted or not', async () => {
+      const client = new SlidingClient(anna, 'lost');
+      const lost = await client.ask(body);
+      assert.equal(lost.status, 200);
+      await client.sync(body);
+      await anna.say(roomId, 'once');
+      for (const restart of [false, true, false]) {
+        if (restart) await server.restart();
+        assert.deepEqual(timelineOf(await client.ask(body)), ['once']);
+      }
+      const second = await anna.createRoom();
+      const later = await anna.createRoom();
+      // The answer with the new rooms is lost; another is asked for that has one of them only.
+      assert.equal(Object.keys((await client.ask(body)).body['rooms'] as object).length, 3);
+      const narrow = { lists: { all: { ...body.lists.all, ranges: [[0, 0]] } } };
+      assert.deepEqual(Object.keys((await client.sync(narrow)).rooms), [later]);
+      await server.restart();
+      const rest = (await client.sync(body)).rooms;
+      assert.equal(rest[second]?.initial, true);
+      assert.equal(rest[later]?.initial, undefined);
+    });
+
+    it('do not know positions that are not the last', async () => {
+      const client = new SlidingClient(anna, 'old');
+      await client.sync(body);
+      const old = client.pos!;
+      await client.sync(body);
+      await client.sync(body);
+      const foreign = new SlidingClient(anna, 'foreign');
+      await foreign.sync(body);
+      for (const pos of [old, foreign.pos!, 'c1_1_1_1', 'nonsense', old.replace(/_\d+$/, '_999999999')]) {
+        const { status, body: error } = await client.ask(body, { pos });
+        assert.deepEqual([status, error['errcode']], [400, 'M_UNKNOWN_POS'], pos);
+      }
+      await client.sync(body);
+      const again = await client.ask(body, { pos: undefined });
+      assert.equal(again.status, 200);
+    });
+
+    it('begin anew without a position', async () => {
+      const client = new SlidingClient(anna, 'anew');
+      const first = await client.sync(body);
+      client.pos = undefined;
+      const second = await client.sync(body);
+      assert.equal(second.rooms[roomId]?.initial, true);
+      const { status } = await client.ask(body, { pos: first.pos });
+      assert.equal(status, 400);
+    });
+
+    it('are bounded for each device: the one that was used least lately goes', async () => {
+      const ben = await Person.register(server, 'ben');
+      await ben.createRoom();
+      const clients = Array.from({ length: 17 }, (_, index) => new SlidingClient(ben, `number ${index}`));
+      for (const client of clients) await client.sync(body);
+      assert.equal((await clients[0]!.ask(body)).body['errcode'], 'M_UNKNOWN_POS');
+      for (const client of clients.slice(1)) await client.sync(body);
+    });
+
+    it('are deleted with their devices', async () => {
+      const cleo = await Person.register(server, 'cleo');
+      await cleo.createRoom();
+      const { pos } = await new SlidingClient(cleo).sync(body);
+      const { device_id } = await cleo.do('GET', '/account/whoami');
+      await cleo.do('POST', '/logout', {});
+      await server.restart();
+      const { body: login } = await server.api('POST', '/_matrix/client/v3/login', {
+        body: {
+          type: 'm.login.password',
+          identifier: { type: 'm.id.user', user: cleo.id },
+          password: 'correct horse',
+          device_id,
+        },
+      });
+      const [userId, deviceId, token] = [cleo.id, String(device_id), String(login['access_token'])];
+      const again = new SlidingClient(new Person(server, { userId, deviceId, token }));
+      assert.equal((await again.ask(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
+    });
+
+    it('answer a request that was superseded by another with nothing', async () => {
+      const client = new SlidingClient(anna, 'superseded');
+      await client.sync(body);
+      const waiting = client.ask(body, { timeout: 20_000 });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await anna.say(roomId, 'for the newer one');
+      const older = await waiting;
+      assert.deepEqual(timelineOf(older), ['for the newer one']);
+      const first = client.ask(body, { timeout: 20_000, pos: String(older.body['pos']) });
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      const wider = { lists: { all: { ...body.lists.all, timeline_limit: 1 } } };
+      const second = client.ask(wider, { timeout: 10, pos: String(older.body['pos']) });
+      assert.deepEqual((await first).body['rooms'], {});
+      assert.equal((await second).status, 200);
+    });
+  });
+}

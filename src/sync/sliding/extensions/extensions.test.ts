@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { ClientDevice } from '../../../../test/support/client-device.ts';
+import { enc, Person } from '../../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../../test/support/server.ts';
+import { SlidingClient } from '../../../../test/support/sliding-client.ts';
+
+const lists = { all: { ranges: [[0, 9]], timeline_limit: 1, required_state: [] } };
+const asking = (extensions: object, ranges = [[0, 9]]) => ({
+  lists: { all: { ...lists.all, ranges } },
+  extensions,
+});
+
+interface InRooms<T> {
+  readonly rooms: Record<string, T>;
+}
+interface Entry {
+  readonly type: string;
+  readonly content: Record<string, unknown>;
+}
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`extensions of sliding sync on ${database}`, () => {
+    let server: TestServer;
+    let count = 0;
+    before(async () => {
+      server = await startTestServer({ database });
+    });
+    after(() => server.stop());
+
+    const two = async () => {
+      const people = ['anna', 'ben'].map((name) => Person.register(server, `${name}${count++}`));
+      const [anna, ben] = (await Promise.all(people)) as [Person, Person];
+      const roomId = await anna.createRoom({ preset: 'public_chat' });
+      await ben.join(roomId);
+      return { anna, ben, roomId };
+    };
+
+    it('that are not asked for say nothing', async () => {
+      const { anna } = await two();
+      assert.deepEqual((await new SlidingClient(anna).sync({ lists })).extensions, {});
+    });
+
+    it('account_data: all at first, then what changes, also outside of the window meanwhile', async () => {
+      const { anna, roomId } = await two();
+      const user = `/user/${enc(anna.id)}`;
+      const ofRoom = `${user}/rooms/${enc(roomId)}/account_data`;
+      await anna.do('PUT', `${user}/account_data/org.example`, { n: 1 });
+      await anna.do('PUT', `${ofRoom}/org.example.room`, { n: 1 });
+      const client = new SlidingClient(anna);
+      const ask = async (ranges?: number[][]) => {
+        const { extensions } = await client.sync(asking({ account_data: { enabled: true } }, ranges));
+        const told = extensions['account_data'] ?? { global: [], rooms: {} };
+        return told as unknown as { global: Entry[] } & InRooms<Entry[]>;
+      };
+      const first = await ask();
+      assert.deepEqual(first.global.map(({ type }) => type).sort(), ['m.push_rules', 'org.example']);
+      assert.deepEqual(first.rooms[roomId], [{ type: 'org.example.room', content: { n: 1 } }]);
+      assert.deepEqual(await ask(), { global: [], rooms: {} });
+      await anna.do('PUT', `${user}/account_data/org.example`, { n: 2 });
+      assert.deepEqual((await ask()).global, [{ type: 'org.example', content: { n: 2 } }]);
+      const rule = { actions: ['notify'] };
+      await anna.do('PUT', `/pushrules/global/room/${enc(roomId)}`, rule);
+      assert.deepEqual(
+        (await ask()).global.map(({ type }) => type),
+        ['m.push_rules'],
+      );
+      await anna.createRoom();
+      await ask();
+      await anna.do('PUT', `${ofRoom}/org.example.room`, { n: 2 });
+      assert.deepEqual((await ask([[0, 0]])).rooms, {});
+      await server.restart();
+      assert.deepEqual((await ask()).rooms[roomId], [{ type: 'org.example.room', content: { n: 2 } }]);
+    });
+
+    it('receipts: of what is shown and one’s own at first, then all that come', async () => {
+      const { anna, ben, roomId } = await two();
+      const [old, recent] = [await anna.say(roomId, 'old'), await anna.say(roomId, 'recent')];
+      const read = (person: Person, eventId: string) =>
+        person.do('POST', `/rooms/${enc(roomId)}/receipt/m.read/${enc(eventId)}`, {});
+      await read(ben, old);
+      await read(anna, old);
+      const client = new SlidingClient(anna);
+      const ask = async () => {
+        const { extensions } = await client.sync(asking({ receipts: { enabled: true } }));
+        const told = extensions['receipts'] as unknown as InRooms<Entry> | undefined;
+        const content = (told?.rooms[roomId]?.content ?? {}) as Record<string, Record<string, object>>;
+        return Object.entries(content).map(([id, types]) => [id, Object.keys(types['m.read'] ?? {})]);
+      };
+      assert.deepEqual(await ask(), [[old, [anna.id]]]);
+      await read(ben, recent);
+      assert.deepEqual(await ask(), [[recent, [ben.id]]]);
+      assert.deepEqual(await ask(), []);
+    });
+
+    it('one’s own receipt takes the count of what is unread down', async () => {
+      const { anna, ben, roomId } = await two();
+      const eventId = await ben.say(roomId, 'unread');
+      const client = new SlidingClient(anna);
+      assert.equal((await client.sync({ lists })).rooms[roomId]?.notification_count, 1);
+      await anna.do('POST', `/rooms/${enc(roomId)}/receipt/m.read/${enc(eventId)}`, {});
+      const room = (await client.sync({ lists })).rooms[roomId];
+      assert.deepEqual([room?.notification_count, room?.timeline], [0, undefined]);
+    });
+
+    it('is_dm follows m.direct', async () => {
+      const { anna, ben, roomId } = await two();
+      const client = new SlidingClient(anna);
+      const path = `/user/${enc(anna.id)}/account_data/m.direct`;
+      assert.equal((await client.sync({ lists })).rooms[roomId]?.is_dm, undefined);
+      await anna.do('PUT', path, { [ben.id]: [roomId] });
+      assert.equal((await client.sync({ lists })).rooms[roomId]?.is_dm, true);
+      await anna.do('PUT', path, {});
+      assert.equal((await client.sync({ lists })).rooms[roomId]?.is_dm, false);
+    });
+
+    it('typing: who is, and who ceases to', async () => {
+      const { anna, ben, roomId } = await two();
+      const client = new SlidingClient(anna);
+      const ask = async (options: object = {}) => {
+        const { extensions } = await client.sync(asking({ typing: { enabled: true, ...options } }));
+        const told = extensions['typing'] as unknown as InRooms<Entry> | undefined;
+        return told?.rooms[roomId]?.content['user_ids'];
+      };
+      assert.equal(await ask(), undefined);
+      const path = `/rooms/${enc(roomId)}/typing/${enc(ben.id)}`;
+      await ben.do('PUT', path, { typing: true, timeout: 30_000 });
+      assert.equal(await ask({ lists: ['none'] }), undefined);
+      await ben.do('PUT', path, { typing: false });
+      await ben.do('PUT', path, { typing: true, timeout: 30_000 });
+      assert.deepEqual(await ask(), [ben.id]);
+      await ben.do('PUT', path, { typing: false });
+      assert.deepEqual(await ask(), []);
+    });
+
+    it('to_device: messages until they are acknowledged', async () => {
+      const { anna, ben } = await two();
+      const client = new SlidingClient(anna);
+      const ask = async (since?: string) => {
+        const request = { enabled: true, limit: 2, ...(since === undefined ? undefined : { since }) };
+        const { extensions } = await client.sync({ extensions: { to_device: request } });
+        return extensions['to_device'] as { next_batch: string; events: Entry[] };
+      };
+      await ask();
+      for (const n of [1, 2, 3]) {
+        const messages = { [anna.id]: { '*': { n } } };
+        await ben.do('PUT', `/sendToDevice/org.example/${enc(`${ben.id}${n}`)}`, { messages });
+      }
+      const first = await ask();
+      assert.deepEqual(
+        first.events.map(({ content }) => content['n']),
+        [1, 2],
+      );
+      assert.deepEqual((await ask()).events, first.events);
+      const second = await ask(first.next_batch);
+      assert.deepEqual(
+        second.events.map(({ content }) => content['n']),
+        [3],
+      );
+      assert.deepEqual((await ask(second.next_batch)).events, []);
+      assert.deepEqual((await ask()).events, []);
+      assert.equal(
+        (await client.ask({ extensions: { to_device: { enabled: true, since: 'x' } } })).status,
+        400,
+      );
+    });
+
+    it('e2ee: how many keys are left, and whose have changed', async () => {
+      const { anna, ben } = await two();
+      const client = new SlidingClient(anna);
+      const ask = async () =>
+        (await client.sync({ extensions: { e2ee: { enabled: true } } })).extensions['e2ee'];
+      assert.deepEqual(await ask(), {
+        device_one_time_keys_count: { signed_curve25519: 0 },
+        device_unused_fallback_key_types: [],
+      });
+      const { device_id } = await ben.do('GET', '/account/whoami');
+      const device_keys = new ClientDevice(ben.id, String(device_id)).deviceKeys();
+      await ben.do('POST', '/keys/upload', { device_keys });
+      assert.deepEqual((await ask())?.['device_lists'], { changed: [ben.id], left: [] });
+      assert.equal((await ask())?.['device_lists'], undefined);
+    });
+  });
+}

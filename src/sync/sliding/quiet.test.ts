@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { SlidingClient } from '../../../test/support/sliding-client.ts';
+
+const body = {
+  lists: { all: { ranges: [[0, 9]], timeline_limit: 10, required_state: [['m.room.name', '']] } },
+  extensions: {
+    to_device: { enabled: true },
+    e2ee: { enabled: true },
+    account_data: { enabled: true },
+    receipts: { enabled: true },
+    typing: { enabled: true },
+  },
+};
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`waiting on sliding sync, on ${database}`, () => {
+    let server: TestServer;
+    let anna: Person;
+    let ben: Person;
+    let roomId: string;
+    before(async () => {
+      const resources = [{ names: ['client' as const, 'metrics' as const] }];
+      const listener = { port: 0, type: 'http' as const, bind_addresses: ['127.0.0.1'], resources };
+      const config = { observability: { enable_metrics: true }, http: { listeners: [listener] } };
+      server = await startTestServer({ database, config });
+      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      roomId = await anna.createRoom();
+      await ben.join(roomId);
+    });
+    after(() => server.stop());
+
+    /** Statements so far, of whatever kind. */
+    const statements = async () => {
+      const { raw } = await server.api('GET', '/_synapse/metrics');
+      const counts = [...raw.matchAll(/^server_database_statements_total\{[^}]*\} (\d+)$/gm)];
+      assert.ok(counts.length > 0, raw);
+      return counts.reduce((sum, [, number]) => sum + Number(number), 0);
+    };
+
+    it('asks nothing of the database when nothing happens', async () => {
+      const client = new SlidingClient(anna);
+      await client.sync(body);
+      await client.sync(body);
+      const before = await statements();
+      for (let index = 0; index < 5; index++) {
+        const { rooms, lists } = await client.sync(body, { timeout: 5 });
+        assert.deepEqual([rooms, lists], [{}, { all: { count: 1 } }]);
+      }
+      assert.equal(await statements(), before);
+    });
+
+    it('ends with what happens', async () => {
+      const client = new SlidingClient(anna);
+      await client.sync(body);
+      const waiting = client.sync(body, { timeout: 20_000 });
+      await ben.say(roomId, 'hello');
+      const { rooms } = await waiting;
+      assert.deepEqual(
+        rooms[roomId]?.timeline?.map(({ content }) => content['body']),
+        ['hello'],
+      );
+    });
+
+    it('does not begin when the client asks for something else', async () => {
+      const client = new SlidingClient(anna);
+      await client.sync(body);
+      const list = { ...body.lists.all, required_state: [['m.room.create', '']] };
+      const { rooms } = await client.sync({ ...body, lists: { all: list } }, { timeout: 20_000 });
+      assert.deepEqual(
+        rooms[roomId]?.required_state?.map(({ type }) => type),
+        ['m.room.create'],
+      );
+    });
+  });
+}
