@@ -45,13 +45,23 @@ export async function register(url: string, username: string): Promise<RegisterR
   return authentication.attemptAuth();
 }
 
+/** Logs in on one more device. */
+export function logIn(url: string, userId: string): Promise<LoginResponse> {
+  const identifier = { type: 'm.id.user', user: userId };
+  return stranger(url).loginRequest({ type: 'm.login.password', identifier, password });
+}
+
 /** A logged-in user with a client that syncs. */
 export class Session {
   readonly userId: string;
   readonly deviceId: string;
   readonly client: MatrixClient;
 
-  private constructor(url: string, { user_id, device_id, access_token }: RegisterResponse | LoginResponse) {
+  protected constructor(
+    url: string,
+    { user_id, device_id, access_token }: RegisterResponse | LoginResponse,
+    options: Partial<ICreateClientOpts> = {},
+  ) {
     if (!device_id || !access_token) throw new Error('registration did not log in');
     this.userId = user_id;
     this.deviceId = device_id;
@@ -62,22 +72,18 @@ export class Session {
       accessToken: access_token,
       timelineSupport: true,
       logger: silent,
+      ...options,
     });
   }
 
   /** Registers a user whose name begins with `name` and starts to sync. */
   static async ofNewUser(url: string, name: string): Promise<Session> {
-    return new Session(url, await register(url, freshName(name))).#started();
+    return new Session(url, await register(url, freshName(name))).started();
   }
 
   /** Logs in on one more device and starts to sync. */
   static async ofLogin(url: string, userId: string, initialSyncLimit?: number): Promise<Session> {
-    const login = await stranger(url).loginRequest({
-      type: 'm.login.password',
-      identifier: { type: 'm.id.user', user: userId },
-      password,
-    });
-    return new Session(url, login).#started(initialSyncLimit);
+    return new Session(url, await logIn(url, userId)).started(initialSyncLimit);
   }
 
   /** The room, once this client knows that the user has that membership in it. */
@@ -99,7 +105,7 @@ export class Session {
     this.client.stopClient();
   }
 
-  async #started(initialSyncLimit = 20): Promise<this> {
+  protected async started(initialSyncLimit = 20): Promise<this> {
     await this.client.startClient({ initialSyncLimit, pollTimeout: 5_000 });
     await eventually(`the first sync of ${this.userId}`, () => this.client.isInitialSyncComplete());
     return this;

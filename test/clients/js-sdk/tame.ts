@@ -1,8 +1,9 @@
 /**
- * Two habits of matrix-js-sdk that do not suit a test: it guards each long poll with a timer of 85 seconds that it
- * never takes back, which would keep the test's process alive, and it tells all that it does on the console.
+ * Two habits of matrix-js-sdk that do not suit a test: it guards each long poll with a timer of 85 seconds and tries
+ * again for half a minute what a stopped client was doing, and takes none of these timers back, which would keep the
+ * test's process alive; and it tells all that it does on the console.
  */
-const longTimer = 20_000;
+const longTimer = 1_000;
 const { setTimeout } = globalThis;
 
 function setTimeoutWithoutWaiting<Args extends unknown[]>(
