@@ -16,8 +16,11 @@ export interface SearchIndexParts {
   readonly engine: RoomEngine;
 }
 
-/** Events that are written in one transaction. */
-const eventsAtOnce = 200;
+/** Events that are written at a time: so few that whoever sends in the meantime does not notice. */
+const eventsAtOnce = 50;
+
+/** Milliseconds between two rounds; a search does not wait for them. */
+const interval = 250;
 
 /** Milliseconds that a search waits at most for what was said just before it. */
 const patience = 1_000;
@@ -39,6 +42,7 @@ export class SearchIndex {
     this.#follower = new Follower(parts, {
       name: 'search/events',
       startAt: 0,
+      interval,
       follow: (after, upTo) => this.#follow(after, upTo),
     });
   }
@@ -91,10 +95,7 @@ export class SearchIndex {
       if (target) redacted.push(target.nid);
     }
     if (documents.length === 0 && redacted.length === 0) return;
-    await this.#parts.database.transaction<unknown, void>(async (writer) => {
-      if (documents.length > 0) await this.#texts.put(writer, documents);
-      if (redacted.length > 0) await this.#texts.remove(writer, redacted);
-    });
+    await this.#parts.database.batch(this.#texts.statements(documents, redacted));
   }
 
   async #redactedBy({ nid, event }: StoredEvent): Promise<StoredEvent | undefined> {

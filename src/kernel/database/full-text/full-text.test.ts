@@ -90,6 +90,15 @@ forEachDatabase((open) => {
     assert.deepEqual(await find('世界'), ['こんにちは世界']);
   });
 
+  test('a batch adds, replaces and removes as well', async () => {
+    const { database, index, find } = await opened();
+    await database.batch(index.statements([{ id: 1, scope: 1, text: 'in a batch' }], [4]));
+    assert.deepEqual(await find('hello'), []);
+    assert.deepEqual(await find('größ'), []);
+    assert.deepEqual(await index.candidates({ query: new TextQuery('batch'), limit: 5 }), [1]);
+    assert.deepEqual(index.statements([], []), []);
+  });
+
   test('whatever matches is a candidate', async () => {
     const database = await open([notes]);
     const index = database.fullText('note_texts');

@@ -1,4 +1,5 @@
 import type { AnyWriter } from '../any-writer.ts';
+import type { Statement } from '../database.ts';
 import type { TextQuery } from './grams.ts';
 
 /** A text that can be found. */
@@ -27,6 +28,8 @@ export interface FullText {
   /** Adds documents, or replaces those with the same ids. */
   put(writer: AnyWriter, documents: readonly TextDocument[]): Promise<void>;
   remove(writer: AnyWriter, ids: readonly number[]): Promise<void>;
+  /** What `put` and `remove` do, for `Database.batch`: without holding up other writers for each document. */
+  statements(documents: readonly TextDocument[], removed: readonly number[]): Statement[];
   /**
    * The ids of the documents that may match, highest first: all that do, and few that do not. None for an empty query.
    */

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type AnyWriter, writerFor } from '../any-writer.ts';
-import type { Reader, Writer } from '../database.ts';
+import type { Reader, Statement, Writer } from '../database.ts';
 import type { FullText, TextDocument, TextSearch } from '../full-text/full-text.ts';
 import { gramsOf } from '../full-text/grams.ts';
 
@@ -14,9 +14,11 @@ export const postgresFullTextTable = (name: string): readonly string[] => [
 export class PostgresFullText implements FullText {
   readonly #scanner: Reader<unknown>;
   readonly #table: RawBuilder<unknown>;
+  readonly #name: string;
 
   constructor(scanner: Reader<unknown>, name: string) {
     this.#scanner = scanner;
+    this.#name = name;
     this.#table = sql.table(name);
   }
 
@@ -33,6 +35,17 @@ export class PostgresFullText implements FullText {
   async remove(writer: AnyWriter, ids: readonly number[]): Promise<void> {
     const database: Writer<unknown> = writerFor(writer);
     await sql`delete from ${this.#table} where id = any(cast(${list(ids)} as bigint[]))`.execute(database);
+  }
+
+  statements(documents: readonly TextDocument[], removed: readonly number[]): Statement[] {
+    const put =
+      `insert into ${this.#name} (id, scope, grams) values (?, ?, cast(? as integer[])) ` +
+      'on conflict (id) do update set scope = excluded.scope, grams = excluded.grams';
+    const remove = `delete from ${this.#name} where id = ?`;
+    return [
+      { sql: put, rows: documents.map(({ id, scope, text }) => [id, scope, gramNumbers(gramsOf(text))]) },
+      { sql: remove, rows: removed.map((id) => [id]) },
+    ].filter(({ rows }) => rows.length > 0);
   }
 
   async candidates({ query, scopes, before, limit }: TextSearch): Promise<number[]> {

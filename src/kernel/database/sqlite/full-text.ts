@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type AnyWriter, writerFor } from '../any-writer.ts';
-import type { Reader, Writer } from '../database.ts';
+import type { Reader, Statement, Writer } from '../database.ts';
 import type { FullText, TextDocument, TextSearch } from '../full-text/full-text.ts';
 import { gramsOf } from '../full-text/grams.ts';
 
@@ -18,17 +18,19 @@ export const sqliteFullTextTable = (name: string) =>
 export class SqliteFullText implements FullText {
   readonly #scanner: Reader<unknown>;
   readonly #table: RawBuilder<unknown>;
+  readonly #name: string;
 
   constructor(scanner: Reader<unknown>, name: string) {
     this.#scanner = scanner;
+    this.#name = name;
     this.#table = sql.table(name);
   }
 
   async put(writer: AnyWriter, documents: readonly TextDocument[]): Promise<void> {
     const database: Writer<unknown> = writerFor(writer);
-    for (const { id, scope, text } of documents) {
-      const tokens = `${scopeMark}${scope} ${[...gramsOf(text)].join(' ')}`;
-      await sql`insert or replace into ${this.#table} (rowid, grams) values (${id}, ${tokens})`.execute(
+    for (const document of documents) {
+      const { id } = document;
+      await sql`insert or replace into ${this.#table} (rowid, grams) values (${id}, ${tokensOf(document)})`.execute(
         database,
       );
     }
@@ -37,6 +39,15 @@ export class SqliteFullText implements FullText {
   async remove(writer: AnyWriter, ids: readonly number[]): Promise<void> {
     const database: Writer<unknown> = writerFor(writer);
     for (const id of ids) await sql`delete from ${this.#table} where rowid = ${id}`.execute(database);
+  }
+
+  statements(documents: readonly TextDocument[], removed: readonly number[]): Statement[] {
+    const put = `insert or replace into ${this.#name} (rowid, grams) values (?, ?)`;
+    const remove = `delete from ${this.#name} where rowid = ?`;
+    return [
+      { sql: put, rows: documents.map((document) => [document.id, tokensOf(document)]) },
+      { sql: remove, rows: removed.map((id) => [id]) },
+    ].filter(({ rows }) => rows.length > 0);
   }
 
   async candidates({ query, scopes, before, limit }: TextSearch): Promise<number[]> {
@@ -50,4 +61,8 @@ export class SqliteFullText implements FullText {
       order by rowid desc limit ${limit}`.execute(this.#scanner);
     return rows.map(({ id }) => id);
   }
+}
+
+function tokensOf({ scope, text }: TextDocument): string {
+  return `${scopeMark}${scope} ${[...gramsOf(text)].join(' ')}`;
 }
