@@ -22,6 +22,8 @@ export const unstableFeatures: Readonly<Record<string, boolean>> = {
   'fi.mau.msc2815': true,
   // Events that are sent later; whether the operator allows it is said when a client tries.
   'org.matrix.msc4140': true,
+  // Simplified sliding sync.
+  'org.matrix.simplified_msc3575': true,
   // Rooms that are shared with somebody.
   'uk.half-shot.msc2666.query_mutual_rooms': true,
 };

@@ -33,7 +33,7 @@ export class Connection {
   /** Rooms of which the disk holds something newer that did not arrive. */
   #stray: Set<number>;
   #outdated: Outdated[] = [];
-  /** What was asked last, and what was said of its lists: the same again is the same if nothing happens. */
+  /** What was asked last, as a digest, and what was said of its lists: the same again is the same if nothing happens. */
   lastAnswer: { readonly request: string; readonly lists: string } | undefined;
   #turn = 0;
   #endTurn: () => void = () => {};

@@ -86,6 +86,26 @@ for (const database of ['sqlite', 'postgres'] as const) {
       });
     });
 
+    it('never mentions the rooms that the operator excludes, and bounds timelines', async () => {
+      const excluded: string[] = [];
+      const config = { sync: { exclude_rooms_from_sync: excluded, filter_timeline_limit: 2 } };
+      const other = await startTestServer({ database, config });
+      try {
+        const anna = await Person.register(other, 'anna');
+        const [shown, hidden] = [await anna.createRoom(), await anna.createRoom()];
+        excluded.push(hidden);
+        await other.restart();
+        const subscription = { timeline_limit: 50, required_state: [] };
+        const body = { ...list(), room_subscriptions: { [shown]: subscription, [hidden]: subscription } };
+        const { rooms, lists } = await new SlidingClient(anna).sync(body);
+        assert.deepEqual(Object.keys(rooms), [shown]);
+        assert.equal(rooms[shown]?.timeline?.length, 2);
+        assert.equal(lists['all']?.count, 1);
+      } finally {
+        await other.stop();
+      }
+    });
+
     describe('filters', () => {
       let anna: Person;
       let ben: Person;

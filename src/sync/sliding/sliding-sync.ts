@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { type Changes, type Feed, UserPart } from '../feeds/feed.ts';
@@ -43,8 +44,8 @@ export class SlidingSync {
   async sync(request: SlidingSyncRequest): Promise<string> {
     const turn = await this.#begin(request);
     const answer = await this.#answer(request, turn);
-    // Whoever has sent another request does not want this answer, and it must not count as given.
-    if (!turn.isCurrent()) return emptyAnswer(request.pos);
+    // Whoever has gone or has sent another request does not get this answer, and it must not count as given.
+    if (!turn.isCurrent() || request.signal.aborted) return emptyAnswer(request.pos);
     const { connection } = turn;
     const generation = await this.#parts.connections.save(connection, answer.sent);
     for (const { request: asked, result } of answer.relevant) {
@@ -57,7 +58,7 @@ export class SlidingSync {
     const tellsOfLeaving = answer.relevant.some(
       ({ request: { room }, result }) => room.membership === 'leave' && result.text !== undefined,
     );
-    connection.lastAnswer = tellsOfLeaving ? undefined : { request: textOf(request), lists: answer.lists };
+    connection.lastAnswer = tellsOfLeaving ? undefined : { request: digestOf(request), lists: answer.lists };
     const pos = encodeConnectionPosition({ connection: connection.id, generation, stream: answer.upTo });
     return `{"pos":"${pos}","lists":${answer.lists},"rooms":${answer.rooms},"extensions":${answer.extensions}}`;
   }
@@ -106,7 +107,7 @@ export class SlidingSync {
     { connection: { lastAnswer }, upTo, changes }: AnswerRange,
     devices: readonly ExtensionAnswer[],
   ): Answer | undefined {
-    if (!changes || !isNothing(changes) || lastAnswer?.request !== textOf(request)) return undefined;
+    if (!changes || !isNothing(changes) || lastAnswer?.request !== digestOf(request)) return undefined;
     return {
       upTo,
       lists: lastAnswer.lists,
@@ -136,10 +137,11 @@ export class SlidingSync {
 /** Presence is not told here. */
 const isNothing = ({ rooms, user }: Changes) => rooms.size === 0 && (user & ~UserPart.presence) === 0;
 
-/** What is asked for, but for how far the client is. */
-function textOf({ body: { lists, room_subscriptions, extensions } }: SlidingSyncRequest): string {
+/** Stands for what is asked for, but for how far the client is. */
+function digestOf({ body: { lists, room_subscriptions, extensions } }: SlidingSyncRequest): string {
   const { to_device, ...others } = extensions ?? {};
-  return JSON.stringify([lists, room_subscriptions, others, to_device?.enabled]);
+  const asked = JSON.stringify([lists, room_subscriptions, others, to_device?.enabled]);
+  return createHash('sha256').update(asked).digest('base64');
 }
 
 const emptyAnswer = (pos: string | undefined) =>

@@ -126,9 +126,12 @@ export async function replaceConnection(
     going.map((connection) => connection.id),
   );
   const address = { user_id: userId, device_id: deviceId, conn_id: name };
+  const fresh = { id, floor: 0, states: '[]', used_ts: now };
+  // Another request may have begun the same connection at the same moment: the later one counts.
   await writer
     .insertInto('sliding_sync_connections')
-    .values({ id, ...address, floor: 0, states: '[]', used_ts: now })
+    .values({ ...address, ...fresh })
+    .onConflict((conflict) => conflict.columns(['user_id', 'device_id', 'conn_id']).doUpdateSet(fresh))
     .execute();
   return others.slice(kept).map(({ conn_id }) => conn_id);
 }

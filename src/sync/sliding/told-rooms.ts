@@ -5,6 +5,9 @@ export interface ToldRoom {
   readonly highlights: number;
 }
 
+/** Members of one room that are remembered; with more, those before are forgotten. */
+const mostMembers = 500;
+
 /**
  * Small things that a client was told on a connection, so that they are told again only when they have changed. In
  * memory: what is forgotten is told again.
@@ -28,7 +31,8 @@ export class ToldRooms {
 
   tellMembers(roomNid: number, members: ReadonlyMap<string, number>): void {
     const known = this.#members.get(roomNid);
-    if (!known) this.#members.set(roomNid, new Map(members));
+    if (members.size === 0) return;
+    if (!known || known.size + members.size > mostMembers) this.#members.set(roomNid, new Map(members));
     else for (const [userId, nid] of members) known.set(userId, nid);
   }
 

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { stateKeyOf } from '../../protocol/index.ts';
+import { type RequiredEntry, RequiredState } from './required-state.ts';
+
+const me = '@me:test';
+const you = '@you:test';
+
+/** Some state, as names of its entries. */
+const state = new Map(
+  [
+    ['m.room.create', ''],
+    ['m.room.name', ''],
+    ['m.room.member', me],
+    ['m.room.member', you],
+    ['m.space.child', '!a:test'],
+    ['m.space.child', '!b:test'],
+  ].map(([type = '', stateKey = '']) => [stateKeyOf(type, stateKey), `${type} ${stateKey}`.trim()]),
+);
+
+const selected = (required: RequiredState) => required.select(state).map((key) => state.get(key));
+const all = [...state.values()];
+
+describe('required state', () => {
+  const cases: [rules: RequiredEntry[][], expected: string[]][] = [
+    [[], []],
+    [[[['m.room.name', '']]], ['m.room.name']],
+    [[[['m.room.name', 'other']]], []],
+    [[[['m.space.child', '*']]], ['m.space.child !a:test', 'm.space.child !b:test']],
+    [[[['*', '']]], ['m.room.create', 'm.room.name']],
+    [[[['*', '*']]], all],
+    [[[['m.room.member', '$ME']]], [`m.room.member ${me}`]],
+    [[[['m.room.member', '$LAZY']]], []],
+    [
+      [
+        [
+          ['*', '*'],
+          ['m.room.member', '$LAZY'],
+        ],
+      ],
+      all.filter((name) => !name.startsWith('m.room.member')),
+    ],
+    [
+      [
+        [
+          ['*', ''],
+          ['m.room.member', '$LAZY'],
+          ['m.room.member', '*'],
+        ],
+      ],
+      ['m.room.create', 'm.room.name', `m.room.member ${me}`, `m.room.member ${you}`],
+    ],
+    // One rule wants all members, the other not: who wants either wants all.
+    [[[['*', '*']], [['m.room.member', '$LAZY']]], all],
+  ];
+  for (const [rules, expected] of cases) {
+    it(`${JSON.stringify(rules)} is ${expected.join(', ') || 'nothing'}`, () => {
+      const required = RequiredState.of(rules, me);
+      assert.deepEqual(selected(required).sort(), [...expected].sort());
+      assert.deepEqual(selected(RequiredState.parse(required.text, me)), selected(required));
+    });
+  }
+
+  it('has the same text for the same entries in whatever order', () => {
+    const [one, other]: RequiredEntry[] = [
+      ['m.room.name', ''],
+      ['m.room.create', ''],
+    ];
+    assert.equal(
+      RequiredState.of([[one!, other!], [one!]], me).text,
+      RequiredState.of([[one!], [other!, one!, one!]], me).text,
+    );
+  });
+
+  it('combines to what either asks for', () => {
+    const [one, other] = [
+      RequiredState.of([[['m.room.name', '']]], me),
+      RequiredState.of([[['m.room.member', '$LAZY']]], me),
+    ];
+    const both = one.and(other);
+    assert.deepEqual([selected(both), both.lazyMembers, one.lazyMembers], [['m.room.name'], true, false]);
+    assert.equal(one.and(one), one);
+    assert.equal(both.text, other.and(one).text);
+  });
+});

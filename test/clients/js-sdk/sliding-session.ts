@@ -1,0 +1,65 @@
+import { createClient, type MatrixClient, type MatrixEvent, type Room } from 'matrix-js-sdk';
+import { type MSC3575List, SlidingSync } from 'matrix-js-sdk/lib/sliding-sync.js';
+import { eventually } from '../eventually.ts';
+import { freshName, register } from './session.ts';
+
+/** What every room is to come with: all of its state, but of its members those who are seen. */
+const requiredState: [type: string, stateKey: string][] = [
+  ['*', '*'],
+  ['m.room.member', '$LAZY'],
+  ['m.room.member', '$ME'],
+];
+
+const room = { timeline_limit: 20, required_state: requiredState };
+
+/** Lists as a messenger keeps them: conversations, of which the latest are shown, and spaces. */
+const lists = (): Map<string, MSC3575List> =>
+  new Map<string, MSC3575List>([
+    ['conversations', { ranges: [[0, 1]], ...room, filters: { not_room_types: ['m.space'] } }],
+    ['spaces', { ranges: [[0, 9]], ...room, filters: { room_types: ['m.space'] } }],
+  ]);
+
+/** A logged-in user whose client follows by sliding sync. */
+export class SlidingSession {
+  readonly client: MatrixClient;
+  readonly slidingSync: SlidingSync;
+
+  private constructor(client: MatrixClient, url: string) {
+    this.client = client;
+    this.slidingSync = new SlidingSync(url, lists(), room, client, 5_000);
+  }
+
+  /** Registers a user whose name begins with `name` and starts to sync. */
+  static async ofNewUser(url: string, name: string): Promise<SlidingSession> {
+    const { user_id, device_id, access_token } = await register(url, freshName(name));
+    if (!device_id || !access_token) throw new Error('registration did not log in');
+    const options = { baseUrl: url, userId: user_id, deviceId: device_id, accessToken: access_token };
+    const session = new SlidingSession(createClient({ ...options, timelineSupport: true }), url);
+    await session.client.startClient({ slidingSync: session.slidingSync, threadSupport: true });
+    await eventually(`the first sync of ${user_id}`, () => session.client.isInitialSyncComplete());
+    return session;
+  }
+
+  get userId(): string {
+    return this.client.getSafeUserId();
+  }
+
+  /** The room, once this client knows that the user has that membership in it. */
+  room(roomId: string, membership = 'join'): Promise<Room> {
+    return eventually(`${this.userId} to know ${roomId} as ${membership}`, () => {
+      const known = this.client.getRoom(roomId);
+      return known?.getMyMembership() === membership && known;
+    });
+  }
+
+  /** The event, once it has arrived in the room's timeline. */
+  event(roomId: string, eventId: string): Promise<MatrixEvent> {
+    return eventually(`${this.userId} to get ${eventId}`, () =>
+      this.client.getRoom(roomId)?.findEventById(eventId),
+    );
+  }
+
+  stop(): void {
+    this.client.stopClient();
+  }
+}
