@@ -9,6 +9,8 @@ import {
   passwordLogin,
 } from '../../test/support/accounts-server.ts';
 import { forEachDatabase } from '../../test/support/databases.ts';
+import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
 import type { AccountChange } from './accounts.ts';
 import type { AccountTables } from './tables.ts';
 
@@ -303,13 +305,27 @@ forEachDatabase((open) => {
       assert.deepEqual(await devices.changedSince(server.streams.current, server.streams.current + 1), []);
     });
 
-    it('go when nobody has used them for long [option: delete_stale_devices_after]', async () => {
-      await start({ options: { delete_stale_devices_after: 60 * minute } });
+    it('[option: delete_stale_devices_after] go when nobody has used them for long, also when the server is started again and again', async () => {
+      const hour = 60 * minute;
+      await start({ options: { delete_stale_devices_after: 36 * hour }, migrations: jobMigrations });
+      const { database, clock, slice } = server;
       const old = await server.register('alice');
-      server.clock.advance(50 * minute);
+      const deviceIds = async () => [
+        ...((await slice.devices.names([old.userId])).get(old.userId)?.keys() ?? []),
+      ];
+      const runFor = async (duration: number) => {
+        const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+        slice.housekeeping.register(jobs);
+        await jobs.start();
+        clock.advance(duration);
+        await jobs.settled();
+        await jobs.stop();
+      };
+      for (let run = 0; run < 3; run++) await runFor(10 * hour);
       const young = await server.login('alice');
-      server.clock.advance(20 * minute);
-      await server.slice.housekeeping.run();
+      assert.deepEqual((await deviceIds()).sort(), [old.deviceId, young.deviceId].sort());
+      for (let run = 0; run < 3; run++) await runFor(10 * hour);
+      assert.deepEqual(await deviceIds(), [young.deviceId]);
       assert.equal((await whoami(old.token)).status, 401);
       assert.equal((await whoami(young.token)).status, 200);
     });

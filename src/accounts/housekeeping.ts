@@ -1,11 +1,10 @@
 import type { Devices, LastSeen } from '../devices/index.ts';
-import type { Clock, Timer } from '../kernel/clock.ts';
-import type { Logger } from '../kernel/observability/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Sessions } from './sessions/sessions.ts';
 
 export interface HousekeepingDeps {
   readonly clock: Clock;
-  readonly log: Logger;
   readonly sessions: Sessions;
   readonly devices: Devices;
   readonly lastSeen: LastSeen;
@@ -14,12 +13,10 @@ export interface HousekeepingDeps {
 /** Milliseconds between two rounds, and that an expired token is kept to be answered with `soft_logout`. */
 const [interval, expiredKept] = [24 * 3_600_000, 30 * 24 * 3_600_000];
 
-/** Once a day, clears out what nobody can use any more. */
+/** Clears out what nobody can use any more. */
 export class Housekeeping {
   readonly #deps: HousekeepingDeps;
   readonly #staleAfter: number | null;
-  #timer: Timer | undefined;
-  #running: Promise<void> = Promise.resolve();
 
   /** @param options `delete_stale_devices_after`: milliseconds, null to keep devices for ever */
   constructor(deps: HousekeepingDeps, options: { delete_stale_devices_after: number | null }) {
@@ -27,29 +24,16 @@ export class Housekeeping {
     this.#staleAfter = options.delete_stale_devices_after;
   }
 
-  start(): void {
-    this.#timer = this.#deps.clock.setTimer(interval, () => {
-      this.start();
-      this.#running = this.run();
-    });
+  /** Has it done once a day, however often the server is started; call it before the jobs start. */
+  register(jobs: Jobs): void {
+    jobs.every('accounts/housekeeping', interval, { run: () => this.run() });
   }
 
-  /** Waits for the round at work and writes what was noted about devices. */
-  async stop(): Promise<void> {
-    this.#timer?.cancel();
-    await this.#running;
-    await this.#deps.lastSeen.flush();
-  }
-
-  /** One round. Failures are logged: the next round tries again. */
+  /** One round. */
   async run(): Promise<void> {
-    const { clock, devices, lastSeen, log, sessions } = this.#deps;
-    try {
-      await lastSeen.flush();
-      await sessions.removeExpired(clock.now() - expiredKept);
-      if (this.#staleAfter !== null) await devices.removeStale(clock.now() - this.#staleAfter);
-    } catch (error) {
-      log.error({ err: error }, 'could not clear out old sessions and devices');
-    }
+    const { clock, devices, lastSeen, sessions } = this.#deps;
+    await lastSeen.flush();
+    await sessions.removeExpired(clock.now() - expiredKept);
+    if (this.#staleAfter !== null) await devices.removeStale(clock.now() - this.#staleAfter);
   }
 }

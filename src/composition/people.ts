@@ -76,8 +76,8 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
-  accounts.housekeeping.start();
-  shutdown.add('accounts', () => accounts.housekeeping.stop());
+  accounts.housekeeping.register(kernel.jobs);
+  shutdown.add('accounts', () => accounts.lastSeen.flush());
   return {
     accounts,
     profiles,

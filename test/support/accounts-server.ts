@@ -143,7 +143,7 @@ export class AccountsServer {
 
   async stop(): Promise<void> {
     await this.#http.stop(0);
-    await this.slice.housekeeping.stop();
+    await this.slice.lastSeen.flush();
   }
 
   /** @param path below `/_matrix/client/v3`, unless it begins with another prefix */

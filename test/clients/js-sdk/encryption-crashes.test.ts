@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../eventually.ts';
 import { HearthProcess } from '../hearth-process.ts';
 import { encryptedRoom } from './encrypted-room.ts';
 import { EncryptedSession } from './encrypted-session.ts';
@@ -10,8 +10,6 @@ const messages = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 150);
 const people = 5;
 /** Messages after which a sender takes another key, which goes to every device as a message of its own. */
 const rotation = 5;
-/** Milliseconds into the talking at which the server goes down. */
-const interruption = 250;
 
 let server: HearthProcess;
 let everybody: EncryptedSession[] = [];
@@ -48,11 +46,11 @@ async function talk(count: number): Promise<void> {
 /** Lets them talk while the server goes down and comes up again. */
 async function talkThrough(goDown: () => Promise<unknown>): Promise<void> {
   const before = sent.length;
-  const talking = talk(messages / 3);
-  await sleep(interruption);
+  const part = messages / 3;
+  const talking = talk(part);
+  await eventually('them to talk', () => sent.length - before >= part / 3);
   await goDown();
-  const meanwhile = sent.length - before;
-  assert.ok(meanwhile < messages / 3, 'the server must have gone down while they talked');
+  assert.ok(sent.length - before < part, 'the server must have gone down while they talked');
   await server.start();
   await Promise.all([talking, ...everybody.map((session) => session.reconnect())]);
 }
