@@ -16,11 +16,14 @@ export interface SearchIndexParts {
   readonly engine: RoomEngine;
 }
 
-/** Events that are written at a time: so few that whoever sends in the meantime does not notice. */
-const eventsAtOnce = 50;
+/**
+ * Events that are written at a time. Each commit makes a segment of the index, so that few large ones cost far less
+ * than many small ones; this many hold up those who send for some ten milliseconds.
+ */
+const eventsAtOnce = 250;
 
 /** Milliseconds between two rounds; a search does not wait for them. */
-const interval = 250;
+const interval = 1_000;
 
 /** Milliseconds that a search waits at most for what was said just before it. */
 const patience = 1_000;
