@@ -128,6 +128,16 @@ test('folding takes away case, accents and width, and keeps what tells words apa
   assert.equal(foldText('ﾊﾝｶｸ'), 'ハンカク');
 });
 
+test('plain text has the grams that it has beside other text', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary-ascii', maxLength: 60 }), (text) => {
+      const beside = gramsOf(`${text} \u00df`);
+      beside.delete('\u00df');
+      assert.deepEqual([...gramsOf(text)].sort(), [...beside].sort());
+    }),
+  );
+});
+
 test('long texts and long queries are bounded', () => {
   assert.ok(gramsOf('abcdefg '.repeat(1_000_000)).size < 20);
   assert.ok(new TextQuery(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).grams.size < 200);
