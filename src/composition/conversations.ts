@@ -91,7 +91,7 @@ export async function startConversations(
     () => UserPart.pushRules,
     ({ userId }) => [userId],
   );
-  followEncryption(feeds, people, encryption, rooms);
+  followEncryption(kernel, feeds, people, encryption, rooms);
   return { receipts, typing, presence: presence.presence, sync };
 }
 

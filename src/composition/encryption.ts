@@ -1,6 +1,6 @@
 import { type E2ee, e2eeRoutes, openE2ee } from '../e2ee/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import type { Rooms } from '../rooms/index.ts';
+import type { Rooms, UserRoom } from '../rooms/index.ts';
 import { type Feeds, UserPart } from '../sync/index.ts';
 import { ToDevice, toDeviceRoutes } from '../to-device/index.ts';
 import type { Kernel } from './kernel.ts';
@@ -27,6 +27,7 @@ export async function startEncryption(kernel: Kernel, people: People, rooms: Roo
 
 /** Lets those who sync hear of keys and messages. */
 export function followEncryption(
+  kernel: Kernel,
   feeds: Feeds,
   people: People,
   { e2ee }: Encryption,
@@ -38,13 +39,25 @@ export function followEncryption(
   feeds.followUsers(keyUpkeep.keyStream, () => UserPart.keys, itsUser);
   feeds.followUsers(e2ee.signatureStream, () => UserPart.deviceLists, itsUser);
   feeds.followUsers(accounts.devices.deviceListStream, () => UserPart.deviceLists, itsUser);
-  // Of a user whose rooms are not in memory, others hear with the next thing that wakes them.
-  feeds.followMembers(accounts.devices.deviceListStream, UserPart.deviceLists, ({ userId }) =>
-    [...(engine.userRooms.peek(userId)?.values() ?? [])]
-      .filter(({ membership }) => membership === 'join')
-      .map(({ roomId }) => roomId),
-  );
+  const log = kernel.namedLog('e2ee');
+  feeds.followMembers(accounts.devices.deviceListStream, UserPart.deviceLists, ({ userId }) => {
+    const known = engine.userRooms.peek(userId);
+    if (known) return joined(known.values());
+    return engine.userRooms.of(userId).then(
+      (rooms) => joined(rooms.values()),
+      (error: unknown) => {
+        log.error(
+          { err: error },
+          'could not wake those who share rooms with a user whose devices have changed',
+        );
+        return [];
+      },
+    );
+  });
 }
+
+const joined = (rooms: Iterable<UserRoom>) =>
+  [...rooms].filter(({ membership }) => membership === 'join').map(({ roomId }) => roomId);
 
 export const encryptionRoutes = ({ e2ee, toDevice }: Encryption): Route[] => [
   ...e2eeRoutes(e2ee),

@@ -45,17 +45,25 @@ export class Feeds {
     });
   }
 
-  /** Facts of `stream` concern everybody in some rooms, outside of these rooms. */
-  followMembers<F>(stream: Stream<F>, parts: number, roomsOf: (fact: F) => Iterable<string>): void {
+  /**
+   * Facts of `stream` concern everybody in some rooms, outside of these rooms.
+   * @param roomsOf when the rooms have to be looked up, those in them hear of it at the position reached by then, and
+   * the source must tell of the fact whoever asks it meanwhile; must not reject
+   */
+  followMembers<F>(
+    stream: Stream<F>,
+    parts: number,
+    roomsOf: (fact: F) => Iterable<string> | Promise<Iterable<string>>,
+  ): void {
     stream.subscribe((fact, position) => {
-      const feeds = new Set<Feed>();
-      for (const roomId of roomsOf(fact)) {
-        for (const feed of this.#listeners.get(roomId) ?? []) feeds.add(feed);
+      const rooms = roomsOf(fact);
+      if (!(rooms instanceof Promise)) {
+        for (const feed of this.#toMembers(rooms, position, parts)) this.#changed.add(feed);
+        return;
       }
-      for (const feed of feeds) {
-        feed.add(position, undefined, parts);
-        this.#changed.add(feed);
-      }
+      void rooms.then((found) => {
+        for (const feed of this.#toMembers(found, this.#streams.current, parts)) feed.wake();
+      });
     });
   }
 
@@ -112,6 +120,14 @@ export class Feeds {
       feed.add(position, roomId, parts);
       this.#changed.add(feed);
     }
+  }
+
+  /** @returns the feeds of everybody in the rooms */
+  #toMembers(roomIds: Iterable<string>, position: number, parts: number): ReadonlySet<Feed> {
+    const feeds = new Set<Feed>();
+    for (const roomId of roomIds) for (const feed of this.#listeners.get(roomId) ?? []) feeds.add(feed);
+    for (const feed of feeds) feed.add(position, undefined, parts);
+    return feeds;
   }
 
   #toUser(userId: string, position: number, roomId: string | undefined, parts: number): void {

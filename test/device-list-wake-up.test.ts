@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startTestServer } from './support/server.ts';
+
+const client = '/_matrix/client/v3';
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`a change of somebody's devices, on ${database}`, () => {
+    it('wakes those who share a room with them, also when they have not been seen since the start', async (context) => {
+      const server = await startTestServer({
+        database,
+        config: { presence: { presence: { enabled: false } } },
+      });
+      context.after(() => server.stop());
+      const [alice, bob] = [await server.register('alice'), await server.register('bob')];
+      const body = { preset: 'public_chat' };
+      const created = await server.api('POST', `${client}/createRoom`, { token: alice.token, body });
+      await server.api('POST', `${client}/join/${created.body['room_id']}`, { token: bob.token, body: {} });
+      const sync = (query: Record<string, string | number>) =>
+        server.api('GET', `${client}/sync`, { token: alice.token, query });
+      const { body: first } = await sync({});
+      await server.restart();
+
+      const waiting = sync({ since: first['next_batch'] as string, timeout: 20_000 });
+      // So that it has found nothing yet, and waits.
+      await sleep(300);
+      const startedAt = performance.now();
+      await server.api('POST', `${client}/logout`, { token: bob.token, body: {} });
+      const { body: answer } = await waiting;
+      assert.deepEqual((answer['device_lists'] as { changed: string[] }).changed, [bob.userId]);
+      assert.ok(performance.now() - startedAt < 10_000, 'it did not wake at once');
+    });
+  });
+}
