@@ -64,7 +64,7 @@ test('the size is bounded on request', () => {
 });
 
 suite('depth', () => {
-  const nested = (depth: number) => '[{"a":'.repeat(depth / 2) + '1' + '}]'.repeat(depth / 2);
+  const nested = (depth: number) => `${'[{"a":'.repeat(depth / 2)}1${'}]'.repeat(depth / 2)}`;
 
   test('is bounded, by default and by option', () => {
     assert.ok(parseJson(nested(MAX_JSON_DEPTH)));
