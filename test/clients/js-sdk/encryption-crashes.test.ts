@@ -64,6 +64,9 @@ async function assertEverythingIsRead(): Promise<void> {
       if (event instanceof Error) unread.push(event.message);
       else if (event.getContent()['body'] !== text) unread.push(`${eventId} says something else`);
     }
+    const events = listener.client.getRoom(roomId)?.getLiveTimeline().getEvents() ?? [];
+    const texts = events.map((event) => event.getContent()['body']).filter((body) => body !== undefined);
+    assert.equal(new Set(texts).size, texts.length, 'something is there twice');
   }
   assert.deepEqual(unread, [], `${unread.length} of ${sent.length * people} could not be read`);
 }
