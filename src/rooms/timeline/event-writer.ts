@@ -48,6 +48,7 @@ export class EventWriter {
   readonly #events: EventStore;
   readonly #relations: EventRelations;
   readonly #signer: BackgroundSigner;
+  #isSigning = false;
   #staged: Pending[] = [];
   readonly #signing: SigningGroup[] = [];
   #committing: Promise<void> | undefined;
@@ -78,7 +79,7 @@ export class EventWriter {
     const { stored } = write.fact;
     this.#events.add(stored);
     const durable = new Promise<void>((resolve, reject) => {
-      if (this.#staged.length === 0) setImmediate(() => this.#signStaged());
+      if (this.#staged.length === 0 && !this.#isSigning) setImmediate(() => this.#signStaged());
       this.#staged.push({ write, resolve, reject });
     });
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
@@ -98,18 +99,26 @@ export class EventWriter {
     }
   }
 
+  /** One request at a time is with the signer: what is staged in the meantime is the next one. */
   #signStaged(): void {
     const pending = this.#staged;
     this.#staged = [];
+    this.#isSigning = true;
+    const signed = () => {
+      this.#isSigning = false;
+      if (this.#staged.length > 0) this.#signStaged();
+    };
     const signing = this.#signer.sign(pending.map(({ write }) => write.unsigned.signedText));
     const group: SigningGroup = {
       pending,
       settled: signing.then(
         (signatures) => {
           group.signatures = signatures;
+          signed();
         },
         (error) => {
           group.failure = error;
+          signed();
         },
       ),
     };
