@@ -2,5 +2,6 @@
 export { type FederationConfig, federationSection } from './config.ts';
 export type { NotaryDeps } from './keys/notary.ts';
 export { keyRoutes } from './keys/routes.ts';
+export { isInRoom, RoomAccess, type RoomAccessDeps } from './room-access.ts';
 export { versionRoute } from './version-route.ts';
 export { type WhitelistOptions, whitelistRoutes } from './whitelist-route.ts';

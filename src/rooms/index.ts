@@ -21,6 +21,7 @@ export { RedactionRetention } from './redactions/redaction-retention.ts';
 export { openRooms, type Rooms, type RoomsParts } from './rooms.ts';
 export { roomRoutes } from './routes/room-routes.ts';
 export type { Sender } from './sending.ts';
+export { ServerAcls } from './server-acls.ts';
 export {
   type MembershipChange,
   type RoomFact,

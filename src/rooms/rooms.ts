@@ -18,6 +18,7 @@ import { MemberContents, type MemberProfiles } from './membership/member-content
 import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
 import { PublishedRooms } from './published-rooms.ts';
 import { Sending } from './sending.ts';
+import { ServerAcls } from './server-acls.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
 export interface RoomsParts {
@@ -53,6 +54,7 @@ export interface Rooms {
   readonly eventByTime: EventByTime;
   readonly stateReading: StateReading;
   readonly clientEvents: ClientEvents;
+  readonly serverAcls: ServerAcls;
 }
 
 export async function openRooms(parts: RoomsParts): Promise<Rooms> {
@@ -99,5 +101,6 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     eventByTime: new EventByTime(engine, database),
     stateReading: new StateReading(engine, clientEvents),
     clientEvents,
+    serverAcls: new ServerAcls(engine.events),
   };
 }

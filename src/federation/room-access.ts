@@ -1,0 +1,48 @@
+import { forbidden, notFound, serverOfUser } from '../protocol/index.ts';
+import type { RoomEngine, RoomHead, ServerAcls } from '../rooms/index.ts';
+
+export interface RoomAccessDeps {
+  readonly engine: RoomEngine;
+  readonly serverAcls: ServerAcls;
+  readonly serverName: string;
+}
+
+/** What every question of another server about a room goes through. */
+export class RoomAccess {
+  readonly #deps: RoomAccessDeps;
+
+  constructor(deps: RoomAccessDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * A room that this server is in, for a server that may take part in it.
+   * @throws MatrixError M_NOT_FOUND when no user of this server is in such a room, M_FORBIDDEN where the room's server
+   * ACLs deny the other server
+   */
+  async check(origin: string, roomId: string): Promise<RoomHead> {
+    const { engine, serverAcls, serverName } = this.#deps;
+    const head = await engine.heads.get(roomId);
+    if (!head || !isInRoom(head, serverName)) throw notFound('This server is not in the room');
+    if (!(await serverAcls.allows(head, origin))) throw forbidden('This room does not admit your server');
+    return head;
+  }
+
+  /**
+   * As `check`, for what is told only to servers that are in the room.
+   * @throws MatrixError also M_FORBIDDEN when no user of the other server has joined the room
+   */
+  async checkInRoom(origin: string, roomId: string): Promise<RoomHead> {
+    const head = await this.check(origin, roomId);
+    if (!isInRoom(head, origin)) throw forbidden('Your server is not in the room');
+    return head;
+  }
+}
+
+/** Whether a user of the server has joined the room. */
+export function isInRoom(head: RoomHead, serverName: string): boolean {
+  for (const [userId, membership] of head.members) {
+    if (membership === 'join' && serverOfUser(userId) === serverName) return true;
+  }
+  return false;
+}

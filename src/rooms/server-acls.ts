@@ -1,0 +1,31 @@
+import { LRUCache } from 'lru-cache';
+import { compileServerAcl, isServerAllowed, type ServerAcl } from '../protocol/index.ts';
+import type { EventStore } from './timeline/event-store.ts';
+import type { RoomHead } from './timeline/room-head.ts';
+
+/** Compiled lists in memory. */
+const listsKept = 500;
+
+/** Which servers may take part in rooms. Source: server-server API, "Server Access Control Lists (ACLs)". */
+export class ServerAcls {
+  readonly #events: EventStore;
+  /** By the nid of their event. */
+  readonly #compiled = new LRUCache<number, ServerAcl>({ max: listsKept });
+
+  constructor(events: EventStore) {
+    this.#events = events;
+  }
+
+  /** Whether the current state of the room lets the server take part in it. */
+  async allows(head: RoomHead, serverName: string): Promise<boolean> {
+    const entry = head.entry('m.room.server_acl', '');
+    if (!entry) return true;
+    const known = this.#compiled.get(entry.nid);
+    if (known) return isServerAllowed(known, serverName);
+    const stored = await this.#events.get(entry.nid);
+    if (!stored) throw new Error(`event ${entry.nid} of a room's state is missing`);
+    const acl = compileServerAcl(stored.event.content);
+    this.#compiled.set(entry.nid, acl);
+    return isServerAllowed(acl, serverName);
+  }
+}
