@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../src/kernel/clock.ts';
 import { type Overrides, type Section, sectionDefaults } from '../../src/kernel/config/index.ts';
 import type { DatabaseOptions } from '../../src/kernel/database/index.ts';
 import { type Logger, silentLogger } from '../../src/kernel/observability/index.ts';
+import type { Resolver } from '../../src/kernel/outbound/index.ts';
 import { type Randomness, systemRandomness } from '../../src/kernel/randomness.ts';
 import { makePlace, portVariable } from './databases.ts';
 import { validateResponse } from './matrix-spec.ts';
@@ -23,6 +24,10 @@ export interface TestServerOptions {
   readonly clock?: Clock;
   readonly randomness?: Randomness;
   readonly log?: Logger;
+  /** Instead of the machine's. */
+  readonly resolver?: Resolver;
+  /** Is told where the server listens, each time it has been started. */
+  readonly listening?: (addresses: readonly string[]) => void;
 }
 
 export interface ApiRequest {
@@ -73,8 +78,10 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
       randomness: options.randomness ?? systemRandomness,
       log: options.log ?? silentLogger,
       databaseOptions: place.options,
+      ...(options.resolver && { resolver: options.resolver }),
     });
     const { addresses } = await homeserver.start();
+    options.listening?.(addresses);
     return { homeserver, baseUrl: addresses[0]! };
   };
   const discard = async () => {

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from './support/databases.ts';
+import { type ServerOfSeveral, SeveralServers } from './support/several-servers.ts';
+
+forEachDatabase(({ kind }) => {
+  describe('several servers', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
+      several = opened.several;
+      [a] = opened.servers;
+    });
+    after(() => several.stop());
+
+    it('reach each other by their names, over TLS, with signatures', async () => {
+      const path = '/_matrix/key/v2/query/b.test';
+      const c = await several.scripted('c.test');
+      const answer = await c.ask('a.test', 'GET', path);
+      assert.equal(answer.status, 200);
+      const [keys] = answer.body['server_keys'] as [{ server_name: string }];
+      assert.equal(keys.server_name, 'b.test');
+    });
+
+    it('are asked where they are now, after a restart too', async () => {
+      await a.restart();
+      const c = await several.scripted('d.test');
+      assert.equal((await c.ask('a.test', 'GET', '/_matrix/federation/v1/version')).status, 200);
+      a.cut();
+      await assert.rejects(c.ask('a.test', 'GET', '/_matrix/federation/v1/version'));
+      a.mend();
+      assert.equal((await c.ask('a.test', 'GET', '/_matrix/federation/v1/version')).status, 200);
+    });
+  });
+});
