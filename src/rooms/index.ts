@@ -10,12 +10,20 @@ export { decodePlace, encodePlace, placeBefore } from './history/history-token.t
 export { readPage } from './history/pages.ts';
 export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
+export type { Incoming, PduOutcome, Verification } from './incoming/incoming.ts';
+export type {
+  EventKeys,
+  OtherServers,
+  RemoteEvents,
+  ServerHealth,
+} from './incoming/remote-servers.ts';
 export type { ActionLimit, RoomLimits } from './limits.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MemberUpkeep } from './membership/member-upkeep.ts';
 export type { LocalUsers } from './membership/memberships.ts';
 export type { UserRoom } from './membership/user-rooms.ts';
 export { roomMigrations } from './migrations/index.ts';
+export type { VerifiedEvent } from './placement/verified-event.ts';
 export type { PublishedRooms } from './published-rooms.ts';
 export { RedactionRetention } from './redactions/redaction-retention.ts';
 export { openRooms, type Rooms, type RoomsParts } from './rooms.ts';
