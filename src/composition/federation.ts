@@ -1,4 +1,4 @@
-import { keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
+import { EduHandlers, EduOutbox, keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
 import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { OutboundHttp, systemResolver } from '../kernel/outbound/index.ts';
@@ -10,6 +10,10 @@ import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
 export interface Federation extends FederationClientSlice {
   /** For requests that are not of the federation: push gateways and the like. */
   readonly http: OutboundHttp;
+  /** EDUs that must arrive. */
+  readonly outbox: EduOutbox;
+  /** What is done with the EDUs of other servers. */
+  readonly eduHandlers: EduHandlers;
   readonly routes: readonly Route[];
 }
 
@@ -31,5 +35,10 @@ export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promi
     ...keyRoutes({ ...kernel, ...client, notaryKeys: await loadNotaryKeys(kernel) }),
     ...whitelistRoutes({ ...configuration.federation, ...configuration.federationClient }),
   ];
-  return { ...client, http, routes };
+  const outbox = await EduOutbox.open({
+    ...kernel,
+    isDestination: (serverName) => serverName !== kernel.serverName && client.whitelist.allows(serverName),
+  });
+  const eduHandlers = new EduHandlers(kernel.namedLog('federation'));
+  return { ...client, http, outbox, eduHandlers, routes };
 }

@@ -5,6 +5,7 @@ import { delayedEventMigrations } from '../delayed-events/index.ts';
 import { deviceMigrations } from '../devices/index.ts';
 import { directoryMigrations } from '../directory/index.ts';
 import { e2eeMigrations } from '../e2ee/index.ts';
+import { federationMigrations } from '../federation/index.ts';
 import { federationClientMigrations } from '../federation-client/index.ts';
 import { filterMigrations } from '../filters/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
@@ -87,6 +88,7 @@ export const migrations = [
   ...toDeviceMigrations,
   ...e2eeMigrations,
   ...slidingSyncMigrations,
+  ...federationMigrations,
 ];
 
 /** Opens the database, brings its schema up to date, and starts what the slices stand on. */

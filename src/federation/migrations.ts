@@ -1,0 +1,5 @@
+import type { Migration } from '../kernel/database/index.ts';
+import { senderMigrations } from './sender/migrations.ts';
+import { transactionMigrations } from './transactions/migrations.ts';
+
+export const federationMigrations: readonly Migration[] = [...transactionMigrations, ...senderMigrations];
