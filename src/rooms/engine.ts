@@ -6,7 +6,10 @@ import { BackgroundSigner } from '../kernel/signing/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
 import { type EventRelations, noRelations } from './event-relations.ts';
+import { type Ignoring, ignoringNobody } from './history/ignoring.ts';
 import { UserRooms } from './membership/user-rooms.ts';
+import type { Placement } from './placement/placement.ts';
+import { RoomPlacement } from './placement/room-placement.ts';
 import { StateGroups } from './state/state-groups.ts';
 import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
 import { StateKeys } from './state/state-keys.ts';
@@ -31,6 +34,8 @@ export interface RoomEngineParts {
   readonly randomness: Randomness;
   /** By default nobody knows of relations. */
   readonly relations?: EventRelations;
+  /** By default nobody ignores anybody. */
+  readonly ignored?: Ignoring;
   readonly caches: CacheRegistry;
   /** How many events are kept in memory at factor 1. */
   readonly eventCacheSize: number;
@@ -53,11 +58,15 @@ export class RoomEngine {
   readonly stateKeys: StateKeys;
   readonly heads: RoomHeads;
   readonly timeline: Append;
+  /** Takes the events of other servers. */
+  readonly placement: Placement;
   readonly transactions: TransactionIds;
   readonly userRooms: UserRooms;
   /** Events as they are added to the timelines of rooms. */
   readonly stream: Stream<RoomFact>;
   readonly relations: EventRelations;
+  /** Whom users do not want to hear from. */
+  readonly ignored: Ignoring;
   readonly #reader: Reader<RoomTables>;
   readonly #writer: EventWriter;
   readonly #signer: BackgroundSigner;
@@ -70,6 +79,7 @@ export class RoomEngine {
     const reader = database.reader<RoomTables>();
     this.#reader = reader;
     this.relations = parts.relations ?? noRelations;
+    this.ignored = parts.ignored ?? ignoringNobody;
     this.stream = new Stream<RoomFact>('rooms');
     this.events = new EventStore(reader, parts.caches, {
       size: parts.eventCacheSize,
@@ -83,6 +93,7 @@ export class RoomEngine {
     const { events, stateKeys, heads, stream, relations } = this;
     this.#signer = new BackgroundSigner(parts.signer.key.privateKey);
     this.#writer = new EventWriter({ database, stateKeys, heads, events, relations, signer: this.#signer });
+    this.placement = new RoomPlacement({ events });
     this.timeline = new Append({
       ...parts,
       heads,

@@ -7,6 +7,7 @@ export type { RoomEngine } from './engine.ts';
 export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';
 export type { ClientEvents, ClientFormat, Viewer } from './history/client-events.ts';
 export { decodePlace, encodePlace, placeBefore } from './history/history-token.ts';
+export { type Ignoring, ignoringNobody, isIgnored } from './history/ignoring.ts';
 export { readPage } from './history/pages.ts';
 export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
@@ -18,18 +19,25 @@ export type {
   ServerHealth,
 } from './incoming/remote-servers.ts';
 export type { ActionLimit, RoomLimits } from './limits.ts';
+export type { InvitePolicy } from './membership/invite-policy.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MemberUpkeep } from './membership/member-upkeep.ts';
 export type { LocalUsers } from './membership/memberships.ts';
 export type { UserRoom } from './membership/user-rooms.ts';
 export { roomMigrations } from './migrations/index.ts';
-export type { VerifiedEvent } from './placement/verified-event.ts';
+export { MissingEvents } from './placement/missing-events.ts';
+export type { PartialRoom, PartialState } from './placement/partial-state.ts';
+export type { Entry, OlderEvent, Placement, PlaceOptions } from './placement/placement.ts';
+export type { RoomOfVersion, VerifiedEvent } from './placement/verified-event.ts';
 export type { PublishedRooms } from './published-rooms.ts';
 export { RedactionRetention } from './redactions/redaction-retention.ts';
 export { openRooms, type Rooms, type RoomsParts } from './rooms.ts';
 export { roomRoutes } from './routes/room-routes.ts';
 export type { Sender } from './sending.ts';
 export { ServerAcls } from './server-acls.ts';
+export type { Gap, ServedHistory } from './serving/served-history.ts';
+export type { ServedState } from './serving/served-state.ts';
+export { openServing, type Serving } from './serving/serving.ts';
 export {
   type MembershipChange,
   type RoomFact,

@@ -6,7 +6,10 @@ export interface StoredEvent {
   readonly nid: number;
   readonly roomNid: number;
   readonly event: RoomEvent;
-  /** Place on the room's timeline; `undefined` for outliers. Negative when it was backfilled. */
+  /**
+   * Place on the room's timeline. `undefined` for outliers, rejected and soft-failed events, which clients never see.
+   * Negative when it was backfilled.
+   */
   readonly stream: number | undefined;
   /** State group after the event; `undefined` while it is not known. */
   readonly stateGroup: number | undefined;
@@ -16,6 +19,8 @@ export interface StoredEvent {
   readonly replaces: number | undefined;
   readonly rejected: boolean;
   readonly softFailed: boolean;
+  /** Whether this server has to pass it on to others though its sender is a user of another server. */
+  readonly distribute: boolean;
   /** nid of the redaction that took effect; set when it does. */
   redactedBy: number | undefined;
 }
@@ -39,9 +44,16 @@ export interface MembershipChange {
   readonly eventNid: number;
 }
 
-/** The fact on the stream of rooms: an event has been added to a room's timeline. */
+/** The fact on the stream of rooms: what an event did to a room. */
 export interface RoomFact {
   readonly roomId: string;
+  /** Where on the stream. */
+  readonly position: number;
+  /**
+   * Whether `stored` is a new event of the room's timeline, at `position`. If not, only memberships or state changed,
+   * because of it: an invite from another server, or the rest of a state that was incomplete.
+   */
+  readonly onTimeline: boolean;
   readonly stored: StoredEvent;
   /** What the event, or the state resolution that it caused, did to the current state. */
   readonly stateChanges: readonly StateChange[];

@@ -6,9 +6,11 @@ export interface RoomTables {
     version: string;
     /** JSON array of the nids of the forward extremities. */
     extremities: string;
-    /** State group of the current state; null until the room has a create event. */
+    /** State group of the current state; null while the room is known from outside only. */
     state_group: number | null;
     created_ts: number;
+    /** JSON of `PartialState` while the state of a room that was joined the fast way is not complete. */
+    partial_state: string | null;
   };
   /** One row per event that was seen, rejected ones and outliers included. */
   events: {
@@ -16,7 +18,10 @@ export interface RoomTables {
     event_id: string;
     room_nid: number;
     depth: number;
-    /** Place on the timeline: positive as sent or received, negative when backfilled, null for outliers. */
+    /**
+     * Place on the timeline: positive as sent or received, negative when backfilled, null for outliers, rejected and
+     * soft-failed events. Of events that got their place when they were first seen it is the nid.
+     */
     stream: number | null;
     /** State after the event; null while it is not known. */
     state_group: number | null;
@@ -33,13 +38,30 @@ export interface RoomTables {
   };
   /** When the events of timelines were sent, in milliseconds since the epoch, as their senders say. */
   event_times: { room_nid: number; ts: number; nid: number };
+  /** Events that got their place on a timeline at a position other than their nid: late, or backfilled. */
+  event_places: { position: number; nid: number };
+  /** The auth events of state events. */
+  event_auth: { event_nid: number; auth_nid: number };
+  /** Events that events of a timeline name as their `prev_events` and that are not on the timeline. */
+  backward_extremities: { room_nid: number; event_id: string };
+  /** Redactions whose targets have not been seen yet. */
+  pending_redactions: { target_id: string; redaction_nid: number };
+  /** What a user was shown of a room by another server, with an invite or a knock: JSON array of stripped state. */
+  stripped_state: { room_nid: number; user_id: string; json: string };
   /** Redacted events of which everything is kept yet; the time is that of the redaction. */
   redacted_events: { event_nid: number; redacted_ts: number };
   state_keys: { nid: number; type: string; state_key: string };
   state_groups: { id: number; room_nid: number; ordinal: number };
   state_group_edges: { id: number; prev_id: number };
   state_groups_state: { group_id: number; key_nid: number; event_nid: number };
-  current_state: { room_nid: number; key_nid: number; event_nid: number; membership: string | null };
+  /** `stream`: where on the stream the entry became what it is. */
+  current_state: {
+    room_nid: number;
+    key_nid: number;
+    event_nid: number;
+    membership: string | null;
+    stream: number;
+  };
   /** What became of the current state, for incremental sync. `event_nid` null: the entry was removed. */
   state_deltas: { stream: number; room_nid: number; key_nid: number; event_nid: number | null };
   memberships: {
@@ -60,5 +82,8 @@ export interface RoomTables {
   published_rooms: { room_id: string; network: string };
 }
 
-/** What is known of an event besides its content. */
-export const EventFlag = { rejected: 1, softFailed: 2, outlier: 4 } as const;
+/**
+ * What is known of an event besides its content. `distribute`: this server accepted it from a user of another one, in
+ * a handshake, and has to pass it on to the servers of the room.
+ */
+export const EventFlag = { rejected: 1, softFailed: 2, outlier: 4, distribute: 8 } as const;

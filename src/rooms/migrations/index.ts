@@ -1,4 +1,5 @@
 import type { Migration } from '../../kernel/database/index.ts';
+import { federationMigration } from './federation.ts';
 
 export const roomMigrations: readonly Migration[] = [
   {
@@ -173,4 +174,5 @@ export const roomMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  federationMigration,
 ];

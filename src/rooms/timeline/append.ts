@@ -145,12 +145,15 @@ export class Append {
       replaces,
       rejected: false,
       softFailed: false,
+      distribute: false,
       redactedBy: undefined,
     };
     const stateChanges = head.append(stored, nextExtremities(head, prev, stored));
     if (redacts) head.redact(redacts, stored.nid);
     const fact: RoomFact = {
       roomId: head.roomId,
+      position: reservation.position,
+      onTimeline: true,
       stored,
       stateChanges,
       membershipChanges: membershipChanges(stateChanges, stored, () => memberBefore),

@@ -48,6 +48,7 @@ export function storedEventOf(row: EventRow): StoredEvent {
     replaces: row.replaces ?? undefined,
     rejected: (row.flags & EventFlag.rejected) !== 0,
     softFailed: (row.flags & EventFlag.softFailed) !== 0,
+    distribute: (row.flags & EventFlag.distribute) !== 0,
     redactedBy: row.redacted_by ?? undefined,
   };
 }

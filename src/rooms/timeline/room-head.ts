@@ -2,6 +2,7 @@ import {
   type Membership,
   membershipOf,
   type RoomVersion,
+  serverOfUser,
   splitStateKey,
   stateKeyOf,
 } from '../../protocol/index.ts';
@@ -14,6 +15,8 @@ export interface StateEntry {
   readonly eventId: string;
   /** For `m.room.member` entries. */
   readonly membership: Membership | undefined;
+  /** Where on the stream the entry became what it is. */
+  readonly stream: number;
 }
 
 /** An event that nothing refers to yet. */
@@ -40,6 +43,7 @@ export class RoomHead {
   readonly #state: Map<string, StateEntry>;
   readonly #members = new Map<string, Membership>();
   readonly #counts = new Map<Membership, number>();
+  readonly #servers = new Map<string, number>();
   readonly #recent: StoredEvent[] = [];
 
   constructor(parts: {
@@ -86,6 +90,11 @@ export class RoomHead {
     return this.#counts.get(membership) ?? 0;
   }
 
+  /** How many users of each server are joined. */
+  get servers(): ReadonlyMap<string, number> {
+    return this.#servers;
+  }
+
   /** The newest events of the timeline that this process has seen, oldest first. */
   get recent(): readonly StoredEvent[] {
     return this.#recent;
@@ -97,7 +106,7 @@ export class RoomHead {
     this.#recent.push(stored);
     if (this.#recent.length > recentEvents * 2) this.#recent.splice(0, recentEvents);
     const { type, stateKey } = stored.event;
-    return stateKey === undefined ? [] : [this.setEntry(type, stateKey, stored)];
+    return stateKey === undefined ? [] : [this.setEntry(type, stateKey, stored, stored.nid)];
   }
 
   /** Marks an event of the room as redacted; `recent` may hold it in another copy than the caller has. */
@@ -107,19 +116,30 @@ export class RoomHead {
   }
 
   /** Replaces one entry of the current state. */
-  setEntry(type: string, stateKey: string, stored: StoredEvent | undefined): StateChange {
+  setEntry(type: string, stateKey: string, stored: StoredEvent | undefined, position: number): StateChange {
     const key = stateKeyOf(type, stateKey);
     const previous = this.#state.get(key);
-    const entry = stored && stateEntry(stored);
+    const entry = stored && stateEntry(stored, position);
     if (entry) this.#state.set(key, entry);
     else this.#state.delete(key);
     this.#count(key, previous?.membership, entry?.membership);
     return { type, stateKey, event: stored, previousNid: previous?.nid };
   }
 
+  #countServer(userId: string, change: number): void {
+    const server = serverOfUser(userId);
+    const count = (this.#servers.get(server) ?? 0) + change;
+    if (count > 0) this.#servers.set(server, count);
+    else this.#servers.delete(server);
+  }
+
   #count(key: string, from: Membership | undefined, to: Membership | undefined): void {
     if (from === undefined && to === undefined) return;
     const [, userId] = splitStateKey(key);
+    if (from !== to) {
+      if (from === 'join') this.#countServer(userId, -1);
+      if (to === 'join') this.#countServer(userId, 1);
+    }
     if (from) this.#counts.set(from, this.memberCount(from) - 1);
     if (to) {
       this.#counts.set(to, this.memberCount(to) + 1);
@@ -128,10 +148,10 @@ export class RoomHead {
   }
 }
 
-export function stateEntry(stored: StoredEvent): StateEntry {
+export function stateEntry(stored: StoredEvent, position: number): StateEntry {
   const { type, eventId, content } = stored.event;
   const membership = type === 'm.room.member' ? membershipOf(content) : undefined;
-  return { nid: stored.nid, eventId, membership };
+  return { nid: stored.nid, eventId, membership, stream: position };
 }
 
 /**

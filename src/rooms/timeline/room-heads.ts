@@ -106,6 +106,7 @@ export class RoomHeads {
         'state_keys.state_key',
         'current_state.event_nid',
         'current_state.membership',
+        'current_state.stream',
         'events.event_id',
       ])
       .where('current_state.room_nid', '=', roomNid)
@@ -117,6 +118,7 @@ export class RoomHeads {
           nid: row.event_nid,
           eventId: row.event_id,
           membership: (row.membership as Membership | null) ?? undefined,
+          stream: row.stream,
         },
       ]),
     );

@@ -34,7 +34,7 @@ const sqlText = {
   edge: 'insert into state_group_edges (id, prev_id) values (?, ?)',
   groupState: 'insert into state_groups_state (group_id, key_nid, event_nid) values (?, ?, ?)',
   current:
-    'insert into current_state (room_nid, key_nid, event_nid, membership) values (?, ?, ?, ?) on conflict (room_nid, key_nid) do update set event_nid = excluded.event_nid, membership = excluded.membership',
+    'insert into current_state (room_nid, key_nid, event_nid, membership, stream) values (?, ?, ?, ?, ?) on conflict (room_nid, key_nid) do update set event_nid = excluded.event_nid, membership = excluded.membership, stream = excluded.stream',
   currentRemoval: 'delete from current_state where room_nid = ? and key_nid = ?',
   delta: 'insert into state_deltas (room_nid, stream, key_nid, event_nid) values (?, ?, ?, ?)',
   membership:
@@ -128,26 +128,26 @@ export class WriteBatch {
     for (const [key, event] of group.delta) this.#push('groupState', [group.id, key, event]);
   }
 
-  #addStateChange({ head, fact: { stored } }: EventWrite, change: StateChange): void {
+  #addStateChange({ head, fact: { position } }: EventWrite, change: StateChange): void {
     const keyNid = this.#keyNid(stateKeyOf(change.type, change.stateKey));
     const nid = change.event?.nid;
     const isMember = change.type === 'm.room.member';
     const membership = isMember && change.event ? membershipOf(change.event.event.content) : null;
     this.#current.set(`${head.roomNid}:${keyNid}`, {
       table: nid === undefined ? 'currentRemoval' : 'current',
-      row: nid === undefined ? [head.roomNid, keyNid] : [head.roomNid, keyNid, nid, membership],
+      row: nid === undefined ? [head.roomNid, keyNid] : [head.roomNid, keyNid, nid, membership, position],
     });
-    this.#push('delta', [head.roomNid, stored.nid, keyNid, nid ?? null]);
+    this.#push('delta', [head.roomNid, position, keyNid, nid ?? null]);
   }
 
   #addMembershipChange({ head, fact }: EventWrite, { userId, from, to, eventNid }: MembershipChange): void {
     const key = `${head.roomNid}:${userId}`;
     const before = this.#memberships.get(key);
     if (from !== 'join' || to !== 'join') {
-      const row = [userId, head.roomNid, to, eventNid, fact.stored.nid];
+      const row = [userId, head.roomNid, to, eventNid, fact.position];
       this.#memberships.set(key, { table: 'membership', row });
     } else if (before?.table === 'membership') {
-      const [user = userId, room = head.roomNid, membership = to, , stream = fact.stored.nid] = before.row;
+      const [user = userId, room = head.roomNid, membership = to, , stream = fact.position] = before.row;
       before.row = [user, room, membership, eventNid, stream];
     } else this.#memberships.set(key, { table: 'renewal', row: [eventNid, userId, head.roomNid] });
   }
@@ -173,6 +173,7 @@ function flagsOf(stored: StoredEvent): number {
   return (
     (stored.rejected ? EventFlag.rejected : 0) |
     (stored.softFailed ? EventFlag.softFailed : 0) |
-    (stored.stream === undefined ? EventFlag.outlier : 0)
+    (stored.stream === undefined ? EventFlag.outlier : 0) |
+    (stored.distribute ? EventFlag.distribute : 0)
   );
 }
