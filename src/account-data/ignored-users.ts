@@ -1,34 +1,31 @@
-import { LRUCache } from 'lru-cache';
-import { isJsonObject } from '../protocol/index.ts';
+import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
-
-/** How many users' lists are kept in memory. */
-const listsInMemory = 20_000;
+import { ParsedAccountData } from './parsed-account-data.ts';
 
 /** Whom users ignore: their account data `m.ignored_user_list`. Source: client-server API, "Ignoring Users". */
 export class IgnoredUsers {
-  readonly #accountData: AccountData;
-  readonly #lists = new LRUCache<string, ReadonlySet<string>>({ max: listsInMemory });
+  readonly #lists: ParsedAccountData<ReadonlySet<string>>;
 
   constructor(accountData: AccountData) {
-    this.#accountData = accountData;
-    accountData.accountDataStream.subscribe(({ userId, type }) => {
-      if (type === 'm.ignored_user_list') this.#lists.delete(userId);
-    });
+    this.#lists = new ParsedAccountData(accountData, 'm.ignored_user_list', ignoredIn);
   }
 
+  /** Those of others: who lists themselves still sees what they say. */
   async of(userId: string): Promise<ReadonlySet<string>> {
-    const known = this.#lists.get(userId);
-    if (known) return known;
-    const content = await this.#accountData.find({ userId, roomId: undefined, type: 'm.ignored_user_list' });
-    const users = content?.['ignored_users'];
-    const list = new Set(isJsonObject(users) ? Object.keys(users) : []);
-    this.#lists.set(userId, list);
-    return list;
+    return withoutSelf(await this.#lists.of(userId), userId);
   }
 
   /** `of` when it is in memory. */
   peek(userId: string): ReadonlySet<string> | undefined {
-    return this.#lists.get(userId);
+    const list = this.#lists.peek(userId);
+    return list && withoutSelf(list, userId);
   }
+}
+
+function ignoredIn({ ignored_users: users }: JsonObject): ReadonlySet<string> {
+  return new Set(isJsonObject(users) ? Object.keys(users) : []);
+}
+
+function withoutSelf(list: ReadonlySet<string>, userId: string): ReadonlySet<string> {
+  return list.has(userId) ? new Set([...list].filter((one) => one !== userId)) : list;
 }

@@ -1,6 +1,8 @@
 /** Account data and room tags: what clients keep on the server for their user. */
 export { AccountData, type AccountDataDeps, type ComputedAccountData } from './account-data.ts';
 export { IgnoredUsers } from './ignored-users.ts';
+export { InvitePermissions } from './invite-permissions.ts';
+export type { InviteDecision } from './invite-rules.ts';
 export { accountDataMigrations } from './migrations.ts';
 export { accountDataRoutes, tagRoutes } from './routes.ts';
 export type { AccountDataEntry, AccountDataKey } from './store.ts';

@@ -68,7 +68,7 @@ export async function startConversations(
     },
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
-    ignored: people.ignoredUsers,
+    invitePolicy: people.invitePermissions,
     mostEvents: mostEvents(kernel),
   });
   const { feeds } = sync;

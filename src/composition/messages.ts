@@ -76,12 +76,12 @@ async function startSettingsTransfer({
 }
 
 /** `undefined` when nobody may search: then nothing is indexed either. */
-async function startSearch({ kernel, people, rooms, shutdown }: MessageSurroundings) {
+async function startSearch({ kernel, rooms, shutdown }: MessageSurroundings) {
   if (!kernel.configuration.search.enable_search) return undefined;
   const index = new SearchIndex({ ...kernel, log: kernel.namedLog('search'), engine: rooms.engine });
   await index.start();
   shutdown.add('search', () => index.stop());
-  return new Search({ rooms, index, ignored: people.ignoredUsers });
+  return new Search({ rooms, index });
 }
 
 function openNotifications({ kernel, people, rooms, conversations }: MessageSurroundings): Notifications {

@@ -1,4 +1,11 @@
-import { AccountData, accountDataRoutes, IgnoredUsers, Tags, tagRoutes } from '../account-data/index.ts';
+import {
+  AccountData,
+  accountDataRoutes,
+  IgnoredUsers,
+  InvitePermissions,
+  Tags,
+  tagRoutes,
+} from '../account-data/index.ts';
 import {
   type AccountCompanion,
   type AccountsSlice,
@@ -27,6 +34,7 @@ export interface People {
   readonly accountData: AccountData;
   readonly tags: Tags;
   readonly ignoredUsers: IgnoredUsers;
+  readonly invitePermissions: InvitePermissions;
   readonly filters: Filters;
   readonly pushRules: PushRules;
   /** Lets rooms follow accounts and profiles. */
@@ -52,6 +60,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     ...kernel,
     computed: new Map([['m.push_rules', (userId) => pushRules.content(userId)]]),
   });
+  const ignoredUsers = new IgnoredUsers(accountData);
   const filters = new Filters(kernel);
   const profiles = new Profiles(
     {
@@ -83,7 +92,8 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     profiles,
     accountData,
     tags: new Tags(accountData),
-    ignoredUsers: new IgnoredUsers(accountData),
+    ignoredUsers,
+    invitePermissions: new InvitePermissions(accountData, ignoredUsers),
     filters,
     pushRules,
     upkeep,

@@ -44,6 +44,8 @@ export async function startRooms(
     directoryRules: directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     limits: limitsOf(kernel),
     relations,
+    ignored: people.ignoredUsers,
+    invitePolicy: people.invitePermissions,
     eventCacheSize: kernel.configuration.caches.event_cache_size,
   });
   relations.attach(rooms, people.ignoredUsers);

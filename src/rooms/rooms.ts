@@ -11,9 +11,11 @@ import { type EngineOptions, RoomEngine } from './engine.ts';
 import type { EventRelations } from './event-relations.ts';
 import { ClientEvents } from './history/client-events.ts';
 import { EventByTime } from './history/event-by-time.ts';
+import type { Ignoring } from './history/ignoring.ts';
 import { Reading } from './history/reading.ts';
 import { StateReading } from './history/state-reading.ts';
 import { type RoomLimits, Throttle } from './limits.ts';
+import { type InvitePolicy, inviteAnybody } from './membership/invite-policy.ts';
 import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
 import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
 import { PublishedRooms } from './published-rooms.ts';
@@ -34,6 +36,10 @@ export interface RoomsParts {
   readonly directoryRules?: DirectoryRules;
   /** By default nobody knows of relations. */
   readonly relations?: EventRelations;
+  /** By default nobody ignores anybody. */
+  readonly ignored?: Ignoring;
+  /** By default everybody may invite everybody. */
+  readonly invitePolicy?: InvitePolicy;
   /** How often things may be done; absent: as often as anybody likes. */
   readonly limits?: RoomLimits;
   readonly caches: CacheRegistry;
@@ -70,7 +76,8 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     serverName,
     allowPerRoomProfiles: options.allow_per_room_profiles,
   });
-  const memberships = new Memberships({ ...parts, engine, contents, throttle, serverName });
+  const { invitePolicy = inviteAnybody } = parts;
+  const memberships = new Memberships({ ...parts, engine, contents, throttle, invitePolicy, serverName });
   const clientEvents = new ClientEvents(engine, clock);
   return {
     engine,

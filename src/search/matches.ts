@@ -11,15 +11,9 @@ export interface Match extends VisibleEvent {
   readonly rank: number;
 }
 
-/** Whom users ignore; supplied at composition. */
-export interface Ignoring {
-  of(userId: string): Promise<ReadonlySet<string>>;
-}
-
 export interface MatchesParts {
   readonly engine: RoomEngine;
   readonly index: SearchIndex;
-  readonly ignored: Ignoring;
 }
 
 export interface MatchesRequest {
@@ -52,13 +46,12 @@ export class MatchFinder {
   }
 
   async find(request: MatchesRequest): Promise<Matches> {
-    const { engine, index, ignored } = this.#parts;
-    const { userId, term, place, limit } = request;
+    const { engine, index } = this.#parts;
+    const { term, place, limit } = request;
     const query = new TextQuery(term);
     const views = await this.#views(request);
     if (query.isEmpty || views.size === 0) return { found: [], before: undefined };
     await index.caughtUp();
-    const ignoredUsers = await ignored.of(userId);
     const scopes = [...views.keys()];
     const found: Match[] = [];
     let before = place.before;
@@ -69,7 +62,7 @@ export class MatchFinder {
       const wanted = nids
         .map((nid) => events.get(nid))
         .filter((stored) => stored !== undefined)
-        .filter((stored) => isWanted(stored, request, query) && !ignoredUsers.has(stored.event.sender));
+        .filter((stored) => isWanted(stored, request, query));
       for (const match of await this.#visible(wanted, views, request)) {
         if (found.length === limit) return { found, before };
         found.push({ ...match, rank: rankOf(match.stored, request) });
@@ -95,7 +88,7 @@ export class MatchFinder {
     return views;
   }
 
-  /** Those that the user may see, in the same order. */
+  /** Those that the user is shown, in the same order. */
   async #visible(
     events: readonly StoredEvent[],
     views: ReadonlyMap<number, RoomView>,
@@ -105,7 +98,7 @@ export class MatchFinder {
     const visible = new Map<number, VisibleEvent>();
     for (const [roomNid, ofRoom] of Map.groupBy(events, (stored) => stored.roomNid)) {
       const view = views.get(roomNid);
-      const readable = view ? await view.filter(ofRoom) : [];
+      const readable = view ? await view.shown(ofRoom) : [];
       for (const one of await engine.relations.narrow(readable, filter.relatedBy, view)) {
         visible.set(one.stored.nid, one);
       }

@@ -2,7 +2,7 @@ import { compileRoomEventFilter } from '../filters/index.ts';
 import { foldText } from '../kernel/database/index.ts';
 import type { ClientEvent, JsonObject } from '../protocol/index.ts';
 import type { Rooms, Viewer } from '../rooms/index.ts';
-import { type Ignoring, type Match, type Matches, type MatchesRequest, MatchFinder } from './matches.ts';
+import { type Match, type Matches, type MatchesRequest, MatchFinder } from './matches.ts';
 import { ResultContexts } from './result-context.ts';
 import type { SearchIndex } from './search-index.ts';
 import { decodeSearchPlace, encodeSearchPlace } from './search-token.ts';
@@ -28,7 +28,6 @@ export interface RoomEventsCriteria {
 export interface SearchParts {
   readonly rooms: Pick<Rooms, 'engine' | 'clientEvents' | 'stateReading'>;
   readonly index: SearchIndex;
-  readonly ignored: Ignoring;
 }
 
 /** Results of a page when the client does not say, and at most; and matches among which the best are chosen. */

@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
-import type { Rooms } from '../rooms/index.ts';
+import type { InvitePolicy, Rooms } from '../rooms/index.ts';
 import { DevicePart, type DeviceSources } from './classic/device-part.ts';
 import { EventText } from './classic/event-text.ts';
 import { JoinedRooms } from './classic/joined-room.ts';
@@ -13,6 +13,7 @@ import { Feeds } from './feeds/feeds.ts';
 import { openSlidingSync } from './sliding/open-sliding-sync.ts';
 import type { SlidingSync } from './sliding/sliding-sync.ts';
 import type { SyncSources } from './sources.ts';
+import { ToldInvites } from './told-invites.ts';
 
 export interface SyncServicesParts {
   readonly rooms: Rooms;
@@ -26,8 +27,8 @@ export interface SyncServicesParts {
   readonly prejoinKeys: readonly string[];
   /** Rooms that no sync mentions. */
   readonly excludedRooms: ReadonlySet<string>;
-  /** Whom users do not want to hear from. */
-  readonly ignored: { of(userId: string): Promise<ReadonlySet<string>> };
+  /** What users want to become of invites. */
+  readonly invitePolicy: InvitePolicy;
   /** Most events of a timeline, whatever the client asks for. */
   readonly mostEvents: number;
 }
@@ -46,6 +47,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   const text = new EventText(clientEvents, engine.relations, clock);
   const sentMembers = new SentMembers();
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
+  const toldInvites = new ToldInvites(engine, parts.invitePolicy);
   const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);
   return {
     sync: new Sync({
@@ -54,6 +56,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
       feeds,
       joinedRooms,
       otherRooms,
+      toldInvites,
       devicePart: new DevicePart(deviceSources),
     }),
     slidingSync: openSlidingSync({
@@ -62,6 +65,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
       feeds,
       text,
       otherRooms,
+      toldInvites,
       extensionSources: { ...deviceSources, toDevice: deviceSources.queues },
     }),
     feeds,

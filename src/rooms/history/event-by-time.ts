@@ -30,15 +30,29 @@ export class EventByTime {
     ts: number,
     direction: 'forward' | 'backward',
   ): Promise<StoredEvent> {
-    const { heads, events } = this.#engine;
-    const view = await RoomView.forReading(this.#engine, await heads.get(roomId), userId);
+    const view = await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
+    return this.nearest(view.head.roomNid, ts, direction, async (events) =>
+      (await view.shown(events)).map(({ stored }) => stored),
+    );
+  }
+
+  /**
+   * The same for anybody. @param choose those of the events that they may see, in the same order
+   * @throws MatrixError M_NOT_FOUND
+   */
+  async nearest(
+    roomNid: number,
+    ts: number,
+    direction: 'forward' | 'backward',
+    choose: (events: readonly StoredEvent[]) => Promise<readonly StoredEvent[]>,
+  ): Promise<StoredEvent> {
     let from = { ts, nid: direction === 'forward' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER };
     for (let scanned = 0; scanned < mostScanned; scanned += pageSize) {
-      const rows = await this.#page(view.head.roomNid, from, direction);
-      const found = await events.getMany(rows.map(({ nid }) => nid));
+      const rows = await this.#page(roomNid, from, direction);
+      const found = await this.#engine.events.getMany(rows.map(({ nid }) => nid));
       const ordered = rows.map(({ nid }) => found.get(nid)).filter((stored) => stored !== undefined);
-      const [first] = await view.filter(ordered);
-      if (first) return first.stored;
+      const [first] = await choose(ordered);
+      if (first) return first;
       const last = rows.at(-1);
       if (!last || rows.length < pageSize) break;
       from = last;

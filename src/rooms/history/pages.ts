@@ -25,7 +25,7 @@ export interface Page {
 const mostScanned = 1_000;
 
 /**
- * Reads what a user may see and wants, from `start` until the page is full, the history or `to` is reached, or enough
+ * Reads what a user is shown and wants, from `start` until the page is full, the history or `to` is reached, or enough
  * was looked at.
  */
 export async function readPage(
@@ -40,7 +40,7 @@ export async function readPage(
     const size = Math.min(Math.max(limit - events.length, 20), mostScanned - scanned);
     const read = await engine.events.history(view.head.roomNid, place, { limit: size, direction });
     scanned += read.length;
-    const chosen = await engine.relations.narrow(await view.filter(read), filter.relatedBy, view);
+    const chosen = await engine.relations.narrow(await view.shown(read), filter.relatedBy, view);
     const visible = new Map(chosen.map((one) => [one.stored.nid, one]));
     for (const stored of read) {
       if (to && isBeyond(stored, to, direction)) return { events, next: to };

@@ -36,7 +36,7 @@ export class Reading {
     this.#pageState = new PageState(engine, clientEvents);
   }
 
-  /** One event. @throws MatrixError M_NOT_FOUND also when the user may not see it */
+  /** One event. @throws MatrixError M_NOT_FOUND also when the user may not see it, or ignores who sent it */
   async event(viewer: Viewer, roomId: string, eventId: string): Promise<ClientEvent> {
     const view = await this.#view(viewer, roomId).catch(asNotFound);
     const visible = await this.#visibleEvent(view, eventId);
@@ -107,7 +107,7 @@ export class Reading {
   async #visibleEvent(view: RoomView, eventId: string): Promise<VisibleEvent> {
     const stored = await this.#engine.events.getById(eventId);
     const isHere = stored?.roomNid === view.head.roomNid && stored.stream !== undefined;
-    const [visible] = isHere ? await view.filter([stored]) : [];
+    const [visible] = isHere ? await view.shown([stored]) : [];
     if (!visible) throw notFound('There is no such event');
     return visible;
   }

@@ -10,6 +10,7 @@ import type { RoomEngine } from '../engine.ts';
 import type { StateHistoryEntry } from '../state/state-history.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
+import { isIgnored } from './ignoring.ts';
 
 /** An event that a user may see. */
 export interface VisibleEvent {
@@ -83,7 +84,15 @@ export class RoomView {
     return change?.event ? membershipOf(change.event.event.content) : 'leave';
   }
 
-  /** Those of the events that the user may see, in the same order. */
+  /** Those of the events that the user is shown, in the same order: what they may see, but from whom they ignore. */
+  async shown(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+    const ignored = await this.#engine.ignored.of(this.userId);
+    return this.filter(
+      ignored.size === 0 ? events : events.filter(({ event }) => !isIgnored(event, ignored)),
+    );
+  }
+
+  /** Those of the events that the user may see, in the same order, whoever sent them. */
   async filter(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const facts = await this.#facts(events);
     const visible: VisibleEvent[] = [];

@@ -13,6 +13,7 @@ import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 import { guestsMayJoin } from './guest-access.ts';
+import { checkInvitePolicy, type InvitePolicy } from './invite-policy.ts';
 import type { MemberContents } from './member-content.ts';
 import { authorisingUser } from './restricted-join.ts';
 
@@ -34,6 +35,7 @@ export interface MembershipsParts {
   readonly engine: RoomEngine;
   readonly contents: MemberContents;
   readonly users: LocalUsers;
+  readonly invitePolicy: InvitePolicy;
   readonly throttle: Throttle;
   readonly options: MembershipOptions;
   readonly serverName: string;
@@ -102,15 +104,21 @@ export class Memberships {
     return this.#parts.engine.timeline.append(roomId, await this.invitation(sender, userId, given));
   }
 
-  /** Whether this server lets `sender` invite that user anywhere. @throws MatrixError if not */
+  /**
+   * Whether this server, and the invited user if it is one of its own, let `sender` invite them anywhere. For
+   * invites by users of other servers as well.
+   * @throws MatrixError M_FORBIDDEN, M_INVITE_BLOCKED, M_NOT_FOUND for no user
+   */
   async checkInvitee(sender: string, userId: string): Promise<void> {
-    const { options, users, serverName } = this.#parts;
+    const { options, users, serverName, invitePolicy } = this.#parts;
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     const isLocal = serverOfUser(userId) === serverName;
     if (isLocal && options.block_non_admin_invites && !(await users.isAdmin(sender))) {
       throw forbidden('Invites have been disabled on this server');
     }
-    if (isLocal && !(await users.exists(userId))) throw notFound('There is no such user');
+    if (!isLocal) return;
+    if (!(await users.exists(userId))) throw notFound('There is no such user');
+    await checkInvitePolicy(invitePolicy, userId, sender);
   }
 
   /** The event that invites a user. */

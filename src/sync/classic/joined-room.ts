@@ -66,7 +66,8 @@ export class JoinedRooms {
     if (!isWhole && !(parts & RoomPart.timeline)) return undefined;
     const { engine } = this.#parts;
     const view = after === undefined ? await RoomView.open(engine, head, subject.userId) : undefined;
-    const request = { after, upTo, limit: subject.timelineLimit, view };
+    const { userId, timelineLimit: limit } = subject;
+    const request = { userId, after, upTo, limit, view };
     const timeline = await readTimeline(engine, head, subject.filter, request);
     return isReturn ? { ...timeline, limited: true } : timeline;
   }

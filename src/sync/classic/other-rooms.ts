@@ -68,12 +68,12 @@ export class OtherRooms {
   async #timeline(
     head: RoomHead,
     room: UserRoom,
-    { filter, timelineLimit }: Subject,
+    { userId, filter, timelineLimit }: Subject,
     { after, view }: { after: number | undefined; view: RoomView },
   ): Promise<Timeline> {
     // Whoever never was in the room may read it only if everybody may.
     const mayRead = !room.forgotten && (view.hasBeenJoined || (await view.isWorldReadable()));
-    const range = { after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
+    const range = { userId, after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
     const timeline = await readTimeline(this.#engine, head, filter, range);
     const own = await this.#engine.events.get(room.eventNid);
     if (!own || timeline.events.some(({ stored }) => stored.nid === own.nid)) return timeline;

@@ -12,6 +12,7 @@ import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { SyncSources } from '../sources.ts';
+import type { ToldInvites } from '../told-invites.ts';
 import type { DeviceAnswer, DevicePart } from './device-part.ts';
 import type { JoinedRooms } from './joined-room.ts';
 import type { OtherRooms } from './other-rooms.ts';
@@ -35,6 +36,7 @@ export interface SyncParts {
   readonly feeds: Feeds;
   readonly joinedRooms: JoinedRooms;
   readonly otherRooms: OtherRooms;
+  readonly toldInvites: ToldInvites;
   readonly devicePart: DevicePart;
   readonly sources: SyncSources;
   /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
@@ -175,7 +177,7 @@ export class Sync {
     { rooms, accountData }: Pieces,
   ): Promise<void> {
     const { since, upTo } = range;
-    const { engine, joinedRooms, otherRooms } = this.#parts;
+    const { engine, joinedRooms, otherRooms, toldInvites } = this.#parts;
     const isNew = since === undefined || room.stream > since;
     const head = await engine.heads.get(room.roomId);
     if (!head) return;
@@ -194,6 +196,7 @@ export class Sync {
     } else if (!isNew && !request.fullState) {
       return;
     } else if (room.membership === 'invite' || room.membership === 'knock') {
+      if (room.membership === 'invite' && !(await toldInvites.isTold(request.userId, room))) return;
       add(rooms[room.membership], await otherRooms.prejoin(head, room));
     } else if (isNew && (since !== undefined || request.filter.room.includeLeave)) {
       add(rooms.leave, await otherRooms.left(head, room, request, since));

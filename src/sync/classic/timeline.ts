@@ -1,6 +1,7 @@
 import type { Filter } from '../../filters/index.ts';
 import {
   encodePlace,
+  isIgnored,
   placeBefore,
   type RoomEngine,
   type RoomHead,
@@ -22,6 +23,8 @@ export interface Timeline {
 }
 
 export interface TimelineRequest {
+  /** For whom it is. */
+  readonly userId: string;
   /** `undefined`: from the beginning, as far as the limit allows. */
   readonly after: number | undefined;
   readonly upTo: number;
@@ -34,16 +37,17 @@ export interface TimelineRequest {
 /** Pages that are read at the most while events are hidden from the user or by the filter. */
 const mostPages = 5;
 
-/** The newest events of a room in `(after, upTo]` that the user may see and wants. */
+/** The newest events of a room in `(after, upTo]` that the user is shown and wants. */
 export async function readTimeline(
   engine: RoomEngine,
   head: RoomHead,
   filter: Filter,
-  { after, upTo, limit, view }: TimelineRequest,
+  { userId, after, upTo, limit, view }: TimelineRequest,
 ): Promise<Timeline> {
   const isWanted = filter.room.timeline.passesRoom(head.roomId)
     ? ({ stored }: VisibleEvent) => filter.room.timeline.passes(stored.event)
     : () => false;
+  const ignored = await engine.ignored.of(userId);
   const stretch: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];
   let reachedStart = false;
@@ -53,7 +57,7 @@ export async function readTimeline(
     const read = await readBackward(engine, head, { after, before, limit: size });
     reachedStart = read.length < size;
     stretch.push(...read);
-    const readable = (view ? await view.filter(read) : asJoined(read)).filter(isWanted);
+    const readable = (view ? await view.shown(read) : asJoined(read, ignored)).filter(isWanted);
     chosen.push(...(await engine.relations.narrow(readable, filter.room.timeline.relatedBy, view)));
   }
   const limited = chosen.length > limit || !reachedStart;
@@ -79,9 +83,9 @@ async function placeToGoOn(
   return encodePlace(await engine.events.placeAt(head.roomNid, upTo));
 }
 
-function asJoined(events: readonly StoredEvent[]): VisibleEvent[] {
+function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>): VisibleEvent[] {
   return events
-    .filter(({ rejected, softFailed }) => !rejected && !softFailed)
+    .filter(({ rejected, softFailed, event }) => !rejected && !softFailed && !isIgnored(event, ignored))
     .map((stored) => ({ stored, membership: 'join' }));
 }
 

@@ -1,3 +1,4 @@
+import { everything } from '../../filters/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import { everyPart, type Subject } from '../classic/subject.ts';
 import { type Changes, RoomPart, UserPart } from '../feeds/feed.ts';
@@ -15,7 +16,6 @@ import { type RoomRequest, silent } from './room-request.ts';
 import { type SelectedRoom, selectRooms } from './selection.ts';
 import { sentUpTo } from './sent-room.ts';
 import type { UserMarks } from './user-marks.ts';
-import { filterFor } from './wanted-events.ts';
 
 export interface AnswersParts {
   readonly engine: RoomEngine;
@@ -25,7 +25,6 @@ export interface AnswersParts {
   readonly joinedRoom: JoinedRoom;
   readonly otherRoom: OtherRoom;
   readonly extensions: Extensions;
-  readonly ignored: { of(userId: string): Promise<ReadonlySet<string>> };
   /** Most events of a timeline (`filter_timeline_limit`). */
   readonly mostEvents: number;
 }
@@ -124,8 +123,7 @@ export class Answers {
 
   async #rooms(context: AnswerContext, selected: readonly SelectedRoom[]): Promise<RelevantRoom[]> {
     const { userId, deviceId } = context.request;
-    const filter = filterFor(await this.#parts.ignored.of(userId));
-    const subject: Subject = { userId, deviceId, filter, timelineLimit: 0, stateAfter: true };
+    const subject: Subject = { userId, deviceId, filter: everything, timelineLimit: 0, stateAfter: true };
     const rooms: RelevantRoom[] = [];
     for (let start = 0; start < selected.length; start += roomsAtOnce) {
       const some = selected.slice(start, start + roomsAtOnce);

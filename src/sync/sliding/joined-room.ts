@@ -77,7 +77,8 @@ export class JoinedRoom {
     if (!isWhole && !hasGrown) return undefined;
     const { engine } = this.#parts;
     const view = isWhole ? await RoomView.open(engine, head, subject.userId) : undefined;
-    const range = { after: isWhole ? undefined : after, upTo, limit: config.timelineLimit, view };
+    const { userId } = subject;
+    const range = { userId, after: isWhole ? undefined : after, upTo, limit: config.timelineLimit, view };
     return readTimeline(engine, head, subject.filter, range);
   }
 

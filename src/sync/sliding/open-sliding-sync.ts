@@ -7,6 +7,7 @@ import type { EventText } from '../classic/event-text.ts';
 import type { OtherRooms } from '../classic/other-rooms.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { SyncSources } from '../sources.ts';
+import type { ToldInvites } from '../told-invites.ts';
 import { Answers } from './answer.ts';
 import { Connections } from './connections.ts';
 import { Extensions } from './extensions/extensions.ts';
@@ -31,7 +32,7 @@ export interface SlidingSyncServicesParts {
   readonly otherRooms: OtherRooms;
   readonly sources: SyncSources;
   readonly extensionSources: ExtensionSources;
-  readonly ignored: { of(userId: string): Promise<ReadonlySet<string>> };
+  readonly toldInvites: ToldInvites;
   readonly excludedRooms: ReadonlySet<string>;
   /** Most events of a timeline. */
   readonly mostEvents: number;

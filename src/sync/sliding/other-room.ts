@@ -81,7 +81,8 @@ export class OtherRoom {
     view: RoomView,
   ): Promise<Timeline> {
     const { engine } = this.#parts;
-    const range = { after, upTo: room.stream, limit: room.forgotten ? 0 : config.timelineLimit, view };
+    const limit = room.forgotten ? 0 : config.timelineLimit;
+    const range = { userId: subject.userId, after, upTo: room.stream, limit, view };
     const timeline = await readTimeline(engine, head, subject.filter, range);
     const own = await engine.events.get(room.eventNid);
     if (!own || timeline.events.some(({ stored }) => stored.nid === own.nid)) return timeline;

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type RoomEngine, RoomView, type UserRoom } from '../../rooms/index.ts';
+import type { ToldInvites } from '../told-invites.ts';
 import type { RoomActivity } from './room-activity.ts';
 import { type SentRoom, sentUpTo } from './sent-room.ts';
 
@@ -15,8 +16,7 @@ const departuresInMemory = 100_000;
 export interface RoomListParts {
   readonly engine: RoomEngine;
   readonly activity: RoomActivity;
-  /** Whose invites nobody wants to see. */
-  readonly ignored: { of(userId: string): Promise<ReadonlySet<string>> };
+  readonly toldInvites: ToldInvites;
   /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
 }
@@ -64,18 +64,11 @@ export class RoomList {
   ): Promise<boolean> {
     const { membership } = room;
     if (membership === 'knock') return true;
-    if (membership === 'invite') return !(await this.#isFromIgnored(userId, room));
+    if (membership === 'invite') return this.#parts.toldInvites.isTold(userId, room);
     if (sent && room.stream > (sentUpTo(sent.timeline, since) ?? 0)) return true;
     if (room.forgotten) return false;
     const { byOthers, hasBeenJoined } = await this.#departure(userId, room);
     return byOthers && hasBeenJoined;
-  }
-
-  async #isFromIgnored(userId: string, { eventNid }: UserRoom): Promise<boolean> {
-    const ignored = await this.#parts.ignored.of(userId);
-    if (ignored.size === 0) return false;
-    const invite = await this.#parts.engine.events.get(eventNid);
-    return invite !== undefined && ignored.has(invite.event.sender);
   }
 
   async #departure(userId: string, { roomId, eventNid }: UserRoom): Promise<Departure> {

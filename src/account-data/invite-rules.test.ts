@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { JsonObject } from '../protocol/index.ts';
+import { readInviteRules } from './invite-rules.ts';
+
+const decide = (content: JsonObject, inviter: string) => readInviteRules(content)(inviter);
+
+describe('rules for invites', () => {
+  it('say nothing when nothing is set, or when they are switched off', () => {
+    assert.equal(decide({}, '@a:good'), undefined);
+    assert.equal(decide({ default_action: 'allow' }, '@a:good'), undefined);
+    assert.equal(decide({ default_action: 'block', enabled: false }, '@a:good'), undefined);
+  });
+
+  it('block everybody but those who are allowed', () => {
+    const content = { default_action: 'block', allowed_users: ['@friend:bad'], allowed_servers: ['*.good'] };
+    assert.equal(decide(content, '@a:bad'), 'block');
+    assert.equal(decide(content, '@friend:bad'), 'allow');
+    assert.equal(decide(content, '@a:very.good'), 'allow');
+  });
+
+  it('ask for users before servers, and whether to allow before whether to ignore before whether to block', () => {
+    const everybody = ['*'];
+    const inOrder = [
+      ['allowed_users', 'allow'],
+      ['ignored_users', 'ignore'],
+      ['blocked_users', 'block'],
+      ['allowed_servers', 'allow'],
+      ['ignored_servers', 'ignore'],
+      ['blocked_servers', 'block'],
+    ] as const;
+    for (const [index, [, expected]] of inOrder.entries()) {
+      const content = Object.fromEntries(inOrder.slice(index).map(([name]) => [name, everybody]));
+      assert.equal(decide(content, '@a:somewhere'), expected);
+    }
+  });
+
+  it('take globs and literals, and no more globs than can be matched quickly', () => {
+    const content = { blocked_users: ['@spam-?:*', '@exact:bad'] };
+    assert.equal(decide(content, '@spam-1:anywhere'), 'block');
+    assert.equal(decide(content, '@spam-11:anywhere'), undefined);
+    assert.equal(decide(content, '@exact:bad'), 'block');
+    assert.equal(decide(content, '@exact:bad.example'), undefined);
+    const many = [...Array.from({ length: 500 }, (_, index) => `@${index}-*:x`), '@late*', '@late:x'];
+    assert.equal(decide({ blocked_users: many }, '@499-a:x'), 'block');
+    assert.equal(decide({ blocked_users: many }, '@later:x'), undefined);
+    assert.equal(decide({ blocked_users: many }, '@late:x'), 'block');
+  });
+
+  it('are read from whatever a client sets', () => {
+    const names = ['allowed_users', 'blocked_users', 'blocked_servers', 'default_action', 'enabled'];
+    const anything = fc.dictionary(fc.constantFrom(...names), fc.jsonValue());
+    fc.assert(
+      fc.property(anything, fc.string(), (content, inviter) => {
+        const decision = decide(content as JsonObject, inviter);
+        assert.ok(decision === undefined || ['allow', 'ignore', 'block'].includes(decision));
+      }),
+    );
+  });
+});

@@ -1,0 +1,20 @@
+/** Whom users do not want to hear from; declared here, supplied at composition. */
+export interface Ignoring {
+  /** Those whom a user ignores. */
+  of(userId: string): Promise<ReadonlySet<string>>;
+}
+
+const nobody: ReadonlySet<string> = new Set();
+
+export const ignoringNobody: Ignoring = { of: async () => nobody };
+
+/**
+ * Whether an event is kept from somebody who ignores these users: state is not, so that a room looks the same to all.
+ * Source: client-server API, "Ignoring Users".
+ */
+export function isIgnored(
+  { sender, stateKey }: { readonly sender: string; readonly stateKey?: string | undefined },
+  ignored: ReadonlySet<string>,
+): boolean {
+  return stateKey === undefined && ignored.has(sender);
+}

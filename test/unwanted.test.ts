@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from './support/databases.ts';
+import { enc, Person } from './support/person.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+
+forEachDatabase((open) => {
+  let server: TestServer;
+  before(async () => {
+    server = await startTestServer({ database: open.kind });
+  });
+  after(() => server.stop());
+
+  let names = 0;
+  const people = (...roles: string[]) =>
+    Promise.all(roles.map((role) => Person.register(server, `${role}${names++}`)));
+  const setData = (person: Person, type: string, content: object) =>
+    person.do('PUT', `/user/${enc(person.id)}/account_data/${type}`, content);
+  const ignore = (person: Person, ...others: Person[]) =>
+    setData(person, 'm.ignored_user_list', {
+      ignored_users: Object.fromEntries(others.map(({ id }) => [id, {}])),
+    });
+  const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+    status,
+    body['errcode'],
+  ];
+  const bodies = (events: readonly { content: Readonly<Record<string, unknown>> }[]) =>
+    events.map(({ content }) => content['body']).filter((body) => body !== undefined);
+  /** The rooms of a sliding sync, each with what is in its timeline. */
+  const sliding = async (person: Person) => {
+    const lists = { all: { ranges: [[0, 99]], timeline_limit: 20, required_state: [] } };
+    const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
+    const { body, raw, status } = await person.ask('POST', path, { lists });
+    assert.equal(status, 200, raw);
+    return body['rooms'] as Record<string, { timeline?: { content: Record<string, unknown> }[] }>;
+  };
+
+  describe('ignored users', () => {
+    it('are heard of by their state events only, wherever their messages could be read', async () => {
+      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
+      const room = await anna!.createRoom();
+      await ben!.join(room);
+      await cleo!.join(room);
+      await anna!.sync();
+      await ben!.say(room, 'before');
+      const since = (await anna!.sync()).next_batch;
+      await ignore(anna!, ben!, anna!);
+      const unwanted = await ben!.say(room, 'unwanted');
+      await cleo!.say(room, 'wanted');
+      await anna!.say(room, 'mine');
+      await anna!.setState(room, 'm.room.power_levels', { users: { [ben!.id]: 50, [anna!.id]: 100 } });
+      await ben!.setState(room, 'm.room.topic', { topic: 'by Ben' });
+
+      const timelineOf = (sync: Awaited<ReturnType<Person['sync']>>) =>
+        sync.rooms?.join?.[room]?.timeline.events ?? [];
+      const next = timelineOf(await anna!.sync(since));
+      assert.deepEqual(bodies(next), ['wanted', 'mine']);
+      assert.ok(next.some(({ type, sender }) => type === 'm.room.topic' && sender === ben!.id));
+      const whole = timelineOf(
+        await anna!.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } }),
+      );
+      assert.deepEqual(bodies(whole), ['wanted', 'mine']);
+      assert.deepEqual(bodies((await sliding(anna!))[room]?.timeline ?? []), ['wanted', 'mine']);
+
+      const inRoom = (path: string, query = {}) =>
+        anna!.call('GET', `/rooms/${enc(room)}${path}`, undefined, query);
+      const page = await inRoom('/messages', { dir: 'b', limit: 50 });
+      assert.deepEqual(bodies(page.body['chunk'] as []), ['mine', 'wanted']);
+      assert.deepEqual(codeOf(await inRoom(`/event/${enc(unwanted)}`)), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(codeOf(await inRoom(`/context/${enc(unwanted)}`)), [404, 'M_NOT_FOUND']);
+      const mine = whole.find(({ content }) => content['body'] === 'wanted')!;
+      const context = await inRoom(`/context/${enc(mine.event_id)}`, { limit: 4 });
+      assert.equal(context.raw.includes('unwanted'), false);
+      assert.equal((await anna!.call('GET', '/notifications')).raw.includes(unwanted), false);
+      const search = { search_categories: { room_events: { search_term: 'unwanted' } } };
+      assert.equal((await anna!.call('POST', '/search', search)).raw.includes(unwanted), false);
+      const others = await cleo!.call('GET', `/rooms/${enc(room)}/messages`, undefined, { dir: 'b' });
+      assert.ok(others.raw.includes(unwanted));
+
+      await ignore(anna!);
+      assert.ok(bodies(timelineOf(await anna!.sync())).includes('unwanted'));
+    });
+
+    it('can invite, and nobody is told of it', async () => {
+      const [anna, ben] = await people('anna', 'ben');
+      const since = (await anna!.sync()).next_batch;
+      await ignore(anna!, ben!);
+      const room = await ben!.createRoom({ preset: 'private_chat' });
+      await ben!.membership('invite', room, anna!);
+      assert.equal((await anna!.sync(since)).rooms?.invite, undefined);
+      assert.equal((await anna!.sync()).rooms?.invite, undefined);
+      assert.deepEqual(await sliding(anna!), {});
+      await ignore(anna!);
+      assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
+      assert.deepEqual(Object.keys(await sliding(anna!)), [room]);
+    });
+  });
+
+  describe('unwanted invites', () => {
+    const block = { default_action: 'block' };
+
+    it('are refused on every way in', async () => {
+      const [anna, ben] = await people('anna', 'ben');
+      await setData(anna!, 'm.invite_permission_config', block);
+      const room = await ben!.createRoom();
+      const invite = { user_id: anna!.id };
+      const refused = [403, 'M_INVITE_BLOCKED'];
+      assert.deepEqual(codeOf(await ben!.call('POST', `/rooms/${enc(room)}/invite`, invite)), refused);
+      const state = `/rooms/${enc(room)}/state/m.room.member/${enc(anna!.id)}`;
+      assert.deepEqual(codeOf(await ben!.call('PUT', state, { membership: 'invite' })), refused);
+      assert.deepEqual(codeOf(await ben!.call('POST', '/createRoom', { invite: [anna!.id] })), refused);
+      await anna!.join(room);
+      await anna!.leave(room);
+      await setData(anna!, 'm.invite_permission_config', {});
+      await ben!.membership('invite', room, anna!);
+      assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
+    });
+
+    it('that came before are not told any more', async () => {
+      const [anna, ben] = await people('anna', 'ben');
+      const room = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
+      assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
+      await setData(anna!, 'm.invite_permission_config', block);
+      assert.equal((await anna!.sync()).rooms?.invite, undefined);
+      assert.deepEqual(await sliding(anna!), {});
+    });
+
+    it('are those that lists of users and servers name, under the types that clients use', async () => {
+      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
+      await setData(anna!, 'org.matrix.msc4155.invite_permission_config', {
+        allowed_users: [cleo!.id],
+        blocked_servers: ['te?t'],
+      });
+      const invite = async (by: Person) =>
+        codeOf(await by.call('POST', `/rooms/${enc(await by.createRoom())}/invite`, { user_id: anna!.id }));
+      assert.deepEqual(await invite(ben!), [403, 'M_INVITE_BLOCKED']);
+      assert.deepEqual(await invite(cleo!), [200, undefined]);
+      await setData(anna!, 'org.matrix.msc4155.invite_permission_config', { ignored_users: ['*'] });
+      assert.deepEqual(await invite(ben!), [200, undefined]);
+      assert.equal((await anna!.sync()).rooms?.invite, undefined);
+      await setData(anna!, 'org.matrix.msc4380.invite_permission_config', block);
+      assert.deepEqual(await invite(ben!), [403, 'M_INVITE_BLOCKED']);
+    });
+  });
+});
