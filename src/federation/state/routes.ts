@@ -1,0 +1,93 @@
+import { Readable } from 'node:stream';
+import { Type } from 'typebox';
+import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import type { ServedState } from '../../rooms/index.ts';
+import type { RoomAccess } from '../room-access.ts';
+
+export interface StateRoutesDeps {
+  readonly access: RoomAccess;
+  readonly state: ServedState;
+}
+
+const atEvent = Type.Object({ event_id: Type.String() });
+
+/** Server-server API, "Retrieving events" as to states, "Retrieving event authorisation information". */
+export function stateRoutes({ access, state }: StateRoutesDeps): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getRoomState',
+        method: 'GET',
+        path: '/_proto/federation/v1/state/:roomId',
+        auth: 'server',
+        query: atEvent,
+      },
+      async ({ params, query, origin }) => {
+        const head = await access.checkInRoom(origin, params.roomId);
+        const found = await state.before(head, query.event_id);
+        return streamed({ auth_chain: state.texts(found.authChain), pdus: state.texts(found.state) });
+      },
+    ),
+    route(
+      {
+        operationId: 'getRoomStateIds',
+        method: 'GET',
+        path: '/_proto/federation/v1/state_ids/:roomId',
+        auth: 'server',
+        query: atEvent,
+        response: Type.Object({
+          auth_chain_ids: Type.Array(Type.String()),
+          pdu_ids: Type.Array(Type.String()),
+        }),
+      },
+      async ({ params, query, origin }) => {
+        const head = await access.checkInRoom(origin, params.roomId);
+        const found = await state.before(head, query.event_id);
+        return {
+          auth_chain_ids: await state.eventIds(found.authChain),
+          pdu_ids: await state.eventIds(found.state),
+        };
+      },
+    ),
+    route(
+      {
+        operationId: 'getEventAuth',
+        method: 'GET',
+        path: '/_proto/federation/v1/event_auth/:roomId/:eventId',
+        auth: 'server',
+      },
+      async ({ params, origin }) => {
+        const head = await access.checkInRoom(origin, params.roomId);
+        const chain = await state.authChainOf(head, params.eventId);
+        return streamed({ auth_chain: state.texts(chain) });
+      },
+    ),
+  ];
+}
+
+/**
+ * An object of lists of events, sent as it is read: a large room's state never is in memory as a whole.
+ * @param lists pieces of each list, as JSON
+ */
+function streamed(lists: Readonly<Record<string, AsyncIterable<readonly string[]>>>): Reply {
+  return new Reply(200, Readable.from(jsonPieces(lists), { objectMode: false }), {
+    'content-type': 'application/json',
+  });
+}
+
+async function* jsonPieces(
+  lists: Readonly<Record<string, AsyncIterable<readonly string[]>>>,
+): AsyncGenerator<string> {
+  let start = '{';
+  for (const [name, pieces] of Object.entries(lists)) {
+    yield `${start}${JSON.stringify(name)}:[`;
+    let separator = '';
+    for await (const texts of pieces) {
+      if (texts.length === 0) continue;
+      yield separator + texts.join();
+      separator = ',';
+    }
+    start = '],';
+  }
+  yield ']}';
+}

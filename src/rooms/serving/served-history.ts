@@ -1,0 +1,101 @@
+import { notFound } from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { EventByTime } from '../history/event-by-time.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+import { EventWalk } from './event-walk.ts';
+import type { PduStore } from './pdu-store.ts';
+import { ServerView } from './server-view.ts';
+
+/** Events in one answer. */
+const mostEvents = 100;
+
+/** Events from which one walk starts. */
+const mostStarts = 100;
+
+/** The part of the history between events that the other server knows and those that it is missing the way to. */
+export interface Gap {
+  readonly earliest: readonly string[];
+  readonly latest: readonly string[];
+  readonly limit: number;
+  readonly minDepth: number;
+}
+
+/**
+ * The history of rooms for servers that are in them now. What a server may not see is given to it as a redaction
+ * would leave it, so that the graph of events stays whole.
+ * Source: server-server API, "Backfilling and retrieving missing events" and "Retrieving events".
+ */
+export class ServedHistory {
+  readonly #engine: RoomEngine;
+  readonly #pdus: PduStore;
+  readonly #eventByTime: EventByTime;
+
+  constructor(engine: RoomEngine, pdus: PduStore, eventByTime: EventByTime) {
+    this.#engine = engine;
+    this.#pdus = pdus;
+    this.#eventByTime = eventByTime;
+  }
+
+  /** An event and the id of its room. @throws MatrixError M_NOT_FOUND */
+  async find(eventId: string): Promise<StoredEvent> {
+    const stored = await this.#engine.events.getById(eventId);
+    if (!stored || stored.rejected) throw notFound('There is no such event');
+    return stored;
+  }
+
+  /** The JSON of one event. @throws MatrixError M_NOT_FOUND */
+  async event(head: RoomHead, serverName: string, stored: StoredEvent): Promise<string> {
+    const [json] = await this.#texts(head, serverName, [stored]);
+    if (json === undefined) throw notFound('There is no such event');
+    return json;
+  }
+
+  /** The JSON of events and those before them, newest first. Unknown ids, and those of other rooms, count for nothing. */
+  async backfill(
+    head: RoomHead,
+    serverName: string,
+    from: readonly string[],
+    limit: number,
+  ): Promise<string[]> {
+    const walk = new EventWalk(this.#engine, head.roomNid);
+    const events = await walk.newestFirst(from.slice(0, mostStarts), bounded(limit));
+    return this.#texts(head, serverName, events);
+  }
+
+  /** The JSON of what a server is missing, oldest first. */
+  async missing(head: RoomHead, serverName: string, { limit, ...gap }: Gap): Promise<string[]> {
+    const walk = new EventWalk(this.#engine, head.roomNid);
+    const latest = gap.latest.slice(0, mostStarts);
+    const events = await walk.between(gap.earliest, latest, { ...gap, limit: bounded(limit) });
+    return this.#texts(head, serverName, events);
+  }
+
+  /** The event closest to a time of those that the server may see. @throws MatrixError M_NOT_FOUND */
+  nearest(
+    head: RoomHead,
+    serverName: string,
+    ts: number,
+    direction: 'forward' | 'backward',
+  ): Promise<StoredEvent> {
+    const view = new ServerView(this.#engine, head, serverName);
+    return this.#eventByTime.nearest(head.roomNid, ts, direction, async (events) => {
+      const hidden = await view.hidden(events);
+      return events.filter(({ nid, rejected, softFailed }) => !hidden.has(nid) && !rejected && !softFailed);
+    });
+  }
+
+  async #texts(head: RoomHead, serverName: string, events: readonly StoredEvent[]): Promise<string[]> {
+    const hidden = await new ServerView(this.#engine, head, serverName).hidden(events);
+    const texts: string[] = [];
+    for await (const pdus of this.#pdus.read(
+      events.map(({ nid }) => nid),
+      hidden,
+    )) {
+      for (const { json } of pdus) texts.push(json);
+    }
+    return texts;
+  }
+}
+
+const bounded = (limit: number) => Math.min(Math.max(limit, 0), mostEvents);

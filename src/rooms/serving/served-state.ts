@@ -1,0 +1,68 @@
+import { notFound } from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+import type { PduStore } from './pdu-store.ts';
+
+/** Numbers of events. */
+export interface StateNumbers {
+  readonly state: readonly number[];
+  /** The events that authorise it, theirs too. */
+  readonly authChain: readonly number[];
+}
+
+/**
+ * States of rooms and what authorises events, for servers that are in them now: they are told all of it, whatever the
+ * visibility of the history, for they need it to check events.
+ * Source: server-server API, "Retrieving events" and "Retrieving event authorisation information".
+ */
+export class ServedState {
+  readonly #engine: RoomEngine;
+  readonly #pdus: PduStore;
+
+  constructor(engine: RoomEngine, pdus: PduStore) {
+    this.#engine = engine;
+    this.#pdus = pdus;
+  }
+
+  /** The state before an event of the room. @throws MatrixError M_NOT_FOUND, also when that state is not known */
+  async before(head: RoomHead, eventId: string): Promise<StateNumbers> {
+    const stored = await this.#event(head, eventId);
+    const isFirst = stored.event.type === 'm.room.create' && stored.event.prevEventIds.length === 0;
+    if (isFirst && stored.stateBefore !== undefined) return { state: [], authChain: [] };
+    if (stored.stateBefore === undefined) throw notFound('The state at this event is not known');
+    const state = [...(await this.#engine.groups.load(stored.stateBefore)).values()];
+    return { state, authChain: await this.#authChain(state) };
+  }
+
+  /** What authorises an event of the room, all the way. @throws MatrixError M_NOT_FOUND */
+  async authChainOf(head: RoomHead, eventId: string): Promise<readonly number[]> {
+    const stored = await this.#event(head, eventId);
+    const auth = await this.#engine.events.getManyById(stored.event.authEventIds);
+    const nids = [...auth.values()]
+      .filter(({ roomNid, rejected }) => roomNid === head.roomNid && !rejected)
+      .map(({ nid }) => nid);
+    const chain = await this.#authChain(nids);
+    return [...new Set([...chain, ...nids])].sort((one, other) => one - other);
+  }
+
+  /** The ids of events, in the same order. */
+  eventIds(nids: readonly number[]): Promise<string[]> {
+    return this.#pdus.eventIds(nids);
+  }
+
+  /** The JSON of events, in the same order, piece by piece. */
+  async *texts(nids: readonly number[]): AsyncGenerator<readonly string[]> {
+    for await (const pdus of this.#pdus.read(nids)) yield pdus.map(({ json }) => json);
+  }
+
+  async #event({ roomNid }: RoomHead, eventId: string): Promise<StoredEvent> {
+    const stored = await this.#engine.events.getById(eventId);
+    if (!stored || stored.roomNid !== roomNid || stored.rejected) throw notFound('There is no such event');
+    return stored;
+  }
+
+  #authChain(nids: readonly number[]): Promise<number[]> {
+    return this.#engine.placement.authChain(nids);
+  }
+}

@@ -1,0 +1,133 @@
+import {
+  type HistoryVisibility,
+  historyVisibilityOf,
+  isVisibleToServer,
+  type Membership,
+  membershipOf,
+  serverOfUser,
+  stateKeyOf,
+} from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+const visibilityKey = stateKeyOf('m.room.history_visibility', '');
+
+/** Up to so many users of a server are looked up one by one in the states at events; whole states are read for more. */
+const mostLookUps = 50;
+
+/**
+ * What a server that is in a room now may see of its history.
+ * Source: client-server API, "Room History Visibility", as it applies to the users of that server.
+ */
+export class ServerView {
+  readonly #engine: RoomEngine;
+  readonly #head: RoomHead;
+  readonly #serverName: string;
+
+  /** @param serverName a user of which is in the room */
+  constructor(engine: RoomEngine, head: RoomHead, serverName: string) {
+    this.#engine = engine;
+    this.#head = head;
+    this.#serverName = serverName;
+  }
+
+  /** The numbers of those events of which the server may not see what a redaction takes away. */
+  async hidden(events: readonly StoredEvent[]): Promise<Set<number>> {
+    const visibilities = await this.#visibilities(events);
+    const memberships = await this.#memberships(
+      events.filter((stored) => isClosed(visibilities.get(stored.nid), stored)),
+    );
+    const hidden = new Set<number>();
+    for (const stored of events) {
+      const visibility = visibilities.get(stored.nid);
+      if (visibility === undefined) {
+        // State that came without its place in the history is given to every server in the room anyhow.
+        if (stored.event.stateKey === undefined) hidden.add(stored.nid);
+        continue;
+      }
+      const facts = {
+        serverName: this.#serverName,
+        visibility,
+        memberships: memberships.get(stored.stateBefore) ?? [],
+        // One of its users is in the room now, so they have been since the event or came after it.
+        joinedLater: true,
+      };
+      if (!isVisibleToServer(stored.event, facts)) hidden.add(stored.nid);
+    }
+    return hidden;
+  }
+
+  /** The visibility before each event whose state is known, by the number of the event. */
+  async #visibilities(events: readonly StoredEvent[]): Promise<Map<number, HistoryVisibility>> {
+    const placed = events.filter(({ stateBefore }) => stateBefore !== undefined);
+    const keyNid = await this.#engine.stateKeys.find(visibilityKey);
+    const states =
+      keyNid === undefined
+        ? undefined
+        : await this.#engine.groups.entries(
+            placed.map(({ stateBefore }) => stateBefore!),
+            [keyNid],
+          );
+    const entryBefore = ({ stateBefore }: StoredEvent) => states?.get(stateBefore!)?.get(keyNid!);
+    const found = await this.#engine.events.getMany(
+      placed.map(entryBefore).filter((nid) => nid !== undefined),
+    );
+    return new Map(
+      placed.map((stored) => {
+        const entry = entryBefore(stored);
+        return [
+          stored.nid,
+          historyVisibilityOf(entry === undefined ? undefined : found.get(entry)?.event.content),
+        ];
+      }),
+    );
+  }
+
+  /** The memberships of the server's users in the state before each of the events, by state group. */
+  async #memberships(
+    events: readonly StoredEvent[],
+  ): Promise<Map<number | undefined, ReadonlySet<Membership>>> {
+    const groups = new Set(events.map(({ stateBefore }) => stateBefore!));
+    if (groups.size === 0) return new Map();
+    const { stateKeys } = this.#engine;
+    const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
+    const keys = await Promise.all(users.map((user) => stateKeys.find(stateKeyOf('m.room.member', user))));
+    const keyNids = new Set(keys.filter((nid) => nid !== undefined));
+    const states = await this.#memberEvents(groups, keyNids);
+    const found = await this.#engine.events.getMany([...states.values()].flat());
+    return new Map(
+      [...states].map(([group, nids]) => [
+        group,
+        new Set(nids.map((nid) => membershipOf(found.get(nid)?.event.content))),
+      ]),
+    );
+  }
+
+  /** The numbers of the server's membership events in each of the states. */
+  async #memberEvents(
+    groups: ReadonlySet<number>,
+    keyNids: ReadonlySet<number>,
+  ): Promise<Map<number, number[]>> {
+    const members = new Map<number, number[]>();
+    if (keyNids.size === 0) return members;
+    if (keyNids.size <= mostLookUps) {
+      const states = await this.#engine.groups.entries(groups, [...keyNids]);
+      for (const [group, state] of states) members.set(group, [...state.values()]);
+      return members;
+    }
+    for (const group of groups) {
+      const state = await this.#engine.groups.load(group);
+      members.set(
+        group,
+        [...state].filter(([key]) => keyNids.has(key)).map(([, nid]) => nid),
+      );
+    }
+    return members;
+  }
+}
+
+/** Whether it matters for the event who was in the room. */
+function isClosed(visibility: HistoryVisibility | undefined, { stateBefore }: StoredEvent): boolean {
+  return stateBefore !== undefined && (visibility === 'joined' || visibility === 'invited');
+}

@@ -1,0 +1,22 @@
+import type { Database } from '../../kernel/database/index.ts';
+import type { Rooms } from '../rooms.ts';
+import { PduStore } from './pdu-store.ts';
+import { ServedHistory } from './served-history.ts';
+import { ServedState } from './served-state.ts';
+
+/** What other servers read of rooms. Whether they may is for the caller to know. */
+export interface Serving {
+  readonly history: ServedHistory;
+  readonly state: ServedState;
+}
+
+export function openServing(
+  { engine, eventByTime }: Pick<Rooms, 'engine' | 'eventByTime'>,
+  database: Database,
+): Serving {
+  const pdus = new PduStore(database);
+  return {
+    history: new ServedHistory(engine, pdus, eventByTime),
+    state: new ServedState(engine, pdus),
+  };
+}
