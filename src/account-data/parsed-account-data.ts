@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 
@@ -10,7 +10,7 @@ export class ParsedAccountData<T> {
   readonly #accountData: AccountData;
   readonly #type: string;
   readonly #parse: (content: JsonObject) => T;
-  readonly #values = new LRUCache<string, { readonly value: T }>({ max: usersInMemory });
+  readonly #values = new RecentlyUsed<string, { readonly value: T }>({ max: usersInMemory });
   readonly #loading = new Map<string, Promise<T>>();
 
   /** @param parse must take any content; gets an empty one where nothing was set */

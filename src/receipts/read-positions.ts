@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { ReadUpTo } from './read-up-to.ts';
 import type { Receipt } from './receipt.ts';
 
@@ -8,7 +8,7 @@ const remembered = 100_000;
 /** How far users have read the rooms that they use, in memory. */
 export class ReadPositions {
   readonly #load: (userId: string, roomId: string) => Promise<Receipt[]>;
-  readonly #known = new LRUCache<string, ReadUpTo>({ max: remembered });
+  readonly #known = new RecentlyUsed<string, ReadUpTo>({ max: remembered });
   readonly #loading = new Map<string, Promise<ReadUpTo>>();
 
   /** @param load all receipts of a user in a room */

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { PlacedReceipt } from './receipt.ts';
 
 /** Of how many rooms receipts are remembered, and how many of each room. */
@@ -13,14 +13,14 @@ interface Log {
 
 /** The receipts that were given lately, so that a sync need not ask the database for them. */
 export class RecentReceipts {
-  readonly #rooms: LRUCache<string, Log>;
+  readonly #rooms: RecentlyUsed<string, Log>;
   /** Receipts up to here may be missing in rooms that are not remembered. */
   #floor: number;
 
   /** @param floor the position from which on it is told of all receipts */
   constructor(floor: number) {
     this.#floor = floor;
-    this.#rooms = new LRUCache({
+    this.#rooms = new RecentlyUsed({
       max: roomsRemembered,
       dispose: ({ entries }, _roomId, reason) => {
         if (reason === 'evict') this.#floor = Math.max(this.#floor, entries.at(-1)?.position ?? 0);

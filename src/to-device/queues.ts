@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { DeviceCleanup } from '../devices/index.ts';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { type AnyWriter, afterCommit, type Database, writerFor } from '../kernel/database/index.ts';
 import { type Publish, Stream } from '../kernel/streams/index.ts';
 import {
@@ -51,9 +51,9 @@ const keyOf = ({ userId, deviceId }: DeviceAddress) => `${userId} ${deviceId}`;
 export class MessageQueues implements DeviceCleanup {
   readonly toDeviceStream = new Stream<DeviceAddress>('to_device');
   readonly #database: Database;
-  readonly #empty = new LRUCache<string, true>({ max: devicesInMemory });
+  readonly #empty = new RecentlyUsed<string, true>({ max: devicesInMemory });
   /** Messages since the length of the queue was checked. */
-  readonly #added = new LRUCache<string, number>({ max: devicesInMemory });
+  readonly #added = new RecentlyUsed<string, number>({ max: devicesInMemory });
   /** How often any queue has grown: who looked before must not conclude anything after. */
   #growth = 0;
   readonly #bounds: { longestQueue: number; checkEvery: number };

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Clock, Timer } from '../kernel/clock.ts';
 import { Stream, type Streams } from '../kernel/streams/index.ts';
 import type { RoomFact } from '../rooms/index.ts';
@@ -34,7 +34,7 @@ export class Typing {
   readonly #clock: Clock;
   /** Room id to user id to the end of the notice. */
   readonly #rooms = new Map<string, Map<string, Timer>>();
-  readonly #changes = new LRUCache<string, number>({ max: roomsRemembered });
+  readonly #changes = new RecentlyUsed<string, number>({ max: roomsRemembered });
   #count = 0;
 
   constructor({ streams, clock, roomStream }: TypingDeps) {

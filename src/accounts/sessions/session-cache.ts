@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 
 /** What a good access token stands for. Immutable. */
@@ -20,14 +20,14 @@ const quarantine = 30_000;
 
 /** Sessions in memory, by the hash of their access token, so that a request costs no query. */
 export class SessionCache {
-  readonly #sessions: LRUCache<string, Session>;
+  readonly #sessions: RecentlyUsed<string, Session>;
   readonly #hashesOf = new Map<string, Set<string>>();
   readonly #changing = new Map<string, number>();
   #generation = 0;
 
   /** @param max sessions that are kept; about 500 bytes each */
   constructor(max = capacity) {
-    this.#sessions = new LRUCache({
+    this.#sessions = new RecentlyUsed({
       max,
       dispose: (session, hash) => this.#unindex(session.requester.userId, hash),
       noDisposeOnSet: true,

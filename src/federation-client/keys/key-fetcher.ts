@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
@@ -43,9 +43,9 @@ interface Pause {
 export class KeyFetcher {
   readonly #deps: KeyFetcherDeps;
   readonly #underWay = new Map<string, Promise<KeyResponse | undefined>>();
-  readonly #pauses = new LRUCache<string, Pause>({ max: remembered });
+  readonly #pauses = new RecentlyUsed<string, Pause>({ max: remembered });
   /** When notaries may be asked again for a key. */
-  readonly #unmet = new LRUCache<string, number>({ max: remembered });
+  readonly #unmet = new RecentlyUsed<string, number>({ max: remembered });
   readonly #gates: Readonly<Record<KeyPurpose, Gate>> = {
     request: new Gate(64, 512),
     events: new Gate(32, 20_000),

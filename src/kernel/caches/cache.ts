@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from './recently-used.ts';
 
 export interface CacheSettings {
   /** Multiplies the size that the owner of the cache asked for. */
@@ -29,7 +29,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   readonly #size: number;
   readonly #now: () => number;
   readonly #loading = new Map<K, Promise<V>>();
-  #entries: LRUCache<K, Entry<V>>;
+  #entries: RecentlyUsed<K, Entry<V>>;
   #tracksUse: boolean;
 
   /**
@@ -51,7 +51,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
 
   /** Most entries that are kept. */
   get capacity(): number {
-    return this.#entries.max;
+    return this.#entries.maxSize;
   }
 
   get(key: K): V | undefined {
@@ -132,9 +132,9 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     }
   }
 
-  #build({ factor, ttl }: CacheSettings): LRUCache<K, Entry<V>> {
+  #build({ factor, ttl }: CacheSettings): RecentlyUsed<K, Entry<V>> {
     // To the library an entry made at time 0 has no age, hence the 1.
-    return new LRUCache({
+    return new RecentlyUsed({
       max: Math.max(1, Math.floor(this.#size * factor)),
       ...(ttl === undefined
         ? {}

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Database, Reader } from '../../kernel/database/index.ts';
 import type { Stream } from '../../kernel/streams/index.ts';
 import type { Membership } from '../../protocol/index.ts';
@@ -36,7 +36,7 @@ const usersInMemory = 20_000;
 export class UserRooms {
   readonly #database: Database;
   readonly #reader: Reader<RoomTables>;
-  readonly #users = new LRUCache<string, Map<string, UserRoom>>({ max: usersInMemory });
+  readonly #users = new RecentlyUsed<string, Map<string, UserRoom>>({ max: usersInMemory });
   readonly #loading = new Map<string, Loading>();
 
   constructor(database: Database, stream: Stream<RoomFact>) {

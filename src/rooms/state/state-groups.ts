@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 import { type ChainLink, GroupChain } from './group-chain.ts';
@@ -11,12 +11,12 @@ const removed = 0;
 export class StateGroups {
   readonly #reader: Reader<RoomTables>;
   /** `group:key` to event nid, 0 for none: groups never change. */
-  readonly #entries: LRUCache<string, number>;
+  readonly #entries: RecentlyUsed<string, number>;
 
   /** @param size how many single entries are kept in memory */
   constructor(reader: Reader<RoomTables>, size: number) {
     this.#reader = reader;
-    this.#entries = new LRUCache({ max: size });
+    this.#entries = new RecentlyUsed({ max: size });
   }
 
   /** The whole state of a group: state key nid to event nid. */

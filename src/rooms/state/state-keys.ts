@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { Sequence } from '../../kernel/streams/index.ts';
 import { splitStateKey, stateKeyOf } from '../../protocol/index.ts';
@@ -9,8 +9,8 @@ import { isText } from '../timeline/event-to-send.ts';
 export class StateKeys {
   readonly #reader: Reader<RoomTables>;
   readonly #sequence: Sequence;
-  readonly #nids: LRUCache<string, number>;
-  readonly #names: LRUCache<number, string>;
+  readonly #nids: RecentlyUsed<string, number>;
+  readonly #names: RecentlyUsed<number, string>;
   /** Given out but not yet on disk: whoever stages an event with them must stage their rows as well. */
   readonly #unsaved = new Map<string, number>();
 
@@ -18,8 +18,8 @@ export class StateKeys {
   constructor(reader: Reader<RoomTables>, sequence: Sequence, size: number) {
     this.#reader = reader;
     this.#sequence = sequence;
-    this.#nids = new LRUCache({ max: size });
-    this.#names = new LRUCache({ max: size });
+    this.#nids = new RecentlyUsed({ max: size });
+    this.#names = new RecentlyUsed({ max: size });
   }
 
   /** The number of a key that `prepare` was called for; `undefined` when it is not in memory. */

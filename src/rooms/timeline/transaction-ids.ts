@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
@@ -20,7 +20,7 @@ interface DeviceTransactions {
  */
 export class TransactionIds {
   readonly #reader: Reader<RoomTables>;
-  readonly #devices = new LRUCache<number, DeviceTransactions>({ max: devicesInMemory });
+  readonly #devices = new RecentlyUsed<number, DeviceTransactions>({ max: devicesInMemory });
 
   constructor(reader: Reader<RoomTables>) {
     this.#reader = reader;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Subject } from './subject.ts';
 
 /** Rooms of devices whose told members are remembered; forgetting one only means telling again. */
@@ -31,7 +31,7 @@ export class ToldMembers {
 
 /** Which membership events the devices that load members lazily have been sent. */
 export class SentMembers {
-  readonly #rooms = new LRUCache<string, ToldMembers>({ max: roomsInMemory });
+  readonly #rooms = new RecentlyUsed<string, ToldMembers>({ max: roomsInMemory });
 
   of({ userId, deviceId }: Pick<Subject, 'userId' | 'deviceId'>, roomId: string): ToldMembers {
     const key = JSON.stringify([userId, deviceId, roomId]);

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Stream, Streams } from '../../kernel/streams/index.ts';
 import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
@@ -12,7 +12,7 @@ export class Feeds {
   readonly #engine: RoomEngine;
   readonly #streams: Streams;
   readonly #clock: Clock;
-  readonly #feeds: LRUCache<string, Feed>;
+  readonly #feeds: RecentlyUsed<string, Feed>;
   readonly #opening = new Map<string, Promise<Feed>>();
   /** Which feeds hear of a room: those of the users who are in it. */
   readonly #listeners = new Map<string, Set<Feed>>();
@@ -23,7 +23,7 @@ export class Feeds {
     this.#engine = engine;
     this.#streams = streams;
     this.#clock = clock;
-    this.#feeds = new LRUCache({ max: feedsInMemory, dispose: (feed) => this.#unlisten(feed) });
+    this.#feeds = new RecentlyUsed({ max: feedsInMemory, dispose: (feed) => this.#unlisten(feed) });
     engine.stream.subscribe((fact, position) => this.#roomFact(fact, position));
     streams.onAdvance(() => this.#wake());
   }

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 
 /** Events that bring a room to attention. Source: MSC4186, `bump_stamp`. */
@@ -23,8 +23,8 @@ const [pageSize, mostPages] = [50, 10];
 /** When something last happened in rooms, as positions on the stream. */
 export class RoomActivity {
   readonly #engine: RoomEngine;
-  readonly #latest = new LRUCache<number, number>({ max: roomsInMemory });
-  readonly #bumps = new LRUCache<number, number>({ max: roomsInMemory });
+  readonly #latest = new RecentlyUsed<number, number>({ max: roomsInMemory });
+  readonly #bumps = new RecentlyUsed<number, number>({ max: roomsInMemory });
 
   constructor(engine: RoomEngine) {
     this.#engine = engine;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { type RoomEngine, RoomView, type UserRoom } from '../../rooms/index.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import type { RoomActivity } from './room-activity.ts';
@@ -24,7 +24,7 @@ export interface RoomListParts {
 /** The rooms of users in the order of their activity. Source: MSC4186, "Lists". */
 export class RoomList {
   readonly #parts: RoomListParts;
-  readonly #departures = new LRUCache<number, Departure>({ max: departuresInMemory });
+  readonly #departures = new RecentlyUsed<number, Departure>({ max: departuresInMemory });
 
   constructor(parts: RoomListParts) {
     this.#parts = parts;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { stateKeyOf } from '../../protocol/index.ts';
 import { type RoomEngine, type UserRoom, visibleContent } from '../../rooms/index.ts';
 
@@ -26,9 +26,9 @@ const roomsInMemory = 100_000;
 /** What filters ask about rooms, from memory where nothing has changed. */
 export class RoomTraitsReader {
   readonly #engine: RoomEngine;
-  readonly #current = new LRUCache<number, RoomTraits>({ max: roomsInMemory });
+  readonly #current = new RecentlyUsed<number, RoomTraits>({ max: roomsInMemory });
   /** Of rooms as they were when somebody's stay ended, by the event that ended it. */
-  readonly #past = new LRUCache<number, RoomTraits>({ max: roomsInMemory });
+  readonly #past = new RecentlyUsed<number, RoomTraits>({ max: roomsInMemory });
 
   /** Counts what was dropped from memory: who began to read before that must not keep what they read. */
   #dropped = 0;

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import type { AccountData } from '../../account-data/index.ts';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { isJsonObject, type JsonObject } from '../../protocol/index.ts';
 
 /** How a user has marked their rooms. */
@@ -16,7 +16,7 @@ const usersInMemory = 20_000;
 /** How users have marked their rooms, from memory for those who sync. */
 export class UserMarks {
   readonly #accountData: AccountData;
-  readonly #users = new LRUCache<string, Promise<Marks>>({ max: usersInMemory });
+  readonly #users = new RecentlyUsed<string, Promise<Marks>>({ max: usersInMemory });
 
   constructor(accountData: AccountData) {
     this.#accountData = accountData;
