@@ -1,5 +1,11 @@
 import type { OutboundResponse } from '../../kernel/outbound/index.ts';
-import { type JsonObject, parseJsonObject } from '../../protocol/index.ts';
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+  parseJsonObject,
+} from '../../protocol/index.ts';
 import { MalformedAnswer, RemoteError } from './errors.ts';
 
 /** Deeper than any event may be, so that one which is too deep does not hide the others: see `parseJson`. */
@@ -11,13 +17,32 @@ const maxDepth = 2_000;
  * @throws MalformedAnswer when the body is no JSON object, or is not said to be JSON
  */
 export function readAnswer(destination: string, response: OutboundResponse): JsonObject {
+  const answer = readJson(destination, response);
+  if (!isJsonObject(answer)) throw new MalformedAnswer(destination, 'it is no JSON object');
+  return answer;
+}
+
+/**
+ * The object in an answer of the kind that old endpoints give: `[200, {...}]`. As `readAnswer` otherwise.
+ * Source: server-server API, `PUT /_matrix/federation/v1/send_join`.
+ */
+export function readPairAnswer(destination: string, response: OutboundResponse): JsonObject {
+  const answer = readJson(destination, response);
+  const [status, object] = Array.isArray(answer) ? (answer as readonly JsonValue[]) : [];
+  if (status !== 200 || !isJsonObject(object)) {
+    throw new MalformedAnswer(destination, 'it is no pair of 200 and an object');
+  }
+  return object;
+}
+
+function readJson(destination: string, response: OutboundResponse): JsonValue {
   const { status, body } = response;
   if (status < 200 || status >= 300) throw remoteError(destination, response);
   if (!isJson(response)) throw new MalformedAnswer(destination, 'it is not said to be JSON');
   try {
-    return parseJsonObject(body, { numbers: 'as written', maxDepth });
+    return parseJson(body, { numbers: 'as written', maxDepth });
   } catch (cause) {
-    throw new MalformedAnswer(destination, 'it is no JSON object', { cause });
+    throw new MalformedAnswer(destination, 'it is no JSON', { cause });
   }
 }
 
