@@ -31,11 +31,12 @@ export interface Messages {
 
 /** Opens what clients do with messages beyond sending and reading them; before jobs are started. */
 export async function startMessages(surroundings: MessageSurroundings): Promise<Messages> {
-  const { kernel, rooms } = surroundings;
+  const { kernel, people, rooms } = surroundings;
   const { rc_message, rc_delayed_event_mgmt } = kernel.configuration.rateLimits;
   const delayedEvents = new DelayedEvents({
     ...kernel,
     rooms,
+    isSuspended: async (userId) => (await people.accounts.accounts.getUser(userId))?.isSuspended === true,
     messageLimit: kernel.limiter(rc_message),
     longestDelay: kernel.configuration.rooms.max_event_delay_duration,
   });

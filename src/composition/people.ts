@@ -127,7 +127,7 @@ export function peopleRoutes({ configuration }: Kernel, people: People, rooms: R
     ...tagRoutes(tags),
     ...filterRoutes(filters),
     ...capabilityRoutes(
-      { served: { thirdPartyIdChanges: false, loginTokens: false, locking: true, suspension: false } },
+      { served: { thirdPartyIdChanges: false, loginTokens: false, locking: true, suspension: true } },
       {
         ...configuration.accounts,
         ...configuration.profiles,

@@ -3,7 +3,14 @@ import type { Clock } from '../kernel/clock.ts';
 import { type Database, type Reader, UniqueViolation, type Writer } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import { type Randomness, randomString } from '../kernel/randomness.ts';
-import { invalidParam, type JsonObject, limitExceeded, MatrixError, notFound } from '../protocol/index.ts';
+import {
+  invalidParam,
+  type JsonObject,
+  limitExceeded,
+  MatrixError,
+  notFound,
+  suspended,
+} from '../protocol/index.ts';
 import type { ActionLimit, DelayedSending, EventToDelay, Rooms, Sender } from '../rooms/index.ts';
 import type { DelayedEvent, Finalised } from './delayed-event.ts';
 import * as store from './store.ts';
@@ -15,6 +22,8 @@ export interface DelayedEventsParts {
   readonly randomness: Randomness;
   readonly jobs: Jobs;
   readonly rooms: Pick<Rooms, 'sending'>;
+  /** Whether an account is suspended now; absent: none is. */
+  readonly isSuspended?: (userId: string) => Promise<boolean>;
   /** `rc_message`: scheduling counts like sending. */
   readonly messageLimit: ActionLimit;
   /** `max_event_delay_duration` in milliseconds; null: events can not be delayed. */
@@ -59,6 +68,7 @@ export class DelayedEvents implements DelayedSending {
   async schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     const { clock, jobs, randomness, messageLimit } = this.#parts;
     this.#checkDelay(delay);
+    if (sender.isSuspended) throw suspended();
     const { userId } = sender;
     const request = requestOf(sender, event);
     const earlier =
@@ -131,9 +141,10 @@ export class DelayedEvents implements DelayedSending {
   }
 
   async #send(event: DelayedEvent, reason: Finalised['reason']): Promise<void> {
-    const { sending } = this.#parts.rooms;
+    const { isSuspended, rooms } = this.#parts;
+    const { sending } = rooms;
     const { delayId, userId, roomId, type, stateKey, content } = event;
-    const sender = { userId, deviceId };
+    const sender = { userId, deviceId, isSuspended: (await isSuspended?.(userId)) ?? false };
     const eventId =
       stateKey === undefined
         ? await sending.message(sender, roomId, { type, content }, delayId)

@@ -68,6 +68,7 @@ function changeRoutes(profiles: Profiles): Route[] {
         method: 'PUT',
         path: paths.field,
         auth: 'guest',
+        refuseSuspended: true,
         body: Type.Record(Type.String(), Type.Unknown()),
         bodyLimit: 131_072,
       },
@@ -79,7 +80,13 @@ function changeRoutes(profiles: Profiles): Route[] {
       },
     ),
     route(
-      { operationId: 'deleteProfileField', method: 'DELETE', path: paths.field, auth: 'guest' },
+      {
+        operationId: 'deleteProfileField',
+        method: 'DELETE',
+        path: paths.field,
+        auth: 'guest',
+        refuseSuspended: true,
+      },
       async ({ params: { userId, keyName }, requester }) => {
         await profiles.delete(requester, userId, keyName);
         return {};

@@ -37,6 +37,9 @@ export const notJson = (message: string) => new MatrixError(400, 'M_NOT_JSON', m
 export const invalidParam = (message: string) => new MatrixError(400, 'M_INVALID_PARAM', message);
 export const missingParam = (message: string) => new MatrixError(400, 'M_MISSING_PARAM', message);
 export const forbidden = (message: string) => new MatrixError(403, 'M_FORBIDDEN', message);
+/** Source: client-server API, "Account suspension". */
+export const suspended = () =>
+  new MatrixError(403, 'M_USER_SUSPENDED', 'You can not do this while your account is suspended');
 export const notFound = (message: string) => new MatrixError(404, 'M_NOT_FOUND', message);
 export const tooLarge = (message: string) => new MatrixError(413, 'M_TOO_LARGE', message);
 export const unrecognized = (message: string, status: 404 | 405 = 404) =>

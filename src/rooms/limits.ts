@@ -25,6 +25,8 @@ export interface RoomLimits {
 export interface Requesting {
   readonly userId: string;
   readonly isGuest?: boolean;
+  /** They may leave rooms and redact what they sent, and nothing else here. */
+  readonly isSuspended?: boolean;
   /** Application services are not limited. */
   readonly appservice?: string | undefined;
 }

@@ -7,6 +7,7 @@ import {
   notFound,
   PowerLevels,
   type RoomEvent,
+  suspended,
 } from '../protocol/index.ts';
 import type { RoomAliases } from './aliases/room-aliases.ts';
 import type { RoomEngine } from './engine.ts';
@@ -50,6 +51,7 @@ export class Sending {
       if (typeof redacts !== 'string') throw badJson('redacts must be the id of an event');
       return this.redact(sender, roomId, redacts, content, txnId);
     }
+    if (sender.isSuspended) throw suspended();
     const draft: EventToSend = {
       type,
       sender: sender.userId,
@@ -87,6 +89,9 @@ export class Sending {
   ): Promise<string> {
     const { engine, throttle } = this.#parts;
     if (type === 'm.room.redaction') throw invalidParam('Redactions are not part of the state');
+    const isOwnLeave =
+      type === 'm.room.member' && stateKey === sender.userId && content['membership'] === 'leave';
+    if (sender.isSuspended && !isOwnLeave) throw suspended();
     if (type === 'm.room.member') {
       const place = { roomId, userId: stateKey };
       return (await setMembership(this.#parts, sender, place, content)).event.eventId;
@@ -127,6 +132,7 @@ export class Sending {
     if (target && target.event.roomId !== roomId) throw notFound('There is no such event in this room');
     if (target?.event.type === 'm.room.create') throw forbidden('A room can not lose its beginning');
     if (target?.event.sender === sender.userId) return throttle.message(sender);
+    if (sender.isSuspended) throw suspended();
     throttle.redactionOfOthers(sender);
     const levels = new PowerLevels(
       await this.#current(head, 'm.room.create'),

@@ -5,12 +5,15 @@ import type { Accounts } from '../accounts.ts';
 import type { User } from '../user-store.ts';
 
 const path = '/_proto/client/v1/admin/lock/:userId';
+const suspensionPath = '/_proto/client/v1/admin/suspend/:userId';
 
 const lock = Type.Object({ locked: Type.Boolean() });
+const suspension = Type.Object({ suspended: Type.Boolean() });
 
-/** Client-server API, "Account locking". */
+/** Client-server API, "Server administration": locking and suspending accounts. */
 export function lockingRoutes(accounts: Accounts, serverName: string): Route[] {
   return [
+    ...suspensionRoutes(accounts, serverName),
     route(
       { operationId: 'getAdminLockUser', method: 'GET', path, auth: 'admin', response: lock },
       async ({ params: { userId } }) => {
@@ -29,11 +32,32 @@ export function lockingRoutes(accounts: Accounts, serverName: string): Route[] {
   ];
 }
 
+function suspensionRoutes(accounts: Accounts, serverName: string): Route[] {
+  const contract = { path: suspensionPath, auth: 'admin', response: suspension } as const;
+  return [
+    route(
+      { ...contract, operationId: 'getAdminSuspendUser', method: 'GET' },
+      async ({ params: { userId } }) => {
+        const { isSuspended } = await target(accounts, userId, serverName);
+        return { suspended: isSuspended };
+      },
+    ),
+    route(
+      { ...contract, operationId: 'setAdminSuspendUser', method: 'PUT', body: suspension },
+      async ({ params: { userId }, body: { suspended } }) => {
+        await target(accounts, userId, serverName);
+        await accounts.setSuspended(userId, suspended);
+        return { suspended };
+      },
+    ),
+  ];
+}
+
 /** @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_FORBIDDEN for administrators, the one who asks included */
 async function target(accounts: Accounts, userId: string, serverName: string): Promise<User> {
   if (serverOfUser(userId) !== serverName) throw invalidParam('This is no user of this server');
   const user = userId.includes('\0') ? undefined : await accounts.getUser(userId);
   if (user === undefined || user.isDeactivated) throw notFound('No such user');
-  if (user.isAdmin) throw forbidden('Administrators can not be locked');
+  if (user.isAdmin) throw forbidden('Administrators can not be locked or suspended');
   return user;
 }

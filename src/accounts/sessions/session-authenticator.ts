@@ -70,6 +70,7 @@ function toSession(row: AccessTokenRow): Session {
       deviceId: row.device_id ?? undefined,
       isGuest: row.is_guest === 1,
       isAdmin: row.is_admin === 1,
+      isSuspended: row.is_suspended === 1,
       appservice: undefined,
       tokenId: row.id,
     }),

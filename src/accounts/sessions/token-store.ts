@@ -13,6 +13,7 @@ export interface AccessTokenRow {
   readonly is_admin: number;
   readonly is_deactivated: number;
   readonly is_locked: number;
+  readonly is_suspended: number;
 }
 
 export async function findAccessToken(
@@ -30,7 +31,7 @@ export async function findAccessToken(
       't.expires_at',
       't.confirmed_at',
     ])
-    .select(['u.is_guest', 'u.is_admin', 'u.is_deactivated', 'u.is_locked'])
+    .select(['u.is_guest', 'u.is_admin', 'u.is_deactivated', 'u.is_locked', 'u.is_suspended'])
     .where('t.hash', '=', hash)
     .executeTakeFirst();
 }

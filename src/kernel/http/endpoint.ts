@@ -1,4 +1,4 @@
-import { MatrixError, unknown } from '../../protocol/index.ts';
+import { MatrixError, suspended, unknown } from '../../protocol/index.ts';
 import { redactUrl } from '../observability/index.ts';
 import { accessTokenOf, authenticate } from './authentication.ts';
 import type { Exchange } from './exchange.ts';
@@ -66,7 +66,7 @@ export class Endpoint {
   }
 
   async #authenticate(exchange: Exchange): Promise<void> {
-    const { auth, allowLocked = false } = this.#route.contract;
+    const { auth, allowLocked = false, refuseSuspended = false } = this.#route.contract;
     if (auth === 'none') return;
     if (auth === 'server') {
       await this.#authenticateServer(exchange);
@@ -75,6 +75,7 @@ export class Endpoint {
     const token = accessTokenOf(exchange.headers.authorization, exchange.rawQuery['access_token']);
     exchange.allowLocked = allowLocked;
     exchange.requester = await authenticate(this.#deps.authenticator, auth, token, exchange);
+    if (refuseSuspended && exchange.requester?.isSuspended) throw suspended();
   }
 
   /** The signature covers the body, so that is read first. */

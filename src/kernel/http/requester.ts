@@ -5,6 +5,8 @@ export interface Requester {
   readonly deviceId: string | undefined;
   readonly isGuest: boolean;
   readonly isAdmin: boolean;
+  /** The account is suspended: its user may read, and little else. */
+  readonly isSuspended?: boolean;
   /** Id of the application service whose token was used. */
   readonly appservice: string | undefined;
   /** Identifies the access token (not the token itself), for scoping transaction ids and refresh. */

@@ -26,6 +26,8 @@ export interface RouteContract {
   readonly auth: Auth;
   /** Also for users whose account is locked, as logging out is (client-server API, "Account locking"). */
   readonly allowLocked?: boolean;
+  /** Not for users whose account is suspended (client-server API, "Account suspension"). */
+  readonly refuseSuspended?: boolean;
   /** Query parameters: an object; integers, booleans and arrays are converted, `default`s filled in. */
   readonly query?: TSchema;
   /** JSON body; no body stands for `{}` where the schema takes that. Absent: the body is not looked at. */

@@ -12,6 +12,7 @@ export function upgradeRoutes(upgrades: RoomUpgrade): Route[] {
         method: 'POST',
         path: clientPath('/rooms/:roomId/upgrade'),
         auth: 'user',
+        refuseSuspended: true,
         body: Type.Object({
           new_version: Type.String(),
           additional_creators: Type.Optional(Type.Array(Type.String())),

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from './support/databases.ts';
+import { enc, Person } from './support/person.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+
+const adminSecret = 'shared secret';
+
+forEachDatabase((open) => {
+  describe('a suspended account', () => {
+    let server: TestServer;
+    let [admin, anna, ben]: Person[] = [];
+    let room: string;
+    let [annas, bens]: string[] = [];
+    before(async () => {
+      server = await startTestServer({
+        database: open.kind,
+        config: { rooms: { max_event_delay_duration: 3_600_000 } },
+      });
+      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      admin = await registerAdmin(server);
+      room = await anna.createRoom();
+      await ben.join(room);
+      [annas, bens] = [await anna.say(room, 'by Anna'), await ben.say(room, 'by Ben')];
+    });
+    after(() => server.stop());
+
+    const path = () => `/_matrix/client/v1/admin/suspend/${enc(anna!.id)}`;
+    const suspend = async (suspended: boolean) => {
+      const answer = await admin!.ask('PUT', path(), { suspended });
+      assert.deepEqual([answer.status, answer.body], [200, { suspended }]);
+    };
+    const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+      status,
+      body['errcode'],
+    ];
+    const inRoom = (rest: string) => `/rooms/${enc(room)}/${rest}`;
+
+    it('is made so by administrators, and undone', async () => {
+      assert.deepEqual((await admin!.ask('GET', path(), undefined)).body, { suspended: false });
+      assert.deepEqual(codeOf(await ben!.ask('PUT', path(), { suspended: true })), [403, 'M_FORBIDDEN']);
+      const own = `/_matrix/client/v1/admin/suspend/${enc(admin!.id)}`;
+      assert.deepEqual(codeOf(await admin!.ask('PUT', own, { suspended: true })), [403, 'M_FORBIDDEN']);
+      const foreign = `/_matrix/client/v1/admin/suspend/${enc('@a:elsewhere')}`;
+      assert.deepEqual(codeOf(await admin!.ask('GET', foreign, undefined)), [400, 'M_INVALID_PARAM']);
+      const capabilities = await admin!.do('GET', '/capabilities');
+      const { 'm.account_moderation': moderation } = capabilities['capabilities'] as Record<string, object>;
+      assert.deepEqual(moderation, { lock: true, suspend: true });
+      await suspend(true);
+      assert.deepEqual((await admin!.ask('GET', path(), undefined)).body, { suspended: true });
+      await suspend(false);
+      await anna!.say(room, 'here again');
+    });
+
+    it('can not come into rooms, invite, send, or change what others see', async () => {
+      const other = await ben!.createRoom();
+      const [knockable, closed] = [
+        await ben!.createRoom({ preset: 'private_chat', room_version: '10' }),
+        await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] }),
+      ];
+      await ben!.setState(knockable, 'm.room.join_rules', { join_rule: 'knock' });
+      await suspend(true);
+      const text = { msgtype: 'm.text', body: 'hello' };
+      const refused: [method: string, path: string, body: object][] = [
+        ['POST', `/rooms/${enc(other)}/join`, {}],
+        ['POST', `/join/${enc(closed)}`, {}],
+        ['POST', `/knock/${enc(knockable)}`, {}],
+        ['PUT', `/rooms/${enc(other)}/state/m.room.member/${enc(anna!.id)}`, { membership: 'join' }],
+        ['POST', inRoom('invite'), { user_id: admin!.id }],
+        ['PUT', inRoom(`state/m.room.member/${enc(admin!.id)}`), { membership: 'invite' }],
+        ['POST', inRoom('kick'), { user_id: ben!.id }],
+        ['PUT', inRoom('send/m.room.message/suspended1'), text],
+        ['PUT', `${inRoom('send/m.room.message/suspended2')}?org.matrix.msc4140.delay=1000`, text],
+        ['PUT', inRoom('state/m.room.topic/'), { topic: 'mine' }],
+        ['PUT', inRoom(`redact/${enc(bens!)}/suspended3`), {}],
+        ['PUT', inRoom('send/m.room.redaction/suspended4'), { redacts: bens }],
+        ['POST', '/createRoom', {}],
+        ['POST', inRoom('upgrade'), { new_version: '11' }],
+        ['PUT', `/profile/${enc(anna!.id)}/displayname`, { displayname: 'Anna' }],
+        ['DELETE', `/profile/${enc(anna!.id)}/displayname`, {}],
+        ['PUT', `/directory/room/${enc('#suspended:test')}`, { room_id: room }],
+      ];
+      for (const [method, where, body] of refused) {
+        const answer = await anna!.call(method, where, body);
+        assert.deepEqual(codeOf(answer), [403, 'M_USER_SUSPENDED'], `${method} ${where}`);
+      }
+      await suspend(false);
+    });
+
+    it('can read, redact what it sent, leave, and be given up', async () => {
+      const closed = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
+      const left = await ben!.createRoom();
+      await anna!.join(left);
+      await suspend(true);
+      await ben!.say(room, 'to all');
+      const { rooms } = await anna!.sync();
+      assert.ok(rooms?.join?.[room]?.timeline.events.some(({ content }) => content['body'] === 'to all'));
+      await anna!.do('GET', inRoom('messages'), undefined, { dir: 'b' });
+      await anna!.redact(room, annas!);
+      await anna!.do('PUT', `/user/${enc(anna!.id)}/account_data/org.example`, { a: 1 });
+      await anna!.leave(closed);
+      await anna!.setState(left, 'm.room.member', { membership: 'leave' }, anna!.id);
+      await anna!.do('POST', '/logout', {});
+    });
+
+    it('does not send what it has scheduled before', async () => {
+      const unstable = '/_matrix/client/unstable/org.matrix.msc4140';
+      const delayed = await ben!.ask('PUT', `${unstable}${inRoom('delayed_event/m.room.message/later')}`, {
+        delay_ms: 3_000_000,
+        content: { msgtype: 'm.text', body: 'later' },
+      });
+      assert.equal(delayed.status, 200, delayed.raw);
+      const bens = `/_matrix/client/v1/admin/suspend/${enc(ben!.id)}`;
+      await admin!.ask('PUT', bens, { suspended: true });
+      const send = `${unstable}/delayed_events/${delayed.body['delay_id']}/send`;
+      assert.deepEqual(codeOf(await ben!.ask('POST', send, {})), [403, 'M_USER_SUSPENDED']);
+    });
+  });
+});
+
+/** An administrator, as operators make them. */
+async function registerAdmin(server: TestServer): Promise<Person> {
+  const path = '/_synapse/admin/v1/register';
+  const { nonce } = (await server.api('GET', path)).body;
+  const mac = createHmac('sha1', adminSecret).update(`${nonce}\0admin\0password\0admin`).digest('hex');
+  const body = { nonce, username: 'admin', password: 'password', admin: true, mac };
+  const answer = await server.api('POST', path, { body });
+  assert.equal(answer.status, 200, answer.raw);
+  return new Person(server, {
+    userId: String(answer.body['user_id']),
+    deviceId: String(answer.body['device_id']),
+    token: String(answer.body['access_token']),
+  });
+}
