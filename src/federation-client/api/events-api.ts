@@ -1,0 +1,149 @@
+import type { JsonObject, JsonValue } from '../../protocol/index.ts';
+import type { FederationClient } from '../requests/federation-client.ts';
+import { type FederationRequest, federationPath } from '../requests/request.ts';
+import { AnswerShape } from './answer-shape.ts';
+import type { ApiRequest } from './api-request.ts';
+
+/** Bytes of an answer with one event, whatever is `unsigned` in it; with a page; with ids; with a whole state. */
+const maxBody = {
+  event: 1024 * 1024,
+  page: 16 * 1024 * 1024,
+  ids: 32 * 1024 * 1024,
+  state: 64 * 1024 * 1024,
+} as const;
+
+/** Entries of a list in an answer. Rooms of the network have up to some hundred thousand members. */
+const mostEntries = 500_000;
+
+/**
+ * What other servers are asked about events and the state of rooms. Nobody has checked the events that come back, not
+ * even whether they are those that were asked for. There are usually other servers to ask, so nothing is repeated.
+ * Source: server-server API, "Retrieving events", "Backfilling and retrieving missing events", "Retrieving event
+ * authorisation information".
+ */
+export class EventsApi {
+  readonly #client: FederationClient;
+
+  constructor(client: FederationClient) {
+    this.#client = client;
+  }
+
+  /** @throws as `FederationClient.request` does, also the other methods; MalformedAnswer unless it is one event */
+  async event(server: string, eventId: string, request?: ApiRequest): Promise<JsonValue> {
+    const path = federationPath`/_proto/federation/v1/event/${eventId}`;
+    const answer = await this.#get(server, path, request, { maxBody: maxBody.event });
+    const [event = null] = answer.list('pdus', 1);
+    return event;
+  }
+
+  /** The events before `latest` and not before `earliest`, `limit` at the most. */
+  async missingEvents(
+    server: string,
+    roomId: string,
+    gap: {
+      readonly earliest: readonly string[];
+      readonly latest: readonly string[];
+      readonly limit: number;
+      readonly minDepth: number;
+    },
+    request?: ApiRequest,
+  ): Promise<readonly JsonValue[]> {
+    const answer = await this.#ask(server, request, {
+      method: 'POST',
+      path: federationPath`/_proto/federation/v1/get_missing_events/${roomId}`,
+      body: {
+        earliest_events: gap.earliest,
+        latest_events: gap.latest,
+        limit: gap.limit,
+        min_depth: gap.minDepth,
+      },
+      maxBody: maxBody.page,
+    });
+    return answer.list('events', gap.limit);
+  }
+
+  /** The state before an event, as ids. */
+  async stateIds(server: string, roomId: string, eventId: string, request?: ApiRequest) {
+    const path = federationPath`/_proto/federation/v1/state_ids/${roomId}`;
+    const query = { event_id: eventId };
+    const answer = await this.#get(server, path, request, { query, maxBody: maxBody.ids });
+    return {
+      state: answer.eventIds('pdu_ids', mostEntries),
+      authChain: answer.eventIds('auth_chain_ids', mostEntries),
+    };
+  }
+
+  /** The state before an event, as events. */
+  async state(server: string, roomId: string, eventId: string, request?: ApiRequest) {
+    const path = federationPath`/_proto/federation/v1/state/${roomId}`;
+    const query = { event_id: eventId };
+    const answer = await this.#get(server, path, request, { query, maxBody: maxBody.state });
+    return {
+      state: answer.list('pdus', mostEntries),
+      authChain: answer.list('auth_chain', mostEntries),
+    };
+  }
+
+  /** The events that authorise an event, and those that authorise them. */
+  async eventAuth(
+    server: string,
+    roomId: string,
+    eventId: string,
+    request?: ApiRequest,
+  ): Promise<readonly JsonValue[]> {
+    const path = federationPath`/_proto/federation/v1/event_auth/${roomId}/${eventId}`;
+    const answer = await this.#get(server, path, request, { maxBody: maxBody.page });
+    return answer.list('auth_chain', mostEntries);
+  }
+
+  /** These events and those before them, `limit` at the most. */
+  async backfill(
+    server: string,
+    roomId: string,
+    eventIds: readonly string[],
+    limit: number,
+    request?: ApiRequest,
+  ): Promise<readonly JsonValue[]> {
+    const path = federationPath`/_proto/federation/v1/backfill/${roomId}`;
+    const answer = await this.#get(server, path, request, {
+      query: { v: eventIds, limit },
+      maxBody: maxBody.page,
+    });
+    return answer.list('pdus', limit);
+  }
+
+  /** The event that is closest to a time. @param ts milliseconds since the epoch */
+  async timestampToEvent(
+    server: string,
+    roomId: string,
+    ts: number,
+    direction: 'forward' | 'backward',
+    request?: ApiRequest,
+  ) {
+    const path = federationPath`/_proto/federation/v1/timestamp_to_event/${roomId}`;
+    const query = { ts, dir: direction === 'forward' ? 'f' : 'b' };
+    const answer = await this.#get(server, path, request, { query, maxBody: maxBody.event });
+    return { eventId: answer.eventId('event_id'), originServerTs: answer.integer('origin_server_ts') };
+  }
+
+  #get(server: string, path: string, request: ApiRequest | undefined, rest: Rest): Promise<AnswerShape> {
+    return this.#ask(server, request, { method: 'GET', path, ...rest });
+  }
+
+  async #ask(
+    destination: string,
+    { signal, timeout }: ApiRequest = {},
+    rest: Rest & Pick<FederationRequest, 'method' | 'path'> & { readonly body?: JsonObject },
+  ): Promise<AnswerShape> {
+    const answer = await this.#client.request({
+      destination,
+      retry: 'none',
+      ...(signal && { signal }),
+      ...(timeout !== undefined && { timeout }),
+      ...rest,
+    });
+    return new AnswerShape(destination, answer);
+  }
+}
+
+type Rest = Pick<FederationRequest, 'query' | 'maxBody'>;
