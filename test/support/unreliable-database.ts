@@ -1,10 +1,12 @@
 import type { Database, Statement } from '../../src/kernel/database/index.ts';
 
-/** A database whose batches fail when a test wants them to, as they do when a disk is full. */
+/** A database whose batches wait or fail when a test wants them to, as they do when a disk is slow or full. */
 export class UnreliableDatabase implements Database {
   readonly #database: Database;
   /** Says of a batch whether it fails; by default none does. */
   fails: (statements: readonly Statement[]) => boolean = () => false;
+  /** Resolves when a batch may be written; by default at once. */
+  delay: (statements: readonly Statement[]) => Promise<void> | undefined = () => undefined;
 
   constructor(database: Database) {
     this.#database = database;
@@ -23,6 +25,7 @@ export class UnreliableDatabase implements Database {
   close: Database['close'] = () => this.#database.close();
 
   async batch(statements: readonly Statement[]): Promise<void> {
+    await this.delay(statements);
     if (this.fails(statements)) throw new Error('the disk is full');
     await this.#database.batch(statements);
   }

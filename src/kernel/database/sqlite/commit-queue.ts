@@ -25,8 +25,14 @@ export interface GroupLimits {
 }
 
 /**
- * Group commit. While one group waits for the disk, others line up; they are the next group. So a flush is shared by
- * as many as are ready, and someone alone does not wait for others to come.
+ * How many groups the writing thread may hold. It does them one after the other; when it has ended one, the next is
+ * there already, and need not come from a calling thread that may be busy.
+ */
+const groupsAtOnce = 2;
+
+/**
+ * Group commit. While groups wait for the disk, others line up; they are the next group. So a flush is shared by as
+ * many as are ready, and someone alone does not wait for others to come.
  */
 export class CommitQueue {
   readonly #executor: Executor;
@@ -34,7 +40,11 @@ export class CommitQueue {
   readonly #limits: GroupLimits;
   readonly #statistics: DatabaseStatistics;
   #waiting: Entry[] = [];
-  #working: Promise<void> | undefined;
+  /** A group is doing its work, or is about to. */
+  #isWorking = false;
+  /** Groups whose end is on its way to the disk. */
+  #ending = 0;
+  #idle: (() => void) | undefined;
   #closed = false;
 
   constructor(executor: Executor, clock: Clock, limits: GroupLimits, statistics: DatabaseStatistics) {
@@ -51,13 +61,16 @@ export class CommitQueue {
       return;
     }
     this.#waiting.push(entry);
-    this.#working ??= this.#work();
+    this.#next();
   }
 
   /** Takes nothing more; resolves when everything that was added has settled. */
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#working;
+    if (!this.#isWorking && this.#ending === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#idle = resolve;
+    });
   }
 
   #refusal(): Error | undefined {
@@ -66,26 +79,41 @@ export class CommitQueue {
     return full ? new DatabaseOverloaded(`${this.#limits.waiting} writes are waiting`) : undefined;
   }
 
-  async #work(): Promise<void> {
-    // What arrives in the same turn of the event loop belongs to the first group.
-    await new Promise((resolve) => setImmediate(resolve));
-    while (this.#waiting.length > 0) await this.#commitGroup();
-    this.#working = undefined;
+  /** Begins the next group when there is something for it and the writing thread may have it. */
+  #next(): void {
+    if (this.#isWorking || this.#ending >= groupsAtOnce) return;
+    if (this.#waiting.length > 0) {
+      this.#isWorking = true;
+      // What arrives in the same turn of the event loop belongs to one group.
+      setImmediate(() => void this.#runGroup());
+    } else if (this.#ending === 0) this.#idle?.();
   }
 
-  async #commitGroup(): Promise<void> {
+  /** Has the next entries do their work as one group, and sends for its commit. */
+  async #runGroup(): Promise<void> {
     const entries = this.#waiting.splice(0, this.#limits.entries);
     const group = new Group(this.#executor);
     const taken = await this.#runEach(entries, group);
     this.#waiting.unshift(...entries.slice(taken.length));
-    const alive = taken.filter((entry) => entry !== undefined);
+    this.#ending += 1;
+    void this.#end(
+      group,
+      taken.filter((entry) => entry !== undefined),
+    );
+    this.#isWorking = false;
+    this.#next();
+  }
+
+  async #end(group: Group, entries: readonly Entry[]): Promise<void> {
     try {
       this.#statistics.flushes += 1;
       await group.commit();
-      for (const entry of alive) entry.committed();
+      for (const entry of entries) entry.committed();
     } catch (error) {
-      for (const entry of alive) entry.failed(error);
+      for (const entry of entries) entry.failed(error);
     }
+    this.#ending -= 1;
+    this.#next();
   }
 
   /** Those that were run, in order; `undefined` for those that have failed. */
