@@ -3,6 +3,7 @@ import { conversationRoutes, startConversations } from './composition/conversati
 import { startDirectories } from './composition/directories.ts';
 import { encryptionRoutes, startEncryption } from './composition/encryption.ts';
 import { type Federation, startFederation } from './composition/federation.ts';
+import { federationReadRoutes, openRemoteLookups } from './composition/federation-queries.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
@@ -43,12 +44,13 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
       try {
         const kernel = await openKernel(surroundings, shutdown);
         const federation = await startFederation(kernel, shutdown);
-        const people = startPeople(kernel, shutdown);
+        const lookups = openRemoteLookups(kernel, federation);
+        const people = startPeople(kernel, shutdown, lookups.profiles);
         const relations = new Relations(kernel.database, kernel.serverName);
-        const rooms = await startRooms(kernel, people, relations, shutdown);
-        const encryption = await startEncryption(kernel, people, rooms);
+        const rooms = await startRooms(kernel, people, relations, shutdown, lookups);
+        const encryption = await startEncryption(kernel, people, rooms, federation, shutdown);
         const conversations = await startConversations(kernel, people, rooms, encryption, shutdown);
-        const directoryRoutes = await startDirectories(kernel, people, rooms, shutdown);
+        const directories = await startDirectories(kernel, people, rooms, lookups, shutdown);
         const messages = await startMessages({
           kernel,
           people,
@@ -64,8 +66,9 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
           ...conversationRoutes(kernel, people, rooms, conversations, messages.delayedEvents),
           ...encryptionRoutes(encryption),
-          ...directoryRoutes,
+          ...directories.routes,
           ...messages.routes,
+          ...federationReadRoutes(kernel, { people, rooms, ...directories, ...messages }),
         ];
         const { accounts } = people;
         const http = createHttp(kernel, accounts, federation, routes);

@@ -26,6 +26,7 @@ export interface MessageSurroundings {
 /** What others need of these slices. */
 export interface Messages {
   readonly delayedEvents: DelayedEvents;
+  readonly openIdTokens: OpenIdTokens;
   readonly routes: readonly Route[];
 }
 
@@ -47,16 +48,17 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
   });
   retention.register();
   await startSettingsTransfer(surroundings);
+  const openIdTokens = new OpenIdTokens(kernel);
   const routes = [
     ...relationsRoutes(surroundings),
     ...reportsRoutes(surroundings),
     ...notificationRoutes(openNotifications(surroundings)),
     ...searchRoutes(await startSearch(surroundings)),
-    ...openIdRoutes(new OpenIdTokens(kernel), kernel.serverName),
+    ...openIdRoutes(openIdTokens, kernel.serverName),
     ...callRoutes(kernel.configuration.accounts, kernel.clock),
     ...delayedEventRoutes(delayedEvents, kernel.limiter(rc_delayed_event_mgmt)),
   ];
-  return { delayedEvents, routes };
+  return { delayedEvents, openIdTokens, routes };
 }
 
 /** Those who follow a room to the one that replaces it keep what they have set for it. */

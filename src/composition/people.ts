@@ -19,7 +19,7 @@ import { UserIndex } from '../directory/index.ts';
 import { KeyUpkeep } from '../e2ee/index.ts';
 import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import { Profiles, profileRoutes, type RoomSharing } from '../profiles/index.ts';
+import { Profiles, profileRoutes, type RemoteProfiles, type RoomSharing } from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
 import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
 import { slidingSyncCleanup } from '../sync/index.ts';
@@ -48,7 +48,7 @@ export interface People {
 }
 
 /** Opens accounts and what is kept for them. */
-export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
+export function startPeople(kernel: Kernel, shutdown: Shutdown, remoteProfiles?: RemoteProfiles): People {
   const { configuration, serverName } = kernel;
   const upkeep = new MemberUpkeep(kernel.jobs, kernel.clock);
   const autoJoin = new AutoJoin({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
@@ -66,6 +66,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown): People {
     {
       ...kernel,
       accounts: () => accounts.accounts,
+      remote: remoteProfiles,
       onChange: async (writer, userId) => {
         await upkeep.profileChanged(writer, userId);
         await userIndex.profileChanged(writer, userId);

@@ -2,6 +2,7 @@ import { directoryRules } from '../directory/index.ts';
 import { stateKeyOf } from '../protocol/index.ts';
 import type { Relations } from '../relations/index.ts';
 import { openRooms, type RoomLimits, type Rooms, registerTransactionUpkeep } from '../rooms/index.ts';
+import type { RemoteLookups } from './federation-queries.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -30,6 +31,7 @@ export async function startRooms(
   people: People,
   relations: Relations,
   shutdown: Shutdown,
+  lookups?: RemoteLookups,
 ): Promise<Rooms> {
   const { accounts } = people.accounts;
   const rooms = await openRooms({
@@ -43,6 +45,7 @@ export async function startRooms(
     options: kernel.configuration.rooms,
     directoryRules: directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     limits: limitsOf(kernel),
+    ...(lookups && { remoteAliases: lookups.aliases }),
     relations,
     ignored: people.ignoredUsers,
     invitePolicy: people.invitePermissions,

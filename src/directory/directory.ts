@@ -53,8 +53,8 @@ export function openDirectory(parts: DirectoryParts): Directory {
     stats,
     publicRooms: new PublicRooms({ ...parts, published, stats, remote: parts.remoteRoomLists }, options),
     publication: new Publication(engine, published),
-    summaries: new RoomSummaries(rooms, remote),
-    hierarchy: new SpaceHierarchy(engine, remote),
+    summaries: new RoomSummaries({ ...rooms, ...parts, remote }),
+    hierarchy: new SpaceHierarchy({ ...rooms, ...parts, remote }),
     remoteUsers: new RemoteUsers({ ...parts, engine }),
     users: new UserDirectory({ ...parts, engine, stats }, options.user_directory),
   };

@@ -1,4 +1,13 @@
 /** Requests to other servers, signed, and the keys that check what servers say. */
+
+export { EventsApi } from './api/events-api.ts';
+export {
+  type AliasAnswer,
+  QueriesApi,
+  type RoomListAnswer,
+  type RoomListQuery,
+} from './api/queries-api.ts';
+export { KeysApi } from './api/keys-api.ts';
 export { type FederationClientConfig, federationClientSection } from './config.ts';
 export { Destinations } from './destinations/destinations.ts';
 export type { Destination } from './destinations/store.ts';

@@ -1,11 +1,23 @@
 /** What other servers ask of this one. */
 export { type FederationConfig, federationSection } from './config.ts';
+export { Announcer, type AnnouncerDeps } from './devices/announcer.ts';
+export { DirectMessages, directMessageHandler } from './devices/direct-messages.ts';
+export { type DeviceQueryDeps, deviceQueryRoutes } from './devices/routes.ts';
+export { RemoteAliases } from './directory/remote-aliases.ts';
+export { RemoteHierarchies } from './directory/remote-hierarchies.ts';
+export { RemoteRoomLists } from './directory/remote-room-lists.ts';
+export { directoryQueryRoutes } from './directory/routes.ts';
 export { type EduHandler, EduHandlers } from './edus/edu-handlers.ts';
+export { historyRoutes } from './history/routes.ts';
 export type { NotaryDeps } from './keys/notary.ts';
 export { keyRoutes } from './keys/routes.ts';
 export { federationMigrations } from './migrations.ts';
+export { userInfoRoute } from './openid/routes.ts';
+export { RemoteProfiles } from './profiles/remote-profiles.ts';
+export { profileQueryRoutes } from './profiles/routes.ts';
 export { isInRoom, RoomAccess, type RoomAccessDeps } from './room-access.ts';
 export type { Edu } from './sender/edu.ts';
 export { EduOutbox } from './sender/edu-outbox.ts';
+export { stateRoutes } from './state/routes.ts';
 export { versionRoute } from './version-route.ts';
 export { type WhitelistOptions, whitelistRoutes } from './whitelist-route.ts';

@@ -1,4 +1,4 @@
-import { forbidden, notFound, serverOfUser } from '../protocol/index.ts';
+import { forbidden, notFound } from '../protocol/index.ts';
 import type { RoomEngine, RoomHead, ServerAcls } from '../rooms/index.ts';
 
 export interface RoomAccessDeps {
@@ -40,9 +40,4 @@ export class RoomAccess {
 }
 
 /** Whether a user of the server has joined the room. */
-export function isInRoom(head: RoomHead, serverName: string): boolean {
-  for (const [userId, membership] of head.members) {
-    if (membership === 'join' && serverOfUser(userId) === serverName) return true;
-  }
-  return false;
-}
+export const isInRoom = (head: RoomHead, serverName: string): boolean => head.servers.has(serverName);

@@ -4,7 +4,7 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
-import { type AliasOptions, RoomAliases } from './aliases/room-aliases.ts';
+import { type AliasOptions, type RemoteAliases, RoomAliases } from './aliases/room-aliases.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
 import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
 import { type EngineOptions, RoomEngine } from './engine.ts';
@@ -34,6 +34,8 @@ export interface RoomsParts {
   readonly options: CreationOptions & MembershipOptions & AliasOptions & EngineOptions;
   /** By default there are none. */
   readonly directoryRules?: DirectoryRules;
+  /** By default there is no other server to ask. */
+  readonly remoteAliases?: RemoteAliases;
   /** By default nobody knows of relations. */
   readonly relations?: EventRelations;
   /** By default nobody ignores anybody. */
@@ -68,7 +70,14 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
   const { serverName } = parts.signer;
   const engine = await RoomEngine.open(parts);
   const rules = parts.directoryRules ?? noDirectoryRules;
-  const aliases = new RoomAliases({ database, engine, serverName, options, rules });
+  const aliases = new RoomAliases({
+    database,
+    engine,
+    serverName,
+    options,
+    rules,
+    remote: parts.remoteAliases,
+  });
   const published = new PublishedRooms(database, aliases, rules);
   const throttle = new Throttle(parts.limits);
   const contents = new MemberContents({

@@ -159,7 +159,6 @@ for (const database of ['sqlite', 'postgres'] as const) {
       const both = { include_all_networks: true, third_party_instance_id: 'irc' };
       assert.equal((await lists.search(bob, both)).status, 400);
       assert.equal((await lists.search(bob, {}, { server: 'not a server' })).status, 400);
-      assert.equal((await lists.search(bob, {}, { server: 'elsewhere.org' })).body['errcode'], 'M_NOT_FOUND');
       assert.equal((await lists.search(bob, {}, { server: 'test' })).status, 200);
       assert.equal((await lists.search(bob, { third_party_instance_id: 'irc\0' })).status, 200);
     });

@@ -1,5 +1,5 @@
 import { forbidden, invalidParam, type JsonObject, notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, ServerAcls } from '../../rooms/index.ts';
 import { describeRoom, type RoomDescription } from '../room-stats/room-description.ts';
 import { childrenOf, type SpaceChild } from './children.ts';
 import type { RemoteRooms } from './remote-rooms.ts';
@@ -30,11 +30,20 @@ const [mostRooms, mostLevels, mostVisited] = [50, 50, 2_000];
  */
 export class SpaceHierarchy {
   readonly #engine: RoomEngine;
+  readonly #serverAcls: ServerAcls;
+  readonly #serverName: string;
   readonly #remote: RemoteRooms;
 
-  constructor(engine: RoomEngine, remote: RemoteRooms) {
-    this.#engine = engine;
-    this.#remote = remote;
+  constructor(parts: {
+    engine: RoomEngine;
+    serverAcls: ServerAcls;
+    serverName: string;
+    remote: RemoteRooms;
+  }) {
+    this.#engine = parts.engine;
+    this.#serverAcls = parts.serverAcls;
+    this.#serverName = parts.serverName;
+    this.#remote = parts.remote;
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user may not see the root, M_INVALID_PARAM */
@@ -66,7 +75,7 @@ export class SpaceHierarchy {
    */
   async forServer(serverName: string, roomId: string, suggestedOnly: boolean): Promise<JsonObject> {
     const root = await this.#local(roomId);
-    if (!root || !(await serverMaySee(this.#engine, root.head, root.room, serverName))) {
+    if (!root || !(await this.#mayServerSee(root, serverName))) {
       throw notFound('Room not found');
     }
     const children = await this.#children(root, suggestedOnly);
@@ -75,7 +84,7 @@ export class SpaceHierarchy {
     for (const child of children.slice(0, mostRooms)) {
       const found = await this.#local(child.roomId);
       if (!found) continue;
-      if (await serverMaySee(this.#engine, found.head, found.room, serverName)) {
+      if (await this.#mayServerSee(found, serverName)) {
         summaries.push(summaryJson(found.room));
       } else inaccessible.push(child.roomId);
     }
@@ -125,17 +134,27 @@ export class SpaceHierarchy {
     return { room: found.room, children: wanted(found.children, suggestedOnly) };
   }
 
-  async #local(roomId: string): Promise<{ head: RoomHead; room: RoomDescription } | undefined> {
-    const head = await this.#engine.heads.get(roomId);
-    return head && { head, room: await describeRoom(this.#engine, head) };
+  /** Which the server could not enter anyhow where it is not admitted. */
+  async #mayServerSee({ head, room }: LocalRoom, serverName: string): Promise<boolean> {
+    if (!(await this.#serverAcls.allows(head, serverName))) return false;
+    return serverMaySee(this.#engine, head, room, serverName);
   }
 
-  async #children(
-    { head, room }: { head: RoomHead; room: RoomDescription },
-    suggestedOnly: boolean,
-  ): Promise<readonly SpaceChild[]> {
+  /** A room that this server is in: what it knows of others may have changed long ago. */
+  async #local(roomId: string): Promise<LocalRoom | undefined> {
+    const head = await this.#engine.heads.get(roomId);
+    if (!head?.servers.has(this.#serverName)) return undefined;
+    return { head, room: await describeRoom(this.#engine, head) };
+  }
+
+  async #children({ head, room }: LocalRoom, suggestedOnly: boolean): Promise<readonly SpaceChild[]> {
     return room.roomType === 'm.space' ? wanted(await childrenOf(this.#engine, head), suggestedOnly) : [];
   }
+}
+
+interface LocalRoom {
+  readonly head: RoomHead;
+  readonly room: RoomDescription;
 }
 
 /** A room of the tree that is still to be looked at. */

@@ -63,7 +63,8 @@ async function opened(open: OpenDatabase) {
     },
     under.clock,
   );
-  const hierarchy = new SpaceHierarchy(under.engine, remote);
+  const parts = { ...under.rooms, serverName: 'test', remote };
+  const hierarchy = new SpaceHierarchy(parts);
   const names = async (userId: string, roomId: string) => {
     const { rooms } = await hierarchy.page(userId, roomId, { suggestedOnly: false });
     return (rooms as { name?: string; room_id: string }[]).map(({ name, room_id }) => name ?? room_id);
@@ -82,7 +83,7 @@ async function opened(open: OpenDatabase) {
       { type: 'm.space.child', stateKey: child },
       { via: far },
     );
-  const summaries = new RoomSummaries(under.rooms, remote);
+  const summaries = new RoomSummaries(parts);
   return { under, answers, asked, hierarchy, names, make, contain, summaries };
 }
 

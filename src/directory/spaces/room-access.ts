@@ -48,18 +48,18 @@ export async function serverMaySee(
   serverName: string,
 ): Promise<boolean> {
   if (await maySeeSummary(engine, head, room, undefined)) return true;
-  if (hasMemberOf(head, serverName, ['join', 'invite'])) return true;
+  if (head.servers.has(serverName) || isInvited(head, serverName)) return true;
   if (room.joinRule !== 'restricted' || !head.version.restricted) return false;
   for (const roomId of room.allowedRoomIds) {
     const allowed = await engine.heads.get(roomId);
-    if (allowed && hasMemberOf(allowed, serverName, ['join'])) return true;
+    if (allowed?.servers.has(serverName)) return true;
   }
   return false;
 }
 
-function hasMemberOf(head: RoomHead, serverName: string, memberships: readonly string[]): boolean {
+function isInvited(head: RoomHead, serverName: string): boolean {
   for (const [userId, membership] of head.members) {
-    if (memberships.includes(membership) && serverOfUser(userId) === serverName) return true;
+    if (membership === 'invite' && serverOfUser(userId) === serverName) return true;
   }
   return false;
 }

@@ -1,5 +1,5 @@
 import { invalidParam, type JsonObject, notFound } from '../../protocol/index.ts';
-import type { Rooms } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, Rooms } from '../../rooms/index.ts';
 import { describeRoom } from '../room-stats/room-description.ts';
 import type { RemoteRooms } from './remote-rooms.ts';
 import { maySeeRemote, maySeeSummary } from './room-access.ts';
@@ -7,13 +7,16 @@ import { summaryJson } from './summary-json.ts';
 
 /** What rooms show of themselves to those who think about joining. Source: client-server API, "Room Summary API". */
 export class RoomSummaries {
-  readonly #rooms: Pick<Rooms, 'engine' | 'aliases'>;
-
+  readonly #engine: RoomEngine;
+  readonly #aliases: Rooms['aliases'];
+  readonly #serverName: string;
   readonly #remote: RemoteRooms;
 
-  constructor(rooms: Pick<Rooms, 'engine' | 'aliases'>, remote: RemoteRooms) {
-    this.#rooms = rooms;
-    this.#remote = remote;
+  constructor(parts: Pick<Rooms, 'engine' | 'aliases'> & { serverName: string; remote: RemoteRooms }) {
+    this.#engine = parts.engine;
+    this.#aliases = parts.aliases;
+    this.#serverName = parts.serverName;
+    this.#remote = parts.remote;
   }
 
   /**
@@ -26,10 +29,12 @@ export class RoomSummaries {
     userId: string | undefined,
     via: readonly string[] = [],
   ): Promise<JsonObject> {
-    const { engine } = this.#rooms;
-    const roomId = await this.#roomId(idOrAlias);
-    const head = await engine.heads.get(roomId);
-    const room = head ? await describeRoom(engine, head) : (await this.#remote.tree(roomId, via))?.room;
+    const engine = this.#engine;
+    const { roomId, servers } = await this.#locate(idOrAlias);
+    const head = await this.#head(roomId);
+    const room = head
+      ? await describeRoom(engine, head)
+      : (await this.#remote.tree(roomId, [...via, ...servers]))?.room;
     const maySee =
       head && room ? maySeeSummary(engine, head, room, userId) : room && maySeeRemote(engine, room, userId);
     if (!room || !(await maySee)) throw notFound('Room not found');
@@ -38,9 +43,15 @@ export class RoomSummaries {
     return { ...summaryJson(room), membership };
   }
 
-  async #roomId(idOrAlias: string): Promise<string> {
-    if (idOrAlias.startsWith('!')) return idOrAlias;
+  async #locate(idOrAlias: string): Promise<{ roomId: string; servers: readonly string[] }> {
+    if (idOrAlias.startsWith('!')) return { roomId: idOrAlias, servers: [] };
     if (!idOrAlias.startsWith('#')) throw invalidParam('This is neither a room id nor an alias');
-    return this.#rooms.aliases.resolve(idOrAlias);
+    return this.#aliases.locate(idOrAlias);
+  }
+
+  /** Of a room that this server is in: what it knows of others may have changed long ago. */
+  async #head(roomId: string): Promise<RoomHead | undefined> {
+    const head = await this.#engine.heads.get(roomId);
+    return head?.servers.has(this.#serverName) ? head : undefined;
   }
 }

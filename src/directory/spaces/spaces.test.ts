@@ -22,9 +22,9 @@ forEachDatabase((open) => {
     before(async () => {
       under = await RoomsUnderTest.open(open);
       const { engine, rooms, clock } = under;
-      const remote = new RemoteRooms(undefined, clock);
+      const parts = { ...rooms, serverName: 'test', remote: new RemoteRooms(undefined, clock) };
       const routes = [
-        ...spaceRoutes(new RoomSummaries(rooms, remote), new SpaceHierarchy(engine, remote)),
+        ...spaceRoutes(new RoomSummaries(parts), new SpaceHierarchy(parts)),
         ...mutualRoomRoutes(engine),
       ];
       http = await RoutesUnderTest.start(routes, clock);

@@ -1,8 +1,8 @@
-import { Readable } from 'node:stream';
 import { Type } from 'typebox';
-import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
 import type { ServedState } from '../../rooms/index.ts';
 import type { RoomAccess } from '../room-access.ts';
+import { streamed } from '../streamed-lists.ts';
 
 export interface StateRoutesDeps {
   readonly access: RoomAccess;
@@ -63,31 +63,4 @@ export function stateRoutes({ access, state }: StateRoutesDeps): Route[] {
       },
     ),
   ];
-}
-
-/**
- * An object of lists of events, sent as it is read: a large room's state never is in memory as a whole.
- * @param lists pieces of each list, as JSON
- */
-function streamed(lists: Readonly<Record<string, AsyncIterable<readonly string[]>>>): Reply {
-  return new Reply(200, Readable.from(jsonPieces(lists), { objectMode: false }), {
-    'content-type': 'application/json',
-  });
-}
-
-async function* jsonPieces(
-  lists: Readonly<Record<string, AsyncIterable<readonly string[]>>>,
-): AsyncGenerator<string> {
-  let start = '{';
-  for (const [name, pieces] of Object.entries(lists)) {
-    yield `${start}${JSON.stringify(name)}:[`;
-    let separator = '';
-    for await (const texts of pieces) {
-      if (texts.length === 0) continue;
-      yield separator + texts.join();
-      separator = ',';
-    }
-    start = '],';
-  }
-  yield ']}';
 }

@@ -8,7 +8,6 @@ import {
   notFound,
   PowerLevels,
   parseRoomAlias,
-  serverOfUser,
 } from '../../protocol/index.ts';
 import type { DirectoryRules } from '../directory-rules.ts';
 import type { RoomEngine } from '../engine.ts';
@@ -22,12 +21,27 @@ export interface AliasOptions {
   readonly require_membership_for_aliases: boolean;
 }
 
+/** Asks other servers for the rooms behind their aliases; declared here, supplied at composition. */
+export interface RemoteAliases {
+  /** @throws MatrixError M_NOT_FOUND; 502 when the other server can not be asked */
+  resolve(alias: string): Promise<LocatedRoom>;
+}
+
+/** Where an alias leads. */
+export interface LocatedRoom {
+  readonly roomId: string;
+  /** Servers that are likely to know the room. */
+  readonly servers: readonly string[];
+}
+
 export interface RoomAliasesParts {
   readonly database: Database;
   readonly engine: RoomEngine;
   readonly serverName: string;
   readonly options: AliasOptions;
   readonly rules: DirectoryRules;
+  /** By default there is no other server. */
+  readonly remote?: RemoteAliases | undefined;
 }
 
 /** The names of rooms on this server. Source: client-server API, "Room aliases". */
@@ -38,14 +52,16 @@ export class RoomAliases {
   readonly #serverName: string;
   readonly #options: AliasOptions;
   readonly #rules: DirectoryRules;
+  readonly #remote: RemoteAliases | undefined;
 
-  constructor({ database, engine, serverName, options, rules }: RoomAliasesParts) {
+  constructor({ database, engine, serverName, options, rules, remote }: RoomAliasesParts) {
     this.#database = database;
     this.#reader = database.reader<RoomTables>();
     this.#engine = engine;
     this.#serverName = serverName;
     this.#options = options;
     this.#rules = rules;
+    this.#remote = remote;
   }
 
   /** The room behind an alias of this server, `undefined` when there is none. */
@@ -76,23 +92,37 @@ export class RoomAliases {
     return this.of(roomId);
   }
 
-  /** Servers that know the room, this one first. */
+  /** Servers with users in the room, this one first if it is among them, then those with the most. */
   async serversOf(roomId: string): Promise<string[]> {
     const head = await this.#engine.heads.get(roomId);
-    const servers = new Set([this.#serverName]);
-    for (const [userId, membership] of head?.members ?? []) {
-      if (membership === 'join') servers.add(serverOfUser(userId));
-      if (servers.size >= mostServers) break;
-    }
-    return [...servers];
+    const others = [...(head?.servers ?? [])]
+      .filter(([server]) => server !== this.#serverName)
+      .sort(([, some], [, more]) => more - some)
+      .map(([server]) => server);
+    const own = head?.servers.has(this.#serverName) ? [this.#serverName] : [];
+    return [...own, ...others].slice(0, mostServers);
   }
 
-  /** @throws MatrixError M_NOT_FOUND */
-  async resolve(alias: string): Promise<string> {
+  /** The room behind an alias of this server. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+  async resolveOwn(alias: string): Promise<LocatedRoom> {
     if (!isRoomAlias(alias)) throw invalidParam('This is not a room alias');
     const roomId = await this.find(alias);
     if (roomId === undefined) throw notFound(`Room alias ${alias} not found`);
-    return roomId;
+    return { roomId, servers: await this.serversOf(roomId) };
+  }
+
+  /**
+   * The room behind an alias of any server.
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the other server can not be asked
+   */
+  async locate(alias: string): Promise<LocatedRoom> {
+    const isOwn = !this.#remote || parseRoomAlias(alias)?.serverName === this.#serverName;
+    return isOwn ? this.resolveOwn(alias) : this.#remote!.resolve(alias);
+  }
+
+  /** The id of the room behind an alias of any server, as `locate`. */
+  async resolve(alias: string): Promise<string> {
+    return (await this.locate(alias)).roomId;
   }
 
   /**

@@ -62,8 +62,8 @@ function aliasRoutes(aliases: RoomAliases): Route[] {
         response: Type.Object({ room_id: Type.String(), servers: Type.Array(Type.String()) }),
       },
       async ({ params }) => {
-        const roomId = await aliases.resolve(params.roomAlias);
-        return { room_id: roomId, servers: await aliases.serversOf(roomId) };
+        const { roomId, servers } = await aliases.locate(params.roomAlias);
+        return { room_id: roomId, servers };
       },
     ),
     route(

@@ -1,0 +1,61 @@
+import type { Directory } from '../directory/index.ts';
+import {
+  directoryQueryRoutes,
+  historyRoutes,
+  profileQueryRoutes,
+  RemoteAliases,
+  RemoteHierarchies,
+  RemoteProfiles,
+  RemoteRoomLists,
+  RoomAccess,
+  stateRoutes,
+  userInfoRoute,
+} from '../federation/index.ts';
+import { QueriesApi } from '../federation-client/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { OpenIdTokens } from '../openid/index.ts';
+import { openServing, type Rooms } from '../rooms/index.ts';
+import type { Federation } from './federation.ts';
+import type { Kernel } from './kernel.ts';
+import type { People } from './people.ts';
+
+/** What is looked up at other servers while somebody waits for it. */
+export interface RemoteLookups {
+  readonly profiles: RemoteProfiles;
+  readonly aliases: RemoteAliases;
+  readonly roomLists: RemoteRoomLists;
+  readonly hierarchies: RemoteHierarchies;
+}
+
+export function openRemoteLookups(kernel: Kernel, { requests }: Federation): RemoteLookups {
+  const queries = new QueriesApi(requests);
+  return {
+    profiles: new RemoteProfiles(queries, kernel.clock),
+    aliases: new RemoteAliases(queries),
+    roomLists: new RemoteRoomLists(queries),
+    hierarchies: new RemoteHierarchies(queries, kernel.serverName),
+  };
+}
+
+/** What other servers ask of this one. */
+export function federationReadRoutes(
+  kernel: Kernel,
+  parts: {
+    readonly people: People;
+    readonly rooms: Rooms;
+    readonly directory: Directory;
+    readonly openIdTokens: OpenIdTokens;
+  },
+): Route[] {
+  const { serverName, clock, configuration, database } = kernel;
+  const { rooms, people, directory, openIdTokens } = parts;
+  const access = new RoomAccess({ ...rooms, serverName });
+  const { history, state } = openServing(rooms, database);
+  return [
+    ...historyRoutes({ access, history, serverName, clock }),
+    ...stateRoutes({ access, state }),
+    ...directoryQueryRoutes({ directory, ...rooms, serverName, options: configuration.directory }),
+    ...profileQueryRoutes({ ...people, serverName, options: configuration.profiles }),
+    userInfoRoute(openIdTokens),
+  ];
+}

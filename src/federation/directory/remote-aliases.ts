@@ -1,0 +1,27 @@
+import { type AliasAnswer, errorForClient, type QueriesApi } from '../../federation-client/index.ts';
+import { invalidParam, MatrixError, notFound, parseRoomAlias } from '../../protocol/index.ts';
+
+/** Asks other servers for the rooms behind their aliases. */
+export class RemoteAliases {
+  readonly #queries: QueriesApi;
+
+  constructor(queries: QueriesApi) {
+    this.#queries = queries;
+  }
+
+  /**
+   * The room behind an alias of another server.
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the server can not be asked
+   */
+  async resolve(alias: string): Promise<AliasAnswer> {
+    const parts = parseRoomAlias(alias);
+    if (!parts) throw invalidParam('This is not a room alias');
+    try {
+      return await this.#queries.alias(parts.serverName, alias);
+    } catch (error) {
+      const shown = errorForClient(error);
+      const isUnknown = shown instanceof MatrixError && shown.status === 404;
+      throw isUnknown ? notFound(`Room alias ${alias} not found`) : shown;
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { Profiles } from '../../profiles/index.ts';
+import { forbidden, invalidParam, isUserId, notFound, serverOfUser } from '../../protocol/index.ts';
+
+export interface ProfileQueryDeps {
+  readonly profiles: Profiles;
+  readonly serverName: string;
+  readonly options: { readonly allow_profile_lookup_over_federation: boolean };
+}
+
+/** Server-server API, "Querying for information", for profiles and for what nobody knows. */
+export function profileQueryRoutes({ profiles, serverName, options }: ProfileQueryDeps): Route[] {
+  return [
+    route(
+      {
+        operationId: 'queryProfile',
+        method: 'GET',
+        path: '/_proto/federation/v1/query/profile',
+        auth: 'server',
+        query: Type.Object({ user_id: Type.String(), field: Type.Optional(Type.String()) }),
+      },
+      ({ query: { user_id: userId, field } }) => {
+        if (!options.allow_profile_lookup_over_federation) {
+          throw forbidden('This server does not tell others of profiles');
+        }
+        if (!isUserId(userId) || serverOfUser(userId) !== serverName) {
+          throw invalidParam('This is not a user of this server');
+        }
+        return profiles.get(userId, field);
+      },
+    ),
+    route(
+      {
+        operationId: 'queryInfo',
+        method: 'GET',
+        path: '/_proto/federation/v1/query/:queryType',
+        auth: 'server',
+      },
+      () => {
+        throw notFound('This server does not answer queries of this kind');
+      },
+    ),
+  ];
+}

@@ -1,0 +1,64 @@
+import { createHttpServer, type HttpServer, type Route } from '../../src/kernel/http/index.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
+import { type JsonObject, MatrixError } from '../../src/protocol/index.ts';
+import type { ManualClock } from './manual-clock.ts';
+import { validateResponse } from './matrix-spec.ts';
+import type { Answer } from './rooms.ts';
+
+/** Serves routes that other servers call: who asks just says its name. Answers are held against the specification. */
+export class ServerRoutesUnderTest {
+  readonly #http: HttpServer;
+  readonly #base: string;
+
+  private constructor(http: HttpServer, base: string) {
+    this.#http = http;
+    this.#base = base;
+  }
+
+  static async start(routes: readonly Route[], clock: ManualClock): Promise<ServerRoutesUnderTest> {
+    const http = createHttpServer({
+      listeners: [
+        {
+          name: 'test',
+          bind: { kind: 'tcp', port: 0, addresses: ['127.0.0.1'], tls: undefined },
+          resources: [{ names: ['federation'], compress: false }],
+          forwarded: false,
+          requestIdHeader: undefined,
+        },
+      ],
+      routes,
+      authenticator: { authenticate: () => Promise.reject(new Error('nobody logs in')) },
+      serverAuthenticator: {
+        async authenticateServer({ authorization: [name] }) {
+          if (name === undefined) throw new MatrixError(401, 'M_UNAUTHORIZED', 'Nobody has signed this');
+          return name;
+        },
+      },
+      log: silentLogger,
+      clock,
+    });
+    const [base = ''] = await http.start();
+    return new ServerRoutesUnderTest(http, base);
+  }
+
+  /**
+   * @param origin absent for a request that nobody signs
+   * @param path below `/_matrix/federation/v1`
+   */
+  async ask(origin: string | undefined, method: string, path: string, body?: JsonObject): Promise<Answer> {
+    const url = `/_matrix/federation/v1${path}`;
+    const response = await fetch(this.#base + url, {
+      method,
+      ...(origin === undefined ? undefined : { headers: { authorization: origin } }),
+      ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
+    });
+    const answer = { status: response.status, body: (await response.json()) as Answer['body'] };
+    const { problems } = validateResponse(method, url, answer.status, answer.body);
+    if (problems.length > 0) throw new Error(`${method} ${url}: ${problems.join('; ')}`);
+    return answer;
+  }
+
+  async stop(): Promise<void> {
+    await this.#http.stop(0);
+  }
+}
