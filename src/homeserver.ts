@@ -48,7 +48,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const people = startPeople(kernel, shutdown, lookups.profiles);
         const relations = new Relations(kernel.database, kernel.serverName);
         const rooms = await startRooms(kernel, people, relations, shutdown, lookups);
-        const encryption = await startEncryption(kernel, people, rooms, federation, shutdown);
+        const encryption = await startEncryption(kernel, people, rooms);
         const conversations = await startConversations(kernel, people, rooms, encryption, shutdown);
         const directories = await startDirectories(kernel, people, rooms, lookups, shutdown);
         const messages = await startMessages({

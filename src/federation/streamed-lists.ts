@@ -1,0 +1,42 @@
+import { Readable } from 'node:stream';
+import { Reply } from '../kernel/http/index.ts';
+
+/** Pieces of lists, as JSON, by the name of the list. */
+export type JsonLists = Readonly<Record<string, AsyncIterable<readonly string[]>>>;
+
+/** What stands around the object, and what is in it before the lists. */
+export interface StreamedAround {
+  /** Text before and after the object. */
+  readonly around?: readonly [before: string, after: string];
+  /** Further members, as JSON. */
+  readonly members?: Readonly<Record<string, string>>;
+}
+
+/**
+ * An object of lists of events, sent as it is read: a large room's state never is in memory as a whole.
+ * @param lists at least one
+ */
+export function streamed(lists: JsonLists, more: StreamedAround = {}): Reply {
+  return new Reply(200, Readable.from(jsonPieces(lists, more), { objectMode: false }), {
+    'content-type': 'application/json',
+  });
+}
+
+async function* jsonPieces(
+  lists: JsonLists,
+  { around: [before, after] = ['', ''], members = {} }: StreamedAround,
+): AsyncGenerator<string> {
+  const first = Object.entries(members).map(([name, json]) => `${JSON.stringify(name)}:${json},`);
+  let start = `${before}{${first.join('')}`;
+  for (const [name, pieces] of Object.entries(lists)) {
+    yield `${start}${JSON.stringify(name)}:[`;
+    let separator = '';
+    for await (const texts of pieces) {
+      if (texts.length === 0) continue;
+      yield separator + texts.join();
+      separator = ',';
+    }
+    start = '],';
+  }
+  yield `]}${after}`;
+}
