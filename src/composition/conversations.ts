@@ -4,6 +4,7 @@ import { pushRuleRoutes, Unread } from '../push/index.ts';
 import { Receipts, receiptRoutes } from '../receipts/index.ts';
 import { type DelayedSending, type Rooms, roomRoutes } from '../rooms/index.ts';
 import {
+  eventStreamRoutes,
   openSync,
   RoomPart,
   type SetPresence,
@@ -144,5 +145,6 @@ export function conversationRoutes(
       mostEvents(kernel),
     ),
     ...slidingSyncRoutes(sync.slidingSync, setPresence),
+    ...eventStreamRoutes(sync.eventStream, mostEvents(kernel)),
   ];
 }

@@ -1,6 +1,7 @@
 /** Sync: what clients are told of everything that concerns them. */
 
 export type { DeviceSources } from './classic/device-part.ts';
+export { eventStreamRoutes } from './event-stream/routes.ts';
 export { type Changes, Feed, RoomPart, UserPart } from './feeds/feed.ts';
 export type { Feeds } from './feeds/feeds.ts';
 export { openSync, type SyncServices, type SyncServicesParts } from './open-sync.ts';

@@ -9,6 +9,11 @@ import { JoinedRooms } from './classic/joined-room.ts';
 import { OtherRooms } from './classic/other-rooms.ts';
 import { SentMembers } from './classic/sent-members.ts';
 import { Sync } from './classic/sync.ts';
+import { EventStream } from './event-stream/event-stream.ts';
+import { InitialSync } from './event-stream/initial-sync.ts';
+import { RoomInfos } from './event-stream/room-info.ts';
+import { RoomWaiters } from './event-stream/room-waiters.ts';
+import type { EventStreamServices } from './event-stream/routes.ts';
 import { Feeds } from './feeds/feeds.ts';
 import { openSlidingSync } from './sliding/open-sliding-sync.ts';
 import type { SlidingSync } from './sliding/sliding-sync.ts';
@@ -36,6 +41,8 @@ export interface SyncServicesParts {
 export interface SyncServices {
   readonly sync: Sync;
   readonly slidingSync: SlidingSync;
+  /** For clients that are older than `/sync`, and those who look into rooms from outside. */
+  readonly eventStream: EventStreamServices;
   /** For composition: tells the feeds which streams to follow. */
   readonly feeds: Feeds;
 }
@@ -68,6 +75,26 @@ export function openSync(parts: SyncServicesParts): SyncServices {
       toldInvites,
       extensionSources: { ...deviceSources, toDevice: deviceSources.queues },
     }),
+    eventStream: openEventStream({ ...parts, toldInvites }),
     feeds,
+  };
+}
+
+function openEventStream(parts: SyncServicesParts & { toldInvites: ToldInvites }): EventStreamServices {
+  const { rooms, streams, clock, sources } = parts;
+  const { engine, clientEvents } = rooms;
+  const roomInfos = new RoomInfos(parts);
+  return {
+    rooms,
+    streams,
+    accountData: sources.accountData,
+    roomInfos,
+    initialSync: new InitialSync({ ...parts, engine, clientEvents, roomInfos }),
+    eventStream: new EventStream({
+      ...parts,
+      engine,
+      clientEvents,
+      waiters: new RoomWaiters(engine, streams, clock),
+    }),
   };
 }

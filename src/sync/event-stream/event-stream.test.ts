@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { type ClientEventJson, enc, Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+
+interface Chunk {
+  readonly start: string;
+  readonly end: string;
+  readonly chunk: readonly (ClientEventJson & { readonly room_id: string })[];
+}
+
+interface RoomInfoJson {
+  readonly room_id: string;
+  readonly membership?: string;
+  readonly invite?: ClientEventJson;
+  readonly messages?: { readonly start?: string; readonly end: string; readonly chunk: ClientEventJson[] };
+  readonly state?: readonly ClientEventJson[];
+  readonly visibility?: string;
+  readonly account_data?: readonly { type: string; content: unknown }[];
+}
+
+forEachDatabase((open) => {
+  let server: TestServer;
+  let [anna, ben]: Person[] = [];
+  before(async () => {
+    server = await startTestServer({
+      database: open.kind,
+      config: { directory: { room_list_publication_rules: [{ action: 'allow' }] } },
+    });
+    [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+  });
+  after(() => server.stop());
+
+  const bodies = (events: readonly { content: Readonly<Record<string, unknown>> }[]) =>
+    events.map(({ content }) => content['body']).filter((body) => body !== undefined);
+  const events = async (person: Person, query: Record<string, string | number>) =>
+    (await person.do('GET', '/events', undefined, query)) as unknown as Chunk;
+  const roomInfo = async (person: Person, roomId: string, limit = 10) =>
+    (await person.do('GET', `/rooms/${enc(roomId)}/initialSync`, undefined, {
+      limit,
+    })) as unknown as RoomInfoJson;
+  const worldReadable = async () => {
+    const room = await anna!.createRoom();
+    await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'world_readable' });
+    return room;
+  };
+
+  describe('looking into a room', () => {
+    it('shows what everybody may read, and goes on with what comes', async () => {
+      const room = await worldReadable();
+      for (const body of ['one', 'two', 'three']) await anna!.say(room, body);
+      const info = await roomInfo(ben!, room, 2);
+      assert.deepEqual(
+        [info.room_id, info.membership, info.visibility, bodies(info.messages!.chunk)],
+        [room, undefined, 'private', ['two', 'three']],
+      );
+      assert.ok(info.state?.some(({ type }) => type === 'm.room.create'));
+      const page = await ben!.do('GET', `/rooms/${enc(room)}/messages`, undefined, {
+        dir: 'b',
+        from: info.messages!.start!,
+        limit: 1,
+      });
+      assert.deepEqual(bodies(page['chunk'] as []), ['one']);
+
+      const { end: from } = info.messages!;
+      const waiting = events(ben!, { room_id: room, from, timeout: 30_000 });
+      await anna!.say(room, 'four');
+      const next = await waiting;
+      assert.deepEqual([bodies(next.chunk), next.chunk[0]!.room_id], [['four'], room]);
+      assert.deepEqual((await events(ben!, { room_id: room, from: next.end })).chunk, []);
+      assert.deepEqual((await events(ben!, { room_id: room, timeout: 1 })).chunk, []);
+    });
+
+    it('shows nothing that is not for everybody', async () => {
+      const room = await worldReadable();
+      const { end: from } = (await roomInfo(ben!, room)).messages!;
+      await anna!.say(room, 'for all');
+      await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'shared' });
+      await anna!.say(room, 'for members');
+      for (const path of [`/rooms/${enc(room)}/initialSync`, `/events?room_id=${enc(room)}&from=${from}`]) {
+        const { status, body } = await ben!.call('GET', path);
+        assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN'], path);
+      }
+      await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'world_readable' });
+      await anna!.say(room, 'for all again');
+      const { chunk } = await events(ben!, { room_id: room, from });
+      assert.deepEqual(bodies(chunk), ['for all', 'for all again']);
+      const unknown = await ben!.call('GET', `/events?room_id=${enc('!unknown:test')}`);
+      assert.deepEqual([unknown.status, unknown.body['errcode']], [403, 'M_FORBIDDEN']);
+    });
+
+    it('gives long stretches piece by piece', async () => {
+      const room = await worldReadable();
+      const { end } = (await roomInfo(ben!, room)).messages!;
+      const said = Array.from({ length: 130 }, (_, index) => `message ${index}`);
+      for (const body of said) await anna!.say(room, body);
+      const first = await events(ben!, { room_id: room, from: end });
+      const second = await events(ben!, { room_id: room, from: first.end });
+      assert.equal(first.chunk.length, 100);
+      assert.deepEqual([...bodies(first.chunk), ...bodies(second.chunk)], said);
+    });
+  });
+
+  describe('the event stream', () => {
+    it('starts with all rooms of a user, and follows those that they are in', async () => {
+      const [cleo, dora] = [await Person.register(server, 'cleo'), await Person.register(server, 'dora')];
+      const [joined, other] = [await cleo.createRoom(), await cleo.createRoom({ visibility: 'public' })];
+      const left = await dora.createRoom();
+      const invited = await dora.createRoom({ preset: 'private_chat', invite: [cleo.id] });
+      await cleo.join(left);
+      await dora.say(left, 'while Cleo is here');
+      await cleo.leave(left);
+      await dora.say(left, 'when Cleo is gone');
+      await cleo.say(joined, 'hello');
+      const tags = `/user/${enc(cleo.id)}/rooms/${enc(joined)}/tags/u.work`;
+      await cleo.do('PUT', tags, {});
+      await cleo.do('PUT', `/user/${enc(cleo.id)}/account_data/org.example`, { a: 1 });
+
+      const all = await cleo.do('GET', '/initialSync');
+      const rooms = new Map((all['rooms'] as RoomInfoJson[]).map((room) => [room.room_id, room]));
+      assert.deepEqual([...rooms.keys()].sort(), [joined, other, invited].sort());
+      assert.deepEqual(bodies(rooms.get(joined)!.messages!.chunk), ['hello']);
+      assert.deepEqual(rooms.get(joined)!.account_data, [
+        { type: 'm.tag', content: { tags: { 'u.work': {} } } },
+      ]);
+      assert.equal(rooms.get(other)!.visibility, 'public');
+      assert.deepEqual(
+        [rooms.get(invited)!.membership, rooms.get(invited)!.invite?.sender],
+        ['invite', dora.id],
+      );
+      assert.deepEqual(all['account_data'], [{ type: 'org.example', content: { a: 1 } }]);
+      const archived = await cleo.do('GET', '/initialSync', undefined, { archived: true });
+      const gone = (archived['rooms'] as RoomInfoJson[]).find(({ room_id: id }) => id === left);
+      assert.deepEqual([gone?.membership, bodies(gone!.messages!.chunk)], ['leave', ['while Cleo is here']]);
+
+      const waiting = events(cleo, { from: String(all['end']), timeout: 30_000 });
+      await cleo.say(other, 'later');
+      assert.deepEqual(bodies((await waiting).chunk), ['later']);
+      await cleo.say(joined, 'and later');
+      const both = await events(cleo, { from: String(all['end']) });
+      assert.deepEqual(bodies(both.chunk), ['later', 'and later']);
+      for (const from of ['nonsense', 's1_999999999']) {
+        const { status, body } = await cleo.call('GET', '/events', undefined, { from });
+        assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
+      }
+    });
+
+    it('gives single events to those who may see them', async () => {
+      const room = await anna!.createRoom({ preset: 'private_chat' });
+      const eventId = await anna!.say(room, 'mine');
+      assert.deepEqual(bodies([(await anna!.do('GET', `/events/${enc(eventId)}`)) as never]), ['mine']);
+      for (const id of [eventId, '$unknown']) {
+        const { status, body } = await ben!.call('GET', `/events/${enc(id)}`);
+        assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
+      }
+    });
+  });
+});

@@ -1,0 +1,94 @@
+import { everything } from '../../filters/index.ts';
+import { encodePosition, type Streams } from '../../kernel/streams/index.ts';
+import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
+import type { ClientEvents, RoomEngine, UserRoom, Viewer } from '../../rooms/index.ts';
+import type { SyncSources } from '../sources.ts';
+import type { ToldInvites } from '../told-invites.ts';
+import type { RoomInfo, RoomInfos } from './room-info.ts';
+
+export interface InitialSyncParts {
+  readonly engine: RoomEngine;
+  readonly streams: Streams;
+  readonly clientEvents: ClientEvents;
+  readonly roomInfos: RoomInfos;
+  readonly sources: Pick<SyncSources, 'accountData' | 'presence'>;
+  readonly toldInvites: ToldInvites;
+  /** Rooms that no sync mentions. */
+  readonly excludedRooms: ReadonlySet<string>;
+}
+
+/** A room that the user is invited to. */
+interface InvitedRoom {
+  readonly room_id: string;
+  readonly membership: 'invite';
+  readonly invite: ClientEvent | undefined;
+}
+
+/** The answer to `GET /initialSync`. */
+export interface InitialState {
+  readonly end: string;
+  readonly rooms: readonly (RoomInfo | InvitedRoom)[];
+  readonly presence: readonly JsonObject[];
+  readonly account_data: readonly JsonObject[];
+}
+
+/**
+ * The whole state of a user at once, for clients that are older than `/sync`.
+ * Source: client-server API, `GET /initialSync`.
+ */
+export class InitialSync {
+  readonly #parts: InitialSyncParts;
+
+  constructor(parts: InitialSyncParts) {
+    this.#parts = parts;
+  }
+
+  /** @param archived also of the rooms that the user has left */
+  async all(
+    viewer: Viewer,
+    { limit, archived }: { limit: number; archived: boolean },
+  ): Promise<InitialState> {
+    const { engine, streams, sources } = this.#parts;
+    const { userId } = viewer;
+    const upTo = streams.current;
+    const accountData = await sources.accountData.all(userId);
+    const rooms: (RoomInfo | InvitedRoom)[] = [];
+    for (const room of (await engine.userRooms.of(userId)).values()) {
+      if (!(await this.#isTold(userId, room, archived))) continue;
+      const { roomId, membership } = room;
+      rooms.push(
+        membership === 'invite'
+          ? await this.#invited(viewer, room)
+          : await this.#parts.roomInfos.of(viewer, roomId, { limit, upTo, accountData }),
+      );
+    }
+    const range = { userId, after: undefined, upTo, filter: everything.presence };
+    return {
+      end: encodePosition(upTo),
+      rooms,
+      presence: await sources.presence.events(range),
+      account_data: accountData
+        .filter(({ roomId }) => roomId === undefined)
+        .map(({ type, content }) => ({ type, content })),
+    };
+  }
+
+  async #isTold(userId: string, room: UserRoom, archived: boolean): Promise<boolean> {
+    const { engine, excludedRooms, toldInvites } = this.#parts;
+    if (excludedRooms.has(room.roomId) || room.forgotten) return false;
+    if (room.membership === 'join') return true;
+    if (room.membership === 'invite') return toldInvites.isTold(userId, room);
+    if (room.membership === 'knock' || !archived) return false;
+    // Of a room that they were only invited to there is nothing to tell.
+    const stored = await engine.events.get(room.eventNid);
+    const before = stored?.replaces === undefined ? undefined : await engine.events.get(stored.replaces);
+    return before?.event.content['membership'] === 'join';
+  }
+
+  async #invited(viewer: Viewer, { roomId, eventNid }: UserRoom): Promise<InvitedRoom> {
+    const { engine, clientEvents } = this.#parts;
+    const stored = await engine.events.get(eventNid);
+    const [invite] = stored ? await clientEvents.render([{ stored, membership: 'invite' }], viewer) : [];
+    return { room_id: roomId, membership: 'invite', invite };
+  }
+}

@@ -1,0 +1,63 @@
+import type { AccountDataEntry } from '../../account-data/index.ts';
+import { everything } from '../../filters/index.ts';
+import { encodePosition } from '../../kernel/streams/index.ts';
+import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
+import type { Rooms, Viewer } from '../../rooms/index.ts';
+
+/** A room as it was told before there was `/sync`, and is told to those who look into it from outside. */
+export interface RoomInfo {
+  readonly room_id: string;
+  readonly membership?: string;
+  readonly messages: {
+    readonly start?: string;
+    readonly end: string;
+    readonly chunk: readonly ClientEvent[];
+  };
+  readonly state: readonly ClientEvent[];
+  readonly visibility: 'public' | 'private';
+  readonly account_data: readonly JsonObject[];
+}
+
+export interface RoomInfosParts {
+  readonly rooms: Pick<Rooms, 'engine' | 'reading' | 'stateReading' | 'published'>;
+}
+
+/** Tells all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */
+export class RoomInfos {
+  readonly #rooms: RoomInfosParts['rooms'];
+
+  constructor({ rooms }: RoomInfosParts) {
+    this.#rooms = rooms;
+  }
+
+  /**
+   * @param upTo position at which the messages end, and from which the event stream goes on
+   * @param accountData all that the user has set
+   * @throws MatrixError M_FORBIDDEN for users who may not read the room
+   */
+  async of(
+    viewer: Viewer,
+    roomId: string,
+    { limit, upTo, accountData }: { limit: number; upTo: number; accountData: readonly AccountDataEntry[] },
+  ): Promise<RoomInfo> {
+    const { engine, reading, stateReading, published } = this.#rooms;
+    const end = encodePosition(upTo);
+    const { timeline: filter } = everything.room;
+    const page = await reading.messages(viewer, roomId, { from: end, direction: 'backward', limit, filter });
+    const membership = (await engine.userRooms.of(viewer.userId)).get(roomId)?.membership;
+    return {
+      room_id: roomId,
+      ...(membership && { membership }),
+      messages: {
+        ...(page.end === undefined ? undefined : { start: page.end }),
+        end,
+        chunk: page.chunk.toReversed(),
+      },
+      state: await stateReading.all(viewer, roomId),
+      visibility: (await published.isPublished(roomId)) ? 'public' : 'private',
+      account_data: accountData
+        .filter((entry) => entry.roomId === roomId)
+        .map(({ type, content }) => ({ type, content })),
+    };
+  }
+}

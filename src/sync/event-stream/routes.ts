@@ -1,0 +1,107 @@
+import { Type } from 'typebox';
+import type { AccountData } from '../../account-data/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { Streams } from '../../kernel/streams/index.ts';
+import { notFound } from '../../protocol/index.ts';
+import type { Rooms } from '../../rooms/index.ts';
+import type { EventStream } from './event-stream.ts';
+import type { InitialSync } from './initial-sync.ts';
+import type { RoomInfos } from './room-info.ts';
+
+export interface EventStreamServices {
+  readonly rooms: Pick<Rooms, 'engine' | 'reading'>;
+  readonly streams: Streams;
+  readonly accountData: AccountData;
+  readonly roomInfos: RoomInfos;
+  readonly initialSync: InitialSync;
+  readonly eventStream: EventStream;
+}
+
+/** Messages of a room when the client does not say. */
+const usualLimit = 20;
+
+const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0${rest}`] as const;
+
+/**
+ * What clients synchronised with before there was `/sync`, and still look into rooms with that they are not in.
+ * Source: client-server API, "Room Previews" and the deprecated endpoints of "Syncing".
+ * @param mostEvents the largest page (`filter_timeline_limit`)
+ */
+export function eventStreamRoutes(services: EventStreamServices, mostEvents: number): Route[] {
+  const limitOf = (asked = usualLimit) => Math.max(1, Math.min(asked, mostEvents));
+  return [...initialRoutes(services, limitOf), ...streamRoutes(services)];
+}
+
+function initialRoutes(
+  { initialSync, roomInfos, streams, accountData }: EventStreamServices,
+  limitOf: (asked: number | undefined) => number,
+): Route[] {
+  const limit = Type.Optional(Type.Integer());
+  return [
+    route(
+      {
+        operationId: 'initialSync',
+        method: 'GET',
+        path: paths('/initialSync'),
+        auth: 'user',
+        query: Type.Object({ limit, archived: Type.Optional(Type.Boolean()) }),
+      },
+      ({ query, requester }) =>
+        initialSync.all(requester, { limit: limitOf(query.limit), archived: query.archived ?? false }),
+    ),
+    route(
+      {
+        operationId: 'roomInitialSync',
+        method: 'GET',
+        path: ['/_proto/client/v3/rooms/:roomId/initialSync', '/_proto/client/r0/rooms/:roomId/initialSync'],
+        auth: 'guest',
+        query: Type.Object({ limit }),
+      },
+      async ({ params, query, requester }) => {
+        const upTo = streams.current;
+        const data = await accountData.all(requester.userId);
+        const request = { limit: limitOf(query.limit), upTo, accountData: data };
+        return roomInfos.of(requester, params.roomId, request);
+      },
+    ),
+  ];
+}
+
+function streamRoutes({ eventStream, rooms }: EventStreamServices): Route[] {
+  return [
+    route(
+      {
+        // With a room id it is `peekEvents`.
+        operationId: 'getEvents',
+        method: 'GET',
+        path: paths('/events'),
+        auth: 'guest',
+        query: Type.Object({
+          from: Type.Optional(Type.String()),
+          timeout: Type.Optional(Type.Integer()),
+          room_id: Type.Optional(Type.String()),
+        }),
+      },
+      (request) => {
+        const { query, requester, signal } = request;
+        const following = { from: query.from, timeout: query.timeout ?? 0, signal };
+        return query.room_id === undefined
+          ? eventStream.ofUser(requester, following)
+          : eventStream.ofRoom(requester, query.room_id, following);
+      },
+    ),
+    route(
+      {
+        operationId: 'getOneEvent',
+        method: 'GET',
+        path: ['/_proto/client/v3/events/:eventId', '/_proto/client/r0/events/:eventId'],
+        auth: 'user',
+      },
+      async ({ params: { eventId }, requester }) => {
+        const stored = await rooms.engine.events.getById(eventId);
+        if (!stored) throw notFound('There is no such event');
+        return rooms.reading.event(requester, stored.event.roomId, eventId);
+      },
+    ),
+  ];
+}
