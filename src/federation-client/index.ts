@@ -7,7 +7,6 @@ export {
   type RoomListAnswer,
   type RoomListQuery,
 } from './api/queries-api.ts';
-export { KeysApi } from './api/keys-api.ts';
 export { type FederationClientConfig, federationClientSection } from './config.ts';
 export { Destinations } from './destinations/destinations.ts';
 export type { Destination } from './destinations/store.ts';
