@@ -181,8 +181,8 @@ export class Presence {
     return this.#users;
   }
 
-  #roomFact({ stored, membershipChanges, roomId }: RoomFact): void {
-    this.act(stored.event.sender);
+  #roomFact({ stored, onTimeline, membershipChanges, roomId }: RoomFact): void {
+    if (onTimeline) this.act(stored.event.sender);
     for (const { userId, from, to } of membershipChanges) {
       const user = to === 'join' && from !== 'join' ? this.#users.get(userId) : undefined;
       if (user) this.announcements.add(userId, user.told, roomId);

@@ -10,6 +10,7 @@ import { type Ignoring, ignoringNobody } from './history/ignoring.ts';
 import { UserRooms } from './membership/user-rooms.ts';
 import type { Placement } from './placement/placement.ts';
 import { RoomPlacement } from './placement/room-placement.ts';
+import { AuthEdges } from './state/auth-edges.ts';
 import { StateGroups } from './state/state-groups.ts';
 import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
 import { StateKeys } from './state/state-keys.ts';
@@ -55,6 +56,7 @@ const [stateKeysInMemory, groupEntriesInMemory] = [100_000, 100_000];
 export class RoomEngine {
   readonly events: EventStore;
   readonly groups: StateGroups;
+  readonly authEdges: AuthEdges;
   readonly stateKeys: StateKeys;
   readonly heads: RoomHeads;
   readonly timeline: Append;
@@ -85,14 +87,25 @@ export class RoomEngine {
       size: parts.eventCacheSize,
       freezes: parts.options?.use_frozen_dicts === true,
     });
-    this.groups = new StateGroups(reader, groupEntriesInMemory);
+    const scanner = database.scanner<RoomTables>();
+    this.groups = new StateGroups({ reader, scanner, size: groupEntriesInMemory });
+    this.authEdges = new AuthEdges(reader);
     this.stateKeys = new StateKeys(reader, sequences.keys, stateKeysInMemory);
     this.heads = new RoomHeads(database, this.groups, stateEntriesInMemory);
     this.transactions = new TransactionIds(reader);
     this.userRooms = new UserRooms(database, this.stream);
-    const { events, stateKeys, heads, stream, relations } = this;
+    const { events, groups, authEdges, stateKeys, heads, stream, relations } = this;
     this.#signer = new BackgroundSigner(parts.signer.key.privateKey);
-    this.#writer = new EventWriter({ database, stateKeys, heads, events, relations, signer: this.#signer });
+    this.#writer = new EventWriter({
+      database,
+      stateKeys,
+      heads,
+      events,
+      groups,
+      authEdges,
+      relations,
+      signer: this.#signer,
+    });
     this.placement = new RoomPlacement({ events });
     this.timeline = new Append({
       ...parts,

@@ -21,6 +21,12 @@ export interface StoredEvent {
   readonly softFailed: boolean;
   /** Whether this server has to pass it on to others though its sender is a user of another server. */
   readonly distribute: boolean;
+  /** With it the current state changed in other ways than by taking the event in: state was resolved. */
+  readonly resolves: boolean;
+  /** When it got its place on the timeline, events before it were missing there. */
+  readonly followsGap: boolean;
+  /** It came from outside of the room, and nobody has looked at its auth events. */
+  readonly unchecked: boolean;
   /** nid of the redaction that took effect; set when it does. */
   redactedBy: number | undefined;
 }

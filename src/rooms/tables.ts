@@ -83,7 +83,18 @@ export interface RoomTables {
 }
 
 /**
- * What is known of an event besides its content. `distribute`: this server accepted it from a user of another one, in
- * a handshake, and has to pass it on to the servers of the room.
+ * What is known of an event besides its content.
+ * `distribute`: this server accepted it from a user of another one, in a handshake, and has to pass it on to the
+ * servers of the room. `resolves`: with it the current state changed in other ways than by taking the event in.
+ * `followsGap`: when it got its place, events before it were missing on the timeline. `unchecked`: it was taken from
+ * outside of the room; its auth events have not been looked at and have no lower nid.
  */
-export const EventFlag = { rejected: 1, softFailed: 2, outlier: 4, distribute: 8 } as const;
+export const EventFlag = {
+  rejected: 1,
+  softFailed: 2,
+  outlier: 4,
+  distribute: 8,
+  resolves: 16,
+  followsGap: 32,
+  unchecked: 64,
+} as const;

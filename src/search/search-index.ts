@@ -76,9 +76,9 @@ export class SearchIndex {
   async #follow(after: number, upTo: number): Promise<void> {
     const { events } = this.#parts.engine;
     for (let from = after; from < this.#notedFrom; ) {
-      const found = await events.between(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
-      await this.#write(found.filter(concernsIndex));
-      from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.nid ?? this.#notedFrom);
+      const found = await events.learnt(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
+      await this.#write(found.map(({ stored }) => stored).filter(concernsIndex));
+      from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.position ?? this.#notedFrom);
       await new Promise(setImmediate);
     }
     while (this.#noted.length > 0) {
@@ -109,4 +109,5 @@ export class SearchIndex {
 }
 
 const concernsIndex = (stored: StoredEvent) =>
-  stored.event.type === 'm.room.redaction' || searchedText(stored) !== undefined;
+  stored.stream !== undefined &&
+  (stored.event.type === 'm.room.redaction' || searchedText(stored) !== undefined);

@@ -20,7 +20,9 @@ export class LastEvents {
         if (reason === 'evict') this.#floor = Math.max(this.#floor, position);
       },
     });
-    stream.subscribe(({ roomId }, position) => this.#positions.set(roomId, position));
+    stream.subscribe(({ roomId, onTimeline }, position) => {
+      if (onTimeline) this.#positions.set(roomId, position);
+    });
   }
 
   /** A position after which the room has had no event. */

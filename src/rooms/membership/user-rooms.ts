@@ -95,6 +95,19 @@ export class UserRooms {
     return found;
   }
 
+  /** The rooms that users of a server are in now. Reads all memberships: for work that nobody waits for. */
+  async joinedNidsOfServer(serverName: string): Promise<Set<number>> {
+    const rows = await this.#database
+      .scanner<RoomTables>()
+      .selectFrom('memberships')
+      .select('room_nid')
+      .distinct()
+      .where('user_id', 'like', `%:${serverName}`)
+      .where('membership', '=', 'join')
+      .execute();
+    return new Set(rows.map((row) => row.room_nid));
+  }
+
   /** Marks a room as forgotten; joining it again undoes that. */
   async forget(userId: string, room: UserRoom): Promise<void> {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
@@ -139,9 +152,9 @@ export class UserRooms {
     }
   }
 
-  #apply({ roomId, stored, membershipChanges }: RoomFact): void {
+  #apply({ roomId, position: stream, stored, membershipChanges }: RoomFact): void {
+    const { roomNid } = stored;
     for (const { userId, from, to, eventNid } of membershipChanges) {
-      const { roomNid, nid: stream } = stored;
       const room = { roomId, roomNid, membership: to, eventNid, stream, forgotten: false };
       this.#set(userId, { room, isRenewal: from === 'join' && to === 'join' });
     }

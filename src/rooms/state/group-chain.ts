@@ -56,6 +56,18 @@ export class GroupChain {
     return this.#id;
   }
 
+  /** The same line of history up to here, to be continued in another way. */
+  fork(): GroupChain {
+    const fork = new GroupChain();
+    fork.#id = this.#id;
+    fork.#ordinal = this.#ordinal;
+    for (let level = 0; level < levels; level++) {
+      fork.#accumulators[level] = new Map(this.#accumulators[level]);
+      fork.#anchors[level] = this.#anchors[level];
+    }
+    return fork;
+  }
+
   /** Adds a group with the state of the newest one and these changes. */
   advance(id: number, changes: StateDelta): GroupRows {
     const ordinal = this.#ordinal + 1;

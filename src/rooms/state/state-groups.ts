@@ -1,28 +1,57 @@
 import { sql } from 'kysely';
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { LRUCache } from 'lru-cache';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
-import { type ChainLink, GroupChain } from './group-chain.ts';
+import { type ChainLink, GroupChain, type GroupRows, type StateDelta } from './group-chain.ts';
 
 /** An event nid of 0 in a delta says that the key was removed. */
-const removed = 0;
+export const removed = 0;
+
+/** One link of a chain: its id and number. */
+interface LinkId {
+  readonly id: number;
+  readonly ordinal: number;
+}
+
+export interface StateGroupsParts {
+  readonly reader: Reader<RoomTables>;
+  /** For whole states. */
+  readonly scanner: Reader<RoomTables>;
+  /** How many single entries are kept in memory. */
+  readonly size: number;
+}
 
 /** Reads state groups: whole states, single entries, and the chain that the next group is added to. */
 export class StateGroups {
   readonly #reader: Reader<RoomTables>;
+  readonly #scanner: Reader<RoomTables>;
   /** `group:key` to event nid, 0 for none: groups never change. */
-  readonly #entries: RecentlyUsed<string, number>;
+  readonly #entries: LRUCache<string, number>;
+  /** The links of chains; one is about a hundred numbers. */
+  readonly #chains = new LRUCache<number, readonly LinkId[]>({ max: 2_000 });
+  /** Groups that are not on disk yet. */
+  readonly #unsaved = new Map<number, GroupRows>();
 
-  /** @param size how many single entries are kept in memory */
-  constructor(reader: Reader<RoomTables>, size: number) {
+  constructor({ reader, scanner, size }: StateGroupsParts) {
     this.#reader = reader;
-    this.#entries = new RecentlyUsed({ max: size });
+    this.#scanner = scanner;
+    this.#entries = new LRUCache({ max: size });
+  }
+
+  /** Takes a group that is about to be written; it stays in memory until `settled`. */
+  add(group: GroupRows): void {
+    this.#unsaved.set(group.id, group);
+  }
+
+  /** The group is on disk, or never will be. */
+  settled(group: GroupRows): void {
+    this.#unsaved.delete(group.id);
   }
 
   /** The whole state of a group: state key nid to event nid. */
   async load(group: number): Promise<Map<number, number>> {
     const state = new Map<number, number>();
-    for (const link of (await this.#links(group)).reverse()) {
+    for (const link of (await this.#links(group, { withRoot: true })).reverse()) {
       for (const [key, event] of link.delta) {
         if (event === removed) state.delete(key);
         else state.set(key, event);
@@ -33,7 +62,31 @@ export class StateGroups {
 
   /** The chain that ends in `group`, to add groups to it. */
   async chain(group: number): Promise<GroupChain> {
-    return new GroupChain(await this.#links(group));
+    return new GroupChain(await this.#links(group, { withRoot: false }));
+  }
+
+  /** The keys in which the states of groups may differ; those that are not among them are the same in all. */
+  async differingKeys(groups: readonly number[]): Promise<Set<number>> {
+    const chains = await Promise.all(groups.map((group) => this.#linkIds(group)));
+    const count = new Map<number, number>();
+    for (const chain of chains) for (const { id } of chain) count.set(id, (count.get(id) ?? 0) + 1);
+    const apart = [...count].filter(([, times]) => times < chains.length).map(([id]) => id);
+    const keys = new Set<number>();
+    const saved = apart.filter((id) => {
+      const rows = this.#unsaved.get(id);
+      for (const key of rows?.delta.keys() ?? []) keys.add(key);
+      return rows === undefined;
+    });
+    for (let start = 0; start < saved.length; start += 200) {
+      const rows = await this.#scanner
+        .selectFrom('state_groups_state')
+        .select('key_nid')
+        .distinct()
+        .where('group_id', 'in', saved.slice(start, start + 200))
+        .execute();
+      for (const { key_nid } of rows) keys.add(key_nid);
+    }
+    return keys;
   }
 
   /**
@@ -45,23 +98,61 @@ export class StateGroups {
     keys: readonly number[],
   ): Promise<ReadonlyMap<number, ReadonlyMap<number, number>>> {
     const wanted = new Set(groups);
-    const missing = [...wanted].filter((group) => keys.some((key) => !this.#entries.has(`${group}:${key}`)));
-    for (let start = 0; start < missing.length; start += 200) {
-      await this.#fetchEntries(missing.slice(start, start + 200), keys);
-    }
-    const result = new Map<number, Map<number, number>>();
+    const found = new Map<number, Map<number, number>>();
+    const missing = new Map<number, Set<number>>();
     for (const group of wanted) {
-      const found = new Map<number, number>();
+      const values = new Map<number, number>();
       for (const key of keys) {
-        const event = this.#entries.get(`${group}:${key}`) ?? removed;
-        if (event !== removed) found.set(key, event);
+        const event = this.#entries.get(`${group}:${key}`);
+        if (event === undefined) addTo(missing, group, key);
+        else if (event !== removed) values.set(key, event);
       }
-      result.set(group, found);
+      found.set(group, values);
     }
-    return result;
+    if (missing.size > 0) await this.#addEntries(found, missing);
+    return found;
   }
 
-  async #fetchEntries(groups: readonly number[], keys: readonly number[]): Promise<void> {
+  async #addEntries(
+    found: ReadonlyMap<number, Map<number, number>>,
+    missing: ReadonlyMap<number, Set<number>>,
+  ): Promise<void> {
+    /** What is not decided by groups in memory: the group on disk to ask, and for whom. */
+    const asked = new Map<number, { group: number; keys: Set<number> }[]>();
+    const keep = (group: number, key: number, event: number) => {
+      this.#entries.set(`${group}:${key}`, event);
+      if (event !== removed) found.get(group)?.set(key, event);
+    };
+    for (const [group, keys] of missing) {
+      const { deltas, saved } = this.#unsavedLinks(group);
+      for (const delta of deltas) {
+        for (const key of keys) {
+          const event = delta.get(key);
+          if (event === undefined) continue;
+          keep(group, key, event);
+          keys.delete(key);
+        }
+      }
+      if (saved === undefined) for (const key of keys) keep(group, key, removed);
+      else if (keys.size > 0) asked.set(saved, [...(asked.get(saved) ?? []), { group, keys }]);
+    }
+    const groups = [...asked.keys()];
+    const keys = [...new Set([...asked.values()].flatMap((all) => all.flatMap((one) => [...one.keys])))];
+    for (let start = 0; start < groups.length; start += 200) {
+      for (let first = 0; first < keys.length; first += 10_000) {
+        const [some, ofKeys] = [groups.slice(start, start + 200), keys.slice(first, first + 10_000)];
+        const values = await this.#fetchEntries(some, ofKeys);
+        for (const saved of some) {
+          for (const { group, keys: wanted } of asked.get(saved) ?? []) {
+            for (const key of ofKeys)
+              if (wanted.has(key)) keep(group, key, values.get(`${saved}:${key}`) ?? removed);
+          }
+        }
+      }
+    }
+  }
+
+  async #fetchEntries(groups: readonly number[], keys: readonly number[]): Promise<Map<string, number>> {
     const starts = sql.join(
       groups.map((group) => sql`(cast(${group} as bigint), cast(${group} as bigint), 0)`),
     );
@@ -76,35 +167,78 @@ export class StateGroups {
       from chain join state_groups_state entry on entry.group_id = chain.id
       where entry.key_nid in (${sql.join(keys)})
       order by chain.distance desc`.execute(this.#reader);
-    for (const group of groups) {
-      for (const key of keys) this.#entries.set(`${group}:${key}`, removed);
-    }
-    for (const row of rows) this.#entries.set(`${row.start}:${row.key_nid}`, row.event_nid);
+    return new Map(rows.map((row) => [`${row.start}:${row.key_nid}`, row.event_nid]));
   }
 
-  /** The groups from `group` back to the root, newest first. */
-  async #links(group: number): Promise<ChainLink[]> {
-    const { rows } = await sql<{ id: number; ordinal: number; key_nid: number | null; event_nid: number }>`
+  /** The deltas of a group and of those before it that are not on disk, newest first; and the first that is. */
+  #unsavedLinks(group: number): { deltas: StateDelta[]; links: ChainLink[]; saved: number | undefined } {
+    const links: GroupRows[] = [];
+    let next: number | undefined = group;
+    for (
+      let rows = this.#unsaved.get(group);
+      rows;
+      rows = next === undefined ? undefined : this.#unsaved.get(next)
+    ) {
+      links.push(rows);
+      next = rows.prevId;
+    }
+    return { links, deltas: links.map(({ delta }) => delta), saved: next };
+  }
+
+  /** The ids of the groups from `group` back to the root, newest first. */
+  async #linkIds(group: number): Promise<readonly LinkId[]> {
+    const known = this.#chains.get(group);
+    if (known) return known;
+    const { links, saved } = this.#unsavedLinks(group);
+    const ids: LinkId[] = [...links, ...(saved === undefined ? [] : await this.#savedLinkIds(saved))];
+    this.#chains.set(group, ids);
+    return ids;
+  }
+
+  async #savedLinkIds(group: number): Promise<readonly LinkId[]> {
+    const known = this.#chains.get(group);
+    if (known) return known;
+    const { rows } = await sql<{ id: number; ordinal: number }>`
       with recursive chain(id, distance) as (
         select cast(${group} as bigint), 0
         union all
         select edge.prev_id, chain.distance + 1
         from chain join state_group_edges edge on edge.id = chain.id
       )
-      select chain.id, grp.ordinal, entry.key_nid, entry.event_nid
-      from chain
-      join state_groups grp on grp.id = chain.id
-      left join state_groups_state entry on entry.group_id = chain.id
+      select chain.id, grp.ordinal from chain join state_groups grp on grp.id = chain.id
       order by chain.distance`.execute(this.#reader);
-    const links: { id: number; ordinal: number; delta: Map<number, number> }[] = [];
-    for (const row of rows) {
-      let link = links.at(-1);
-      if (link?.id !== row.id) {
-        link = { id: row.id, ordinal: row.ordinal, delta: new Map() };
-        links.push(link);
-      }
-      if (row.key_nid !== null) link.delta.set(row.key_nid, row.event_nid);
-    }
-    return links;
+    this.#chains.set(group, rows);
+    return rows;
   }
+
+  /** The groups from `group` back to the root, newest first; with `withRoot` false the root has no delta. */
+  async #links(group: number, { withRoot }: { withRoot: boolean }): Promise<ChainLink[]> {
+    const { links: unsaved, saved } = this.#unsavedLinks(group);
+    if (saved === undefined) return unsaved;
+    const ids = await this.#savedLinkIds(saved);
+    const wanted = withRoot ? ids : ids.filter(({ ordinal }) => ordinal > 0);
+    const deltas = new Map<number, Map<number, number>>(ids.map(({ id }) => [id, new Map()]));
+    for (let start = 0; start < wanted.length; start += 200) {
+      const rows = await this.#scanner
+        .selectFrom('state_groups_state')
+        .selectAll()
+        .where(
+          'group_id',
+          'in',
+          wanted.slice(start, start + 200).map(({ id }) => id),
+        )
+        .execute();
+      for (const row of rows) deltas.get(row.group_id)?.set(row.key_nid, row.event_nid);
+    }
+    return [
+      ...unsaved,
+      ...ids.map(({ id, ordinal }) => ({ id, ordinal, delta: deltas.get(id) ?? new Map() })),
+    ];
+  }
+}
+
+function addTo(sets: Map<number, Set<number>>, group: number, key: number): void {
+  const keys = sets.get(group);
+  if (keys) keys.add(key);
+  else sets.set(group, new Set([key]));
 }

@@ -36,6 +36,8 @@ export async function stateHistory(
 export interface StateDelta {
   readonly keyNid: number;
   readonly eventNid: number | undefined;
+  /** All events that the entry has had in the range, the last one included. */
+  readonly passing: readonly number[];
 }
 
 /** What changed of a room's current state in `(after, upTo]`. */
@@ -53,6 +55,9 @@ export async function stateDeltas(
     .where('stream', '<=', upTo)
     .orderBy('stream')
     .execute();
-  const last = new Map(rows.map((row) => [row.key_nid, row.event_nid ?? undefined]));
-  return [...last].map(([keyNid, eventNid]) => ({ keyNid, eventNid }));
+  return [...Map.groupBy(rows, ({ key_nid }) => key_nid)].map(([keyNid, changes]) => ({
+    keyNid,
+    eventNid: changes.at(-1)?.event_nid ?? undefined,
+    passing: changes.map(({ event_nid }) => event_nid).filter((nid) => nid !== null),
+  }));
 }

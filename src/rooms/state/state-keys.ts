@@ -31,8 +31,10 @@ export class StateKeys {
   async prepare(key: string): Promise<number> {
     const known = this.peek(key) ?? (await this.find(key));
     if (known !== undefined) return known;
-    const raced = this.peek(key);
-    if (raced !== undefined) return raced;
+    return this.peek(key) ?? this.#make(key);
+  }
+
+  #make(key: string): number {
     const nid = this.#sequence.next();
     this.#unsaved.set(key, nid);
     this.#names.set(nid, key);
@@ -53,6 +55,47 @@ export class StateKeys {
       .executeTakeFirst();
     if (row) this.remember(row.nid, type, stateKey);
     return row?.nid;
+  }
+
+  /** `prepare` for many keys. @returns key to number; keys that no database can hold are absent */
+  async prepareMany(keys: Iterable<string>): Promise<Map<string, number>> {
+    const found = await this.findMany(keys);
+    for (const key of keys) {
+      const [type, stateKey] = splitStateKey(key);
+      if (!found.has(key) && isText(type) && isText(stateKey))
+        found.set(key, this.peek(key) ?? this.#make(key));
+    }
+    return found;
+  }
+
+  /** `find` for many keys. @returns key to number; keys that no event ever had are absent */
+  async findMany(keys: Iterable<string>): Promise<Map<string, number>> {
+    const found = new Map<string, number>();
+    const missing = new Map<string, Set<string>>();
+    for (const key of keys) {
+      const known = this.peek(key);
+      if (known !== undefined) found.set(key, known);
+      else {
+        const [type, stateKey] = splitStateKey(key);
+        if (!isText(type) || !isText(stateKey)) continue;
+        const ofType = missing.get(type);
+        if (ofType) ofType.add(stateKey);
+        else missing.set(type, new Set([stateKey]));
+      }
+    }
+    for (const [type, stateKeys] of missing) {
+      const wanted = [...stateKeys];
+      for (let start = 0; start < wanted.length; start += 500) {
+        const rows = await this.#reader
+          .selectFrom('state_keys')
+          .select(['nid', 'state_key'])
+          .where('type', '=', type)
+          .where('state_key', 'in', wanted.slice(start, start + 500))
+          .execute();
+        for (const row of rows) found.set(this.remember(row.nid, type, row.state_key), row.nid);
+      }
+    }
+    return found;
   }
 
   /** The keys behind numbers, in the same order. */

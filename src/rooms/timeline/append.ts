@@ -84,7 +84,7 @@ export class Append {
       writes.push({ ...this.#extend(head, creation, created, nothing), roomCreatedTs });
       for (const draft of others) {
         const surroundings = new Surroundings(events, draft);
-        for (const { fact } of writes) surroundings.add(fact.stored);
+        for (const { stored } of writes) surroundings.add(stored);
         const composed = composeEvent(this.#parts, draft, head, surroundings);
         writes.push(this.#extend(head, draft, composed, surroundings));
       }
@@ -111,7 +111,7 @@ export class Append {
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       const composed = composeEvent(this.#parts, draft, head, surroundings);
       const write = this.#extend(head, draft, composed, surroundings);
-      return { stored: write.fact.stored, durable: writer.stage({ ...write, transaction }) };
+      return { stored: write.stored, durable: writer.stage({ ...write, transaction }) };
     }
   }
 
@@ -119,7 +119,7 @@ export class Append {
   #extend(
     head: RoomHead,
     draft: EventToSend,
-    { unsigned, prev }: ComposedEvent,
+    { unsigned, prev, auth }: ComposedEvent,
     surroundings: Surroundings,
   ): PreparedWrite {
     const { streams, stream } = this.#parts;
@@ -146,9 +146,13 @@ export class Append {
       rejected: false,
       softFailed: false,
       distribute: false,
+      resolves: false,
+      followsGap: false,
+      unchecked: false,
       redactedBy: undefined,
     };
     const stateChanges = head.append(stored, nextExtremities(head, prev, stored));
+    const { redacts: targetId } = event;
     if (redacts) head.redact(redacts, stored.nid);
     const fact: RoomFact = {
       roomId: head.roomId,
@@ -158,7 +162,19 @@ export class Append {
       stateChanges,
       membershipChanges: membershipChanges(stateChanges, stored, () => memberBefore),
     };
-    return { head, fact, unsigned, extremities: head.extremities, group, redacts, reservation };
+    return {
+      head,
+      stored,
+      row: 'new',
+      fact,
+      content: unsigned,
+      end: { extremities: head.extremities, group: head.chain.id },
+      groups: group ? [group] : [],
+      auth: event.stateKey === undefined ? [] : auth,
+      redacts,
+      reservation,
+      ...(targetId !== undefined && !surroundings.target && { remote: { pendingTarget: targetId } }),
+    };
   }
 
   /** The id of the state group that a state event makes, and the number of the entry that it sets. */
@@ -198,5 +214,5 @@ function redactedBy(
 function nextExtremities(head: RoomHead, prev: readonly Extremity[], stored: StoredEvent): Extremity[] {
   const { eventId, depth } = stored.event;
   const rest = head.extremities.filter((extremity) => !prev.includes(extremity));
-  return [...rest, { nid: stored.nid, eventId, depth }];
+  return [...rest, { nid: stored.nid, eventId, depth, stateGroup: stored.stateGroup }];
 }

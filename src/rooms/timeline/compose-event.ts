@@ -22,6 +22,8 @@ export interface ComposerParts {
 export interface ComposedEvent {
   readonly unsigned: UnsignedEvent;
   readonly prev: readonly Extremity[];
+  /** The nids of its auth events. */
+  readonly auth: readonly number[];
 }
 
 interface Place {
@@ -31,7 +33,7 @@ interface Place {
 }
 
 /** Most events that one may name as its `prev_events`. Source: server-server API, "PDUs". */
-const mostPrevEvents = 10;
+export const mostPrevEvents = 10;
 
 /** An integer field of an event can not hold more. */
 const greatestDepth = Number.MAX_SAFE_INTEGER;
@@ -50,11 +52,12 @@ export function composeEvent(
     head.extremities.length <= mostPrevEvents
       ? head.extremities
       : [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, mostPrevEvents);
-  const authEventIds = selectAuthEventKeys({ ...draft, stateKey: draft.stateKey }, head.version)
-    .map((key) => head.state.get(key)?.eventId)
-    .filter((eventId) => eventId !== undefined);
-  const place = { roomId: head.roomId, prev, authEventIds };
-  return { unsigned: eventAt(parts, draft, head.version, place, surroundings), prev };
+  const authEntries = selectAuthEventKeys({ ...draft, stateKey: draft.stateKey }, head.version)
+    .map((key) => head.state.get(key))
+    .filter((entry) => entry !== undefined);
+  const place = { roomId: head.roomId, prev, authEventIds: authEntries.map(({ eventId }) => eventId) };
+  const unsigned = eventAt(parts, draft, head.version, place, surroundings);
+  return { unsigned, prev, auth: authEntries.map(({ nid }) => nid) };
 }
 
 /**
@@ -69,7 +72,7 @@ export function composeCreation(
   roomId: string | undefined,
 ): ComposedEvent {
   const place = { roomId, prev: [], authEventIds: [] };
-  return { unsigned: eventAt(parts, draft, version, place, undefined), prev: [] };
+  return { unsigned: eventAt(parts, draft, version, place, undefined), prev: [], auth: [] };
 }
 
 function eventAt(

@@ -49,6 +49,9 @@ export function storedEventOf(row: EventRow): StoredEvent {
     rejected: (row.flags & EventFlag.rejected) !== 0,
     softFailed: (row.flags & EventFlag.softFailed) !== 0,
     distribute: (row.flags & EventFlag.distribute) !== 0,
+    resolves: (row.flags & EventFlag.resolves) !== 0,
+    followsGap: (row.flags & EventFlag.followsGap) !== 0,
+    unchecked: (row.flags & EventFlag.unchecked) !== 0,
     redactedBy: row.redacted_by ?? undefined,
   };
 }

@@ -26,6 +26,12 @@ export interface HistoryPlace {
   readonly stream: number;
 }
 
+/** An event, and where on the stream this server learnt of it: also of those that are older than the timeline was. */
+export interface LearntEvent {
+  readonly position: number;
+  readonly stored: StoredEvent;
+}
+
 export interface EventStoreOptions {
   /** How many events are kept in memory at factor 1 (`event_cache_size`). */
   readonly size: number;
@@ -57,7 +63,7 @@ export class EventStore {
 
   /** The event is on disk. */
   saved(stored: StoredEvent): void {
-    this.#unsaved.delete(stored.nid);
+    if (this.#unsaved.get(stored.nid) === stored) this.#unsaved.delete(stored.nid);
     if (this.#freezes) freezeEvent(stored.event);
   }
 
@@ -128,12 +134,12 @@ export class EventStore {
     return found;
   }
 
-  /** A run of a room's timeline in the order in which this server learnt of the events. */
+  /** A run of a room's timeline in the order in which this server learnt of the events; without older ones. */
   async timeline(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
     const backward = range.direction === 'backward';
     let query = this.#select()
       .where('events.room_nid', '=', roomNid)
-      .where('events.stream', 'is not', null)
+      .where('events.stream', '>', 0)
       .orderBy('events.stream', backward ? 'desc' : 'asc')
       .limit(range.limit);
     if (range.after !== undefined) query = query.where('events.stream', '>', range.after);
@@ -222,26 +228,65 @@ export class EventStore {
 
   /** The ids of the rooms of which this server has learnt events in `(after, upTo]` of the stream. */
   async roomsBetween(after: number, upTo: number): Promise<string[]> {
-    const rows = await this.#reader
-      .selectFrom('events')
-      .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
-      .select('rooms.room_id')
-      .distinct()
-      .where('events.nid', '>', after)
-      .where('events.nid', '<=', upTo)
-      .execute();
-    return rows.map((row) => row.room_id);
+    const [fresh, late] = await Promise.all([
+      this.#reader
+        .selectFrom('events')
+        .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
+        .select('rooms.room_id')
+        .distinct()
+        .where('events.nid', '>', after)
+        .where('events.nid', '<=', upTo)
+        .execute(),
+      this.#reader
+        .selectFrom('event_places')
+        .innerJoin('events', 'events.nid', 'event_places.nid')
+        .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
+        .select('rooms.room_id')
+        .distinct()
+        .where('event_places.position', '>', after)
+        .where('event_places.position', '<=', upTo)
+        .execute(),
+    ]);
+    return [...new Set([...fresh, ...late].map((row) => row.room_id))];
   }
 
-  /** The events of all rooms that this server has learnt of in `(after, upTo]` of the stream, in that order. */
+  /** The events that were added to the ends of timelines in `(after, upTo]` of the stream, in that order. */
   async between(after: number, upTo: number, limit: number): Promise<StoredEvent[]> {
+    const places = await this.#places(after, upTo, limit, { backfilled: false });
+    return places.map(({ stored }) => stored);
+  }
+
+  /** As `between`, but with older events that were added to the beginning of a timeline in that range. */
+  learnt(after: number, upTo: number, limit: number): Promise<LearntEvent[]> {
+    return this.#places(after, upTo, limit, { backfilled: true });
+  }
+
+  async #places(
+    after: number,
+    upTo: number,
+    limit: number,
+    { backfilled }: { backfilled: boolean },
+  ): Promise<LearntEvent[]> {
     const rows = await this.#select()
       .where('events.nid', '>', after)
       .where('events.nid', '<=', upTo)
+      .whereRef('events.stream', '=', 'events.nid')
       .orderBy('events.nid')
       .limit(limit)
       .execute();
-    return rows.map((row) => this.#restore(row));
+    let late = this.#select()
+      .innerJoin('event_places', 'event_places.nid', 'events.nid')
+      .select('event_places.position')
+      .where('event_places.position', '>', after)
+      .where('event_places.position', '<=', upTo)
+      .orderBy('event_places.position')
+      .limit(limit);
+    if (!backfilled) late = late.where('events.stream', '>', 0);
+    const found = rows.map((row) => ({ position: row.nid, stored: this.#restore(row) }));
+    for (const row of await late.execute()) {
+      found.push({ position: row.position, stored: this.#restore(row) });
+    }
+    return found.sort((a, b) => a.position - b.position).slice(0, limit);
   }
 
   #select() {

@@ -3,15 +3,19 @@ import type { BackgroundSigner } from '../../kernel/signing/index.ts';
 import type { Reservation } from '../../kernel/streams/index.ts';
 import type { UnsignedEvent } from '../../protocol/index.ts';
 import type { EventRelations } from '../event-relations.ts';
+import type { AuthEdges } from '../state/auth-edges.ts';
+import type { StateGroups } from '../state/state-groups.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
+import type { EventWrite } from './event-write.ts';
 import type { RoomHeads } from './room-heads.ts';
-import { type EventWrite, WriteBatch } from './write-batch.ts';
+import { WriteBatch } from './write-batch.ts';
 
 /** An event that its room's head holds, ready to be staged. */
 export interface PreparedWrite extends EventWrite {
-  readonly unsigned: UnsignedEvent;
+  /** The event of a local user; or the JSON of one that is signed already. */
+  readonly content: UnsignedEvent | string;
   readonly reservation: Reservation<RoomFact>;
 }
 
@@ -46,6 +50,8 @@ export class EventWriter {
   readonly #stateKeys: StateKeys;
   readonly #heads: RoomHeads;
   readonly #events: EventStore;
+  readonly #groups: StateGroups;
+  readonly #authEdges: AuthEdges;
   readonly #relations: EventRelations;
   readonly #signer: BackgroundSigner;
   #isSigning = false;
@@ -60,6 +66,8 @@ export class EventWriter {
     stateKeys: StateKeys;
     heads: RoomHeads;
     events: EventStore;
+    groups: StateGroups;
+    authEdges: AuthEdges;
     relations: EventRelations;
     signer: BackgroundSigner;
   }) {
@@ -67,6 +75,8 @@ export class EventWriter {
     this.#stateKeys = parts.stateKeys;
     this.#heads = parts.heads;
     this.#events = parts.events;
+    this.#groups = parts.groups;
+    this.#authEdges = parts.authEdges;
     this.#relations = parts.relations;
     this.#signer = parts.signer;
   }
@@ -76,8 +86,11 @@ export class EventWriter {
    * and then the head is broken and everything staged on it after this event rejects as well.
    */
   stage(write: PreparedWrite): Promise<void> {
-    const { stored } = write.fact;
-    this.#events.add(stored);
+    const { stored } = write;
+    if (write.row !== 'untouched') this.#events.add(stored);
+    for (const group of write.groups) this.#groups.add(group);
+    if (stored.event.stateKey !== undefined && write.row === 'new')
+      this.#authEdges.add(stored.nid, write.auth);
     const durable = new Promise<void>((resolve, reject) => {
       if (this.#staged.length === 0 && !this.#isSigning) setImmediate(() => this.#signStaged());
       this.#staged.push({ write, resolve, reject });
@@ -108,7 +121,7 @@ export class EventWriter {
       this.#isSigning = false;
       if (this.#staged.length > 0) this.#signStaged();
     };
-    const signing = this.#signer.sign(pending.map(({ write }) => write.unsigned.signedText));
+    const signing = this.#sign(pending);
     const group: SigningGroup = {
       pending,
       settled: signing.then(
@@ -124,6 +137,15 @@ export class EventWriter {
     };
     this.#signing.push(group);
     this.#committing ??= this.#commitAll();
+  }
+
+  /** A signature for each event, empty for those that have theirs. */
+  async #sign(pending: readonly Pending[]): Promise<string[]> {
+    const texts = pending.map(({ write }) => write.content).filter((content) => typeof content !== 'string');
+    const signatures =
+      texts.length === 0 ? [] : await this.#signer.sign(texts.map(({ signedText }) => signedText));
+    let next = 0;
+    return pending.map(({ write }) => (typeof write.content === 'string' ? '' : (signatures[next++] ?? '')));
   }
 
   async #commitAll(): Promise<void> {
@@ -142,7 +164,7 @@ export class EventWriter {
       for (const [index, pending] of group.pending.entries()) {
         const signature = group.signatures?.[index];
         if (signature === undefined) this.#fail(pending, group.failure);
-        else signed.push({ pending, text: pending.write.unsigned.complete(signature) });
+        else signed.push({ pending, text: textOf(pending.write, signature) });
       }
     }
     return signed;
@@ -171,22 +193,36 @@ export class EventWriter {
   }
 
   #succeed({ write, resolve }: Pending): void {
-    const { head, fact, redacts, reservation } = write;
-    this.#events.saved(fact.stored);
-    if (redacts) this.#events.redacted(redacts.nid, fact.stored.nid);
-    if (fact.stateChanges.length > 0) this.#heads.resized(head);
-    reservation.complete(fact);
+    const { head, stored, fact, redacts, reservation } = write;
+    if (write.row !== 'untouched') this.#events.saved(stored);
+    this.#settled(write);
+    if (redacts) this.#events.redacted(redacts.nid, stored.nid);
+    if (fact && fact.stateChanges.length > 0) this.#heads.resized(head);
+    if (fact) reservation.complete(fact);
+    else reservation.abandon();
     resolve();
   }
 
+  /** The disk has what it will have of these. */
+  #settled({ stored, groups, row }: PreparedWrite): void {
+    for (const group of groups) this.#groups.settled(group);
+    if (row === 'new') this.#authEdges.settled(stored.nid);
+  }
+
   #fail({ write, reject }: Pending, error: unknown): void {
-    const { head, fact, redacts, reservation } = write;
+    const { head, stored, redacts, reservation } = write;
     this.#heads.abandon(head);
-    this.#events.forget(fact.stored);
+    if (write.row !== 'untouched') this.#events.forget(stored);
+    this.#settled(write);
     if (redacts) head.redact(redacts, undefined);
     reservation.abandon();
     reject(error);
   }
+}
+
+/** The PDU as JSON. */
+function textOf({ content }: PreparedWrite, signature: string): string {
+  return typeof content === 'string' ? content : content.complete(signature);
 }
 
 const lostWithEarlier = () => new Error('an earlier event of the room could not be stored');

@@ -24,6 +24,8 @@ export interface Extremity {
   readonly nid: number;
   readonly eventId: string;
   readonly depth: number;
+  /** State group after it. */
+  readonly stateGroup: number | undefined;
 }
 
 /** How many recent events of an active room stay with its head, so that sync need not ask the database. */
@@ -37,7 +39,8 @@ export class RoomHead {
   readonly roomNid: number;
   readonly roomId: string;
   readonly version: RoomVersion;
-  readonly chain: GroupChain;
+  /** Ends in the group of the current state. */
+  chain: GroupChain;
   broken = false;
   #extremities: readonly Extremity[];
   readonly #state: Map<string, StateEntry>;
@@ -103,10 +106,20 @@ export class RoomHead {
   /** Makes `stored` the newest event. @returns what it did to the current state. */
   append(stored: StoredEvent, extremities: readonly Extremity[]): StateChange[] {
     this.#extremities = extremities;
+    this.remember(stored);
+    const { type, stateKey } = stored.event;
+    return stateKey === undefined ? [] : [this.setEntry(type, stateKey, stored, stored.stream ?? 0)];
+  }
+
+  /** Replaces the forward extremities. */
+  setExtremities(extremities: readonly Extremity[]): void {
+    this.#extremities = extremities;
+  }
+
+  /** Takes the newest event of the timeline. */
+  remember(stored: StoredEvent): void {
     this.#recent.push(stored);
     if (this.#recent.length > recentEvents * 2) this.#recent.splice(0, recentEvents);
-    const { type, stateKey } = stored.event;
-    return stateKey === undefined ? [] : [this.setEntry(type, stateKey, stored, stored.nid)];
   }
 
   /** Marks an event of the room as redacted; `recent` may hold it in another copy than the caller has. */

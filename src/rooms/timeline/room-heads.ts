@@ -125,13 +125,19 @@ export class RoomHeads {
   }
 
   async #loadExtremities(nids: readonly number[]): Promise<Extremity[]> {
-    if (nids.length === 0) return [];
-    const rows = await this.#database
-      .reader<RoomTables>()
-      .selectFrom('events')
-      .select(['nid', 'event_id', 'depth'])
-      .where('nid', 'in', nids)
-      .execute();
-    return rows.map((row) => ({ nid: row.nid, eventId: row.event_id, depth: row.depth }));
+    const extremities: Extremity[] = [];
+    for (let start = 0; start < nids.length; start += 500) {
+      const rows = await this.#database
+        .reader<RoomTables>()
+        .selectFrom('events')
+        .select(['nid', 'event_id', 'depth', 'state_group'])
+        .where('nid', 'in', nids.slice(start, start + 500))
+        .orderBy('nid')
+        .execute();
+      for (const { nid, event_id, depth, state_group } of rows) {
+        extremities.push({ nid, eventId: event_id, depth, stateGroup: state_group ?? undefined });
+      }
+    }
+    return extremities;
   }
 }

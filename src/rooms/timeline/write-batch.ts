@@ -3,32 +3,22 @@ import { membershipOf, splitStateKey, stateKeyOf } from '../../protocol/index.ts
 import type { IndexBatch } from '../event-relations.ts';
 import type { GroupRows } from '../state/group-chain.ts';
 import type { StateKeys } from '../state/state-keys.ts';
-import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
-import { EventFlag } from '../tables.ts';
-import type { Extremity, RoomHead } from './room-head.ts';
+import type { MembershipChange, RoomFact, StateChange } from '../stored-event.ts';
+import { type EventWrite, flagsOf, type RemoteParts } from './event-write.ts';
 
-/** All that has to be on disk before an event is acknowledged. */
-export interface EventWrite {
-  readonly head: RoomHead;
-  readonly fact: RoomFact;
-  /** The room's forward extremities after the event. */
-  readonly extremities: readonly Extremity[];
-  /** The state group that the event made. */
-  readonly group: GroupRows | undefined;
-  /** The client's transaction, see `TransactionIds`. */
-  readonly transaction?: { readonly scope: number; readonly txnId: string } | undefined;
-  /** The event that this one redacts. */
-  readonly redacts: StoredEvent | undefined;
-  /** Milliseconds since the epoch; set for the first event of a room. */
-  readonly roomCreatedTs?: number;
-}
-
+/** In the order in which they are executed. */
 const sqlText = {
   room: 'insert into rooms (room_nid, room_id, version, extremities, state_group, created_ts) values (?, ?, ?, ?, ?, ?)',
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
+  partialState: 'update rooms set partial_state = ? where room_nid = ?',
+  eventRemoval: 'delete from events where nid = ?',
   event:
     'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  eventUpdate:
+    'update events set stream = ?, state_group = ?, state_before = ?, replaces = ?, flags = ?, redacted_by = ? where nid = ?',
+  place: 'insert into event_places (position, nid) values (?, ?)',
   time: 'insert into event_times (room_nid, ts, nid) values (?, ?, ?)',
+  auth: 'insert into event_auth (event_nid, auth_nid) values (?, ?) on conflict (event_nid, auth_nid) do nothing',
   stateKey: 'insert into state_keys (nid, type, state_key) values (?, ?, ?) on conflict (nid) do nothing',
   group: 'insert into state_groups (id, room_nid, ordinal) values (?, ?, ?)',
   edge: 'insert into state_group_edges (id, prev_id) values (?, ?)',
@@ -37,15 +27,28 @@ const sqlText = {
     'insert into current_state (room_nid, key_nid, event_nid, membership, stream) values (?, ?, ?, ?, ?) on conflict (room_nid, key_nid) do update set event_nid = excluded.event_nid, membership = excluded.membership, stream = excluded.stream',
   currentRemoval: 'delete from current_state where room_nid = ? and key_nid = ?',
   delta: 'insert into state_deltas (room_nid, stream, key_nid, event_nid) values (?, ?, ?, ?)',
+  membershipMove: 'update memberships set event_nid = ? where room_nid = ? and event_nid = ?',
   membership:
     'insert into memberships (user_id, room_nid, membership, event_nid, stream, forgotten) values (?, ?, ?, ?, ?, 0) on conflict (user_id, room_nid) do update set membership = excluded.membership, event_nid = excluded.event_nid, stream = excluded.stream, forgotten = 0',
   renewal: 'update memberships set event_nid = ? where user_id = ? and room_nid = ?',
+  stripped:
+    'insert into stripped_state (room_nid, user_id, json) values (?, ?, ?) on conflict (room_nid, user_id) do update set json = excluded.json',
+  strippedRemoval: 'delete from stripped_state where room_nid = ? and user_id = ?',
+  backward:
+    'insert into backward_extremities (room_nid, event_id) values (?, ?) on conflict (room_nid, event_id) do nothing',
+  backwardRemoval: 'delete from backward_extremities where room_nid = ? and event_id = ?',
   transaction: 'insert into event_transactions (scope, event_nid, txn_id) values (?, ?, ?)',
-  redacted: 'insert into redacted_events (event_nid, redacted_ts) values (?, ?)',
+  redacted:
+    'insert into redacted_events (event_nid, redacted_ts) values (?, ?) on conflict (event_nid) do nothing',
   redaction: 'update events set redacted_by = ? where nid = ?',
+  pendingRedaction:
+    'insert into pending_redactions (target_id, redaction_nid) values (?, ?) on conflict (target_id, redaction_nid) do nothing',
+  pendingRemoval: 'delete from pending_redactions where target_id = ?',
 };
 
 type Table = keyof typeof sqlText;
+
+const tables = Object.keys(sqlText) as Table[];
 
 /** Collects the rows of many events; of rows that replace each other only the last is written. */
 export class WriteBatch {
@@ -53,7 +56,8 @@ export class WriteBatch {
   readonly #index: IndexBatch;
   readonly #rows = new Map<Table, SqlValue[][]>();
   readonly #rooms = new Map<number, SqlValue[]>();
-  readonly #current = new Map<string, { table: Table; row: SqlValue[] }>();
+  /** Rows that replace each other, by table and key. */
+  readonly #last = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #memberships = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #newKeys = new Set<string>();
 
@@ -65,55 +69,40 @@ export class WriteBatch {
 
   /** @param json the PDU as JSON */
   add(write: EventWrite, json: string): void {
-    const { head, fact, group } = write;
-    const { stored } = fact;
-    const { event } = stored;
-    const extremities = JSON.stringify(write.extremities.map(({ nid }) => nid));
-    const stateGroup = stored.stateGroup ?? null;
+    const { head, stored, fact, end } = write;
+    const extremities = JSON.stringify(end?.extremities.map(({ nid }) => nid) ?? []);
+    const stateGroup = end?.group ?? null;
     if (write.roomCreatedTs !== undefined) {
-      this.#push('room', [
-        head.roomNid,
-        head.roomId,
-        head.version.id,
-        extremities,
-        stateGroup,
-        write.roomCreatedTs,
-      ]);
+      const { roomNid, roomId, version } = head;
+      this.#push('room', [roomNid, roomId, version.id, extremities, stateGroup, write.roomCreatedTs]);
     }
-    this.#rooms.set(head.roomNid, [extremities, stateGroup, head.roomNid]);
-    this.#push('event', [
-      stored.nid,
-      event.eventId,
-      head.roomNid,
-      event.depth,
-      stored.stream ?? null,
-      stored.stateGroup ?? null,
-      stored.stateBefore === stored.stateGroup ? null : (stored.stateBefore ?? null),
-      stored.replaces ?? null,
-      flagsOf(stored),
-      null,
-      json,
-    ]);
-    if (stored.stream !== undefined) this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
-    if (group) this.#addGroup(head.roomNid, group);
-    for (const change of fact.stateChanges) this.#addStateChange(write, change);
-    for (const change of fact.membershipChanges) this.#addMembershipChange(write, change);
+    if (end) this.#rooms.set(head.roomNid, [extremities, stateGroup, head.roomNid]);
+    this.#addEvent(write, json);
+    for (const group of write.groups) this.#addGroup(head.roomNid, group);
+    if (write.remote) this.#addRemote(write, write.remote);
+    if (fact) {
+      for (const change of fact.stateChanges) this.#addStateChange(head.roomNid, fact, change);
+      for (const change of fact.membershipChanges) this.#addMembershipChange(head.roomNid, fact, change);
+    }
     if (write.transaction) {
       this.#push('transaction', [write.transaction.scope, stored.nid, write.transaction.txnId]);
     }
     if (write.redacts) {
       this.#push('redaction', [stored.nid, write.redacts.nid]);
-      this.#push('redacted', [write.redacts.nid, event.originServerTs]);
+      this.#push('redacted', [write.redacts.nid, stored.event.originServerTs]);
     }
-    this.#index.add(stored, write.redacts);
   }
 
   /** The rows as statements, in the order in which the tables need them. */
   statements(): Statement[] {
-    for (const { table, row } of this.#current.values()) this.#push(table, row);
+    for (const { table, row } of this.#last.values()) this.#push(table, row);
     for (const { table, row } of this.#memberships.values()) this.#push(table, row);
     for (const row of this.#rooms.values()) this.#push('roomUpdate', row);
-    const own = [...this.#rows].map(([table, rows]) => ({ sql: sqlText[table], rows }));
+    const own: Statement[] = [];
+    for (const table of tables) {
+      const rows = this.#rows.get(table);
+      if (rows) own.push({ sql: sqlText[table], rows });
+    }
     return [...own, ...this.#index.statements()];
   }
 
@@ -122,34 +111,85 @@ export class WriteBatch {
     return this.#newKeys;
   }
 
+  #addEvent({ head, stored, row, auth, redacts }: EventWrite, json: string): void {
+    if (row === 'untouched') return;
+    const { event } = stored;
+    const state = [
+      stored.stream ?? null,
+      stored.stateGroup ?? null,
+      stored.stateBefore === stored.stateGroup ? null : (stored.stateBefore ?? null),
+      stored.replaces ?? null,
+      flagsOf(stored),
+      stored.redactedBy ?? null,
+    ];
+    if (row === 'new')
+      this.#push('event', [stored.nid, event.eventId, head.roomNid, event.depth, ...state, json]);
+    else this.#push('eventUpdate', [...state, stored.nid]);
+    for (const nid of auth) this.#push('auth', [stored.nid, nid]);
+    if (stored.stream === undefined) return;
+    this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
+    this.#index.add(stored, stored.redactedBy === undefined ? redacts : stored);
+  }
+
   #addGroup(roomNid: number, group: GroupRows): void {
     this.#push('group', [group.id, roomNid, group.ordinal]);
     if (group.prevId !== undefined) this.#push('edge', [group.id, group.prevId]);
     for (const [key, event] of group.delta) this.#push('groupState', [group.id, key, event]);
   }
 
-  #addStateChange({ head, fact: { position } }: EventWrite, change: StateChange): void {
+  #addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteParts): void {
+    for (const key of remote.stateKeys ?? []) this.#keyNid(key);
+    if (remote.replacesNid !== undefined) {
+      this.#push('eventRemoval', [remote.replacesNid]);
+      this.#push('membershipMove', [stored.nid, roomNid, remote.replacesNid]);
+    }
+    if (remote.place !== undefined) this.#push('place', [remote.place, stored.nid]);
+    for (const eventId of remote.missing ?? [])
+      this.#keep('backward', eventId, 'backward', [roomNid, eventId]);
+    if (remote.fills) {
+      const { eventId } = stored.event;
+      this.#keep('backward', eventId, 'backwardRemoval', [roomNid, eventId]);
+    }
+    if (remote.pendingTarget !== undefined) {
+      this.#push('pendingRedaction', [remote.pendingTarget, stored.nid]);
+    }
+    if (remote.redactedTs !== undefined) {
+      this.#push('redacted', [stored.nid, remote.redactedTs]);
+      this.#push('pendingRemoval', [stored.event.eventId]);
+    }
+    for (const [userId, json] of remote.stripped ?? []) {
+      const key = `${roomNid}:${userId}`;
+      if (json === undefined) this.#keep('stripped', key, 'strippedRemoval', [roomNid, userId]);
+      else this.#keep('stripped', key, 'stripped', [roomNid, userId, json]);
+    }
+    if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
+  }
+
+  #addStateChange(roomNid: number, { position }: RoomFact, change: StateChange): void {
     const keyNid = this.#keyNid(stateKeyOf(change.type, change.stateKey));
     const nid = change.event?.nid;
     const isMember = change.type === 'm.room.member';
     const membership = isMember && change.event ? membershipOf(change.event.event.content) : null;
-    this.#current.set(`${head.roomNid}:${keyNid}`, {
-      table: nid === undefined ? 'currentRemoval' : 'current',
-      row: nid === undefined ? [head.roomNid, keyNid] : [head.roomNid, keyNid, nid, membership, position],
-    });
-    this.#push('delta', [head.roomNid, position, keyNid, nid ?? null]);
+    const key = `${roomNid}:${keyNid}`;
+    if (nid === undefined) this.#keep('current', key, 'currentRemoval', [roomNid, keyNid]);
+    else this.#keep('current', key, 'current', [roomNid, keyNid, nid, membership, position]);
+    this.#push('delta', [roomNid, position, keyNid, nid ?? null]);
   }
 
-  #addMembershipChange({ head, fact }: EventWrite, { userId, from, to, eventNid }: MembershipChange): void {
-    const key = `${head.roomNid}:${userId}`;
+  #addMembershipChange(
+    roomNid: number,
+    fact: RoomFact,
+    { userId, from, to, eventNid }: MembershipChange,
+  ): void {
+    const key = `${roomNid}:${userId}`;
     const before = this.#memberships.get(key);
     if (from !== 'join' || to !== 'join') {
-      const row = [userId, head.roomNid, to, eventNid, fact.position];
+      const row = [userId, roomNid, to, eventNid, fact.position];
       this.#memberships.set(key, { table: 'membership', row });
     } else if (before?.table === 'membership') {
-      const [user = userId, room = head.roomNid, membership = to, , stream = fact.position] = before.row;
+      const [user = userId, room = roomNid, membership = to, , stream = fact.position] = before.row;
       before.row = [user, room, membership, eventNid, stream];
-    } else this.#memberships.set(key, { table: 'renewal', row: [eventNid, userId, head.roomNid] });
+    } else this.#memberships.set(key, { table: 'renewal', row: [eventNid, userId, roomNid] });
   }
 
   #keyNid(key: string): number {
@@ -162,18 +202,13 @@ export class WriteBatch {
     return nid;
   }
 
+  #keep(kind: string, key: string, table: Table, row: SqlValue[]): void {
+    this.#last.set(`${kind}:${key}`, { table, row });
+  }
+
   #push(table: Table, row: SqlValue[]): void {
     const rows = this.#rows.get(table);
     if (rows) rows.push(row);
     else this.#rows.set(table, [row]);
   }
-}
-
-function flagsOf(stored: StoredEvent): number {
-  return (
-    (stored.rejected ? EventFlag.rejected : 0) |
-    (stored.softFailed ? EventFlag.softFailed : 0) |
-    (stored.stream === undefined ? EventFlag.outlier : 0) |
-    (stored.distribute ? EventFlag.distribute : 0)
-  );
 }

@@ -43,8 +43,8 @@ export class SettingsTransfer {
   }
 
   start(): Promise<void> {
-    this.#parts.engine.stream.subscribe(({ stored }) => {
-      if (this.#isLocalJoin(stored)) this.#noted.push(stored);
+    this.#parts.engine.stream.subscribe(({ stored, onTimeline }) => {
+      if (onTimeline && this.#isLocalJoin(stored)) this.#noted.push(stored);
     });
     return this.#follower.start();
   }
@@ -58,7 +58,7 @@ export class SettingsTransfer {
     for (let from = after; from < this.#notedFrom; ) {
       const found = await events.between(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
       for (const stored of found) if (this.#isLocalJoin(stored)) await this.#joined(stored);
-      from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.nid ?? this.#notedFrom);
+      from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.stream ?? this.#notedFrom);
     }
     for (let [next] = this.#noted; next; [next] = this.#noted) {
       await this.#joined(next);

@@ -4,7 +4,7 @@ import { RoomPart } from '../feeds/feed.ts';
 import type { SyncSources } from '../sources.ts';
 import type { EventText } from './event-text.ts';
 import { addNeeded, keepNeeded, neededMembers, remember } from './lazy-members.ts';
-import { rewind, type StateNids, stateAt, stateChanges } from './room-state.ts';
+import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
 import { heroesOf, mayChangeSummary, summaryOf } from './room-summary.ts';
 import { joinedRoomText, timelineText } from './room-text.ts';
 import type { SentMembers } from './sent-members.ts';
@@ -111,8 +111,8 @@ export class JoinedRooms {
   ): Promise<StateNids> {
     const showsState = timeline.events.some(({ stored }) => stored.event.stateKey !== undefined);
     if (!timeline.hidesState && !(stateAfter && showsState)) return new Map();
-    const changes = await stateChanges(this.#parts.engine, head, after, upTo);
-    if (!stateAfter) rewind(changes, timeline, after);
+    const { changes, news } = await changesWithin(this.#parts.engine, head, after, upTo);
+    if (!stateAfter) rewind(changes, timeline, news);
     return changes;
   }
 

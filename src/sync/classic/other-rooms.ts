@@ -10,7 +10,7 @@ import {
 import type { EventText } from './event-text.ts';
 import { inOrder } from './joined-room.ts';
 import { keepNeeded, neededMembers } from './lazy-members.ts';
-import { rewind, type StateNids, stateChanges, stateOfGroup } from './room-state.ts';
+import { changesWithin, rewind, type StateNids, stateOfGroup } from './room-state.ts';
 import { stateText, timelineText } from './room-text.ts';
 import type { Subject } from './subject.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
@@ -93,10 +93,10 @@ export class OtherRooms {
     const isOver = departure && after !== undefined && departure.stream <= after;
     if (isForgotten || !departure || isOver || !filter.room.state.passesRoom(head.roomId)) return new Map();
     const wasThere = after !== undefined && view.membershipAt(after) === 'join';
-    const state = wasThere
-      ? await stateChanges(this.#engine, head, after, departure.stream)
-      : await stateOfGroup(this.#engine, departure.event?.stateGroup);
-    if (!stateAfter) rewind(state, timeline, wasThere ? after : 0);
+    const { changes: state, news } = wasThere
+      ? await changesWithin(this.#engine, head, after, departure.stream)
+      : { changes: await stateOfGroup(this.#engine, departure.event?.stateGroup), news: undefined };
+    if (!stateAfter) rewind(state, timeline, news);
     if (filter.room.state.lazyLoadMembers) keepNeeded(state, userId, neededMembers(timeline, []));
     return state;
   }

@@ -8,8 +8,8 @@ export type StateNids = Map<string, number>;
 /** The whole state of a room at a position of the stream. */
 export async function stateAt(engine: RoomEngine, head: RoomHead, position: number): Promise<StateNids> {
   const state: StateNids = new Map();
-  for (const [key, { nid }] of head.state) {
-    const then = nid <= position ? nid : await nidAt(engine, head, key, position);
+  for (const [key, { nid, stream }] of head.state) {
+    const then = stream <= position ? nid : await nidAt(engine, head, key, position);
     if (then !== undefined) state.set(key, then);
   }
   return state;
@@ -30,8 +30,8 @@ export async function nidAt(
   key: string,
   position: number,
 ): Promise<number | undefined> {
-  const nid = head.state.get(key)?.nid;
-  if (nid === undefined || nid <= position) return nid;
+  const entry = head.state.get(key);
+  if (entry === undefined || entry.stream <= position) return entry?.nid;
   const history = await engine.stateHistory(head.roomNid, key);
   return history.findLast(({ stream }) => stream <= position)?.event?.nid;
 }
@@ -43,22 +43,34 @@ export async function stateChanges(
   after: number,
   upTo: number,
 ): Promise<StateNids> {
+  return (await changesWithin(engine, head, after, upTo)).changes;
+}
+
+/** `stateChanges`, and every event that was in the state at some time in that range and not at its beginning. */
+export async function changesWithin(
+  engine: RoomEngine,
+  head: RoomHead,
+  after: number,
+  upTo: number,
+): Promise<{ readonly changes: StateNids; readonly news: ReadonlySet<number> }> {
   const deltas = await engine.stateDeltas(head.roomNid, after, upTo);
   const keys = await engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
   const changes: StateNids = new Map();
-  for (const [index, { eventNid }] of deltas.entries()) {
+  const news = new Set<number>();
+  for (const [index, { eventNid, passing }] of deltas.entries()) {
     if (eventNid !== undefined) changes.set(keys[index] ?? '', eventNid);
+    for (const nid of passing) news.add(nid);
   }
-  return changes;
+  return { changes, news };
 }
 
 /**
  * Turns a state at the end of a timeline into one that leads to it when the timeline is applied: what the timeline
  * says last of an entry, the state need not say, but what it was before. Entries whose last change the timeline does
  * not show stay as they are at the end, so that what a client arrives at is right whatever was left out.
- * @param after entries that were replaced at or before this position are known to the client
+ * @param news entries that the client can not know; by default it knows none
  */
-export function rewind(state: StateNids, { events }: Timeline, after = 0): void {
+export function rewind(state: StateNids, { events }: Timeline, news?: ReadonlySet<number>): void {
   const first = new Map<string, StoredEvent>();
   const shown = new Set<number>();
   for (const { stored } of events) {
@@ -70,7 +82,7 @@ export function rewind(state: StateNids, { events }: Timeline, after = 0): void 
   }
   for (const [key, { replaces }] of first) {
     if (!shown.has(state.get(key) ?? 0)) continue;
-    if (replaces !== undefined && replaces > after) state.set(key, replaces);
+    if (replaces !== undefined && (!news || news.has(replaces))) state.set(key, replaces);
     else state.delete(key);
   }
 }

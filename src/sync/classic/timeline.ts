@@ -14,7 +14,7 @@ import {
 export interface Timeline {
   /** Oldest first. */
   readonly events: readonly VisibleEvent[];
-  /** Events between the last sync and the first of these were left out. */
+  /** Events between the last sync and the first of these were left out, or are missing on this server. */
   readonly limited: boolean;
   /** Where to go on backwards. */
   readonly prevBatch: string;
@@ -51,16 +51,21 @@ export async function readTimeline(
   const stretch: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];
   let reachedStart = false;
-  for (let page = 0; page < mostPages && chosen.length <= limit && !reachedStart; page++) {
+  let reachedGap = false;
+  for (let page = 0; page < mostPages && chosen.length <= limit && !reachedStart && !reachedGap; page++) {
     const size = Math.max(limit + 1 - chosen.length, 10);
     const before = stretch.at(-1)?.stream ?? upTo + 1;
     const read = await readBackward(engine, head, { after, before, limit: size });
     reachedStart = read.length < size;
+    // What comes before such an event was not sent to the client as its neighbour, or is not here at all.
+    const gap = read.findIndex(({ followsGap }) => followsGap);
+    reachedGap = gap >= 0;
+    if (reachedGap) read.splice(gap + 1);
     stretch.push(...read);
     const readable = (view ? await view.shown(read) : asJoined(read, ignored)).filter(isWanted);
     chosen.push(...(await engine.relations.narrow(readable, filter.room.timeline.relatedBy, view)));
   }
-  const limited = chosen.length > limit || !reachedStart;
+  const limited = chosen.length > limit || !reachedStart || reachedGap;
   const shown = chosen.slice(0, limit);
   const shownNids = new Set(shown.map(({ stored }) => stored.nid));
   const oldest = limited ? shown.at(-1)?.stored : stretch.at(-1);
@@ -69,7 +74,10 @@ export async function readTimeline(
     limited,
     prevBatch: await placeToGoOn(engine, head, oldest, upTo),
     hidesState:
-      limited || stretch.some(({ nid, event }) => event.stateKey !== undefined && !shownNids.has(nid)),
+      limited ||
+      stretch.some(
+        ({ nid, event, resolves }) => resolves || (event.stateKey !== undefined && !shownNids.has(nid)),
+      ),
   };
 }
 

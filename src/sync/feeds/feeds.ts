@@ -67,6 +67,11 @@ export class Feeds {
     });
   }
 
+  /** The feed of a user who has synced lately. */
+  peek(userId: string): Feed | undefined {
+    return this.#feeds.get(userId);
+  }
+
   /** The feed of a user, which from now on hears of everything. */
   async open(userId: string): Promise<Feed> {
     const known = this.#feeds.get(userId);
@@ -104,7 +109,8 @@ export class Feeds {
     return feed;
   }
 
-  #roomFact({ roomId, membershipChanges }: RoomFact, position: number): void {
+  #roomFact(fact: RoomFact, position: number): void {
+    const { roomId, onTimeline, stateChanges, membershipChanges } = fact;
     for (const { userId, to } of membershipChanges) {
       const feed = this.#feeds.peek(userId);
       if (!feed) continue;
@@ -112,7 +118,7 @@ export class Feeds {
       if (to === 'join') this.#listen(roomId, feed);
       else this.#listeners.get(roomId)?.delete(feed);
     }
-    this.#toRoom(roomId, position, RoomPart.timeline);
+    if (onTimeline || stateChanges.length > 0) this.#toRoom(roomId, position, RoomPart.timeline);
   }
 
   #toRoom(roomId: string, position: number, parts: number): void {

@@ -28,7 +28,8 @@ export class RoomActivity {
 
   constructor(engine: RoomEngine) {
     this.#engine = engine;
-    engine.stream.subscribe(({ stored }, position) => {
+    engine.stream.subscribe(({ stored, onTimeline }, position) => {
+      if (!onTimeline) return;
       this.#latest.set(stored.roomNid, position);
       if (bumps(stored)) this.#bumps.set(stored.roomNid, position);
     });

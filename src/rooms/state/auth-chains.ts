@@ -1,0 +1,210 @@
+import type { AuthEdges } from './auth-edges.ts';
+
+/** Events whose edges are read together. */
+const batch = 250;
+
+/** As many sets are told apart at a time: each has a bit. */
+const mostSets = 30;
+
+/**
+ * The difference of the auth chains of state sets: what is in the chain of at least one of them, but not of all.
+ * Auth events have lower numbers than what names them, so the events are gone through from the highest down, with a
+ * bit for each set that leads to them; where everything that is left belongs to all sets, it is over.
+ * Source: room version 2, "Definitions".
+ * @param sets the nids of each set that are not the same in all
+ * @param common the nids of what is the same in all; asked for when it matters, and then once
+ */
+export async function authDifference(
+  edges: AuthEdges,
+  sets: readonly ReadonlySet<number>[],
+  common: () => Promise<Iterable<number>>,
+): Promise<Set<number>> {
+  const [first, ...others] = sets;
+  const difference = new Set<number>();
+  if (!first) return difference;
+  let sorted: Promise<Float64Array> | undefined;
+  const highestFirst = () => {
+    sorted ??= common().then((nids) => Float64Array.from(nids).sort().reverse());
+    return sorted;
+  };
+  // What not all chains have differs between the first one and another one.
+  for (let start = 0; start < others.length; start += mostSets - 1) {
+    const walk = new DifferenceWalk(edges, [first, ...others.slice(start, start + mostSets - 1)]);
+    for (const nid of await walk.run(highestFirst)) difference.add(nid);
+  }
+  return difference;
+}
+
+interface Node {
+  /** Sets that hold the event itself. */
+  held: number;
+  /** Sets in whose chains it is. */
+  reached: number;
+}
+
+/** The events that some lead to, taken from the highest number down. */
+class DifferenceWalk {
+  readonly #edges: AuthEdges;
+  readonly #all: number;
+  readonly #nodes = new Map<number, Node>();
+  readonly #heap = new NumberHeap();
+  /** How many of the nodes make a difference yet. */
+  #open = 0;
+
+  constructor(edges: AuthEdges, sets: readonly ReadonlySet<number>[]) {
+    this.#edges = edges;
+    this.#all = 2 ** sets.length - 1;
+    for (const [index, set] of sets.entries()) for (const nid of set) this.#mark(nid, 1 << index, 0);
+  }
+
+  async run(common: () => Promise<Float64Array>): Promise<number[]> {
+    const difference: number[] = [];
+    if (this.#open === 0) return difference;
+    const unconflicted = await common();
+    let next = 0;
+    while (this.#open > 0) {
+      // What is common to all sets leads to events that are in question, so it must not come after them.
+      const top = this.#heap.peek() ?? 0;
+      if (next < unconflicted.length && unconflicted[next]! >= top) {
+        const end = Math.min(next + batch, unconflicted.length);
+        for (; next < end; next++) this.#mark(unconflicted[next]!, this.#all, 0);
+        continue;
+      }
+      const auth = this.#edges.peek(top) ?? (await this.#edges.of(this.#heap.highest(batch))).get(top) ?? [];
+      this.#heap.pop();
+      const { held, reached } = this.#nodes.get(top)!;
+      if (this.#isOpen({ held, reached })) this.#open -= 1;
+      this.#nodes.delete(top);
+      if (reached !== 0 && reached !== this.#all) difference.push(top);
+      for (const nid of auth) if (nid < top) this.#mark(nid, 0, held | reached);
+    }
+    return difference;
+  }
+
+  #mark(nid: number, held: number, reached: number): void {
+    let node = this.#nodes.get(nid);
+    if (node) {
+      if (this.#isOpen(node)) this.#open -= 1;
+      node.held |= held;
+      node.reached |= reached;
+    } else {
+      node = { held, reached };
+      this.#nodes.set(nid, node);
+      this.#heap.push(nid);
+    }
+    if (this.#isOpen(node)) this.#open += 1;
+  }
+
+  /** Whether it is in the difference itself, or does not lead to all that is below it from every set. */
+  #isOpen({ held, reached }: Node): boolean {
+    return (held | reached) !== this.#all || (reached !== 0 && reached !== this.#all);
+  }
+}
+
+/**
+ * The conflicted state subgraph: what is on a path of auth events from one of these events to another, themselves
+ * included. Nothing below the lowest of them can be. Source: room version 12, "Definitions".
+ */
+export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<number>): Promise<number[]> {
+  const targets = new Set(conflicted);
+  const lowest = Math.min(...batches(targets, Math.min));
+  const auth = new Map<number, readonly number[]>();
+  for (let pending = [...targets]; pending.length > 0; ) {
+    const read = await edges.of(pending);
+    const next = new Set<number>();
+    for (const [nid, list] of read) {
+      auth.set(nid, list);
+      for (const one of list) if (one > lowest && one < nid && !auth.has(one)) next.add(one);
+    }
+    pending = [...next].filter((nid) => !auth.has(nid));
+  }
+  const subgraph = new Set<number>(targets);
+  for (const nid of [...auth.keys()].sort((a, b) => a - b)) {
+    if (auth.get(nid)?.some((one) => one < nid && subgraph.has(one))) subgraph.add(nid);
+  }
+  return [...subgraph];
+}
+
+/**
+ * The auth events of some events, theirs, and so on.
+ * @param limit how many are found at most: the highest
+ * @returns ascending
+ */
+export async function authChain(
+  edges: AuthEdges,
+  from: Iterable<number>,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<number[]> {
+  const heap = new NumberHeap();
+  const seen = new Set<number>();
+  const inChain = new Set<number>();
+  const add = (nid: number) => {
+    if (seen.has(nid)) return;
+    seen.add(nid);
+    heap.push(nid);
+  };
+  for (const nid of from) add(nid);
+  const chain: number[] = [];
+  for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
+    const auth = edges.peek(top) ?? (await edges.of(heap.highest(batch))).get(top) ?? [];
+    heap.pop();
+    if (inChain.has(top)) {
+      chain.push(top);
+      if (chain.length >= limit) break;
+    }
+    for (const nid of auth) {
+      if (nid >= top) continue;
+      inChain.add(nid);
+      add(nid);
+    }
+  }
+  return chain.reverse();
+}
+
+/** The lowest or highest of many numbers, piece by piece: arguments of a call are limited. */
+function* batches(numbers: Iterable<number>, pick: (...values: number[]) => number): Generator<number> {
+  const list = [...numbers];
+  for (let start = 0; start < list.length; start += 1_000) yield pick(...list.slice(start, start + 1_000));
+}
+
+/** A heap of numbers that gives the highest first. */
+class NumberHeap {
+  readonly #items: number[] = [];
+
+  peek(): number | undefined {
+    return this.#items[0];
+  }
+
+  /** Some of the highest, the very highest among them. */
+  highest(count: number): number[] {
+    return this.#items.slice(0, count);
+  }
+
+  push(item: number): void {
+    const items = this.#items;
+    let index = items.length;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (items[parent]! >= item) break;
+      items[index] = items[parent]!;
+      index = parent;
+    }
+    items[index] = item;
+  }
+
+  pop(): void {
+    const items = this.#items;
+    const last = items.pop();
+    if (items.length === 0 || last === undefined) return;
+    let index = 0;
+    for (;;) {
+      let child = 2 * index + 1;
+      if (child >= items.length) break;
+      if (child + 1 < items.length && items[child + 1]! > items[child]!) child++;
+      if (last >= items[child]!) break;
+      items[index] = items[child]!;
+      index = child;
+    }
+    items[index] = last;
+  }
+}

@@ -1,0 +1,63 @@
+import { LRUCache } from 'lru-cache';
+import type { Reader } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../tables.ts';
+
+/** Events in one query. */
+const chunk = 500;
+
+/** How many events' edges are kept in memory; those of one are about 100 bytes. */
+const inMemory = 200_000;
+
+/** Reads which state events name which as their auth events, by nid. An auth event has the lower nid. */
+export class AuthEdges {
+  readonly #reader: Reader<RoomTables>;
+  readonly #known = new LRUCache<number, readonly number[]>({ max: inMemory });
+  /** Edges that are not on disk yet. */
+  readonly #unsaved = new Map<number, readonly number[]>();
+
+  constructor(reader: Reader<RoomTables>) {
+    this.#reader = reader;
+  }
+
+  /** Takes the edges of a state event that is about to be written; they stay in memory until `settled`. */
+  add(nid: number, auth: readonly number[]): void {
+    this.#unsaved.set(nid, auth);
+  }
+
+  /** The edges are on disk, or never will be. */
+  settled(nid: number): void {
+    const auth = this.#unsaved.get(nid);
+    if (auth && this.#unsaved.delete(nid)) this.#known.set(nid, auth);
+  }
+
+  /** What is in memory. */
+  peek(nid: number): readonly number[] | undefined {
+    return this.#known.get(nid) ?? this.#unsaved.get(nid);
+  }
+
+  /** The auth events of each of these events. */
+  async of(nids: Iterable<number>): Promise<Map<number, readonly number[]>> {
+    const edges = new Map<number, readonly number[]>();
+    const missing: number[] = [];
+    for (const nid of nids) {
+      const known = this.peek(nid);
+      if (known) edges.set(nid, known);
+      else missing.push(nid);
+    }
+    for (let start = 0; start < missing.length; start += chunk) {
+      const wanted = missing.slice(start, start + chunk);
+      const rows = await this.#reader
+        .selectFrom('event_auth')
+        .selectAll()
+        .where('event_nid', 'in', wanted)
+        .execute();
+      const read = Map.groupBy(rows, ({ event_nid }) => event_nid);
+      for (const nid of wanted) {
+        const auth = (read.get(nid) ?? []).map(({ auth_nid }) => auth_nid);
+        edges.set(nid, auth);
+        this.#known.set(nid, auth);
+      }
+    }
+    return edges;
+  }
+}

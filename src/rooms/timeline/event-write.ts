@@ -1,0 +1,69 @@
+import type { GroupRows } from '../state/group-chain.ts';
+import type { RoomFact, StoredEvent } from '../stored-event.ts';
+import { EventFlag } from '../tables.ts';
+import type { Extremity, RoomHead } from './room-head.ts';
+
+/** The end of a room's history. */
+export interface RoomEnd {
+  readonly extremities: readonly Extremity[];
+  /** State group of the current state. */
+  readonly group: number | undefined;
+}
+
+/** All that has to be on disk before an event is acknowledged. */
+export interface EventWrite {
+  readonly head: RoomHead;
+  readonly stored: StoredEvent;
+  /** Whether the event is new, was known before and gets its place now, or is only the cause of what is written. */
+  readonly row: 'new' | 'known' | 'untouched';
+  /** What is published; nothing for events that have no place. */
+  readonly fact: RoomFact | undefined;
+  /** The end of the room after the event; absent where it stays as it is. */
+  readonly end: RoomEnd | undefined;
+  /** The state groups that the event made. */
+  readonly groups: readonly GroupRows[];
+  /** The auth events of a state event. */
+  readonly auth: readonly number[];
+  /** The client's transaction, see `TransactionIds`. */
+  readonly transaction?: { readonly scope: number; readonly txnId: string } | undefined;
+  /** The event that this one redacts. */
+  readonly redacts: StoredEvent | undefined;
+  /** Milliseconds since the epoch; set for the first event of a room. */
+  readonly roomCreatedTs?: number;
+  readonly remote?: RemoteParts;
+}
+
+/** What there is to write about events of other servers in particular. */
+export interface RemoteParts {
+  /** `stateKeyOf` of entries of the groups, so that their rows are there. */
+  readonly stateKeys?: Iterable<string>;
+  /** The number under which an event was known whose auth events were not looked at. */
+  readonly replacesNid?: number | undefined;
+  /** Position at which the event got its place, where that is not its number. */
+  readonly place?: number | undefined;
+  /** Ids of previous events that are not on the timeline. */
+  readonly missing?: readonly string[];
+  /** The event may be such a one, and is on the timeline from now on. */
+  readonly fills?: boolean;
+  /** The id of the event that it redacts, when that is not known. */
+  readonly pendingTarget?: string | undefined;
+  /** When the event was redacted, in milliseconds since the epoch, by one that came before it. */
+  readonly redactedTs?: number | undefined;
+  /** What users are shown of the room who are not in it, as JSON; `undefined`: nothing any more. */
+  readonly stripped?: ReadonlyMap<string, string | undefined>;
+  /** `PartialState` as JSON; `null`: the state is complete. */
+  readonly partialState?: string | null;
+}
+
+/** Bits of `EventFlag`. */
+export function flagsOf(stored: StoredEvent): number {
+  return (
+    (stored.rejected ? EventFlag.rejected : 0) |
+    (stored.softFailed ? EventFlag.softFailed : 0) |
+    (stored.stream === undefined ? EventFlag.outlier : 0) |
+    (stored.distribute ? EventFlag.distribute : 0) |
+    (stored.resolves ? EventFlag.resolves : 0) |
+    (stored.followsGap ? EventFlag.followsGap : 0) |
+    (stored.unchecked ? EventFlag.unchecked : 0)
+  );
+}
