@@ -71,6 +71,7 @@ export async function startConversations(
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
     invitePolicy: people.invitePermissions,
     mostEvents: mostEvents(kernel),
+    answersKept: kernel.configuration.caches.caches.sync_response_cache_duration,
   });
   const { feeds } = sync;
   feeds.followRooms(typing.typingStream, RoomPart.typing, ({ roomId }) => roomId);

@@ -7,6 +7,7 @@ import { DevicePart, type DeviceSources } from './classic/device-part.ts';
 import { EventText } from './classic/event-text.ts';
 import { JoinedRooms } from './classic/joined-room.ts';
 import { OtherRooms } from './classic/other-rooms.ts';
+import { RepeatedSyncs } from './classic/repeated-syncs.ts';
 import { SentMembers } from './classic/sent-members.ts';
 import { Sync } from './classic/sync.ts';
 import { EventStream } from './event-stream/event-stream.ts';
@@ -36,10 +37,12 @@ export interface SyncServicesParts {
   readonly invitePolicy: InvitePolicy;
   /** Most events of a timeline, whatever the client asks for. */
   readonly mostEvents: number;
+  /** Milliseconds for which answers are remembered (`caches.sync_response_cache_duration`). */
+  readonly answersKept: number;
 }
 
 export interface SyncServices {
-  readonly sync: Sync;
+  readonly sync: RepeatedSyncs;
   readonly slidingSync: SlidingSync;
   /** For clients that are older than `/sync`, and those who look into rooms from outside. */
   readonly eventStream: EventStreamServices;
@@ -56,16 +59,21 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
   const toldInvites = new ToldInvites(engine, parts.invitePolicy);
   const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);
+  const sync = new Sync({
+    ...parts,
+    engine,
+    feeds,
+    joinedRooms,
+    otherRooms,
+    toldInvites,
+    devicePart: new DevicePart(deviceSources),
+  });
+  const repeated = new RepeatedSyncs(sync, clock, parts.answersKept);
+  sources.accountData.accountDataStream.subscribe(({ userId, type }) => {
+    if (type === 'm.ignored_user_list') repeated.forget(userId);
+  });
   return {
-    sync: new Sync({
-      ...parts,
-      engine,
-      feeds,
-      joinedRooms,
-      otherRooms,
-      toldInvites,
-      devicePart: new DevicePart(deviceSources),
-    }),
+    sync: repeated,
     slidingSync: openSlidingSync({
       ...parts,
       engine,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Filter } from '../filters/index.ts';
 import { Reply, type Route, route } from '../kernel/http/index.ts';
-import type { Sync } from './classic/sync.ts';
+import type { RepeatedSyncs } from './classic/repeated-syncs.ts';
 
 /** The filter that the `filter` query parameter names or is. */
 export type ReadFilter = (userId: string, filter: string | undefined) => Promise<Filter>;
@@ -20,7 +20,7 @@ const usualLimit = 10;
 
 /** Client-server API, "Syncing". @param mostEvents the largest timeline (`filter_timeline_limit`) */
 export function syncRoutes(
-  sync: Sync,
+  sync: RepeatedSyncs,
   readFilter: ReadFilter,
   setPresence: SetPresence,
   mostEvents: number,
@@ -57,7 +57,11 @@ export function syncRoutes(
             timeout: Math.max(0, query.timeout ?? 0),
             fullState: query.full_state ?? false,
             stateAfter: query.use_state_after ?? false,
-            signal: request.signal,
+            tokenId: requester.tokenId,
+            filterText: query.filter,
+            get signal() {
+              return request.signal;
+            },
           });
           return new Reply(200, text);
         } finally {

@@ -95,6 +95,11 @@ export class MessageQueues implements DeviceCleanup {
     return { messages: rows.map(({ message }) => message), position: last?.position ?? upTo };
   }
 
+  /** Whether it is known, without a query, that the device has no messages. */
+  isEmptyNow(device: DeviceAddress): boolean {
+    return this.#empty.has(keyOf(device));
+  }
+
   /** The device has got everything up to `position`: those messages go. */
   async acknowledge(userId: string, deviceId: string, position: number): Promise<void> {
     if (await this.#isEmpty({ userId, deviceId })) return;

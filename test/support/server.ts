@@ -149,6 +149,8 @@ export function testConfiguration(overrides: ConfigurationOverrides = {}): Heart
       registration_shared_secret: 'shared secret',
       bcrypt_rounds: 4,
     },
+    // Tests begin anew often, and want to see what has happened since.
+    caches: { caches: { sync_response_cache_duration: 0 } },
     federationClient: { signing_key_path: signingKey },
     rateLimits: generous(sectionDefaults(sections.rateLimits)),
   };

@@ -39,6 +39,11 @@ export class DevicePart {
     return since.toDevice === since.position && this.#sources.deviceLists.isQuiet(since.position);
   }
 
+  /** Whether it is known, without a query, that no message waits for the device. */
+  isEmptyNow(userId: string, deviceId: string | undefined): boolean {
+    return deviceId === undefined || this.#sources.queues.isEmptyNow({ userId, deviceId });
+  }
+
   /** The device has got everything up to its token. */
   async acknowledge(userId: string, deviceId: string | undefined, { toDevice }: SyncPosition): Promise<void> {
     if (deviceId !== undefined) await this.#sources.queues.acknowledge(userId, deviceId, toDevice);

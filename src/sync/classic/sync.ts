@@ -26,6 +26,13 @@ export interface SyncRequest extends Subject {
   readonly signal: AbortSignal;
 }
 
+export interface SyncAnswer {
+  /** JSON. */
+  readonly text: string;
+  /** It says more than that nothing has happened. */
+  readonly isNews: boolean;
+}
+
 /** One piece of account data as clients get it. */
 type ClientAccountData = Pick<AccountDataEntry, 'roomId' | 'type' | 'content'>;
 
@@ -64,8 +71,24 @@ export class Sync {
     this.#parts = parts;
   }
 
-  /** @returns the answer as JSON text. @throws MatrixError M_INVALID_PARAM for a foreign token */
-  async sync(request: SyncRequest): Promise<string> {
+  /**
+   * The answer when nothing has happened and the client does not want to wait for more: at once, from memory.
+   * `undefined` when there may be something to say.
+   * @throws MatrixError M_INVALID_PARAM for a foreign token
+   */
+  quietAnswer({ since, timeout, fullState, userId, deviceId }: SyncRequest): string | undefined {
+    if (since === undefined || timeout > 0 || fullState) return undefined;
+    const { feeds, streams, devicePart } = this.#parts;
+    const from = decodeSyncPosition(since);
+    const upTo = streams.current;
+    const changes = from.position <= upTo ? feeds.peek(userId)?.changes(from.position, upTo) : undefined;
+    const isQuiet =
+      changes && isNothing(changes) && devicePart.isQuiet(from) && devicePart.isEmptyNow(userId, deviceId);
+    return isQuiet ? nothingUpTo(upTo) : undefined;
+  }
+
+  /** @throws MatrixError M_INVALID_PARAM for a foreign token */
+  async sync(request: SyncRequest): Promise<SyncAnswer> {
     const { feeds, clock, streams, devicePart } = this.#parts;
     const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);
     if (since && since.position > streams.current) throw invalidParam('This token is from the future');
@@ -76,10 +99,10 @@ export class Sync {
       const upTo = streams.current;
       const answer = await this.#answer(request, feed, since, upTo);
       if (answer === 'outdated') continue;
-      if (answer !== undefined) return answer.text;
+      if (answer !== undefined) return { text: answer.text, isNews: true };
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || request.fullState || request.signal.aborted)
-        return `{"next_batch":"${encodePosition(upTo)}"}`;
+        return { text: nothingUpTo(upTo), isNews: false };
       // Something may have come while the answer was being made.
       const meanwhile = feed.changes(upTo, streams.current);
       if (meanwhile && isNothing(meanwhile)) await feeds.wait(feed, remaining, request.signal);
@@ -231,6 +254,8 @@ export class Sync {
     );
   }
 }
+
+const nothingUpTo = (position: number) => `{"next_batch":"${encodePosition(position)}"}`;
 
 function isNothing(changes: Changes): boolean {
   return changes.rooms.size === 0 && changes.user === 0;

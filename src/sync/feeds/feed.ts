@@ -19,6 +19,8 @@ export interface Changes {
   readonly user: number;
 }
 
+const nothing: Changes = { rooms: new Map(), user: 0 };
+
 interface Entry {
   readonly position: number;
   /** `undefined`: outside of rooms. */
@@ -59,6 +61,7 @@ export class Feed {
   /** What has changed in `(after, upTo]`; `undefined` when the feed does not reach back that far. */
   changes(after: number, upTo: number): Changes | undefined {
     if (after < this.#floor) return undefined;
+    if ((this.#entries.at(-1)?.position ?? 0) <= after) return nothing;
     const rooms = new Map<string, number>();
     let user = 0;
     for (let index = this.#entries.length - 1; index >= 0; index--) {

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/manual-clock.ts';
+import { enc, Person, type SyncJson } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { everything } from '../../filters/compile-filter.ts';
+import { type RepeatableRequest, RepeatedSyncs } from './repeated-syncs.ts';
+import type { SyncAnswer } from './sync.ts';
+
+const minute = 60_000;
+
+describe('syncs that are asked for again', () => {
+  let server: TestServer;
+  afterEach(() => server.stop());
+
+  /** A server that remembers answers for so long, and how a device of Anna's syncs and hears what was said. */
+  const start = async (duration: number) => {
+    const clock = manualClock();
+    const config = { caches: { caches: { sync_response_cache_duration: duration } } };
+    server = await startTestServer({ database: 'sqlite', config, clock });
+    const anna = await Person.register(server, 'anna');
+    const roomId = await anna.createRoom();
+    return { clock, anna, roomId };
+  };
+  const secondDevice = async () => {
+    const identifier = { type: 'm.id.user', user: 'anna' };
+    const body = { type: 'm.login.password', identifier, password: 'correct horse' };
+    const answer = (await server.api('POST', '/_matrix/client/v3/login', { body })).body;
+    const [userId, deviceId] = [String(answer['user_id']), String(answer['device_id'])];
+    return new Person(server, { userId, deviceId, token: String(answer['access_token']) });
+  };
+  const heard = ({ rooms }: SyncJson, roomId: string) =>
+    rooms?.join?.[roomId]?.timeline.events.map(({ content }) => content['body']).filter((body) => body);
+
+  it('get the same answer for a while [option: caches.sync_response_cache_duration]', async () => {
+    const { clock, anna, roomId } = await start(minute);
+    const { next_batch } = await anna.sync();
+    assert.equal((await anna.sync()).next_batch, next_batch);
+    await anna.say(roomId, 'one');
+    const first = await anna.sync(next_batch);
+    await anna.say(roomId, 'two');
+    assert.deepEqual(await anna.sync(next_batch), first);
+    assert.deepEqual(heard(await anna.sync(first.next_batch), roomId), ['two']);
+    const other = { filter: { room: { timeline: { limit: 5 } } } };
+    assert.deepEqual(heard(await anna.sync(next_batch, other), roomId), ['one', 'two'], 'another filter');
+    const laptop = await secondDevice();
+    assert.deepEqual(heard(await laptop.sync(next_batch), roomId), ['one', 'two'], 'another device');
+    clock.advance(minute + 1);
+    assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one', 'two'], 'later');
+  });
+
+  it('get a new answer each time when none are kept [option: caches.sync_response_cache_duration]', async () => {
+    const { anna, roomId } = await start(0);
+    const { next_batch } = await anna.sync();
+    await anna.say(roomId, 'one');
+    await anna.sync(next_batch);
+    await anna.say(roomId, 'two');
+    assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one', 'two']);
+  });
+
+  it('hear nothing of those whom the user ignores from now on', async () => {
+    const { anna, roomId } = await start(minute);
+    const ben = await Person.register(server, 'ben');
+    await ben.join(roomId);
+    const { next_batch } = await anna.sync();
+    await ben.say(roomId, 'one');
+    assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one']);
+    const list = { ignored_users: { [ben.id]: {} } };
+    await anna.do('PUT', `/user/${enc(anna.id)}/account_data/m.ignored_user_list`, list);
+    assert.deepEqual(heard(await anna.sync(next_batch), roomId) ?? [], []);
+  });
+});
+
+describe('syncs at the same time', () => {
+  const request = (more: Partial<RepeatableRequest> = {}): RepeatableRequest => ({
+    userId: '@anna:test',
+    deviceId: 'PHONE',
+    tokenId: 1,
+    filter: everything,
+    filterText: undefined,
+    timelineLimit: 10,
+    stateAfter: false,
+    since: undefined,
+    timeout: 30_000,
+    fullState: false,
+    signal: new AbortController().signal,
+    ...more,
+  });
+
+  /** Answers that are given by hand. */
+  const slow = (duration = minute) => {
+    const answers: ((answer: SyncAnswer) => void)[] = [];
+    const sync = {
+      quietAnswer: () => undefined,
+      sync: () => new Promise<SyncAnswer>((resolve) => answers.push(resolve)),
+    };
+    return { answers, syncs: new RepeatedSyncs(sync, manualClock(), duration) };
+  };
+
+  it('are done once, though no answers are kept', async () => {
+    const { answers, syncs } = slow(0);
+    const all = [syncs.sync(request()), syncs.sync(request()), syncs.sync(request({ timeout: 0 }))];
+    assert.equal(answers.length, 2);
+    for (const [index, answer] of answers.entries()) answer({ text: `${index}`, isNews: true });
+    assert.deepEqual(await Promise.all(all), ['0', '0', '1']);
+    void syncs.sync(request());
+    assert.equal(answers.length, 3);
+  });
+
+  it('are done again when who asked first has gone', async () => {
+    const { answers, syncs } = slow();
+    const controller = new AbortController();
+    const first = syncs.sync(request({ signal: controller.signal }));
+    const second = syncs.sync(request());
+    controller.abort();
+    answers[0]!({ text: 'cut short', isNews: false });
+    assert.equal(await first, 'cut short');
+    await new Promise(setImmediate);
+    answers[1]!({ text: 'whole', isNews: true });
+    assert.equal(await second, 'whole');
+  });
+
+  it('are done again after nothing had happened', async () => {
+    const { answers, syncs } = slow();
+    for (const isNews of [false, true]) {
+      const answer = syncs.sync(request());
+      answers.at(-1)!({ text: `${isNews}`, isNews });
+      assert.equal(await answer, `${isNews}`);
+    }
+    assert.equal(await syncs.sync(request()), 'true');
+  });
+
+  it('hold no more than a bounded number of characters', async () => {
+    const { answers, syncs } = slow();
+    const ask = async (since: string, length: number) => {
+      const before = answers.length;
+      const answer = syncs.sync(request({ since }));
+      answers[before]?.({ text: 'x'.repeat(length), isNews: true });
+      await answer;
+      return answers.length > before;
+    };
+    const size = 7 * 1024 * 1024;
+    for (const since of ['a', 'b', 'c', 'd', 'e']) assert.equal(await ask(since, size), true);
+    assert.equal(await ask('e', size), false);
+    assert.equal(await ask('a', size), true, 'the oldest went');
+    assert.equal(await ask('f', 9 * 1024 * 1024), true);
+    assert.equal(await ask('f', 9 * 1024 * 1024), true, 'too long to be kept');
+  });
+});
