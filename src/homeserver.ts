@@ -18,6 +18,7 @@ import {
   metricsRoute,
   type Route,
 } from './kernel/http/index.ts';
+import { ServerLimiter } from './kernel/rate-limits/index.ts';
 import { Relations } from './relations/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
 
@@ -48,7 +49,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const people = startPeople(kernel, shutdown, lookups.profiles);
         const relations = new Relations(kernel.database, kernel.serverName);
         const rooms = await startRooms(kernel, people, relations, shutdown, lookups);
-        const encryption = await startEncryption(kernel, people, rooms);
+        const encryption = await startEncryption(kernel, people, rooms, federation, shutdown);
         const conversations = await startConversations(kernel, people, rooms, encryption, shutdown);
         const directories = await startDirectories(kernel, people, rooms, lookups, shutdown);
         const messages = await startMessages({
@@ -135,6 +136,7 @@ function createHttp(
     routes,
     authenticator: accounts.authenticator,
     serverAuthenticator: federation.serverAuthenticator,
+    serverAdmission: new ServerLimiter(configuration.rateLimits.rc_federation, clock),
     log: namedLog('http'),
     clock,
     metrics,

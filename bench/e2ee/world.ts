@@ -57,7 +57,7 @@ export async function openWorld(onPostgres: boolean): Promise<World> {
     database,
     upload,
     query: new KeyQuery({ ...kernel, devices, remote: undefined }),
-    claiming: new KeyClaiming({ claims, serverName, remote: undefined }),
+    claiming: new KeyClaiming({ claims, serverName, clock: systemClock, remote: undefined }),
     toDevice: new ToDevice({ ...kernel, devices, queues }),
     async makeDevices(users, perUser, oneTimeKeys) {
       const made = Array.from(

@@ -1,28 +1,46 @@
 import { type E2ee, e2eeRoutes, openE2ee } from '../e2ee/index.ts';
+import { DirectMessages } from '../federation/index.ts';
+import { KeysApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Rooms, UserRoom } from '../rooms/index.ts';
 import { type Feeds, UserPart } from '../sync/index.ts';
 import { ToDevice, toDeviceRoutes } from '../to-device/index.ts';
+import { federateEncryption } from './encryption-federation.ts';
+import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
+import type { Shutdown } from './shutdown.ts';
 
 /** What the server does for end-to-end encryption. */
 export interface Encryption {
   readonly e2ee: E2ee;
   readonly toDevice: ToDevice;
+  /** For other servers. */
+  readonly federationRoutes: readonly Route[];
 }
 
-export async function startEncryption(kernel: Kernel, people: People, rooms: Rooms): Promise<Encryption> {
+/** Before jobs are started. */
+export async function startEncryption(
+  kernel: Kernel,
+  people: People,
+  rooms: Rooms,
+  federation: Federation,
+  shutdown: Shutdown,
+): Promise<Encryption> {
   const { accounts, keyUpkeep, messageQueues } = people;
   const parts = {
     ...kernel,
+    log: kernel.namedLog('e2ee'),
     devices: accounts.devices,
     engine: rooms.engine,
     upkeep: keyUpkeep,
     queues: messageQueues,
     reauthenticator: accounts.reauthenticator,
   };
-  return { e2ee: await openE2ee(parts), toDevice: new ToDevice(parts) };
+  const e2ee = await openE2ee({ ...parts, remote: new KeysApi(federation.requests) });
+  const toDevice = new ToDevice({ ...parts, remote: new DirectMessages(federation.outbox) });
+  const shared = { kernel, people, rooms, federation, e2ee, toDevice };
+  return { e2ee, toDevice, federationRoutes: await federateEncryption(shared, shutdown) };
 }
 
 /** Lets those who sync hear of keys and messages. */
@@ -59,7 +77,8 @@ export function followEncryption(
 const joined = (rooms: Iterable<UserRoom>) =>
   [...rooms].filter(({ membership }) => membership === 'join').map(({ roomId }) => roomId);
 
-export const encryptionRoutes = ({ e2ee, toDevice }: Encryption): Route[] => [
+export const encryptionRoutes = ({ e2ee, toDevice, federationRoutes }: Encryption): Route[] => [
   ...e2eeRoutes(e2ee),
   ...toDeviceRoutes(toDevice),
+  ...federationRoutes,
 ];

@@ -10,6 +10,7 @@ import {
   type Device,
   type DeviceNames,
   deleteDevices,
+  deleteListChange,
   deleteUserIps,
   deviceNames,
   insertDevice,
@@ -19,12 +20,28 @@ import {
   recordListChange,
   staleDevices,
   updateDisplayName,
+  usersWithChange,
 } from './store.ts';
 import type { DeviceTables } from './tables.ts';
+import {
+  addUnannounced,
+  crossSigningKeys,
+  deleteUnannounced,
+  readUnannounced,
+  type UnannouncedChange,
+} from './unannounced.ts';
 
-/** A user has got, renamed or lost a device. */
+/** A user has got, renamed or lost a device, or has other keys. Users of other servers are among them. */
 export interface DeviceListChange {
   readonly userId: string;
+}
+
+/** What has changed of a local user, as far as other servers have to be told. */
+export interface ListChange {
+  /** Devices that are new or gone, or have other keys, signatures or names. */
+  readonly deviceIds?: readonly string[];
+  /** Whether the user has other cross-signing keys. */
+  readonly crossSigning?: boolean;
 }
 
 /** Somebody who keeps things for a device, and drops them in the transaction that deletes it. */
@@ -118,7 +135,7 @@ export class Devices {
     const devices = writerFor<DeviceTables>(writer);
     const createdAt = this.#deps.clock.now();
     const created = await insertDevice(devices, { userId, deviceId, displayName, createdAt, dehydrated });
-    if (created) await this.listChanged(devices, publish, userId);
+    if (created) await this.listChanged(devices, publish, userId, { deviceIds: [deviceId] });
     return { deviceId, created };
   }
 
@@ -136,7 +153,7 @@ export class Devices {
     this.check({ displayName });
     await this.#deps.streams.write<DeviceTables, void>(async (writer, publish) => {
       if (!(await updateDisplayName(writer, userId, deviceId, displayName))) throw noSuchDevice();
-      await this.listChanged(writer, publish, userId);
+      await this.listChanged(writer, publish, userId, { deviceIds: [deviceId] });
     });
   }
 
@@ -158,7 +175,7 @@ export class Devices {
     const removed = await deleteDevices(devices, userId, deviceIds);
     if (removed.length === 0) return;
     for (const cleanup of this.#cleanups) await cleanup.devicesRemoved(writer, publish, userId, removed);
-    await this.listChanged(devices, publish, userId);
+    await this.listChanged(devices, publish, userId, { deviceIds: removed });
   }
 
   /** Removes all of a user's devices but `kept`, inside the caller's transaction. */
@@ -203,10 +220,47 @@ export class Devices {
     return changedLists(this.#deps.database.reader<DeviceTables>(), after, upTo);
   }
 
-  /** Notes that the devices of a user or the keys that belong to them have changed, inside the caller's transaction. */
-  async listChanged(writer: AnyWriter, publish: Publish, userId: string): Promise<void> {
+  /**
+   * Notes that the devices of a user or the keys that belong to them have changed, inside the caller's transaction.
+   * Clients are told of users of this and other servers; what is said of the change is for other servers.
+   */
+  async listChanged(
+    anyWriter: AnyWriter,
+    publish: Publish,
+    userId: string,
+    { deviceIds = [], crossSigning = false }: ListChange = {},
+  ): Promise<void> {
+    const writer = writerFor<DeviceTables>(anyWriter);
     const position = publish(this.deviceListStream, { userId });
-    await recordListChange(writerFor<DeviceTables>(writer), userId, position);
+    await recordListChange(writer, userId, position);
+    await addUnannounced(
+      writer,
+      [...deviceIds, ...(crossSigning ? [crossSigningKeys] : [])].map((deviceId) => ({
+        userId,
+        deviceId,
+        position,
+      })),
+    );
+  }
+
+  /** Users of whom it is known when their list changed last, by id. @param after the last one of the page before */
+  changedUsers(after: string, limit: number): Promise<string[]> {
+    return usersWithChange(this.#deps.database.reader<DeviceTables>(), after, limit);
+  }
+
+  /** Forgets when the list of a user of another server changed last, inside the caller's transaction. */
+  forgetChange(writer: AnyWriter, userId: string): Promise<void> {
+    return deleteListChange(writerFor<DeviceTables>(writer), userId);
+  }
+
+  /** The changes that other servers have not been told of, the oldest first; several of a device are one. */
+  unannounced(limit: number): Promise<UnannouncedChange[]> {
+    return readUnannounced(this.#deps.database.reader<DeviceTables>(), limit);
+  }
+
+  /** Other servers have been told, or will be: those changes go, inside the caller's transaction. */
+  announced(writer: AnyWriter, changes: readonly UnannouncedChange[]): Promise<void> {
+    return deleteUnannounced(writerFor<DeviceTables>(writer), changes);
   }
 }
 

@@ -5,9 +5,11 @@ export {
   type DeviceRequest,
   Devices,
   type DevicesDeps,
+  type ListChange,
 } from './devices.ts';
 export { LastSeen, type Sighting } from './last-seen.ts';
 export { deviceMigrations } from './migrations.ts';
 export type { Confirmation, Reauthentication } from './reauthentication.ts';
 export { deviceRoutes } from './routes.ts';
 export type { Connection, Device, DeviceNames } from './store.ts';
+export { crossSigningKeys, type UnannouncedChange } from './unannounced.ts';

@@ -42,6 +42,17 @@ async function createDeviceListChanges({ db }: SchemaBuilder): Promise<void> {
     .execute();
 }
 
+async function createUnannounced({ db, clustered }: SchemaBuilder): Promise<void> {
+  await clustered(
+    db.schema
+      .createTable('unannounced_devices')
+      .addColumn('user_id', 'text', (column) => column.notNull())
+      .addColumn('device_id', 'text', (column) => column.notNull())
+      .addColumn('position', 'bigint', (column) => column.notNull())
+      .addPrimaryKeyConstraint('unannounced_devices_key', ['user_id', 'device_id']),
+  ).execute();
+}
+
 export const deviceMigrations: readonly Migration[] = [
   {
     name: 'devices/0001-devices',
@@ -60,4 +71,5 @@ export const deviceMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  { name: 'devices/0003-unannounced', up: createUnannounced },
 ];

@@ -186,6 +186,25 @@ export async function recordListChange(
     .execute();
 }
 
+export async function usersWithChange(
+  reader: Reader<DeviceTables>,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('device_list_changes')
+    .select('user_id')
+    .where('user_id', '>', after)
+    .orderBy('user_id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.user_id);
+}
+
+export async function deleteListChange(writer: Writer<DeviceTables>, userId: string): Promise<void> {
+  await writer.deleteFrom('device_list_changes').where('user_id', '=', userId).execute();
+}
+
 /** Users whose device list changed last in `(after, upTo]`. */
 export async function changedLists(
   reader: Reader<DeviceTables>,

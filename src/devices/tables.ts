@@ -22,4 +22,12 @@ export interface DeviceTables {
   };
   /** Where a user's device list changed last; one row per user, so that it can not grow without bound. */
   device_list_changes: { user_id: string; position: number };
+  /** Devices of local users of whose changes other servers have not been told. */
+  unannounced_devices: {
+    user_id: string;
+    /** Empty for the user's cross-signing keys. */
+    device_id: string;
+    /** Of the last change. */
+    position: number;
+  };
 }

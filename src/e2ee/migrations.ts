@@ -127,6 +127,33 @@ async function createDehydratedDevices({ db, clustered }: SchemaBuilder): Promis
   ).execute();
 }
 
+async function createRemoteLists({ db, clustered }: SchemaBuilder): Promise<void> {
+  await clustered(
+    db.schema
+      .createTable('remote_device_lists')
+      .addColumn('user_id', 'text', (column) => column.primaryKey().notNull())
+      .addColumn('server', 'text', (column) => column.notNull())
+      .addColumn('stream_ids', 'text', (column) => column.notNull())
+      .addColumn('stale', 'integer', (column) => column.notNull())
+      .addColumn('revision', 'bigint', (column) => column.notNull())
+      .addColumn('master_key', 'text')
+      .addColumn('self_signing_key', 'text'),
+  ).execute();
+  await db.schema
+    .createIndex('remote_device_lists_stale')
+    .on('remote_device_lists')
+    .columns(['server', 'stale', 'user_id'])
+    .execute();
+  await clustered(
+    db.schema
+      .createTable('remote_devices')
+      .addColumn('user_id', 'text', (column) => column.notNull())
+      .addColumn('device_id', 'text', (column) => column.notNull())
+      .addColumn('keys', 'text', (column) => column.notNull())
+      .addPrimaryKeyConstraint('remote_devices_key', ['user_id', 'device_id']),
+  ).execute();
+}
+
 export const e2eeMigrations: readonly Migration[] = [
   {
     name: 'e2ee/0001-keys',
@@ -139,4 +166,5 @@ export const e2eeMigrations: readonly Migration[] = [
   { name: 'e2ee/0002-cross-signing', up: createCrossSigning },
   { name: 'e2ee/0003-backups', up: createBackups },
   { name: 'e2ee/0004-dehydrated-devices', up: createDehydratedDevices },
+  { name: 'e2ee/0005-remote-device-lists', up: createRemoteLists },
 ];

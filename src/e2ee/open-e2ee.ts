@@ -1,7 +1,10 @@
 import type { Devices } from '../devices/index.ts';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
 import type { RoomEngine } from '../rooms/index.ts';
 import type { MessageQueues } from '../to-device/index.ts';
@@ -21,6 +24,7 @@ import { KeyQuery } from './keys/key-query.ts';
 import { KeyUpload } from './keys/key-upload.ts';
 import type { RemoteKeys } from './keys/remote-keys.ts';
 import { keyRoutes } from './keys/routes.ts';
+import { RemoteDeviceLists } from './remote-lists/remote-device-lists.ts';
 
 export interface E2eeParts {
   readonly database: Database;
@@ -32,19 +36,25 @@ export interface E2eeParts {
   readonly queues: MessageQueues;
   readonly serverName: string;
   readonly reauthenticator: ProofOfIdentity;
+  readonly clock: Clock;
+  readonly log: Logger;
   /** Without it, other servers are answered for as unreachable. */
   readonly remote?: RemoteKeys | undefined;
+  /** Without it, what is known of devices of other servers' users is not kept. */
+  readonly jobs?: Jobs | undefined;
 }
 
 export type E2ee = Awaited<ReturnType<typeof openE2ee>>;
 
 /** Puts end-to-end encryption together. */
 export async function openE2ee(parts: E2eeParts) {
-  const { database, streams, caches, upkeep, remote } = parts;
+  const { database, streams, caches, upkeep, remote, jobs } = parts;
   const { keyStream } = upkeep;
   const signatureStream = new Stream<SignatureChange>('user_signatures');
   const keyIds = await Sequence.open(database, 'one_time_keys');
-  const query = new KeyQuery({ ...parts, remote });
+  const lists = remote && jobs && new RemoteDeviceLists({ ...parts, remote, jobs });
+  await lists?.start();
+  const query = new KeyQuery({ ...parts, remote, lists });
   const upload = new KeyUpload({ ...parts, keyStream, keyIds });
   return {
     signatureStream,
@@ -57,6 +67,8 @@ export async function openE2ee(parts: E2eeParts) {
     claiming: new KeyClaiming({ ...parts, remote, claims: new KeyClaims(database, streams, keyStream) }),
     counts: new KeyCounts(database, caches, keyStream),
     deviceLists: new DeviceLists({ ...parts, signatureStream }),
+    /** Absent where nothing is kept of other servers. */
+    remoteLists: lists,
   };
 }
 

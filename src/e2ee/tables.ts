@@ -68,5 +68,20 @@ export interface E2eeTables {
     is_verified: number;
     session_data: string;
   };
+  /** Users of other servers whose devices are known here, as long as they share a room with a local user. */
+  remote_device_lists: {
+    user_id: string;
+    /** The user's server. */
+    server: string;
+    /** JSON array of the ids of the last updates that the list contains, the newest last. */
+    stream_ids: string;
+    /** 1 when an update was missed, or the list was never fetched: what is here is not to be relied on. */
+    stale: number;
+    /** Counts how often the list has become stale, so that what was asked for before is not taken for what is now. */
+    revision: number;
+    master_key: string | null;
+    self_signing_key: string | null;
+  };
+  remote_devices: { user_id: string; device_id: string; keys: string };
   dehydrated_devices: { user_id: string; device_id: string; device_data: string };
 }

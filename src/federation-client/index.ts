@@ -1,6 +1,7 @@
 /** Requests to other servers, signed, and the keys that check what servers say. */
 
 export { EventsApi } from './api/events-api.ts';
+export { KeysApi } from './api/keys-api.ts';
 export {
   type AliasAnswer,
   QueriesApi,

@@ -1,5 +1,8 @@
 /** What other servers ask of this one. */
 export { type FederationConfig, federationSection } from './config.ts';
+export { Announcer, type AnnouncerDeps } from './devices/announcer.ts';
+export { DirectMessages, directMessageHandler } from './devices/direct-messages.ts';
+export { type DeviceQueryDeps, deviceQueryRoutes } from './devices/routes.ts';
 export { RemoteAliases } from './directory/remote-aliases.ts';
 export { RemoteHierarchies } from './directory/remote-hierarchies.ts';
 export { RemoteRoomLists } from './directory/remote-room-lists.ts';

@@ -1,5 +1,5 @@
 /** Messages from device to device: queued until the device has acknowledged them. */
-export type { MessageMap } from './message-map.ts';
+export { isFitContent, type MessageMap } from './message-map.ts';
 export { toDeviceMigrations } from './migrations.ts';
 export { type DeviceAddress, MessageQueues, type PendingMessages } from './queues.ts';
 export { toDeviceRoutes } from './routes.ts';

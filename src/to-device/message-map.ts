@@ -40,6 +40,10 @@ export function messageText(sender: string, type: string, content: JsonObject): 
   return `{"sender":${JSON.stringify(sender)},"type":${JSON.stringify(type)},"content":${text}}`;
 }
 
+/** Whether the content of a message is not too large. */
+export const isFitContent = (content: JsonObject) =>
+  Buffer.byteLength(JSON.stringify(content)) <= largestContent;
+
 /** @throws MatrixError M_INVALID_PARAM unless it is fit for a type or a transaction id */
 export function checkName(name: string, what: string): void {
   if (name === '' || name.length > longestName) {

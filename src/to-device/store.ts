@@ -142,3 +142,25 @@ export async function deleteTransactionsBefore(
 ): Promise<void> {
   await writer.deleteFrom('to_device_transactions').where('sent_at', '<', sentBefore).execute();
 }
+
+/** Forgets what a server has sent but for the newest. */
+export async function keepNewestTransactions(
+  writer: Writer<ToDeviceTables>,
+  origin: string,
+  kept: number,
+): Promise<void> {
+  const firstTooMany = await writer
+    .selectFrom('to_device_transactions')
+    .select('sent_at')
+    .where('origin', '=', origin)
+    .orderBy('sent_at', 'desc')
+    .limit(1)
+    .offset(kept)
+    .executeTakeFirst();
+  if (!firstTooMany) return;
+  await writer
+    .deleteFrom('to_device_transactions')
+    .where('origin', '=', origin)
+    .where('sent_at', '<', firstTooMany.sent_at)
+    .execute();
+}

@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Devices } from '../devices/index.ts';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { AnyWriter, Writer } from '../kernel/database/index.ts';
 import type { Publish, Streams } from '../kernel/streams/index.ts';
 import { serverOfUser, tooLarge } from '../protocol/index.ts';
 import { allDevices, checkName, type MessageMap, messageText } from './message-map.ts';
 import type { MessageQueues, QueuedMessage } from './queues.ts';
-import { deleteTransactionsBefore, insertTransaction } from './store.ts';
+import { deleteTransactionsBefore, insertTransaction, keepNewestTransactions } from './store.ts';
 import type { ToDeviceTables } from './tables.ts';
 
 /** Messages of one type from one sender. */
@@ -49,10 +50,18 @@ const [mostMessages, mostText] = [10_000, 32 * 1024 * 1024];
 /** Milliseconds for which a transaction id is remembered, and between two rounds of forgetting. */
 const [memory, forgettingInterval] = [24 * 3_600_000, 3_600_000];
 
+/** Transactions of a server that are remembered, and after how many of them that is seen to. */
+const [remembered, checkEvery] = [20_000, 1_000];
+
+/** Of how many servers it is known how much they sent lately. */
+const serversInMemory = 10_000;
+
 /** Sends messages to devices. Source: client-server API, "Send-to-Device messaging". */
 export class ToDevice {
   readonly #deps: ToDeviceDeps;
   #forgotten = 0;
+  /** What servers have sent since it was checked how much is remembered of them. */
+  readonly #sent = new RecentlyUsed<string, number>({ max: serversInMemory });
 
   constructor(deps: ToDeviceDeps) {
     this.#deps = deps;
@@ -63,16 +72,19 @@ export class ToDevice {
    * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
    */
   async send(outgoing: Outgoing): Promise<void> {
-    const { origin, txnId, type } = outgoing;
+    const { sender, origin, txnId, type } = outgoing;
     checkName(type, 'A type');
     checkName(txnId, 'A transaction id');
     const digest = createHash('sha256')
-      .update(JSON.stringify([type, txnId]))
+      .update(JSON.stringify([type, txnId, sender]))
       .digest('base64url');
     const transaction = { origin: origin.name, deviceId: origin.deviceId ?? '', digest };
     const now = this.#deps.clock.now();
     await this.#deps.streams.write<ToDeviceTables, void>(async (writer, publish) => {
       if (!(await insertTransaction(writer, transaction, now))) return;
+      if (origin.deviceId === undefined && this.#isDue(origin.name)) {
+        await keepNewestTransactions(writer, origin.name, remembered);
+      }
       await this.#sendIn(writer, publish, outgoing, digest);
     });
     await this.#forgetOld(now);
@@ -100,10 +112,22 @@ export class ToDevice {
     }
     await queues.appendIn(writer, publish, batch.queued);
     if (elsewhere.size === 0) return;
+    for (const [userId, contents] of elsewhere) {
+      for (const [deviceId, content] of contents) {
+        add(batch, { userId, deviceId, message: messageText(sender, type, content) });
+      }
+    }
     const messageId = createHash('sha256')
       .update(JSON.stringify([origin.deviceId, digest]))
       .digest('base64url');
     await remote?.enqueue(writer, publish, { sender, type, messageId, messages: elsewhere });
+  }
+
+  /** Whether it is time to see how much is remembered of a server. */
+  #isDue(server: string): boolean {
+    const sent = (this.#sent.get(server) ?? 0) + 1;
+    this.#sent.set(server, sent % checkEvery);
+    return sent === checkEvery;
   }
 
   async #forgetOld(now: number): Promise<void> {

@@ -10,6 +10,7 @@ import {
 } from '../../src/e2ee/index.ts';
 import type { CacheRegistry } from '../../src/kernel/caches/index.ts';
 import { sectionDefaults } from '../../src/kernel/config/index.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
 import { openRooms, type Rooms, roomMigrations } from '../../src/rooms/index.ts';
@@ -68,7 +69,7 @@ export class E2eeServer {
         const rooms = await roomsOn({ ...surroundings, caches });
         const serverName = 'test';
         const { engine } = rooms;
-        const own = { ...surroundings, devices, engine, caches, upkeep, serverName };
+        const own = { ...surroundings, log: silentLogger, devices, engine, caches, upkeep, serverName };
         const e2ee = await openE2ee({ ...own, queues, reauthenticator, ...more });
         parts = { e2ee, rooms, queues, upkeep };
         const toDevice = new ToDevice({ streams, clock, devices, queues, serverName });

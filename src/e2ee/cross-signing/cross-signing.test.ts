@@ -300,6 +300,7 @@ forEachDatabase((open) => {
             return { master_keys: { [bobs.userId]: bobs.masterKey() } };
           },
           claim: async () => ({}),
+          devices: async () => ({}),
         },
       });
       await upload(identity.keys());

@@ -96,12 +96,13 @@ export class CrossSigning {
       await deleteSignaturesOf(writer, userId);
     }
     if (usages.has('master') || usages.has('user_signing')) await deleteSignaturesBy(writer, userId);
-    if (usages.has('master') || usages.has('self_signing')) await dropForeignSignatures(writer, userId);
+    const isOtherSigner = usages.has('master') || usages.has('self_signing');
+    const deviceIds = isOtherSigner ? await dropForeignSignatures(writer, userId) : [];
     for (const key of added) {
       const object = await this.#withTrustedSignatures(writer, userId, key, sent, stored);
       await writeCrossSigningKey(writer, userId, key.usage, { publicKey: key.publicKey, object });
     }
-    await this.#deps.devices.listChanged(writer, publish, userId);
+    await this.#deps.devices.listChanged(writer, publish, userId, { deviceIds, crossSigning: isOtherSigner });
     return true;
   }
 
@@ -121,13 +122,21 @@ export class CrossSigning {
   }
 }
 
-/** Leaves on the keys of devices their own signatures only: the key that has signed them is no more. */
-async function dropForeignSignatures(writer: Writer<E2eeTables>, userId: string): Promise<void> {
+/**
+ * Leaves on the keys of devices their own signatures only: the key that has signed them is no more.
+ * @returns the devices that have lost some
+ */
+async function dropForeignSignatures(writer: Writer<E2eeTables>, userId: string): Promise<string[]> {
+  const changed: string[] = [];
   for (const { deviceId, keys } of await readDeviceKeysOf(writer, [userId])) {
     const object = JSON.parse(keys) as JsonObject;
-    const own = Object.entries(signaturesBy(object, userId)).filter(([id]) => id === `ed25519:${deviceId}`);
+    const all = Object.entries(signaturesBy(object, userId));
+    const own = all.filter(([id]) => id === `ed25519:${deviceId}`);
+    if (own.length === all.length) continue;
+    changed.push(deviceId);
     await writeDeviceKeys(writer, userId, deviceId, signedAnew(object, userId, Object.fromEntries(own)));
   }
+  return changed;
 }
 
 /** The Ed25519 keys of a user's devices, by device id. */

@@ -110,13 +110,16 @@ export class SignatureUpload {
     servers.delete(serverName);
     await Promise.all(
       [...servers].map(async ([server, users]) => {
-        try {
-          const answer = await query.remote(server, new Map(users.map((id) => [id, []])), remoteTimeout);
-          for (const [userId, master] of Object.entries(answer.master_keys)) found.set(userId, master);
-        } catch {
-          const failure = new MatrixError(502, 'M_UNKNOWN', `${server} could not be asked`);
-          for (const userId of users) found.set(userId, failure);
+        const { keys, failure } = await query.remote(
+          server,
+          new Map(users.map((id) => [id, []])),
+          remoteTimeout,
+        );
+        if (failure) {
+          const error = new MatrixError(502, 'M_UNKNOWN', `${server} could not be asked`);
+          for (const userId of users) found.set(userId, error);
         }
+        for (const [userId, master] of Object.entries(keys.master_keys)) found.set(userId, master);
       }),
     );
     return found;
@@ -125,12 +128,17 @@ export class SignatureUpload {
   async #store(userId: string, checked: readonly CheckedSignatures[]): Promise<void> {
     const { devices, streams } = this.#deps;
     await streams.write<E2eeTables, void>(async (writer, publish) => {
-      let hasOwn = false;
+      const changed: CheckedSignatures[] = [];
       for (const signed of checked) {
         if (signed.kind === 'user') await this.#storeOther(writer, publish, userId, signed);
-        else if (await storeOwn(writer, userId, signed)) hasOwn = true;
+        else if (await storeOwn(writer, userId, signed)) changed.push(signed);
       }
-      if (hasOwn) await devices.listChanged(writer, publish, userId);
+      if (changed.length === 0) return;
+      const signedDevices = changed.filter(({ kind }) => kind === 'device');
+      await devices.listChanged(writer, publish, userId, {
+        deviceIds: signedDevices.map(({ targetKey }) => targetKey),
+        crossSigning: signedDevices.length < changed.length,
+      });
     });
   }
 

@@ -1,4 +1,6 @@
+import type { Clock } from '../../kernel/clock.ts';
 import { isJsonObject, type JsonObject, MatrixError, serverOfUser } from '../../protocol/index.ts';
+import { withDeadline } from './deadline.ts';
 import type { KeyClaims } from './key-claims.ts';
 import { type ByUser, failureOf, type RemoteKeys, soundOneTimeKeys } from './remote-keys.ts';
 
@@ -17,6 +19,7 @@ export interface ClaimAnswer {
 export interface KeyClaimingDeps {
   readonly claims: KeyClaims;
   readonly serverName: string;
+  readonly clock: Clock;
   /** Without it, servers are answered for as unreachable. */
   readonly remote: RemoteKeys | undefined;
 }
@@ -67,9 +70,11 @@ export class KeyClaiming {
   }
 
   async #remote(server: string, wishes: KeyWishes, timeout: number): Promise<ClaimedKeys> {
-    const { remote } = this.#deps;
+    const { remote, clock } = this.#deps;
     if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
-    const answer = await remote.claim(server, wishes, timeout);
+    const answer = await withDeadline(clock, timeout, (signal) =>
+      remote.claim(server, wishes, { timeout, signal }),
+    );
     return isJsonObject(answer) ? soundOneTimeKeys(answer, wishes) : {};
   }
 }

@@ -1,9 +1,13 @@
 import type { Devices } from '../../devices/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Reader } from '../../kernel/database/index.ts';
 import { isJsonObject, type JsonObject, MatrixError, serverOfUser } from '../../protocol/index.ts';
 import { readCrossSigningKeysOf } from '../cross-signing/store.ts';
 import { readUserSignatures } from '../cross-signing/user-signatures.ts';
+import type { RemoteDeviceLists } from '../remote-lists/remote-device-lists.ts';
+import type { RemoteListWithDevices } from '../remote-lists/remote-list.ts';
 import type { E2eeTables } from '../tables.ts';
+import { withDeadline } from './deadline.ts';
 import { readDeviceKeysOf } from './device-key-store.ts';
 import {
   type ByUser,
@@ -29,11 +33,21 @@ export interface KeyQueryDeps {
   readonly database: Database;
   readonly devices: Devices;
   readonly serverName: string;
+  readonly clock: Clock;
   /** Without it, servers are answered for as unreachable. */
   readonly remote: RemoteKeys | undefined;
+  /** Without it, other servers are asked each time. */
+  readonly lists?: RemoteDeviceLists | undefined;
 }
 
-/** How many users are looked up before other requests get their turn. */
+/** What is known of the keys of users of another server. */
+export interface RemoteAnswer {
+  readonly keys: QueriedKeys;
+  /** Why the server could not be asked. */
+  readonly failure: JsonObject | undefined;
+}
+
+/** How many users are looked up before other requests get their turn, and asked for in one request. */
 const usersAtOnce = 500;
 
 /** Finds the keys of devices and users. Source: client-server API, `POST /keys/query`. */
@@ -56,12 +70,9 @@ export class KeyQuery {
     const answers = await Promise.all([
       this.local(local),
       ...[...servers].map(async ([server, users]) => {
-        try {
-          return await this.remote(server, new Map(users), timeout);
-        } catch (error) {
-          failures[server] = failureOf(error);
-          return noKeys();
-        }
+        const { keys, failure } = await this.remote(server, new Map(users), timeout);
+        if (failure) failures[server] = failure;
+        return keys;
       }),
     ]);
     const answer = merge(answers);
@@ -83,10 +94,45 @@ export class KeyQuery {
     return answer;
   }
 
-  /** The keys of users of another server, checked. Rejects when it can not be asked. */
-  async remote(server: string, wanted: WantedDevices, timeout: number): Promise<QueriedKeys> {
-    if (!this.#deps.remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
-    return soundKeys(await this.#deps.remote.query(server, wanted, timeout), wanted);
+  /**
+   * The keys of users of another server, checked: those that are kept current here, and what the server says of the
+   * others. Where it does not answer, they are as they were known last.
+   * @param timeout milliseconds
+   */
+  async remote(server: string, wanted: WantedDevices, timeout: number): Promise<RemoteAnswer> {
+    const { lists } = this.#deps;
+    const known = (await lists?.read([...wanted.keys()])) ?? new Map<string, RemoteListWithDevices>();
+    const others = [...wanted].filter(([userId]) => known.get(userId)?.stale !== false);
+    const current = [...wanted.keys()].flatMap((userId) => known.get(userId) ?? []);
+    if (others.length === 0) return { keys: keysOf(current, wanted), failure: undefined };
+    try {
+      const answers = await this.#ask(server, others, timeout);
+      await lists?.want(others.map(([userId]) => userId));
+      const fresh = current.filter(({ stale }) => !stale);
+      return { keys: merge([keysOf(fresh, wanted), ...answers]), failure: undefined };
+    } catch (error) {
+      return { keys: keysOf(current, wanted), failure: failureOf(error) };
+    }
+  }
+
+  async #ask(
+    server: string,
+    users: readonly (readonly [string, readonly string[]])[],
+    timeout: number,
+  ): Promise<QueriedKeys[]> {
+    const { remote, clock } = this.#deps;
+    if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
+    const parts = Array.from({ length: Math.ceil(users.length / usersAtOnce) }, (_, part) =>
+      users.slice(part * usersAtOnce, (part + 1) * usersAtOnce),
+    );
+    return withDeadline(clock, timeout, (signal) =>
+      Promise.all(
+        parts.map(async (part) => {
+          const wanted = new Map(part);
+          return soundKeys(await remote.query(server, wanted, { timeout, signal }), wanted);
+        }),
+      ),
+    );
   }
 
   async #addLocal(
@@ -141,6 +187,18 @@ export class KeyQuery {
   get #reader(): Reader<E2eeTables> {
     return this.#deps.database.reader<E2eeTables>();
   }
+}
+
+function keysOf(lists: readonly RemoteListWithDevices[], wanted: WantedDevices): QueriedKeys {
+  const answer = noKeys();
+  for (const { userId, devices, masterKey, selfSigningKey } of lists) {
+    const chosen = new Set(wanted.get(userId));
+    const entries = [...devices].filter(([deviceId]) => chosen.size === 0 || chosen.has(deviceId));
+    answer.device_keys[userId] = Object.fromEntries(entries);
+    if (masterKey) answer.master_keys[userId] = masterKey;
+    if (selfSigningKey) answer.self_signing_keys[userId] = selfSigningKey;
+  }
+  return answer;
 }
 
 function merge(answers: readonly QueriedKeys[]): QueriedKeys {

@@ -421,6 +421,7 @@ forEachDatabase((open) => {
             if (name === 'broken') throw new Error('no route to host');
             return { one_time_keys: { '@bob:elsewhere': { BOB: otk, EVE: otk }, '@alice:test': { A: otk } } };
           },
+          devices: async () => ({}),
         },
       });
       const alice = await server.user('alice');

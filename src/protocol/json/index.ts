@@ -6,5 +6,6 @@ export {
   compareCodePoints,
   MAX_JSON_DEPTH,
 } from './canonical-json.ts';
+export { exceedsDepth } from './depth.ts';
 export { type ParseOptions, parseJson, parseJsonObject } from './parse-json.ts';
 export { isWrittenNumber, numberOf, type WrittenNumber } from './written-number.ts';

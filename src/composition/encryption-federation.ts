@@ -1,0 +1,77 @@
+import type { E2ee } from '../e2ee/index.ts';
+import { Announcer, deviceQueryRoutes, directMessageHandler } from '../federation/index.ts';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import { serverOfUser } from '../protocol/index.ts';
+import type { RoomFact, Rooms } from '../rooms/index.ts';
+import type { ToDevice } from '../to-device/index.ts';
+import type { Federation } from './federation.ts';
+import type { Kernel } from './kernel.ts';
+import type { People } from './people.ts';
+import type { Shutdown } from './shutdown.ts';
+
+interface Parts {
+  readonly kernel: Kernel;
+  readonly people: People;
+  readonly rooms: Rooms;
+  readonly federation: Federation;
+  readonly e2ee: E2ee;
+  readonly toDevice: ToDevice;
+}
+
+/** Of how many devices of other servers' users it is known that they were looked at. */
+const devicesInMemory = 50_000;
+
+/** Lets other servers have part in encryption. @returns what they may ask */
+export async function federateEncryption(parts: Parts, shutdown: Shutdown): Promise<Route[]> {
+  const { kernel, people, rooms, federation, e2ee, toDevice } = parts;
+  const { eduHandlers: edus, outbox, destinations } = federation;
+  const log = kernel.namedLog('e2ee');
+  const lists = e2ee.remoteLists;
+  const own = {
+    devices: people.accounts.devices,
+    query: e2ee.query,
+    tellNames: kernel.configuration.devices.allow_device_name_lookup_over_federation,
+  };
+  const announcer = await Announcer.start({ ...kernel, ...own, log, engine: rooms.engine, outbox });
+  shutdown.add('announcements of devices', () => announcer.stop());
+  const sawDevice = async (userId: string, deviceId: string) => lists?.missed(userId, deviceId);
+  edus.register('m.direct_to_device', directMessageHandler(toDevice, kernel.serverName, sawDevice));
+  if (lists) {
+    shutdown.add('device lists of other servers', () => lists.settled());
+    edus.register('m.device_list_update', (origin, content) => lists.takeUpdate(origin, content));
+    edus.register('m.signing_key_update', (origin, content) => lists.takeSigningKeys(origin, content));
+    // As it was called before it was part of the specification; some servers send nothing else.
+    edus.register('org.matrix.signing_key_update', (origin, content) =>
+      lists.takeSigningKeys(origin, content),
+    );
+    destinations.onReturn((server) => {
+      lists
+        .serverIsBack(server)
+        .catch((error: unknown) => log.error({ err: error, server }, 'device lists could not be ordered'));
+    });
+    followSenders(parts, sawDevice);
+  }
+  return deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer });
+}
+
+/** Who encrypts on a device that is not known here has a list that something is missing of. */
+function followSenders(
+  { kernel, rooms }: Parts,
+  sawDevice: (userId: string, deviceId: string) => Promise<unknown>,
+): void {
+  const seen = new RecentlyUsed<string, true>({ max: devicesInMemory });
+  const log = kernel.namedLog('e2ee');
+  rooms.engine.stream.subscribe(({ stored: { event } }: RoomFact) => {
+    const { sender, type, content } = event;
+    const { device_id: deviceId } = content;
+    if (type !== 'm.room.encrypted' || serverOfUser(sender) === kernel.serverName) return;
+    if (typeof deviceId !== 'string' || deviceId.length > 255 || deviceId.includes('\0')) return;
+    const key = `${sender} ${deviceId}`;
+    if (seen.has(key)) return;
+    seen.set(key, true);
+    sawDevice(sender, deviceId).catch((error: unknown) =>
+      log.error({ err: error, sender }, 'a device could not be looked at'),
+    );
+  });
+}

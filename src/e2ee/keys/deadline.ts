@@ -1,0 +1,24 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { MatrixError } from '../../protocol/index.ts';
+
+/**
+ * Gives work up that takes too long: it is told so, and not waited for.
+ * @param timeout milliseconds
+ * @throws MatrixError with status 504
+ */
+export async function withDeadline<T>(
+  clock: Clock,
+  timeout: number,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController();
+  return new Promise<T>((resolve, reject) => {
+    const timer = clock.setTimer(timeout, () => {
+      reject(new MatrixError(504, 'M_UNKNOWN', 'The server has not answered in time'));
+      controller.abort();
+    });
+    work(controller.signal)
+      .then(resolve, reject)
+      .finally(() => timer.cancel());
+  });
+}

@@ -1,0 +1,59 @@
+import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+
+/** How many users' rooms are looked up before other requests get their turn. */
+const usersAtOnce = 100;
+
+/** Knows which users of other servers are in a room with a user of this one: theirs are the devices that matter. */
+export class Sharing {
+  readonly #engine: RoomEngine;
+  readonly #serverName: string;
+
+  constructor(engine: RoomEngine, serverName: string) {
+    this.#engine = engine;
+    this.#serverName = serverName;
+  }
+
+  async has(userId: string): Promise<boolean> {
+    return (await this.of([userId])).has(userId);
+  }
+
+  /** Those of the users who are in a room with a local user now. */
+  async of(userIds: readonly string[]): Promise<Set<string>> {
+    const sharing = new Set<string>();
+    const ours = new Map<string, boolean>();
+    for (const [index, userId] of userIds.entries()) {
+      if (index % usersAtOnce === usersAtOnce - 1) await new Promise(setImmediate);
+      for (const { roomId, membership } of (await this.#engine.userRooms.of(userId)).values()) {
+        if (membership !== 'join') continue;
+        if (!ours.has(roomId)) ours.set(roomId, await this.#isOurs(roomId));
+        if (!ours.get(roomId)) continue;
+        sharing.add(userId);
+        break;
+      }
+    }
+    return sharing;
+  }
+
+  /**
+   * `of` for all that there are, as it is now: for work that nobody waits for.
+   * @returns picks those who share a room out of some users
+   */
+  async everybody(): Promise<(userIds: readonly string[]) => Promise<Set<string>>> {
+    const { userRooms } = this.#engine;
+    const ours = await userRooms.joinedNidsOfServer(this.#serverName);
+    return async (userIds) => {
+      const rooms = await userRooms.joinedNids(userIds);
+      return new Set(userIds.filter((userId) => rooms.get(userId)?.some((nid) => ours.has(nid))));
+    };
+  }
+
+  /** Whether a user of this server is in the room. */
+  isIn(head: RoomHead): boolean {
+    return head.servers.has(this.#serverName);
+  }
+
+  async #isOurs(roomId: string): Promise<boolean> {
+    const head = await this.#engine.heads.get(roomId);
+    return head !== undefined && this.isIn(head);
+  }
+}

@@ -1,0 +1,253 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
+import type { E2eeTables } from '../tables.ts';
+import type { RemoteList, RemoteListWithDevices, RemoteSnapshot } from './remote-list.ts';
+
+type Row = E2eeTables['remote_device_lists'];
+
+/** How many users one query names at most, and rows to a statement. */
+const [chunk, rowsAtOnce] = [500, 2_000];
+
+const parsed = (text: string | null) => (text === null ? undefined : (JSON.parse(text) as JsonObject));
+const textOf = (object: JsonObject | undefined) => (object === undefined ? null : JSON.stringify(object));
+
+function toList(row: Row): RemoteList {
+  return {
+    userId: row.user_id,
+    server: row.server,
+    streamIds: JSON.parse(row.stream_ids) as number[],
+    stale: row.stale !== 0,
+    revision: row.revision,
+    masterKey: parsed(row.master_key),
+    selfSigningKey: parsed(row.self_signing_key),
+  };
+}
+
+export async function readList(reader: Reader<E2eeTables>, userId: string): Promise<RemoteList | undefined> {
+  const row = await reader
+    .selectFrom('remote_device_lists')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return row && toList(row);
+}
+
+/** The lists of those users that have one, with their devices. */
+export async function readLists(
+  reader: Reader<E2eeTables>,
+  userIds: readonly string[],
+): Promise<RemoteListWithDevices[]> {
+  const found: RemoteListWithDevices[] = [];
+  for (let start = 0; start < userIds.length; start += chunk) {
+    const some = userIds.slice(start, start + chunk);
+    const lists = await reader
+      .selectFrom('remote_device_lists')
+      .selectAll()
+      .where('user_id', 'in', some)
+      .execute();
+    if (lists.length === 0) continue;
+    const devices = await reader
+      .selectFrom('remote_devices')
+      .selectAll()
+      .where('user_id', 'in', some)
+      .execute();
+    const byUser = Map.groupBy(devices, ({ user_id }) => user_id);
+    for (const row of lists) {
+      const entries = (byUser.get(row.user_id) ?? []).map(
+        ({ device_id, keys }) => [device_id, JSON.parse(keys) as JsonObject] as const,
+      );
+      found.push({ ...toList(row), devices: new Map(entries) });
+    }
+  }
+  return found;
+}
+
+/**
+ * Marks lists as not to be relied on, and begins those that are not there.
+ * @param now milliseconds since the epoch: with it the revisions of a list begin, so that it is not taken for another
+ * one that was there before
+ */
+export async function markStale(
+  writer: Writer<E2eeTables>,
+  userIds: readonly string[],
+  now: number,
+): Promise<void> {
+  for (let start = 0; start < userIds.length; start += rowsAtOnce) {
+    const rows = userIds.slice(start, start + rowsAtOnce).map((userId) => ({
+      user_id: userId,
+      server: serverOfUser(userId),
+      stream_ids: '[]',
+      stale: 1,
+      revision: now,
+      master_key: null,
+      self_signing_key: null,
+    }));
+    await writer
+      .insertInto('remote_device_lists')
+      .values(rows)
+      .onConflict((conflict) =>
+        conflict
+          .column('user_id')
+          .doUpdateSet((eb) => ({ stale: 1, revision: eb('remote_device_lists.revision', '+', 1) })),
+      )
+      .execute();
+  }
+}
+
+export async function writeStreamIds(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  streamIds: readonly number[],
+): Promise<void> {
+  await writer
+    .updateTable('remote_device_lists')
+    .set({ stream_ids: JSON.stringify(streamIds) })
+    .where('user_id', '=', userId)
+    .execute();
+}
+
+export async function writeSigningKeys(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  keys: Pick<RemoteList, 'masterKey' | 'selfSigningKey'>,
+): Promise<void> {
+  await writer
+    .updateTable('remote_device_lists')
+    .set({ master_key: textOf(keys.masterKey), self_signing_key: textOf(keys.selfSigningKey) })
+    .where('user_id', '=', userId)
+    .execute();
+}
+
+/** Replaces all of a list that is there. @param stale whether it became stale again since the snapshot was asked for */
+export async function replaceList(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  { streamIds, masterKey, selfSigningKey, devices }: RemoteSnapshot,
+  stale: boolean,
+): Promise<void> {
+  await writeStreamIds(writer, userId, streamIds);
+  await writeSigningKeys(writer, userId, { masterKey, selfSigningKey });
+  await writer
+    .updateTable('remote_device_lists')
+    .set({ stale: stale ? 1 : 0 })
+    .where('user_id', '=', userId)
+    .execute();
+  await writer.deleteFrom('remote_devices').where('user_id', '=', userId).execute();
+  const rows = [...devices].map(([deviceId, keys]) => ({
+    user_id: userId,
+    device_id: deviceId,
+    keys: JSON.stringify(keys),
+  }));
+  for (let start = 0; start < rows.length; start += rowsAtOnce) {
+    await writer
+      .insertInto('remote_devices')
+      .values(rows.slice(start, start + rowsAtOnce))
+      .execute();
+  }
+}
+
+export async function readDevice(
+  reader: Reader<E2eeTables>,
+  userId: string,
+  deviceId: string,
+): Promise<string | undefined> {
+  const row = await reader
+    .selectFrom('remote_devices')
+    .select('keys')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .executeTakeFirst();
+  return row?.keys;
+}
+
+export async function countDevices(reader: Reader<E2eeTables>, userId: string): Promise<number> {
+  const row = await reader
+    .selectFrom('remote_devices')
+    .select(({ fn }) => fn.countAll().as('count'))
+    .where('user_id', '=', userId)
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
+export async function writeDevice(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  deviceId: string,
+  keys: string,
+): Promise<void> {
+  await writer
+    .insertInto('remote_devices')
+    .values({ user_id: userId, device_id: deviceId, keys })
+    .onConflict((conflict) => conflict.columns(['user_id', 'device_id']).doUpdateSet({ keys }))
+    .execute();
+}
+
+export async function deleteDevice(
+  writer: Writer<E2eeTables>,
+  userId: string,
+  deviceId: string,
+): Promise<void> {
+  await writer
+    .deleteFrom('remote_devices')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .execute();
+}
+
+export async function deleteList(writer: Writer<E2eeTables>, userId: string): Promise<void> {
+  for (const table of ['remote_devices', 'remote_device_lists'] as const) {
+    await writer.deleteFrom(table).where('user_id', '=', userId).execute();
+  }
+}
+
+/** Those of the users that have a list. */
+export async function usersWithList(
+  reader: Reader<E2eeTables>,
+  userIds: readonly string[],
+): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (let start = 0; start < userIds.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('remote_device_lists')
+      .select('user_id')
+      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .execute();
+    for (const row of rows) found.add(row.user_id);
+  }
+  return found;
+}
+
+/** Users that have a list, by id. @param after the last one of the page before */
+export async function listedUsers(
+  reader: Reader<E2eeTables>,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('remote_device_lists')
+    .select('user_id')
+    .where('user_id', '>', after)
+    .orderBy('user_id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.user_id);
+}
+
+/** Users of a server whose lists are not to be relied on, by id. */
+export async function staleUsers(
+  reader: Reader<E2eeTables>,
+  server: string,
+  after: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('remote_device_lists')
+    .select('user_id')
+    .where('server', '=', server)
+    .where('stale', '=', 1)
+    .where('user_id', '>', after)
+    .orderBy('user_id')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.user_id);
+}

@@ -1,0 +1,187 @@
+import { crossSigningKeys, type Devices, type UnannouncedChange } from '../../devices/index.ts';
+import { type Clock, sleep } from '../../kernel/clock.ts';
+import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { Sequence } from '../../kernel/streams/index.ts';
+import { serverOfUser } from '../../protocol/index.ts';
+import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
+import type { Edu } from '../sender/edu.ts';
+import { Audience } from './audience.ts';
+import {
+  deviceListUpdate,
+  type OwnDevices,
+  type OwnKeysDeps,
+  readOwnDevices,
+  signingKeyUpdate,
+} from './edu-contents.ts';
+import { readLastUpdate, writeLastUpdate } from './store.ts';
+import type { AnnouncementTables } from './tables.ts';
+
+/** Keeps EDUs until their destinations have them. */
+export interface Outbox {
+  addForAll(writer: AnyWriter, destinations: Iterable<string>, edu: Edu): Promise<void>;
+}
+
+export interface AnnouncerDeps extends OwnKeysDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly devices: Devices;
+  readonly engine: RoomEngine;
+  readonly outbox: Outbox;
+  readonly serverName: string;
+}
+
+/** Changes in one round. */
+const changesAtOnce = 200;
+
+/** Milliseconds between attempts after a failure: first and longest. */
+const [firstPause, longestPause] = [1_000, 60_000];
+
+/**
+ * Tells the servers that share rooms with a local user what has become of their devices and cross-signing keys: each
+ * change once, in their order, also those that were made just before the server stopped. All servers are sent the same
+ * sequence of updates, in which each names the one before; a server that has missed some fetches the whole list.
+ * Source: server-server API, "Device Management". Decision 0096.
+ */
+export class Announcer {
+  readonly #deps: AnnouncerDeps;
+  readonly #ids: Sequence;
+  readonly #audience: Audience;
+  readonly #stopping = new AbortController();
+  #isDue = false;
+  #running: Promise<void> | undefined;
+  #introductions: Promise<void> = Promise.resolve();
+
+  private constructor(deps: AnnouncerDeps, ids: Sequence) {
+    this.#deps = deps;
+    this.#ids = ids;
+    this.#audience = new Audience(deps.engine, deps.serverName);
+  }
+
+  /** Begins to announce, first what was left. */
+  static async start(deps: AnnouncerDeps): Promise<Announcer> {
+    const announcer = new Announcer(deps, await Sequence.open(deps.database, 'device_list_updates'));
+    deps.devices.deviceListStream.subscribe(({ userId }) => {
+      if (serverOfUser(userId) === deps.serverName) announcer.#wake();
+    });
+    deps.engine.stream.subscribe((fact) => announcer.#introduce(fact));
+    announcer.#wake();
+    return announcer;
+  }
+
+  /** Waits for the round at work; what is left is announced after the next start. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.settled();
+  }
+
+  /** Resolves when everything that has changed so far is on its way. */
+  async settled(): Promise<void> {
+    while (this.#running) await this.#running;
+    await this.#introductions;
+  }
+
+  /** The place of a user's list in the sequence of its updates: what is read after this contains that one. */
+  async streamIdOf(userId: string): Promise<number> {
+    const reader = this.#deps.database.reader<AnnouncementTables>();
+    return (await readLastUpdate(reader, userId))?.streamId ?? 0;
+  }
+
+  #wake(): void {
+    this.#isDue = true;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      if (this.#isDue && !this.#stopping.signal.aborted) this.#wake();
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { clock, log, devices } = this.#deps;
+    const { signal } = this.#stopping;
+    for (let pause = firstPause; this.#isDue && !signal.aborted; ) {
+      this.#isDue = false;
+      try {
+        // Changes that are made together are announced together.
+        await new Promise(setImmediate);
+        const changes = await devices.unannounced(changesAtOnce);
+        for (const [userId, ofUser] of Map.groupBy(changes, ({ userId }) => userId)) {
+          if (signal.aborted) return;
+          await this.#announce(userId, ofUser);
+        }
+        if (changes.length === changesAtOnce) this.#isDue = true;
+        pause = firstPause;
+      } catch (error) {
+        log.error({ err: error }, 'changes of devices could not be announced to other servers');
+        this.#isDue = true;
+        await sleep(clock, pause, signal);
+        pause = Math.min(pause * 2, longestPause);
+      }
+    }
+  }
+
+  async #announce(userId: string, changes: readonly UnannouncedChange[]): Promise<void> {
+    const { database, devices, outbox } = this.#deps;
+    const audience = await this.#audience.of(userId);
+    const own = await readOwnDevices(this.#deps, userId);
+    const ids = new Map(changes.map(({ deviceId }) => [deviceId, this.#ids.next()]));
+    await database.transaction<AnnouncementTables, void>(async (writer) => {
+      let previous = (await readLastUpdate(writer, userId))?.streamId;
+      for (const { deviceId } of changes) {
+        if (deviceId === crossSigningKeys) {
+          await outbox.addForAll(writer, audience, signingKeys(userId, own));
+          continue;
+        }
+        const streamId = ids.get(deviceId)!;
+        await outbox.addForAll(writer, audience, listUpdate(userId, deviceId, own, { streamId, previous }));
+        await writeLastUpdate(writer, userId, { streamId, previous: previous ?? null, deviceId });
+        previous = streamId;
+      }
+      await devices.announced(writer, changes);
+    });
+  }
+
+  /** Servers that share their first room with a local user are told of that user's list. */
+  #introduce({ roomId, membershipChanges }: RoomFact): void {
+    const { serverName, log } = this.#deps;
+    for (const { userId, from, to } of membershipChanges) {
+      if (to !== 'join' || from === 'join' || serverOfUser(userId) !== serverName) continue;
+      this.#introductions = this.#introductions
+        .then(() => this.#introduceIn(roomId, userId))
+        .catch((error: unknown) =>
+          log.error(
+            { err: error, roomId, userId },
+            'devices could not be announced to the servers of a room',
+          ),
+        );
+    }
+  }
+
+  /** The last update again: who does not know the one before it fetches the list, and so does who knows nothing. */
+  async #introduceIn(roomId: string, userId: string): Promise<void> {
+    const { database, outbox } = this.#deps;
+    const servers = await this.#audience.inRoom(roomId);
+    if (servers.size === 0) return;
+    const others = await this.#audience.of(userId, roomId);
+    const newcomers = [...servers].filter((server) => !others.has(server));
+    if (newcomers.length === 0) return;
+    const own = await readOwnDevices(this.#deps, userId);
+    await database.transaction<AnnouncementTables, void>(async (writer) => {
+      const last = await readLastUpdate(writer, userId);
+      if (!last) return;
+      await outbox.addForAll(writerFor(writer), newcomers, listUpdate(userId, last.deviceId, own, last));
+    });
+  }
+}
+
+const listUpdate = (
+  userId: string,
+  deviceId: string,
+  own: OwnDevices,
+  place: { readonly streamId: number; readonly previous: number | undefined },
+): Edu => ({ type: 'm.device_list_update', content: deviceListUpdate(userId, deviceId, own, place) });
+
+const signingKeys = (userId: string, own: OwnDevices): Edu => ({
+  type: 'm.signing_key_update',
+  content: signingKeyUpdate(userId, own),
+});

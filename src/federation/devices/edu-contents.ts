@@ -1,0 +1,64 @@
+import type { Devices } from '../../devices/index.ts';
+import type { E2ee } from '../../e2ee/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+
+export interface OwnKeysDeps {
+  readonly devices: Devices;
+  readonly query: E2ee['query'];
+  /** `allow_device_name_lookup_over_federation`. */
+  readonly tellNames: boolean;
+}
+
+/** What other servers may know of the devices of a local user. */
+export interface OwnDevices {
+  /** Keys by device id; devices without keys are not among them. */
+  readonly keys: Readonly<Record<string, JsonObject>>;
+  /** Names by device id, of all devices that there are; `undefined` for those that are not told. */
+  readonly names: ReadonlyMap<string, string | undefined>;
+  readonly masterKey: JsonObject | undefined;
+  readonly selfSigningKey: JsonObject | undefined;
+}
+
+/** Reads what other servers may know of the devices of a local user. */
+export async function readOwnDevices(
+  { devices, query, tellNames }: OwnKeysDeps,
+  userId: string,
+): Promise<OwnDevices> {
+  const names = (await devices.names([userId])).get(userId) ?? new Map<string, string | undefined>();
+  const { device_keys, master_keys, self_signing_keys } = await query.local(new Map([[userId, []]]), false);
+  return {
+    keys: device_keys[userId] ?? {},
+    names: tellNames ? names : new Map([...names.keys()].map((deviceId) => [deviceId, undefined])),
+    masterKey: master_keys[userId],
+    selfSigningKey: self_signing_keys[userId],
+  };
+}
+
+/** The content of `m.device_list_update` for a device as it is now. */
+export function deviceListUpdate(
+  userId: string,
+  deviceId: string,
+  { keys, names }: OwnDevices,
+  place: { readonly streamId: number; readonly previous: number | undefined },
+): JsonObject {
+  const name = names.get(deviceId);
+  const own = Object.hasOwn(keys, deviceId) ? keys[deviceId] : undefined;
+  return {
+    user_id: userId,
+    device_id: deviceId,
+    stream_id: place.streamId,
+    prev_id: place.previous === undefined ? [] : [place.previous],
+    ...(names.has(deviceId) ? {} : { deleted: true }),
+    ...(name !== undefined && { device_display_name: name }),
+    ...(own && { keys: own }),
+  };
+}
+
+/** The content of `m.signing_key_update` for the keys as they are now. */
+export function signingKeyUpdate(userId: string, { masterKey, selfSigningKey }: OwnDevices): JsonObject {
+  return {
+    user_id: userId,
+    ...(masterKey && { master_key: masterKey }),
+    ...(selfSigningKey && { self_signing_key: selfSigningKey }),
+  };
+}

@@ -1,0 +1,35 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { AnnouncementTables } from './tables.ts';
+
+/** The last update of a user's device list that other servers were sent. */
+export interface LastUpdate {
+  readonly streamId: number;
+  /** The one before it; `undefined` for the first. */
+  readonly previous: number | undefined;
+  readonly deviceId: string;
+}
+
+export async function readLastUpdate(
+  reader: Reader<AnnouncementTables>,
+  userId: string,
+): Promise<LastUpdate | undefined> {
+  const row = await reader
+    .selectFrom('announced_device_lists')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return row && { streamId: row.stream_id, previous: row.previous ?? undefined, deviceId: row.device_id };
+}
+
+export async function writeLastUpdate(
+  writer: Writer<AnnouncementTables>,
+  userId: string,
+  { streamId, previous = null, deviceId }: Omit<LastUpdate, 'previous'> & { previous?: number | null },
+): Promise<void> {
+  const columns = { stream_id: streamId, previous, device_id: deviceId };
+  await writer
+    .insertInto('announced_device_lists')
+    .values({ user_id: userId, ...columns })
+    .onConflict((conflict) => conflict.column('user_id').doUpdateSet(columns))
+    .execute();
+}
