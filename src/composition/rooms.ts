@@ -15,6 +15,7 @@ function limitsOf({ configuration, limiter }: Kernel): RoomLimits {
     rc_message: limiter(rc_message),
     rc_admin_redaction: rc_admin_redaction === null ? undefined : limiter(rc_admin_redaction),
     rc_joins: limiter(rc_joins.local),
+    rc_remote_joins: limiter(rc_joins.remote),
     rc_joins_per_room: limiter(rc_joins_per_room),
     rc_invites: {
       per_room: limiter(rc_invites.per_room),

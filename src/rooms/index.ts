@@ -18,11 +18,15 @@ export type {
   RemoteEvents,
   ServerHealth,
 } from './incoming/remote-servers.ts';
-export type { ActionLimit, RoomLimits } from './limits.ts';
+export { type ActionLimit, type RoomLimits, Throttle } from './limits.ts';
+export type { MembershipPeers } from './membership/handshakes/peers.ts';
+export { complexityOf } from './membership/handshakes/room-complexity.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MemberUpkeep } from './membership/member-upkeep.ts';
-export type { LocalUsers } from './membership/memberships.ts';
+export type { LocalUsers, Memberships } from './membership/memberships.ts';
+export { prejoinPdus, readPrejoinState } from './membership/prejoin-state.ts';
+export { restrictedJoin } from './membership/restricted-join.ts';
 export type { UserRoom } from './membership/user-rooms.ts';
 export { roomMigrations } from './migrations/index.ts';
 export { MissingEvents } from './placement/missing-events.ts';

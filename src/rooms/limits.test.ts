@@ -108,12 +108,14 @@ describe('limits on what is done in rooms', () => {
       rc_message: full,
       rc_admin_redaction: full,
       rc_joins: full,
+      rc_remote_joins: full,
       rc_joins_per_room: full,
       rc_invites: { per_room: full, per_user: full, per_issuer: full },
       rc_room_creation: full,
     });
     for (const requester of [undefined, { userId: '@bridge:test', appservice: 'bridge' }]) {
       throttle.join(requester, '!a:test');
+      throttle.remoteJoin(requester);
       throttle.invite(requester, '!a:test', '@b:test');
       throttle.creation(requester, 5);
     }

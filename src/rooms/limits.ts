@@ -12,6 +12,8 @@ export interface RoomLimits {
   /** Absent: `rc_message` holds for redactions of others' messages, too. */
   readonly rc_admin_redaction: ActionLimit | undefined;
   readonly rc_joins: ActionLimit;
+  /** Joins of rooms that this server is not in. */
+  readonly rc_remote_joins: ActionLimit;
   readonly rc_joins_per_room: ActionLimit;
   readonly rc_invites: {
     readonly per_room: ActionLimit;
@@ -56,6 +58,25 @@ export class Throttle {
     limits.rc_joins_per_room.check(roomId);
     limits.rc_joins.take(requester.userId);
     limits.rc_joins_per_room.take(roomId);
+  }
+
+  /** A join of a room that this server is not in. */
+  remoteJoin(requester: Requesting | undefined): void {
+    if (requester) this.#for(requester)?.rc_remote_joins.take(requester.userId);
+  }
+
+  /** A join of a user of another server, with the help of this one. */
+  joinOfOther(roomId: string): void {
+    this.#limits?.rc_joins_per_room.take(roomId);
+  }
+
+  /** An invite of a local user by another server. */
+  inviteByOther(roomId: string, userId: string): void {
+    if (!this.#limits) return;
+    const { per_room, per_user } = this.#limits.rc_invites;
+    per_room.check(roomId);
+    per_user.take(userId);
+    per_room.take(roomId);
   }
 
   invite(requester: Requesting | undefined, roomId: string, userId: string): void {

@@ -15,7 +15,7 @@ import type { Discovery } from '../discovery/discovery.ts';
 import type { Place } from '../discovery/place.ts';
 import { spell, spellingsToTry } from '../spelling.ts';
 import type { FederationTls } from '../tls.ts';
-import { readAnswer, remoteError } from './answer.ts';
+import { readAnswer, readPairAnswer, remoteError } from './answer.ts';
 import type { DomainWhitelist } from './domain-whitelist.ts';
 import { FederationError, MalformedAnswer, RemoteError, ServerUnavailable } from './errors.ts';
 import { type FederationRequest, withQuery } from './request.ts';
@@ -59,6 +59,14 @@ export class FederationClient {
     });
   }
 
+  /** As `request`, of an old endpoint: one that answers `[200, {...}]`. */
+  requestPair(request: FederationRequest): Promise<JsonObject> {
+    return this.#repeat(request, async (target, signed) => {
+      const response = await this.#deps.http.send(target, signed);
+      return readPairAnswer(request.destination, response);
+    });
+  }
+
   /**
    * Sends a request and gives the body as a stream, which must be read or destroyed. As `request` otherwise; nothing
    * is said about its type.
@@ -88,7 +96,8 @@ export class FederationClient {
           await this.#remember(error, request, begunAt);
           throw error;
         }
-        await sleep(clock, delay, signal);
+        const pause = () => sleep(clock, delay, signal);
+        await (request.duringPause?.(pause) ?? pause());
         if (signal?.aborted) throw error;
       }
     }
@@ -174,9 +183,9 @@ export class FederationClient {
 
   #sign(path: string, request: FederationRequest): Parameters<OutboundHttp['send']>[1] {
     const { signer, options } = this.#deps;
-    const { method, destination, body, signal } = request;
+    const { method, destination, body, bodyText, signal } = request;
     const origin = signer.serverName;
-    const content = body && canonicalJson(body, 'as written');
+    const content = bodyText ?? (body && canonicalJson(body, 'as written'));
     return {
       method,
       headers: {

@@ -9,6 +9,8 @@ export interface FederationRequest {
   readonly path: string;
   readonly query?: Query;
   readonly body?: JsonObject;
+  /** In place of `body`: canonical JSON, for what many servers are sent. */
+  readonly bodyText?: string;
   /** `short` when absent. */
   readonly retry?: RetryMode;
   /** Milliseconds for each attempt; `federation.client_timeout` when absent. */
@@ -18,6 +20,8 @@ export interface FederationRequest {
   /** Ask even if the server is being left alone, and do not hold a failure against it. */
   readonly ignoreBackoff?: boolean;
   readonly signal?: AbortSignal;
+  /** Stands around each pause before another attempt: whoever holds a place may give it away for that time. */
+  readonly duringPause?: (pause: () => Promise<void>) => Promise<void>;
 }
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;

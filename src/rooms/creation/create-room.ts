@@ -5,6 +5,7 @@ import {
   type JsonObject,
   MatrixError,
   type RoomVersion,
+  serverOfUser,
   stateKeyOf,
 } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
@@ -88,7 +89,27 @@ export class RoomCreation {
     const roomId = await this.#makeRoom(creator, request, { version, preset, alias, invitees });
     if (alias !== undefined) await aliases.put(creator, alias, roomId);
     if (request.visibility === 'public') await published.publishNew(creator, roomId);
+    const others = invitees.filter((userId) => !this.#isLocal(userId));
+    await this.#inviteOthers(creator, roomId, others, inviteContent(request));
     return roomId;
+  }
+
+  #isLocal(userId: string): boolean {
+    return serverOfUser(userId) === this.#parts.serverName;
+  }
+
+  /** Users of other servers, whom these have to accept first. The room is made whether they do or not. */
+  async #inviteOthers(
+    creator: string,
+    roomId: string,
+    invitees: readonly string[],
+    given: JsonObject,
+  ): Promise<void> {
+    const invite = (userId: string) =>
+      this.#parts.memberships.invite(creator, roomId, userId, { given }).catch((error: unknown) => {
+        if (!(error instanceof MatrixError)) throw error;
+      });
+    await Promise.all(invitees.map(invite));
   }
 
   #version(request: RoomRequest): RoomVersion {
@@ -123,8 +144,9 @@ export class RoomCreation {
     const state = this.#presetState(request, facts);
     const levels = state.get(levelsKey)?.content ?? this.#powerLevels(creator, request, facts);
     state.delete(levelsKey);
-    const given = request.is_direct === true ? { is_direct: true } : {};
-    const invitations = facts.invitees.map((userId) => memberships.invitation(creator, userId, given));
+    const invitations = facts.invitees
+      .filter((userId) => this.#isLocal(userId))
+      .map((userId) => memberships.invitation(creator, userId, inviteContent(request)));
     return [
       { type: 'm.room.member', stateKey: creator, sender: creator, content: join },
       stateEvent(creator, 'm.room.power_levels', levels),
@@ -179,6 +201,9 @@ export class RoomCreation {
 function stateEvent(sender: string, type: string, content: JsonObject): EventToSend {
   return { type, stateKey: '', sender, content };
 }
+
+const inviteContent = ({ is_direct: isDirect }: RoomRequest): JsonObject =>
+  isDirect === true ? { is_direct: true } : {};
 
 /** The topic as text and, for clients that know it, as `m.topic`. Source: client-server API, `m.room.topic`. */
 function topicContent(topic: string): JsonObject {

@@ -13,9 +13,11 @@ import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 import { guestsMayJoin } from './guest-access.ts';
+import type { RemoteMemberships } from './handshakes/remote-memberships.ts';
 import { checkInvitePolicy, type InvitePolicy } from './invite-policy.ts';
 import type { MemberContents } from './member-content.ts';
-import { authorisingUser } from './restricted-join.ts';
+import { restrictedJoin } from './restricted-join.ts';
+import { isHere } from './room-presence.ts';
 
 /** Who may be asked about users; declared here, supplied at composition. */
 export interface LocalUsers {
@@ -39,6 +41,8 @@ export interface MembershipsParts {
   readonly throttle: Throttle;
   readonly options: MembershipOptions;
   readonly serverName: string;
+  /** Absent: there are no other servers. */
+  readonly remote?: RemoteMemberships | undefined;
 }
 
 /** How a membership is to be changed. */
@@ -47,6 +51,8 @@ export interface MembershipRequest {
   readonly requester?: Requesting;
   /** Further content of the event, for instance `reason`. */
   readonly given?: JsonObject;
+  /** Servers that may be in the room, for one that this server is not in. */
+  readonly via?: readonly string[];
 }
 
 /** Joins, invites, leaves, bans. Source: client-server API, "Room membership". */
@@ -66,12 +72,20 @@ export class Memberships {
    * Joins a room. For one who is in it already, `given` is the profile to have there; without it nothing changes.
    * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN for guests where they may not join
    */
-  async join(
+  async join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
+    const { remote, engine, serverName } = this.#parts;
+    const head = await engine.heads.get(roomId);
+    if (!remote || isHere(head, serverName)) return this.#joinHere(userId, roomId, request);
+    const joined = await this.#joinElsewhere(remote, userId, roomId, request);
+    return joined ?? this.#joinHere(userId, roomId, request);
+  }
+
+  async #joinHere(
     userId: string,
     roomId: string,
-    { requester, given }: MembershipRequest = {},
+    { requester, given }: MembershipRequest,
   ): Promise<StoredEvent> {
-    const { contents, throttle, engine, serverName } = this.#parts;
+    const { contents, throttle, engine, serverName, remote } = this.#parts;
     const head = await this.#head(roomId);
     const present = head.membership(userId);
     if (present === 'join' && !given) return this.#present(head, userId);
@@ -81,13 +95,32 @@ export class Memberships {
         throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');
       }
     }
+    const content = await contents.withProfile(userId, given ?? {}, 'join');
     const isWelcome = present === 'invite' || present === 'join';
-    const via = isWelcome ? undefined : await authorisingUser(engine, head, userId, serverName);
-    const content = {
-      ...(await contents.withProfile(userId, given ?? {}, 'join')),
-      ...(via === undefined ? undefined : { join_authorised_via_users_server: via }),
-    };
-    return this.#send(userId, roomId, userId, content);
+    if (isWelcome) return this.#send(userId, roomId, userId, content);
+    const way = await restrictedJoin(engine, head, userId, serverName);
+    if (way.kind === 'elsewhere' && remote) {
+      const joined = await remote.join({ userId, roomId, only: way.servers, content });
+      if (joined) return joined;
+    }
+    const via = way.kind === 'authorised' ? { join_authorised_via_users_server: way.authoriser } : undefined;
+    return this.#send(userId, roomId, userId, { ...content, ...via });
+  }
+
+  /** @returns `undefined` when this server has got into the room in the meantime */
+  async #joinElsewhere(
+    remote: RemoteMemberships,
+    userId: string,
+    roomId: string,
+    { requester, given, via }: MembershipRequest,
+  ): Promise<StoredEvent | undefined> {
+    const { contents, throttle } = this.#parts;
+    if (requester?.isGuest) {
+      throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join rooms of other servers');
+    }
+    throttle.remoteJoin(requester);
+    const content = await contents.withProfile(userId, given ?? {}, 'join');
+    return remote.join({ userId, roomId, via, content });
   }
 
   /** @throws MatrixError M_FORBIDDEN also when the user is in the room or banned from it, M_NOT_FOUND for no user */
@@ -101,7 +134,10 @@ export class Memberships {
     const head = await this.#head(roomId);
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
     this.#parts.throttle.invite(requester, roomId, userId);
-    return this.#parts.engine.timeline.append(roomId, await this.invitation(sender, userId, given));
+    const { remote, serverName, engine } = this.#parts;
+    const invitation = { ...(await this.invitation(sender, userId, given)), stateKey: userId };
+    if (remote && serverOfUser(userId) !== serverName) return remote.invite(head, invitation);
+    return engine.timeline.append(roomId, invitation);
   }
 
   /**
@@ -130,24 +166,55 @@ export class Memberships {
     return { type: 'm.room.member', stateKey: userId, sender, content };
   }
 
-  async knock(userId: string, roomId: string, { given = {} }: MembershipRequest = {}): Promise<StoredEvent> {
+  async knock(
+    userId: string,
+    roomId: string,
+    { given = {}, via }: MembershipRequest = {},
+  ): Promise<StoredEvent> {
+    const { remote, engine, serverName, contents } = this.#parts;
+    const content = await contents.withProfile(userId, given, 'knock');
+    if (remote && !isHere(await engine.heads.get(roomId), serverName)) {
+      const knocked = await remote.knock({ userId, roomId, via, content });
+      if (knocked) return knocked;
+    }
     await this.#head(roomId);
-    const content = await this.#parts.contents.withProfile(userId, given, 'knock');
     return this.#send(userId, roomId, userId, content);
   }
 
   /** Leaves a room, turns an invite down or takes a knock back. For one who has left before it does nothing. */
   async leave(userId: string, roomId: string, { given = {} }: MembershipRequest = {}): Promise<StoredEvent> {
+    const { remote, engine, serverName } = this.#parts;
+    const content = this.#content(given, 'leave');
+    const isElsewhere = remote && !isHere(await engine.heads.get(roomId), serverName);
+    const left =
+      (isElsewhere ? await this.#leaveElsewhere(remote, userId, roomId, content) : undefined) ??
+      (await this.#leaveHere(userId, roomId, content));
+    await this.#forgetIfWanted(userId, roomId);
+    return left;
+  }
+
+  async #leaveHere(userId: string, roomId: string, content: JsonObject): Promise<StoredEvent> {
     const head = await this.#head(roomId);
     const present = head.membership(userId);
     if (present === undefined) throw notFound('You are not in this room');
     if (present === 'ban') throw forbidden('You are banned from this room');
-    const left =
-      present === 'leave'
-        ? await this.#present(head, userId)
-        : await this.#send(userId, roomId, userId, this.#content(given, 'leave'));
-    await this.#forgetIfWanted(userId, roomId);
-    return left;
+    if (present === 'leave') return this.#present(head, userId);
+    return this.#send(userId, roomId, userId, content);
+  }
+
+  /** @returns `undefined` when this server has got into the room in the meantime */
+  async #leaveElsewhere(
+    remote: RemoteMemberships,
+    userId: string,
+    roomId: string,
+    content: JsonObject,
+  ): Promise<StoredEvent | undefined> {
+    const { engine } = this.#parts;
+    const room = (await engine.userRooms.of(userId)).get(roomId);
+    if (!room) throw notFound('You are not in this room');
+    if (room.membership === 'ban') throw forbidden('You are banned from this room');
+    if (room.membership === 'leave') return engine.events.get(room.eventNid);
+    return remote.leave(userId, room, content);
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user is not in the room */

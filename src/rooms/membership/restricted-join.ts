@@ -1,50 +1,78 @@
 import { isJsonObject, PowerLevels, type RoomEvent, serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
+import { isHere } from './room-presence.ts';
 
 /**
- * The local user in whose name a join of a restricted room can be authorised: the joining user is in one of the rooms
- * that the join rule names, and the authorising user may invite. `undefined` when the room is not restricted, or when
- * there is nobody; the authorization rules then decide.
- * Source: client-server API, "Restricted rooms"; room version 8.
+ * Whether, and how, the conditions of a restricted room let a user in:
+ * - `not needed`: the room is not restricted;
+ * - `authorised`: the user meets a condition, and a local user may let them in;
+ * - `elsewhere`: the user meets a condition, and only users of other servers may let them in;
+ * - `unknown`: the user meets no condition that this server can check, and there are others;
+ * - `refused`: the user meets no condition.
  */
-export async function authorisingUser(
+export type RestrictedJoin =
+  | { readonly kind: 'not needed' | 'unknown' | 'refused' }
+  | { readonly kind: 'authorised'; readonly authoriser: string }
+  | { readonly kind: 'elsewhere'; readonly servers: readonly string[] };
+
+/**
+ * How a user who is not invited may get into a room.
+ * Source: client-server API, "Restricted rooms"; server-server API, "Restricted rooms"; room version 8.
+ */
+export async function restrictedJoin(
   engine: RoomEngine,
   head: RoomHead,
   userId: string,
   serverName: string,
-): Promise<string | undefined> {
+): Promise<RestrictedJoin> {
   const rules = await currentEvent(engine, head, 'm.room.join_rules');
   const rule = rules?.content['join_rule'];
   const restricted =
     (rule === 'restricted' && head.version.restricted) ||
     (rule === 'knock_restricted' && head.version.knockRestricted);
-  if (!restricted || !(await isInAllowedRoom(engine, rules, userId))) return undefined;
+  if (!restricted) return { kind: 'not needed' };
+  const condition = await meetsCondition(engine, rules, userId, serverName);
+  if (condition !== 'met') return { kind: condition };
   const create = await currentEvent(engine, head, 'm.room.create');
   const levels = new PowerLevels(create, await currentEvent(engine, head, 'm.room.power_levels'));
+  const servers = new Set<string>();
   for (const [member, membership] of head.members) {
-    const mayAuthorise = membership === 'join' && serverOfUser(member) === serverName;
-    if (mayAuthorise && levels.reaches(member, 'invite')) return member;
+    if (membership !== 'join' || !levels.reaches(member, 'invite')) continue;
+    const server = serverOfUser(member);
+    if (server === serverName) return { kind: 'authorised', authoriser: member };
+    if (servers.size < mostServers) servers.add(server);
   }
-  return undefined;
+  return { kind: 'elsewhere', servers: [...servers] };
 }
 
+const mostServers = 30;
+
 /** Whether the user is in one of the rooms of the rule's `allow` list. */
-async function isInAllowedRoom(
+async function meetsCondition(
   engine: RoomEngine,
   rules: RoomEvent | undefined,
   userId: string,
-): Promise<boolean> {
-  const allow = rules?.content['allow'];
-  if (!Array.isArray(allow)) return false;
-  for (const condition of allow) {
-    if (!isJsonObject(condition) || condition['type'] !== 'm.room_membership') continue;
-    const roomId = condition['room_id'];
-    if (typeof roomId !== 'string') continue;
+  serverName: string,
+): Promise<'met' | 'refused' | 'unknown'> {
+  let isAllKnown = true;
+  for (const roomId of allowRooms(rules)) {
     const head = await engine.heads.get(roomId);
-    if (head?.membership(userId) === 'join') return true;
+    if (!isHere(head, serverName)) isAllKnown = false;
+    else if (head.membership(userId) === 'join') return 'met';
   }
-  return false;
+  // In rooms where a user of this server is, this server is.
+  return isAllKnown || serverOfUser(userId) === serverName ? 'refused' : 'unknown';
+}
+
+/** The rooms whose members a join rule admits. */
+export function allowRooms(rules: RoomEvent | undefined): string[] {
+  const allow = rules?.content['allow'];
+  if (!Array.isArray(allow)) return [];
+  return allow.flatMap((condition) => {
+    if (!isJsonObject(condition) || condition['type'] !== 'm.room_membership') return [];
+    return typeof condition['room_id'] === 'string' ? [condition['room_id']] : [];
+  });
 }
 
 async function currentEvent(

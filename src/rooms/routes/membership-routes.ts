@@ -11,6 +11,13 @@ const joinBody = Type.Object({
   reason: Type.Optional(Type.String()),
   third_party_signed: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
 });
+/** Servers to get into the room through; `server_name` is what `via` was called before. */
+const viaQuery = Type.Object({
+  via: Type.Optional(Type.Array(Type.String())),
+  server_name: Type.Optional(Type.Array(Type.String())),
+});
+type ViaQuery = { via?: readonly string[]; server_name?: readonly string[] };
+const viaOf = ({ via = [], server_name: older = [] }: ViaQuery) => [...via, ...older];
 const roomIdResponse = Type.Object({ room_id: Type.String() });
 const nothing = Type.Object({});
 
@@ -25,7 +32,13 @@ export function membershipRoutes(memberships: Memberships, aliases: RoomAliases)
 }
 
 function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
-  const roomIdOf = (idOrAlias: string) => (isRoomId(idOrAlias) ? idOrAlias : aliases.resolve(idOrAlias));
+  /** The room, and servers that may be in it: those that the client names first. */
+  const locate = async (idOrAlias: string, query: ViaQuery) => {
+    const named = viaOf(query);
+    if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: named };
+    const { roomId, servers } = await aliases.locate(idOrAlias);
+    return { roomId, via: [...named, ...servers] };
+  };
   return [
     route(
       {
@@ -34,11 +47,13 @@ function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
         path: clientPath('/rooms/:roomId/join'),
         auth: 'guest',
         refuseSuspended: true,
+        query: viaQuery,
         body: joinBody,
         response: roomIdResponse,
       },
-      async ({ params, body, requester }) => {
-        await memberships.join(requester.userId, params.roomId, joinRequest(requester, body));
+      async ({ params, query, body, requester }) => {
+        const request = { ...joinRequest(requester, body), via: viaOf(query) };
+        await memberships.join(requester.userId, params.roomId, request);
         return { room_id: params.roomId };
       },
     ),
@@ -49,12 +64,13 @@ function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
         path: clientPath('/join/:roomIdOrAlias'),
         auth: 'guest',
         refuseSuspended: true,
+        query: viaQuery,
         body: joinBody,
         response: roomIdResponse,
       },
-      async ({ params, body, requester }) => {
-        const roomId = await roomIdOf(params.roomIdOrAlias);
-        await memberships.join(requester.userId, roomId, joinRequest(requester, body));
+      async ({ params, query, body, requester }) => {
+        const { roomId, via } = await locate(params.roomIdOrAlias, query);
+        await memberships.join(requester.userId, roomId, { ...joinRequest(requester, body), via });
         return { room_id: roomId };
       },
     ),
@@ -65,12 +81,13 @@ function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
         path: clientPath('/knock/:roomIdOrAlias'),
         auth: 'user',
         refuseSuspended: true,
+        query: viaQuery,
         body: reasonBody,
         response: roomIdResponse,
       },
-      async ({ params, body, requester }) => {
-        const roomId = await roomIdOf(params.roomIdOrAlias);
-        await memberships.knock(requester.userId, roomId, { requester, given: reasonOf(body) });
+      async ({ params, query, body, requester }) => {
+        const { roomId, via } = await locate(params.roomIdOrAlias, query);
+        await memberships.knock(requester.userId, roomId, { requester, given: reasonOf(body), via });
         return { room_id: roomId };
       },
     ),

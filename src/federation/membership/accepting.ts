@@ -1,0 +1,122 @@
+import {
+  forbidden,
+  invalidParam,
+  isUserId,
+  type JsonObject,
+  MatrixError,
+  type ReceivedEvent,
+  type RoomEvent,
+  receivePdu,
+  serverOfUser,
+  signEvent,
+} from '../../protocol/index.ts';
+import { MissingEvents, prejoinPdus, type RoomHead, type StoredEvent } from '../../rooms/index.ts';
+import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
+import { authorisationOf } from './templates.ts';
+
+/** An event as another server hands it in. */
+export interface HandedIn {
+  readonly roomId: string;
+  readonly eventId: string;
+  /** The PDU, with numbers as they are written. */
+  readonly event: JsonObject;
+}
+
+/** An event that is in the room now. */
+export interface Accepted {
+  readonly head: RoomHead;
+  readonly stored: StoredEvent;
+  /** The servers that were in the room before. */
+  readonly servers: readonly string[];
+}
+
+/** Takes the events with which users of other servers join, knock and leave, and passes them on to the room. */
+export class Accepting {
+  readonly #deps: HandshakeDeps;
+
+  constructor(deps: HandshakeDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Puts a join into the room; where a user of this server authorises it, with the signature of this server.
+   * Source: server-server API, `PUT /send_join/{roomId}/{eventId}`.
+   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND, and as `Templates.prepare` does
+   */
+  async join(origin: string, handedIn: HandedIn): Promise<Accepted> {
+    const { access, throttle, signer } = this.#deps;
+    const head = await access.check(origin, handedIn.roomId);
+    const { event } = this.#read(origin, head, handedIn, 'join');
+    throttle.joinOfOther(handedIn.roomId);
+    const isOurs = await this.#isAuthorisedHere(head, event);
+    return this.#place(head, isOurs ? signEvent(event, signer).event : event);
+  }
+
+  /** As `join`. Source: server-server API, `PUT /send_leave/{roomId}/{eventId}`. */
+  async leave(origin: string, handedIn: HandedIn): Promise<Accepted> {
+    const head = await this.#deps.access.check(origin, handedIn.roomId);
+    return this.#place(head, this.#read(origin, head, handedIn, 'leave').event);
+  }
+
+  /**
+   * As `join`. Source: server-server API, `PUT /send_knock/{roomId}/{eventId}`.
+   * @returns what the user is shown of the room
+   */
+  async knock(origin: string, handedIn: HandedIn): Promise<readonly JsonObject[]> {
+    const { access, engine, prejoinKeys } = this.#deps;
+    const head = await access.check(origin, handedIn.roomId);
+    await this.#place(head, this.#read(origin, head, handedIn, 'knock').event);
+    return prejoinPdus(engine, head, prejoinKeys);
+  }
+
+  #read(
+    origin: string,
+    head: RoomHead,
+    { roomId, eventId, event: json }: HandedIn,
+    membership: HandshakeMembership,
+  ): ReceivedEvent {
+    const received = receivePdu(json, head.version);
+    const { event, hashMatches } = received;
+    if (event.eventId !== eventId) throw invalidParam('The event has another id');
+    if (event.roomId !== roomId) throw invalidParam('The event is of another room');
+    if (event.type !== 'm.room.member' || event.content['membership'] !== membership) {
+      throw invalidParam(`This is no ${membership}`);
+    }
+    if (serverOfUser(event.sender) !== origin) throw invalidParam(`The sender is no user of ${origin}`);
+    if (event.stateKey !== event.sender) throw invalidParam('The event is about another user');
+    if (!hashMatches) throw invalidParam('The hash of the event is wrong');
+    return received;
+  }
+
+  /**
+   * Whether a join names a user of this server as who lets the joining user in.
+   * @throws MatrixError when this server does not do that
+   */
+  async #isAuthorisedHere(head: RoomHead, { content, sender }: RoomEvent): Promise<boolean> {
+    const { serverName } = this.#deps;
+    const authoriser = head.version.restricted ? content['join_authorised_via_users_server'] : undefined;
+    if (!isUserId(authoriser) || serverOfUser(authoriser) !== serverName) return false;
+    const { join_authorised_via_users_server: needed } = await authorisationOf(this.#deps, head, sender);
+    if (needed === undefined) throw forbidden('This join needs nobody to authorise it');
+    return true;
+  }
+
+  async #place(head: RoomHead, event: RoomEvent): Promise<Accepted> {
+    const { incoming, engine } = this.#deps;
+    const [verified] = await incoming.verify(head.version, [event.pdu]);
+    if (!verified || 'error' in verified) {
+      throw invalidParam(verified ? `The event can not be used: ${verified.error}` : 'There is no event');
+    }
+    const servers = [...head.servers.keys()];
+    const options = { distribute: true, refuse: true };
+    const stored = await engine.placement.append(head.roomId, verified, options).catch(asClientError);
+    if (stored.rejected || stored.softFailed) throw forbidden('The event was refused before');
+    return { head, stored, servers };
+  }
+}
+
+/** The event can not come after events that nobody here has seen. */
+function asClientError(error: unknown): never {
+  if (!(error instanceof MissingEvents)) throw error;
+  throw new MatrixError(400, 'M_INVALID_PARAM', 'The event refers to events that are not known here');
+}

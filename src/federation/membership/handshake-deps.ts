@@ -1,0 +1,28 @@
+import type { EventSigner } from '../../protocol/index.ts';
+import type {
+  Incoming,
+  Memberships,
+  RoomEngine,
+  ServedState,
+  ServerAcls,
+  Throttle,
+} from '../../rooms/index.ts';
+import type { RoomAccess } from '../room-access.ts';
+
+/** What it takes to let users of other servers into rooms and out, and to be invited by them. */
+export interface HandshakeDeps {
+  readonly access: RoomAccess;
+  readonly engine: RoomEngine;
+  readonly serverAcls: ServerAcls;
+  readonly incoming: Pick<Incoming, 'verify'>;
+  readonly memberships: Memberships;
+  readonly throttle: Throttle;
+  readonly state: ServedState;
+  readonly serverName: string;
+  readonly signer: EventSigner;
+  /** What of a room those are shown who knock, as `stateKeyOf`. */
+  readonly prejoinKeys: readonly string[];
+}
+
+/** What a user of another server wants to become in a room that this server is in. */
+export type HandshakeMembership = 'join' | 'leave' | 'knock';

@@ -1,0 +1,67 @@
+import type { Reply } from '../../kernel/http/index.ts';
+import { membershipOf, selectHeroes, splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import { type StreamedAround, streamed } from '../streamed-lists.ts';
+import type { Accepted } from './accepting.ts';
+import type { HandshakeDeps } from './handshake-deps.ts';
+
+export interface JoinAnswerOptions {
+  /** Leaves out members of whom nothing depends. */
+  readonly omitMembers: boolean;
+  /** Text before and after the answer. */
+  readonly around?: NonNullable<StreamedAround['around']>;
+}
+
+/** The room as a server is told of it that has joined. Source: server-server API, `PUT /v2/send_join`. */
+export async function joinAnswer(
+  { engine, state: served, serverName }: HandshakeDeps,
+  { stored, servers }: Accepted,
+  { omitMembers, around }: JoinAnswerOptions,
+): Promise<Reply> {
+  const before = await engine.placement.stateAt(stored, 'before');
+  if (!before) throw new Error('the state before a join is not known');
+  const isWanted = omitMembers ? await essential(before, engine, stored.event.sender) : () => true;
+  const state = [...before].filter(([key]) => isWanted(key)).map(([, nid]) => nid);
+  const chain = await engine.placement.authChain([...state, stored.nid]);
+  const sent = new Set(state);
+  const authChain = omitMembers ? chain.filter((nid) => !sent.has(nid)) : chain;
+  const members = {
+    origin: JSON.stringify(serverName),
+    event: JSON.stringify(stored.event.pdu),
+    members_omitted: JSON.stringify(omitMembers),
+    ...(omitMembers && { servers_in_room: JSON.stringify(servers) }),
+  };
+  const lists = { state: served.texts(state), auth_chain: served.texts(authChain) };
+  return streamed(lists, { members, ...(around && { around }) });
+}
+
+/** All state but members; of these only the users after whom a room without a name is called. */
+async function essential(
+  state: ReadonlyMap<string, number>,
+  engine: HandshakeDeps['engine'],
+  userId: string,
+): Promise<(key: string) => boolean> {
+  const isNamed = ['m.room.name', 'm.room.canonical_alias'].some((type) => state.has(stateKeyOf(type, '')));
+  const heroes = new Set(isNamed ? [] : await heroesOf(state, engine, userId));
+  return (key) => {
+    const [type, stateKey] = splitStateKey(key);
+    return type !== 'm.room.member' || heroes.has(stateKey);
+  };
+}
+
+/** So many members are looked at, to find some who are in the room. */
+const mostLookedAt = 50;
+
+async function heroesOf(
+  state: ReadonlyMap<string, number>,
+  engine: HandshakeDeps['engine'],
+  userId: string,
+): Promise<readonly string[]> {
+  const nids = [...state]
+    .filter(([key]) => splitStateKey(key)[0] === 'm.room.member')
+    .map(([, nid]) => nid)
+    .slice(0, mostLookedAt);
+  const members = [...(await engine.events.getMany(nids)).values()]
+    .sort((a, b) => a.nid - b.nid)
+    .map(({ event }) => ({ userId: event.stateKey!, membership: membershipOf(event.content) }));
+  return selectHeroes(members, userId);
+}

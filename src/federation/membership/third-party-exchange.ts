@@ -1,0 +1,47 @@
+import {
+  forbidden,
+  invalidParam,
+  isJsonObject,
+  isUserId,
+  type JsonObject,
+  serverOfUser,
+} from '../../protocol/index.ts';
+import type { HandshakeDeps } from './handshake-deps.ts';
+
+/**
+ * Invites the user who has an address that a user of this server has invited. Whether the address is theirs, the
+ * authorization rules check by the keys in the room.
+ * Source: server-server API, `PUT /exchange_third_party_invite/{roomId}`.
+ * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND
+ */
+export async function exchangeThirdPartyInvite(
+  { access, memberships, serverName }: HandshakeDeps,
+  origin: string,
+  roomId: string,
+  partial: JsonObject,
+): Promise<void> {
+  await access.check(origin, roomId);
+  const { type, room_id: statedRoom, sender, state_key: userId, content } = partial;
+  if (type !== 'm.room.member' || !isJsonObject(content) || content['membership'] !== 'invite') {
+    throw invalidParam('This is no invite');
+  }
+  if (statedRoom !== roomId) throw invalidParam('The invite is of another room');
+  if (!isUserId(userId) || serverOfUser(userId) !== origin) {
+    throw forbidden('The invited user is of another server');
+  }
+  if (!isUserId(sender) || serverOfUser(sender) !== serverName) {
+    throw invalidParam('The sender is no user of this server');
+  }
+  const { third_party_invite: invite } = content;
+  if (!isJsonObject(invite) || !isJsonObject(invite['signed'])) {
+    throw invalidParam('third_party_invite is missing');
+  }
+  const { display_name: displayName, signed } = invite;
+  const given = {
+    third_party_invite: {
+      ...(typeof displayName === 'string' && { display_name: displayName }),
+      signed,
+    },
+  };
+  await memberships.invite(sender, roomId, userId, { given });
+}

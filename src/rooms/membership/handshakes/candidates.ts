@@ -1,0 +1,84 @@
+import {
+  isServerName,
+  parseRoomId,
+  parseUserId,
+  type StrippedState,
+  serverOfUser,
+} from '../../../protocol/index.ts';
+import type { RoomEngine } from '../../engine.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import { allowRooms } from '../restricted-join.ts';
+
+export interface CandidateParts {
+  readonly engine: RoomEngine;
+  readonly serverName: string;
+  /** What a user was shown of a room with an invite or a knock. */
+  readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
+}
+
+/** More are never asked. */
+const mostCandidates = 30;
+
+/** Rooms whose members may join a room, of which servers are taken. */
+const mostAllowRooms = 10;
+
+/** Says which servers may be in a room that this server is not in, and so help a user into it or out of it. */
+export class Candidates {
+  readonly #parts: CandidateParts;
+
+  constructor(parts: CandidateParts) {
+    this.#parts = parts;
+  }
+
+  /** The servers to ask, in that order. @param via those that the client named, or that the room's alias led to */
+  async of(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {
+    const { engine, serverName } = this.#parts;
+    const found = new Set<string>();
+    const add = (servers: Iterable<string | undefined>) => {
+      for (const server of servers) {
+        if (server !== undefined && server !== serverName && isServerName(server)) found.add(server);
+        if (found.size >= mostCandidates) return;
+      }
+    };
+    add(via);
+    add(await this.#whoKnowsTheUser(userId, roomId));
+    const head = await engine.heads.get(roomId);
+    if (head) {
+      add(byMembers(head));
+      add(await this.#ofAllowRooms(head));
+    }
+    add([parseRoomId(roomId)?.serverName]);
+    return [...found];
+  }
+
+  /** The server of who invited the user, and those whose events described the room. */
+  async #whoKnowsTheUser(userId: string, roomId: string): Promise<string[]> {
+    const { engine, strippedState } = this.#parts;
+    const room = (await engine.userRooms.of(userId)).get(roomId);
+    if (room?.membership !== 'invite' && room?.membership !== 'knock') return [];
+    const stored = await engine.events.get(room.eventNid);
+    const shown = await strippedState(roomId, userId);
+    return [
+      ...(stored ? [serverOfUser(stored.event.sender)] : []),
+      ...shown.flatMap(({ sender }) => parseUserId(sender)?.serverName ?? []),
+    ];
+  }
+
+  /** Who is in a room that admits its members is likely to be in the admitting room, too. */
+  async #ofAllowRooms(head: RoomHead): Promise<string[]> {
+    const { engine } = this.#parts;
+    const entry = head.entry('m.room.join_rules', '');
+    const rules = entry && (await engine.events.get(entry.nid))?.event;
+    const servers: string[] = [];
+    for (const roomId of allowRooms(rules).slice(0, mostAllowRooms)) {
+      const allowed = await engine.heads.get(roomId);
+      if (allowed) servers.push(...byMembers(allowed));
+    }
+    return servers;
+  }
+}
+
+/** The servers of a room, those with most members first. */
+function byMembers({ servers }: RoomHead): string[] {
+  return [...servers].sort(([, a], [, b]) => b - a).map(([server]) => server);
+}

@@ -1,0 +1,88 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import { type Randomness, randomLetters } from '../../../kernel/randomness.ts';
+import {
+  type BuiltEvent,
+  badJson,
+  buildEvent,
+  type EventSigner,
+  isEventId,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  MAX_AUTH_EVENTS,
+  MAX_PREV_EVENTS,
+  numberOf,
+  type RoomVersion,
+  receivePdu,
+} from '../../../protocol/index.ts';
+
+export interface TemplateParts {
+  readonly signer: EventSigner;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+}
+
+/** What an event of a local user says: all that is not taken from the template. */
+export interface OwnEvent {
+  readonly roomId: string;
+  readonly type: string;
+  readonly sender: string;
+  readonly stateKey: string;
+  readonly content: JsonObject;
+}
+
+/**
+ * An event of a local user at the place in the room's history that a template names. Of the template nothing is taken
+ * but that place: which events it comes after, which authorise it, and its depth.
+ * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when the template holds no such place
+ */
+export function eventFromTemplate(
+  template: JsonObject,
+  own: OwnEvent,
+  version: RoomVersion,
+  { signer, clock, randomness }: TemplateParts,
+): BuiltEvent {
+  const prev = referencesIn(template['prev_events'], MAX_PREV_EVENTS, version);
+  const auth = referencesIn(template['auth_events'], MAX_AUTH_EVENTS, version);
+  const built = buildEvent(
+    {
+      ...own,
+      depth: depthIn(template['depth']),
+      originServerTs: clock.now(),
+      prevEventIds: [...prev.keys()],
+      authEventIds: [...auth.keys()],
+      ...(version.eventId === 'origin' && {
+        eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
+        referenceHash: (eventId: string) => (prev.get(eventId) ?? auth.get(eventId))!,
+      }),
+    },
+    version,
+    signer,
+  );
+  // What was built with the ids of others must be an event that others take.
+  receivePdu(built.event.pdu, version);
+  return built;
+}
+
+/** Event ids, in room versions 1 and 2 with their hashes. */
+function referencesIn(
+  value: JsonValue | undefined,
+  most: number,
+  version: RoomVersion,
+): ReadonlyMap<string, string> {
+  if (!Array.isArray(value) || value.length > most) throw badJson('The template has no place in the history');
+  const references = (value as readonly JsonValue[]).map((one): [string, string] => {
+    const [eventId, hashes] = version.eventReferences === 'ids' ? [one] : Array.isArray(one) ? one : [];
+    const hash = isJsonObject(hashes) ? hashes['sha256'] : undefined;
+    const isWhole = version.eventReferences === 'ids' || typeof hash === 'string';
+    if (!isEventId(eventId) || !isWhole) throw badJson('The template names something that is no event');
+    return [eventId, typeof hash === 'string' ? hash : ''];
+  });
+  return new Map(references);
+}
+
+function depthIn(value: JsonValue | undefined): number {
+  const depth = numberOf(value);
+  if (depth === undefined || !(depth >= 0)) throw badJson('The template has no depth');
+  return Math.min(Math.floor(depth), Number.MAX_SAFE_INTEGER);
+}

@@ -1,0 +1,19 @@
+import type { EventSigner } from '../../../protocol/index.ts';
+import { roomVersions } from '../../../protocol/index.ts';
+import type { RoomEngine } from '../../engine.ts';
+import type { Incoming } from '../../incoming/incoming.ts';
+import type { EventKeys } from '../../incoming/remote-servers.ts';
+import type { TemplateParts } from './event-from-template.ts';
+import type { MembershipPeers } from './peers.ts';
+
+/** What every handshake with another server needs. */
+export interface HandshakeParts extends TemplateParts {
+  readonly engine: RoomEngine;
+  readonly incoming: Pick<Incoming, 'verify' | 'process'>;
+  readonly peers: MembershipPeers;
+  readonly keys: EventKeys;
+  readonly signer: EventSigner;
+}
+
+/** The versions of rooms that users of this server can be in. */
+export const knownVersions: readonly string[] = [...roomVersions.keys()];

@@ -1,0 +1,119 @@
+import {
+  authorize,
+  type BuiltEvent,
+  type JsonValue,
+  type RoomEvent,
+  type RoomVersion,
+  type StateLookup,
+  stateKeyOf,
+} from '../../../protocol/index.ts';
+import type { Incoming } from '../../incoming/incoming.ts';
+import type { Entry } from '../../placement/placement.ts';
+import type { VerifiedEvent } from '../../placement/verified-event.ts';
+import { HandshakeFailure } from './handshake-failure.ts';
+import type { RoomOfPeer } from './peers.ts';
+import { withSignaturesOf } from './same-event.ts';
+
+/** What an answer to `send_join` is held against. */
+export interface ExpectedAnswer {
+  readonly server: string;
+  readonly roomId: string;
+  readonly version: RoomVersion;
+  /** The join as it was sent. */
+  readonly own: BuiltEvent;
+  /** Whether the server lets the user into a restricted room, and so has to sign the join. */
+  readonly isAuthorised: boolean;
+}
+
+/**
+ * The join as it goes into the room: our own, with the signature of the server that authorises it.
+ * @throws HandshakeFailure when that is not there
+ */
+export async function joinWithSignatures(
+  incoming: Pick<Incoming, 'verify'>,
+  { event }: Pick<RoomOfPeer, 'event'>,
+  { server, version, own, isAuthorised }: ExpectedAnswer,
+): Promise<VerifiedEvent> {
+  if (!isAuthorised) return own;
+  const signed = event && withSignaturesOf(server, own, event);
+  if (!signed) throw new HandshakeFailure(server, 'the join has not come back signed');
+  const [verified] = await incoming.verify(version, [signed]);
+  if (!verified || 'error' in verified || verified.event.eventId !== own.event.eventId) {
+    throw new HandshakeFailure(server, 'the signature on the join is not right');
+  }
+  return verified;
+}
+
+/**
+ * Checks a room that another server has sent: signatures and hashes of all events, that they are of this room and
+ * make one state with a create event of the expected version, and that this state lets the user in. Events whose
+ * signatures can not be checked are left out, as if they had not been sent.
+ * Source: server-server API, `PUT /_matrix/federation/v2/send_join/{roomId}/{eventId}`.
+ * @throws HandshakeFailure
+ */
+export async function checkJoinAnswer(
+  incoming: Pick<Incoming, 'verify'>,
+  answer: RoomOfPeer,
+  expected: ExpectedAnswer,
+): Promise<Entry> {
+  const { server } = expected;
+  const event = await joinWithSignatures(incoming, answer, expected);
+  const state = await verifiedState(incoming, answer.state, expected);
+  const authChain = await verifiedState(incoming, answer.authChain, expected);
+  const stateByKey = new Map<string, RoomEvent>();
+  for (const { event: entry } of state) {
+    const key = stateKeyOf(entry.type, entry.stateKey!);
+    if (stateByKey.has(key)) throw new HandshakeFailure(server, 'the state has an entry twice');
+    stateByKey.set(key, entry);
+  }
+  checkCreate(stateByKey.get(stateKeyOf('m.room.create', '')), expected);
+  if (answer.membersOmitted && answer.serversInRoom.length === 0) {
+    throw new HandshakeFailure(server, 'it does not say which servers are in the room');
+  }
+  const verdict = authorize(event.event, lookupIn(stateByKey, authChain, event.event));
+  if (!verdict.allowed) throw new HandshakeFailure(server, `the join is not allowed: ${verdict.reason}`);
+  const partial = answer.membersOmitted
+    ? { partial: { servers: answer.serversInRoom, from: server } }
+    : undefined;
+  return { event, state, authChain, ...partial };
+}
+
+/** The state before the join; members that were left out may be among the events that authorise the join. */
+function lookupIn(
+  state: ReadonlyMap<string, RoomEvent>,
+  authChain: readonly VerifiedEvent[],
+  join: RoomEvent,
+): StateLookup {
+  const named = new Set(join.authEventIds);
+  const auth = new Map(
+    authChain
+      .filter(({ event }) => named.has(event.eventId))
+      .map(({ event }) => [stateKeyOf(event.type, event.stateKey!), event]),
+  );
+  return (type, stateKey) => {
+    const key = stateKeyOf(type, stateKey);
+    return state.get(key) ?? (type === 'm.room.member' ? auth.get(key) : undefined);
+  };
+}
+
+async function verifiedState(
+  incoming: Pick<Incoming, 'verify'>,
+  jsons: readonly JsonValue[],
+  { server, roomId, version }: ExpectedAnswer,
+): Promise<VerifiedEvent[]> {
+  const verified: VerifiedEvent[] = [];
+  for (const one of await incoming.verify(version, jsons)) {
+    if ('error' in one) continue;
+    if (one.event.roomId !== roomId) throw new HandshakeFailure(server, 'it holds events of another room');
+    if (one.event.stateKey === undefined)
+      throw new HandshakeFailure(server, 'it holds events that are no state');
+    verified.push(one);
+  }
+  return verified;
+}
+
+function checkCreate(create: RoomEvent | undefined, { server, version }: ExpectedAnswer): void {
+  if (!create) throw new HandshakeFailure(server, 'the state has no create event');
+  const { room_version: stated = '1' } = create.content;
+  if (stated !== version.id) throw new HandshakeFailure(server, 'the room has another version');
+}

@@ -1,0 +1,84 @@
+import {
+  isSignedByServer,
+  type JsonObject,
+  type RoomVersion,
+  receivePdu,
+  serverOfUser,
+} from '../../../protocol/index.ts';
+import type { Placement } from '../../placement/placement.ts';
+import type { VerifiedEvent } from '../../placement/verified-event.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import type { EventToSend } from '../../timeline/event-to-send.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import { prejoinPdus } from '../prejoin-state.ts';
+import { handshakeErrorForClient, isOfServer } from './ask-in-turn.ts';
+import { eventFromTemplate } from './event-from-template.ts';
+import { HandshakeFailure } from './handshake-failure.ts';
+import type { HandshakeParts } from './handshake-parts.ts';
+import { withSignaturesOf } from './same-event.ts';
+
+export interface RemoteInviteParts extends HandshakeParts {
+  readonly placement: Placement;
+  /** What of the room the other server is shown, as `stateKeyOf`. */
+  readonly prejoinKeys: readonly string[];
+}
+
+/** Milliseconds for the other server to answer: a client waits. */
+const patience = 30_000;
+
+/**
+ * Invites users of other servers. Their server signs the invite before it goes into the room.
+ * Source: server-server API, "Inviting to a room".
+ */
+export class RemoteInvite {
+  readonly #parts: RemoteInviteParts;
+
+  constructor(parts: RemoteInviteParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * @param draft the invite
+   * @throws MatrixError M_FORBIDDEN when it is not allowed in the room, or the other server does not want it;
+   * M_UNKNOWN with 502 when that server can not be asked
+   */
+  async invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
+    const { placement, engine, peers, prejoinKeys } = this.#parts;
+    const { roomId, version } = head;
+    const server = serverOfUser(draft.stateKey);
+    const template = await placement.template(roomId, draft);
+    const own = eventFromTemplate(template.event, { ...draft, roomId }, version, this.#parts);
+    const { eventId, pdu } = own.event;
+    const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys);
+    try {
+      const returned = await peers.invite(
+        server,
+        { roomId, eventId, event: pdu, roomVersion: version.id, inviteRoomState },
+        { ignoreBackoff: true, timeout: patience },
+      );
+      const signed = withSignaturesOf(server, own, returned);
+      if (!signed) throw new HandshakeFailure(server, 'it is not our invite, signed');
+      const event = await this.#verified(server, signed, version);
+      return await placement.append(roomId, event, { refuse: true });
+    } catch (error) {
+      throw isOfServer(error) ? handshakeErrorForClient(error) : error;
+    }
+  }
+
+  async #verified(server: string, signed: JsonObject, version: RoomVersion): Promise<VerifiedEvent> {
+    const { keys, clock } = this.#parts;
+    const received = receivePdu(signed, version);
+    const { event, json } = received;
+    const ofServer = (event.pdu['signatures'] as JsonObject)[server] as JsonObject;
+    const wants = Object.keys(ofServer).map((keyId) => ({
+      serverName: server,
+      keyId,
+      validUntil: event.originServerTs,
+    }));
+    const keyOf = await keys.findAll(wants);
+    if (!isSignedByServer(event, received.signed, server, keyOf, clock.now())) {
+      throw new HandshakeFailure(server, 'its signature is not right');
+    }
+    return { event, json };
+  }
+}

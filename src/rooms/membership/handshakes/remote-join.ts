@@ -1,0 +1,82 @@
+import type { JsonObject } from '../../../protocol/index.ts';
+import type { Placement } from '../../placement/placement.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import { isHere } from '../room-presence.ts';
+import { askInTurn } from './ask-in-turn.ts';
+import { eventFromTemplate } from './event-from-template.ts';
+import { HandshakeFailure } from './handshake-failure.ts';
+import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
+import { checkJoinAnswer, joinWithSignatures } from './join-answer.ts';
+import { checkTemplate } from './template-check.ts';
+
+/** Who wants to get where. */
+export interface JoinPlace {
+  readonly userId: string;
+  readonly roomId: string;
+  /** The servers to ask, in that order. */
+  readonly servers: readonly string[];
+  /** The content of the membership event. */
+  readonly content: JsonObject;
+}
+
+export interface RemoteJoinParts extends HandshakeParts {
+  readonly placement: Placement;
+  /** Asks for the room without its members; they follow later. */
+  readonly omitMembers: boolean;
+}
+
+/**
+ * Gets users into rooms with the help of a server that is in them.
+ * Source: server-server API, "Joining Rooms".
+ */
+export class RemoteJoin {
+  readonly #parts: RemoteJoinParts;
+
+  constructor(parts: RemoteJoinParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws MatrixError that says best why no server has let the user in */
+  join(place: JoinPlace): Promise<StoredEvent> {
+    return askInTurn(place.servers, this.#parts.clock, (server, ignoreBackoff) =>
+      this.#through(server, place, ignoreBackoff),
+    );
+  }
+
+  async #through(server: string, place: JoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
+    const { peers, engine, incoming, placement, signer, omitMembers } = this.#parts;
+    const { userId, roomId, content } = place;
+    const head = await engine.heads.get(roomId);
+    const prepared = await peers.template(server, 'join', place, knownVersions, { ignoreBackoff });
+    const template = checkTemplate(prepared, { server, roomId, userId, membership: 'join' });
+    const { version, authoriser } = template;
+    if (head && head.version !== version) {
+      throw new HandshakeFailure(server, 'the room has another version');
+    }
+    const own = eventFromTemplate(
+      template.event,
+      {
+        roomId,
+        type: 'm.room.member',
+        sender: userId,
+        stateKey: userId,
+        content: {
+          ...content,
+          membership: 'join',
+          ...(authoriser !== undefined && { join_authorised_via_users_server: authoriser }),
+        },
+      },
+      version,
+      this.#parts,
+    );
+    const { eventId, pdu } = own.event;
+    const sent = { roomId, eventId, event: pdu };
+    const answer = await peers.sendJoin(server, sent, omitMembers, { ignoreBackoff });
+    const expected = { server, roomId, version, own, isAuthorised: authoriser !== undefined };
+    // Already in the room: it was only somebody's permission that was missing here.
+    if (isHere(head, signer.serverName) && head.servers.size > 0) {
+      return incoming.process(roomId, server, await joinWithSignatures(incoming, answer, expected));
+    }
+    return placement.enter({ roomId, version }, await checkJoinAnswer(incoming, answer, expected));
+  }
+}

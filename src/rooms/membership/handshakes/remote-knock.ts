@@ -1,0 +1,45 @@
+import type { Placement } from '../../placement/placement.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import { readPrejoinState } from '../prejoin-state.ts';
+import { askInTurn } from './ask-in-turn.ts';
+import { eventFromTemplate } from './event-from-template.ts';
+import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
+import type { JoinPlace } from './remote-join.ts';
+import { checkTemplate } from './template-check.ts';
+
+/**
+ * Knocks on rooms that this server is not in.
+ * Source: server-server API, "Knocking upon a room".
+ */
+export class RemoteKnock {
+  readonly #parts: HandshakeParts & { readonly placement: Placement };
+
+  constructor(parts: HandshakeParts & { readonly placement: Placement }) {
+    this.#parts = parts;
+  }
+
+  /** @throws MatrixError that says best why no server has taken the knock */
+  knock(place: JoinPlace): Promise<StoredEvent> {
+    return askInTurn(place.servers, this.#parts.clock, (server, ignoreBackoff) =>
+      this.#at(server, place, ignoreBackoff),
+    );
+  }
+
+  async #at(server: string, place: JoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
+    const { peers, incoming, placement } = this.#parts;
+    const { roomId, userId, content } = place;
+    const prepared = await peers.template(server, 'knock', place, knownVersions, { ignoreBackoff });
+    const { version, event } = checkTemplate(prepared, { server, roomId, userId, membership: 'knock' });
+    const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
+    const built = eventFromTemplate(
+      event,
+      { ...own, content: { ...content, membership: 'knock' } },
+      version,
+      this.#parts,
+    );
+    const { eventId, pdu } = built.event;
+    const shown = await peers.sendKnock(server, { roomId, eventId, event: pdu }, { ignoreBackoff });
+    const { state } = await readPrejoinState(incoming, { roomId, version }, shown);
+    return placement.outOfBand({ roomId, version }, built, state);
+  }
+}

@@ -1,0 +1,142 @@
+import { type JsonObject, MatrixError, notFound } from '../../../protocol/index.ts';
+import type { Placement } from '../../placement/placement.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import type { EventToSend } from '../../timeline/event-to-send.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import { isHere } from '../room-presence.ts';
+import type { UserRoom } from '../user-rooms.ts';
+import { type CandidateParts, Candidates } from './candidates.ts';
+import type { HandshakeParts } from './handshake-parts.ts';
+import { RemoteInvite } from './remote-invite.ts';
+import { RemoteJoin } from './remote-join.ts';
+import { RemoteKnock } from './remote-knock.ts';
+import { RemoteLeave } from './remote-leave.ts';
+import type { ComplexityLimit } from './room-complexity.ts';
+import { RoomTurns } from './room-turns.ts';
+
+export interface RemoteMembershipsParts extends HandshakeParts, CandidateParts {
+  readonly placement: Placement;
+  readonly prejoinKeys: readonly string[];
+  readonly complexity: ComplexityLimit;
+  /** Asks for rooms without their members, which follow later. */
+  readonly omitMembers: boolean;
+}
+
+/** Who wants to get into which room, and with whose help. */
+export interface RemotePlace {
+  readonly userId: string;
+  readonly roomId: string;
+  /** The servers that the client named, or that the room's alias led to. */
+  readonly via?: readonly string[] | undefined;
+  /** In place of all others: who alone can help. */
+  readonly only?: readonly string[] | undefined;
+  /** The content of the membership event. */
+  readonly content: JsonObject;
+}
+
+/** Memberships in rooms that this server is not in, and of users of other servers. */
+export class RemoteMemberships {
+  readonly #parts: RemoteMembershipsParts;
+  readonly #candidates: Candidates;
+  readonly #join: RemoteJoin;
+  readonly #leave: RemoteLeave;
+  readonly #knock: RemoteKnock;
+  readonly #invite: RemoteInvite;
+  /** One handshake at a time about each room: whoever comes second may find that this server is in it. */
+  readonly #turns = new RoomTurns();
+  readonly #joining = new Map<string, Promise<StoredEvent | undefined>>();
+
+  constructor(parts: RemoteMembershipsParts) {
+    this.#parts = parts;
+    this.#candidates = new Candidates(parts);
+    this.#join = new RemoteJoin(parts);
+    this.#leave = new RemoteLeave(parts);
+    this.#knock = new RemoteKnock(parts);
+    this.#invite = new RemoteInvite(parts);
+  }
+
+  /**
+   * Joins with the help of another server. What a user asks for several times at once is done once.
+   * @returns `undefined` when this server has got into the room in the meantime: then no help is needed
+   * @throws MatrixError that says best why it did not succeed
+   */
+  join(place: RemotePlace): Promise<StoredEvent | undefined> {
+    const { userId, roomId } = place;
+    const key = JSON.stringify([userId, roomId]);
+    let joining = this.#joining.get(key);
+    if (!joining) {
+      joining = this.#turns.take(roomId, () => this.#joinNow(place)).finally(() => this.#joining.delete(key));
+      this.#joining.set(key, joining);
+    }
+    return joining;
+  }
+
+  async #joinNow(place: RemotePlace): Promise<StoredEvent | undefined> {
+    const { engine, serverName, complexity, peers } = this.#parts;
+    const { userId, roomId, via, only } = place;
+    const head = await engine.heads.get(roomId);
+    if (!only && isHere(head, serverName)) return undefined;
+    const servers = only ?? (await this.#candidates.of(userId, roomId, via));
+    if (servers.length === 0) throw notFound('No server is known that is in the room');
+    const isLimited = !only && (await complexity.holdsFor(userId));
+    if (isLimited) await complexity.checkElsewhere(peers, servers, roomId);
+    const joined = await this.#join.join({ ...place, servers });
+    if (isLimited) await this.#leaveIfTooMuch(userId, roomId);
+    return joined;
+  }
+
+  async #leaveIfTooMuch(userId: string, roomId: string): Promise<void> {
+    const { engine, complexity } = this.#parts;
+    const head = await engine.heads.get(roomId);
+    try {
+      if (head) complexity.checkJoined(head);
+    } catch (error) {
+      const leave = { type: 'm.room.member', stateKey: userId, sender: userId };
+      await engine.timeline.append(roomId, { ...leave, content: { membership: 'leave' } });
+      throw error;
+    }
+  }
+
+  /** As `join`. */
+  knock(place: RemotePlace): Promise<StoredEvent | undefined> {
+    const { userId, roomId, via } = place;
+    return this.#outside(roomId, async () => {
+      const servers = await this.#candidates.of(userId, roomId, via);
+      return this.#knock.knock({ ...place, servers });
+    });
+  }
+
+  /**
+   * Turns an invite down or takes a knock back; that succeeds in any case.
+   * @param present what ends
+   * @returns as `join`
+   */
+  leave(userId: string, present: UserRoom, content: JsonObject): Promise<StoredEvent | undefined> {
+    const { engine } = this.#parts;
+    const { roomId, eventNid } = present;
+    return this.#outside(roomId, async () => {
+      const stored = await engine.events.get(eventNid);
+      if (!stored) throw new Error('a membership event is missing');
+      const servers = await this.#candidates.of(userId, roomId);
+      return this.#leave.leave({ present: stored.event, userId, servers, content });
+    });
+  }
+
+  /** @returns `undefined` when this server is in the room, or has got into it while the others were asked */
+  async #outside(roomId: string, work: () => Promise<StoredEvent>): Promise<StoredEvent | undefined> {
+    const { engine, serverName } = this.#parts;
+    const isInside = async () => isHere(await engine.heads.get(roomId), serverName);
+    if (await isInside()) return undefined;
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof MatrixError && (await isInside())) return undefined;
+      throw error;
+    }
+  }
+
+  /** Invites a user of another server. @throws MatrixError */
+  invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
+    return this.#invite.invite(head, draft);
+  }
+}

@@ -1,0 +1,53 @@
+import {
+  getRoomVersion,
+  isJsonObject,
+  isUserId,
+  type JsonObject,
+  type RoomVersion,
+  serverOfUser,
+} from '../../../protocol/index.ts';
+import { HandshakeFailure } from './handshake-failure.ts';
+import type { HandshakeMembership, PreparedEvent } from './peers.ts';
+
+/** What the template of another server must be about. */
+export interface ExpectedTemplate {
+  readonly server: string;
+  readonly roomId: string;
+  readonly userId: string;
+  readonly membership: HandshakeMembership;
+}
+
+/** What may be taken from a template. */
+export interface CheckedTemplate {
+  readonly version: RoomVersion;
+  readonly event: JsonObject;
+  /** The user of that server in whose name it lets somebody into a restricted room. */
+  readonly authoriser: string | undefined;
+}
+
+/**
+ * Checks that a template is what was asked for, before anything of it is signed.
+ * Source: server-server API, `GET /_matrix/federation/v1/make_join/{roomId}/{userId}` and the like.
+ * @throws HandshakeFailure
+ */
+export function checkTemplate(prepared: PreparedEvent, expected: ExpectedTemplate): CheckedTemplate {
+  const { server, roomId, userId, membership } = expected;
+  const { event } = prepared;
+  const version = getRoomVersion(prepared.roomVersion ?? '1');
+  if (!version) throw new HandshakeFailure(server, 'the template has a room version that is not known');
+  const content = isJsonObject(event['content']) ? event['content'] : {};
+  const isExpected =
+    event['type'] === 'm.room.member' &&
+    event['room_id'] === roomId &&
+    event['sender'] === userId &&
+    event['state_key'] === userId &&
+    content['membership'] === membership;
+  if (!isExpected) throw new HandshakeFailure(server, 'the template is not what was asked for');
+  const authoriser =
+    membership === 'join' && version.restricted ? content['join_authorised_via_users_server'] : undefined;
+  if (authoriser === undefined) return { version, event, authoriser: undefined };
+  if (!isUserId(authoriser) || serverOfUser(authoriser) !== server) {
+    throw new HandshakeFailure(server, 'the template is authorised by a user of another server');
+  }
+  return { version, event, authoriser };
+}

@@ -1,0 +1,87 @@
+import {
+  type JsonObject,
+  type JsonValue,
+  parseStrippedState,
+  type RoomVersion,
+  redactEvent,
+  type StrippedState,
+  stateKeyOf,
+  strippedState,
+  strippedStateTypes,
+} from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { Incoming } from '../incoming/incoming.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+/** Of what another server shows of a room: entries that are looked at, and bytes of JSON that are kept. */
+const [mostEntries, mostBytes] = [100, 128 * 1024];
+
+/** By default those see of a room what the specification names who are invited or knock. */
+export const defaultPrejoinKeys: readonly string[] = strippedStateTypes.map((type) => stateKeyOf(type, ''));
+
+const createKey = stateKeyOf('m.room.create', '');
+
+/**
+ * The state that describes a room to another server, with an invite or in answer to a knock: whole events.
+ * @param keys as `stateKeyOf`; the create event is always among them
+ */
+export async function prejoinPdus(
+  engine: RoomEngine,
+  head: RoomHead,
+  keys: readonly string[],
+): Promise<JsonObject[]> {
+  const nids = [...new Set([createKey, ...keys])].flatMap((key) => head.state.get(key)?.nid ?? []);
+  const events = await engine.events.getMany(nids);
+  return nids.flatMap((nid) => {
+    const stored = events.get(nid);
+    return stored ? [visiblePdu(stored)] : [];
+  });
+}
+
+function visiblePdu({ event, redactedBy }: StoredEvent): JsonObject {
+  return redactedBy === undefined ? event.pdu : redactEvent(event).event.pdu;
+}
+
+/** What another server has said of a room that this one is not in. */
+export interface PrejoinState {
+  /** What clients may be shown of it. */
+  readonly state: readonly StrippedState[];
+  /** Why it is not as it should be; `undefined` when it is. */
+  readonly problem: string | undefined;
+}
+
+/**
+ * Reads the state that describes a room. Entries that are no events of that room, rightly signed, are left out; but
+ * in rooms before version 12 servers may still send stripped state.
+ * Source: server-server API, "Inviting to a room", `invite_room_state`, and "Knocking upon a room".
+ */
+export async function readPrejoinState(
+  incoming: Pick<Incoming, 'verify'>,
+  { roomId, version }: { readonly roomId: string; readonly version: RoomVersion },
+  given: readonly JsonValue[],
+): Promise<PrejoinState> {
+  const entries = given.slice(0, mostEntries);
+  const verified = await incoming.verify(version, entries);
+  const kept = new Map<string, StrippedState>();
+  let problem = given.length > mostEntries ? 'there are too many entries' : undefined;
+  let bytes = 0;
+  for (const [index, one] of verified.entries()) {
+    const isRight = !('error' in one) && one.event.roomId === roomId && one.event.stateKey !== undefined;
+    if (!isRight) problem ??= 'an entry is no event of the room';
+    const stripped = isRight
+      ? strippedState(one.event)
+      : version.roomId === 'create event'
+        ? undefined
+        : parseStrippedState(entries[index]!);
+    if (!stripped) continue;
+    bytes += Buffer.byteLength(JSON.stringify(stripped));
+    if (bytes > mostBytes) {
+      problem ??= 'it is too long';
+      break;
+    }
+    kept.set(stateKeyOf(stripped.type, stripped.state_key), stripped);
+  }
+  if (!kept.has(createKey)) problem ??= 'the create event is missing';
+  return { state: [...kept.values()], problem };
+}
