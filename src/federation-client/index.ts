@@ -2,12 +2,14 @@
 
 export { EventsApi } from './api/events-api.ts';
 export { KeysApi } from './api/keys-api.ts';
+export { MembershipApi } from './api/membership-api.ts';
 export {
   type AliasAnswer,
   QueriesApi,
   type RoomListAnswer,
   type RoomListQuery,
 } from './api/queries-api.ts';
+export { TransactionsApi } from './api/transactions-api.ts';
 export { type FederationClientConfig, federationClientSection } from './config.ts';
 export { Destinations } from './destinations/destinations.ts';
 export type { Destination } from './destinations/store.ts';

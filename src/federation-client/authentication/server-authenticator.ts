@@ -34,8 +34,7 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
     const signatures = this.#signaturesOf(request);
     const { origin } = signatures[0];
     this.#deps.whitelist.check(origin);
-    const content =
-      request.body === undefined ? undefined : canonicalJson(request.body as JsonValue, 'as written');
+    const content = request.bodyText ?? canonicalText(request.body);
     const { method, url: uri } = request;
     const text = signedText({ method, uri, origin, destination: this.#deps.serverName, content });
     let proven = false;
@@ -76,6 +75,9 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
     return counts ? key.key : undefined;
   }
 }
+
+const canonicalText = (body: unknown) =>
+  body === undefined ? undefined : canonicalJson(body as JsonValue, 'as written');
 
 const keyIdPattern = /^ed25519:[^\s\p{Cc}]{1,200}$/u;
 

@@ -20,7 +20,7 @@ export interface EduOutboxDeps {
 export class EduOutbox {
   readonly #deps: EduOutboxDeps;
   readonly #ids: Sequence;
-  readonly #listeners: ((destination: string) => void)[] = [];
+  readonly #listeners = new Set<(destination: string) => void>();
 
   private constructor(deps: EduOutboxDeps, ids: Sequence) {
     this.#deps = deps;
@@ -55,8 +55,12 @@ export class EduOutbox {
     });
   }
 
-  /** Calls `listener` with each server that something was added for. It must be quick and must not throw. */
-  onAdded(listener: (destination: string) => void): void {
-    this.#listeners.push(listener);
+  /**
+   * Calls `listener` with each server that something was added for. It must be quick and must not throw.
+   * @returns how to stop that
+   */
+  onAdded(listener: (destination: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 }

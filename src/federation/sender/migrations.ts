@@ -19,6 +19,7 @@ export const senderMigrations: readonly Migration[] = [
           .createTable('destination_rooms')
           .addColumn('destination', 'text', (column) => column.notNull())
           .addColumn('room_nid', 'bigint', (column) => column.notNull())
+          .addColumn('event_nid', 'bigint', (column) => column.notNull())
           .addColumn('stream', 'bigint', (column) => column.notNull())
           .addPrimaryKeyConstraint('destination_rooms_key', ['destination', 'room_nid']),
       ).execute();

@@ -1,4 +1,4 @@
-import type { Writer } from '../../kernel/database/index.ts';
+import type { Reader, Statement, Writer } from '../../kernel/database/index.ts';
 import type { SenderTables } from './tables.ts';
 
 /** Rows to a statement: five values each, far below what a statement may bind. */
@@ -14,4 +14,96 @@ export async function insertOutgoing(
       .values(rows.slice(start, start + rowsAtOnce))
       .execute();
   }
+}
+
+/** The oldest EDUs for a server. */
+export function readOutgoing(reader: Reader<SenderTables>, destination: string, limit: number) {
+  return reader
+    .selectFrom('federation_outbox')
+    .select(['id', 'type', 'content'])
+    .where('destination', '=', destination)
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
+export async function deleteOutgoing(
+  writer: Writer<SenderTables>,
+  destination: string,
+  ids: readonly number[],
+): Promise<void> {
+  await writer
+    .deleteFrom('federation_outbox')
+    .where('destination', '=', destination)
+    .where('id', 'in', ids)
+    .execute();
+}
+
+/** Forgets EDUs that nobody has taken since a time in milliseconds since the epoch. */
+export async function deleteOutgoingBefore(writer: Writer<SenderTables>, addedBefore: number): Promise<void> {
+  await writer.deleteFrom('federation_outbox').where('added_ts', '<', addedBefore).execute();
+}
+
+/** Servers for which there is anything left from the last run. */
+export async function readUnfinished(
+  reader: Reader<SenderTables>,
+): Promise<{ readonly behind: string[]; readonly withEdus: string[] }> {
+  const behind = await reader.selectFrom('destination_rooms').select('destination').distinct().execute();
+  const withEdus = await reader.selectFrom('federation_outbox').select('destination').distinct().execute();
+  return {
+    behind: behind.map(({ destination }) => destination),
+    withEdus: withEdus.map(({ destination }) => destination),
+  };
+}
+
+/** What is noted of a room that a destination lacks events of. */
+export type MissedRoom = Omit<SenderTables['destination_rooms'], 'destination'>;
+
+/** The rooms of which a destination lacks events, those that were missed first before the others. */
+export function readMissedRooms(
+  reader: Reader<SenderTables>,
+  destination: string,
+  limit: number,
+): Promise<MissedRoom[]> {
+  return reader
+    .selectFrom('destination_rooms')
+    .select(['room_nid', 'event_nid', 'stream'])
+    .where('destination', '=', destination)
+    .orderBy('stream')
+    .limit(limit)
+    .execute();
+}
+
+/** How far events were delivered, where that is beyond `after`. */
+export async function readPositions(
+  reader: Reader<SenderTables>,
+  after: number,
+): Promise<Map<string, number>> {
+  const rows = await reader
+    .selectFrom('destination_positions')
+    .select(['destination', 'stream'])
+    .where('stream', '>', after)
+    .execute();
+  return new Map(rows.map(({ destination, stream }) => [destination, stream]));
+}
+
+const sqlText = {
+  arrived: 'delete from destination_rooms where destination = ? and room_nid = ? and stream <= ?',
+  missed:
+    'insert into destination_rooms (destination, room_nid, event_nid, stream) values (?, ?, ?, ?) on conflict (destination, room_nid) do update set event_nid = excluded.event_nid, stream = excluded.stream where destination_rooms.stream < excluded.stream',
+  position:
+    'insert into destination_positions (destination, stream, sent_ts) values (?, ?, ?) on conflict (destination) do update set stream = excluded.stream, sent_ts = excluded.sent_ts',
+};
+
+/** Rows of `DeliveryNotes`, in the order in which they are applied. */
+export interface NoteRows {
+  readonly arrived: [destination: string, roomNid: number, upTo: number][];
+  readonly missed: [destination: string, roomNid: number, eventNid: number, stream: number][];
+  readonly position: [destination: string, stream: number, sentTs: number][];
+}
+
+export function noteStatements(rows: NoteRows): Statement[] {
+  return (['arrived', 'missed', 'position'] as const)
+    .map((kind): Statement => ({ sql: sqlText[kind], rows: rows[kind] }))
+    .filter((statement) => statement.rows.length > 0);
 }

@@ -15,13 +15,15 @@ export interface SenderTables {
   destination_rooms: {
     destination: string;
     room_nid: number;
-    /** The newest event that it is known to lack; there may be older ones. */
+    /** The newest event that is for it; there may be older ones that it lacks as well. */
+    event_nid: number;
+    /** Where that is on the stream of rooms. */
     stream: number;
   };
   /** How far events were delivered to each destination that was sent any. */
   destination_positions: {
     destination: string;
-    /** Everything on the stream of rooms up to here was delivered, or is noted in `destination_rooms`. */
+    /** The newest event on the stream of rooms that was delivered in its turn. */
     stream: number;
     /** When a transaction was last acknowledged, in milliseconds since the epoch. */
     sent_ts: number;

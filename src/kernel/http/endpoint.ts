@@ -2,9 +2,9 @@ import { MatrixError, suspended, unknown } from '../../protocol/index.ts';
 import { redactUrl } from '../observability/index.ts';
 import { accessTokenOf, authenticate } from './authentication.ts';
 import type { Exchange } from './exchange.ts';
-import { clientJson, parseJson, serverJson } from './json-body.ts';
+import { clientJson, parseJson, parseServerBody } from './json-body.ts';
 import { hasBody, limitBody, readBody } from './read-body.ts';
-import type { Authenticator, ServerAuthenticator } from './requester.ts';
+import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requester.ts';
 import { sendError, sendResult } from './responses.ts';
 import type { Route, RouteRequest } from './route.ts';
 import { BodyChecker, QueryChecker } from './validation.ts';
@@ -23,6 +23,8 @@ export type Observer = (route: Route, exchange: Exchange, milliseconds: number) 
 export interface EndpointDependencies {
   readonly authenticator: Authenticator;
   readonly serverAuthenticator: ServerAuthenticator | undefined;
+  /** Absent: all are worked on at once. */
+  readonly serverAdmission: ServerAdmission | undefined;
   /** Milliseconds that only ever grow. */
   readonly monotonic: () => number;
   readonly observe: Observer;
@@ -50,8 +52,12 @@ export class Endpoint {
   /** Answers one request; never rejects. */
   async serve(exchange: Exchange): Promise<void> {
     const { response } = exchange;
+    let finished: (() => void) | undefined;
     try {
       await this.#authenticate(exchange);
+      if (exchange.origin !== undefined) {
+        finished = await this.#deps.serverAdmission?.admit(exchange.origin, exchange.signal);
+      }
       await this.#read(exchange);
       if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
       const result = await this.#route.handler(exchange as unknown as RouteRequest);
@@ -60,6 +66,7 @@ export class Endpoint {
     } catch (error) {
       this.#fail(exchange, error);
     } finally {
+      finished?.();
       exchange.stream?.destroy();
       this.#deps.observe(this.#route, exchange, this.#deps.monotonic() - exchange.started);
     }
@@ -80,8 +87,11 @@ export class Endpoint {
 
   /** The signature covers the body, so that is read first. */
   async #authenticateServer(exchange: Exchange): Promise<void> {
+    let bodyText: string | undefined;
     if (hasBody(exchange.raw)) {
-      exchange.body = parseJson(await readBody(exchange.raw, this.#bodyLimit), serverJson);
+      const { value, text } = parseServerBody(await readBody(exchange.raw, this.#bodyLimit));
+      exchange.body = value;
+      bodyText = text;
     }
     if (this.#deps.serverAuthenticator === undefined) {
       throw new MatrixError(401, 'M_UNAUTHORIZED', 'This server does not federate');
@@ -91,6 +101,7 @@ export class Endpoint {
       url: exchange.url,
       authorization: exchange.raw.headersDistinct['authorization'] ?? [],
       body: exchange.body,
+      bodyText,
     });
   }
 

@@ -9,6 +9,7 @@ export type {
   AuthenticationContext,
   Authenticator,
   Requester,
+  ServerAdmission,
   ServerAuthenticator,
   SignedRequest,
 } from './requester.ts';

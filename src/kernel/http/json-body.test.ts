@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { MatrixError } from '../../protocol/index.ts';
-import { clientJson, parseJson, serverJson } from './json-body.ts';
+import { clientJson, parseJson, parseServerBody, serverJson } from './json-body.ts';
 
 const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth));
 
@@ -77,5 +77,57 @@ describe('parseJson', () => {
     assert.equal(codeOf(Buffer.from([0x22, 0xc3, 0x28, 0x22])), 'M_NOT_JSON');
     assert.equal(codeOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])), 'M_NOT_JSON');
     assert.equal(codeOf(Buffer.from('')), 'M_NOT_JSON');
+  });
+});
+
+describe('parseServerBody', () => {
+  const deep = (levels: number) => `{"a":"}]\\"","b":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+  const transaction = (...pdus: string[]) => Buffer.from(`{"edus":[{"x":[1.0]}],"pdus":[${pdus.join(',')}]}`);
+
+  it('leaves out only what is nested too deeply, and keeps the text that is signed', () => {
+    const body = transaction('{"n":1}', deep(5_000), deep(900), deep(20_000));
+    const { value, text } = parseServerBody(body);
+    const { pdus, edus } = value as { pdus: unknown[]; edus: unknown[] };
+    assert.deepEqual([pdus.length, pdus[0], pdus[1], pdus[3]], [4, { n: 1 }, null, null]);
+    assert.equal(JSON.stringify(pdus[2]), deep(900));
+    assert.equal(JSON.stringify(edus), '[{"x":[1.0]}]');
+    assert.equal(text, body.toString());
+  });
+
+  it('keeps what is not too deep as it is', () => {
+    const { value, text } = parseServerBody(transaction(deep(900), deep(990)));
+    assert.equal(JSON.stringify(value), transaction(deep(900), deep(990)).toString());
+    assert.equal(text, undefined);
+  });
+
+  it('refuses what is deep and no JSON', () => {
+    for (const text of ['['.repeat(5_000), `{"a":${'['.repeat(5_000)}}`, `${deep(5_000)}}`]) {
+      assert.throws(() => parseServerBody(Buffer.from(text)), { errcode: 'M_NOT_JSON' });
+    }
+  });
+
+  it('answers anything with a value or an error of the protocol', () => {
+    const piece = fc.constantFrom(
+      '{"a":',
+      '[',
+      ']',
+      '}',
+      '"',
+      '\\',
+      ',',
+      '1.0',
+      'null',
+      '['.repeat(1_500),
+      ']'.repeat(1_500),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+        try {
+          parseServerBody(Buffer.from(pieces.join('')));
+        } catch (error) {
+          assert.ok(error instanceof MatrixError, String(error));
+        }
+      }),
+    );
   });
 });

@@ -34,6 +34,56 @@ export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
   return value;
 }
 
+/** A body of another server. */
+export interface ServerBody {
+  readonly value: unknown;
+  /**
+   * Set where something is left out of `value`: the whole text, which is canonical JSON if the server keeps to the
+   * specification, and which its signature covers then.
+   */
+  readonly text: string | undefined;
+}
+
+/** Where the events and EDUs of a transaction are, below the body and its lists. */
+const itemLevel = 3;
+
+/**
+ * Parses the body of another server. What is nested too deeply in an item of a list, an event for instance, becomes
+ * null: it must not keep all else from arriving that its server sends.
+ * @throws MatrixError as `parseJson` does
+ */
+export function parseServerBody(bytes: Buffer): ServerBody {
+  if (bytes.length <= serverJson.depth * 2 || !nestsDeeperThan(bytes, serverJson.depth)) {
+    return { value: parseJson(bytes, serverJson), text: undefined };
+  }
+  const shallow = withoutDeepItems(bytes, serverJson.depth);
+  return { value: parseJson(shallow, serverJson), text: bytes.toString('utf8') };
+}
+
+/** The text with null in place of each object or list at `itemLevel` in which something is deeper than `limit`. */
+function withoutDeepItems(bytes: Buffer, limit: number): Buffer {
+  const kept: Buffer[] = [];
+  let [depth, deepest, start, copied] = [0, 0, 0, 0];
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!;
+    if (byte === quote) i = endOfString(bytes, i + 1);
+    else if ((byte | 0x20) === 0x7b) {
+      depth++;
+      if (depth === itemLevel) [start, deepest] = [i, depth];
+      deepest = Math.max(deepest, depth);
+    } else if ((byte | 0x20) === 0x7d) {
+      if (depth === itemLevel && deepest > limit) {
+        kept.push(bytes.subarray(copied, start), nothing);
+        copied = i + 1;
+      }
+      depth--;
+    }
+  }
+  return Buffer.concat([...kept, bytes.subarray(copied)]);
+}
+
+const nothing = Buffer.from('null');
+
 function parse(text: string, { numbers, depth: maxDepth }: JsonLimits): unknown {
   if (numbers === 'as written') return parseProtocolJson(text, { numbers, maxDepth });
   try {

@@ -38,6 +38,16 @@ export interface ServerAuthenticator {
   authenticateServer(request: SignedRequest): Promise<string>;
 }
 
+/** Decides how many requests of other servers are worked on; supplied at composition. */
+export interface ServerAdmission {
+  /**
+   * Resolves when it is the turn of a request of that server.
+   * @returns to be called when the request is over
+   * @throws MatrixError M_LIMIT_EXCEEDED
+   */
+  admit(serverName: string, signal: AbortSignal): Promise<() => void>;
+}
+
 export interface SignedRequest {
   readonly method: string;
   /** The URI exactly as it was sent. */
@@ -45,4 +55,6 @@ export interface SignedRequest {
   readonly authorization: readonly string[];
   /** The parsed JSON body, `undefined` when there was none. */
   readonly body: unknown;
+  /** The body as it was sent, where it is not all in `body`. */
+  readonly bodyText?: string | undefined;
 }

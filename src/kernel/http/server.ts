@@ -4,7 +4,7 @@ import type { EndpointDependencies } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import { type ListenerOptions, type Listening, listen } from './listeners.ts';
 import { observeRequests } from './request-metrics.ts';
-import type { Authenticator, ServerAuthenticator } from './requester.ts';
+import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requester.ts';
 import type { Route } from './route.ts';
 import { createRouter, type Router } from './router.ts';
 
@@ -14,6 +14,8 @@ export interface HttpServerOptions {
   readonly authenticator: Authenticator;
   /** Absent: every route of other servers answers 401. */
   readonly serverAuthenticator?: ServerAuthenticator;
+  /** Absent: all requests of other servers are worked on at once. */
+  readonly serverAdmission?: ServerAdmission;
   readonly log: Logger;
   readonly clock: Clock;
   /** Absent: requests are not counted. */
@@ -82,6 +84,7 @@ function dependenciesOf(options: HttpServerOptions): EndpointDependencies {
   return {
     authenticator: options.authenticator,
     serverAuthenticator: options.serverAuthenticator,
+    serverAdmission: options.serverAdmission,
     monotonic: () => options.clock.monotonic(),
     observe: (route, exchange, milliseconds) => {
       count?.(route, exchange, milliseconds);

@@ -17,6 +17,11 @@ export interface FollowerOptions {
    * does not wait for them. By default 0.
    */
   readonly interval?: number;
+  /**
+   * For one whose work goes on after `follow`: up to where it is done. The cursor on disk does not pass it, so that
+   * the rest is handled again after a crash.
+   */
+  readonly settled?: () => number;
 }
 
 /** Milliseconds between attempts after a failure: first and longest. */
@@ -50,11 +55,15 @@ export class Follower {
     this.#options = options;
   }
 
+  /** Where the last run ended; where this one begins if there was none. */
+  async startingPoint(): Promise<number> {
+    return (await this.#stored()) ?? this.#options.startAt ?? this.#streams.current;
+  }
+
   /** Takes up where the last run ended. */
   async start(): Promise<void> {
-    const { name, startAt = this.#streams.current } = this.#options;
-    const stored = await readCursor(this.#database.reader<PositionTables>(), name);
-    this.#cursor = stored ?? startAt;
+    const stored = await this.#stored();
+    this.#cursor = stored ?? this.#options.startAt ?? this.#streams.current;
     if (stored === undefined) await this.#save();
     this.#streams.onAdvance(() => this.#wake());
     this.#wake();
@@ -76,6 +85,10 @@ export class Follower {
       this.#wake();
       await this.#running;
     }
+  }
+
+  #stored(): Promise<number | undefined> {
+    return readCursor(this.#database.reader<PositionTables>(), this.#options.name);
   }
 
   #wake(): void {
@@ -115,7 +128,7 @@ export class Follower {
   }
 
   async #save(): Promise<void> {
-    const position = this.#cursor;
+    const position = Math.min(this.#cursor, this.#options.settled?.() ?? this.#cursor);
     if (position === this.#saved.position) return;
     await writeCursor(this.#database, this.#options.name, position);
     this.#saved = { position, at: this.#clock.monotonic() };

@@ -1,0 +1,213 @@
+import type { Destinations, TransactionsApi } from '../../federation-client/index.ts';
+import type { Clock, Timer } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import { Follower, type Streams } from '../../kernel/streams/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
+import { CatchUp } from './catch-up.ts';
+import { DeliveryNotes } from './delivery-notes.ts';
+import type { EduOutbox } from './edu-outbox.ts';
+import { EventFanOut } from './event-fan-out.ts';
+import { KeptTransactions } from './kept-transactions.ts';
+import { LazyQueue } from './lazy-queue.ts';
+import type { OutgoingPdu } from './outgoing-pdu.ts';
+import type { EphemeralEdu } from './pending-edus.ts';
+import { SendSlots } from './send-slots.ts';
+import type { SenderObserver, SenderParts } from './sender-parts.ts';
+import { type QueueState, ServerQueue } from './server-queue.ts';
+import { readPositions, readUnfinished } from './store.ts';
+import type { SenderTables } from './tables.ts';
+
+export interface FederationSenderDeps {
+  readonly serverName: string;
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Logger;
+  readonly engine: RoomEngine;
+  readonly destinations: Destinations;
+  readonly api: Pick<TransactionsApi, 'send'>;
+  readonly outbox: EduOutbox;
+  /** Whether there is federation with a server. */
+  readonly isDestination: (serverName: string) => boolean;
+  readonly observer?: SenderObserver;
+}
+
+/** Transactions under way: to servers that are doing well, and to those that are behind or were out of reach. */
+const [usualSlots, doubtfulSlots] = [100, 30];
+
+/** Milliseconds between two looks at what is to be written down. */
+const noteInterval = 1_000;
+
+/** Milliseconds for which an event may be in memory only. */
+const noteAfter = 5_000;
+
+const silentObserver: SenderObserver = { acknowledged: () => undefined, failed: () => undefined };
+
+/** The state of all that is to be sent, for metrics. */
+export interface SenderStatus {
+  readonly destinations: Readonly<Record<QueueState, number>>;
+  readonly pendingPdus: number;
+  readonly pendingEdus: number;
+  /** Milliseconds for which the destination that has waited longest has. */
+  readonly longestWait: number;
+}
+
+/**
+ * Sends the events of this server, and what else it has to tell, to the servers that they concern.
+ * Source: server-server API, "Transactions".
+ */
+export class FederationSender {
+  readonly #deps: FederationSenderDeps;
+  readonly #parts: SenderParts;
+  readonly #notes: DeliveryNotes;
+  readonly #queues = new Map<string, ServerQueue>();
+  readonly #lazy: LazyQueue;
+  readonly #follower: Follower;
+  readonly #stopping = new AbortController();
+  readonly #subscriptions: (() => void)[] = [];
+  #timer: Timer | undefined;
+  #noting: Promise<void> | undefined;
+  /** Everything on the stream up to here is in the queues. */
+  #handedOut: number;
+  /** Everything on the stream up to here is delivered or on disk. */
+  #settled: number;
+  /** What had been delivered before the last stop, as far as it may be handed out again. */
+  #delivered: ReadonlyMap<string, number> = new Map();
+
+  constructor(deps: FederationSenderDeps) {
+    this.#deps = deps;
+    const { database, streams, clock, randomness, engine, observer = silentObserver } = deps;
+    this.#notes = new DeliveryNotes(deps);
+    this.#handedOut = this.#settled = streams.current;
+    const run = randomLetters(randomness, 10);
+    let transactions = 0;
+    this.#parts = {
+      ...deps,
+      observer,
+      notes: this.#notes,
+      catchUp: new CatchUp({ database, streams, engine, notes: this.#notes }),
+      kept: new KeptTransactions(),
+      slots: { usual: new SendSlots(usualSlots), doubtful: new SendSlots(doubtfulSlots) },
+      stopping: this.#stopping.signal,
+      nextTransactionId: () => `${run}_${++transactions}`,
+      onActivity: () => this.#noteLater(),
+    };
+    this.#lazy = new LazyQueue(clock, (destination) => this.#queues.get(destination)?.kick());
+    const fanOut = new EventFanOut({ ...deps, deliver: (pdu, names) => this.#deliver(pdu, names) });
+    this.#follower = new Follower(deps, {
+      name: 'federation-sender',
+      follow: async (after, upTo) => {
+        await fanOut.handOut(after, upTo);
+        this.#handedOut = upTo;
+        this.#delivered = new Map();
+      },
+      settled: () => this.#settled,
+    });
+  }
+
+  /** Takes up everything that was not delivered before the last stop. */
+  async start(): Promise<void> {
+    const { database, destinations, outbox } = this.#deps;
+    const reader = database.reader<SenderTables>();
+    const { behind, withEdus } = await readUnfinished(reader);
+    this.#handedOut = this.#settled = await this.#follower.startingPoint();
+    this.#delivered = await readPositions(reader, this.#settled);
+    for (const destination of behind) this.#queueOf(destination, true);
+    for (const destination of withEdus) this.#queueOf(destination).addedToOutbox();
+    for (const destination of behind) this.#lazy.add(destination);
+    this.#subscriptions.push(
+      destinations.onReturn((serverName) => this.#queues.get(serverName)?.retryNow()),
+      outbox.onAdded((destination) => this.#queueOf(destination).addedToOutbox()),
+    );
+    await this.#follower.start();
+  }
+
+  /** Gives up what is under way, and notes what it was. */
+  async stop(): Promise<void> {
+    for (const end of this.#subscriptions) end();
+    this.#lazy.stop();
+    this.#timer?.cancel();
+    this.#stopping.abort();
+    await Promise.all(Array.from(this.#queues.values(), (queue) => queue.stopped()));
+    await this.#noting;
+    const upTo = this.#handedOut;
+    for (const queue of this.#queues.values()) queue.note();
+    await this.#notes.flush();
+    this.#settled = upTo;
+    await this.#follower.stop();
+  }
+
+  /**
+   * Sends an EDU that is about now. Servers that can not be reached do without it.
+   * @param lazy it may wait some seconds, so that many destinations are not all sent something at once
+   */
+  sendEdu(destinations: Iterable<string>, edu: EphemeralEdu, { lazy = false } = {}): void {
+    for (const destination of new Set(destinations)) {
+      if (destination === this.#deps.serverName || !this.#deps.isDestination(destination)) continue;
+      this.#queueOf(destination).addEphemeral(edu, !lazy);
+      if (lazy) this.#lazy.add(destination);
+    }
+  }
+
+  /** How things are going. */
+  get status(): SenderStatus {
+    const destinations = { idle: 0, sending: 0, 'catching up': 0, 'waiting to retry': 0 };
+    let [pendingPdus, pendingEdus, longestWait] = [0, 0, 0];
+    for (const queue of this.#queues.values()) {
+      destinations[queue.state]++;
+      pendingPdus += queue.pending.pdus;
+      pendingEdus += queue.pending.edus;
+      longestWait = Math.max(longestWait, queue.waitingFor ?? 0);
+    }
+    return { destinations, pendingPdus, pendingEdus, longestWait };
+  }
+
+  /** Resolves when all events so far have been handed to the queues of their destinations. */
+  async caughtUp(): Promise<void> {
+    await this.#follower.caughtUp();
+  }
+
+  #deliver(pdu: OutgoingPdu, destinations: readonly string[]): void {
+    for (const destination of destinations) {
+      if ((this.#delivered.get(destination) ?? 0) >= pdu.stream) continue;
+      this.#queueOf(destination).add(pdu);
+    }
+  }
+
+  #queueOf(destination: string, behind = false): ServerQueue {
+    let queue = this.#queues.get(destination);
+    if (!queue) {
+      queue = new ServerQueue(destination, this.#parts, { behind });
+      this.#queues.set(destination, queue);
+    }
+    return queue;
+  }
+
+  #noteLater(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#timer ??= this.#deps.clock.setTimer(noteInterval, () => {
+      this.#noting = this.#note()
+        .catch((error: unknown) => this.#deps.log.error({ err: error }, 'Deliveries could not be noted'))
+        .finally(() => {
+          this.#timer = undefined;
+          const isBusy = this.#queues.values().some(({ state }) => state !== 'waiting to retry');
+          if (isBusy || !this.#notes.isEmpty) this.#noteLater();
+        });
+    });
+  }
+
+  /** Writes down what is to survive a crash, and forgets queues that have nothing to do. */
+  async #note(): Promise<void> {
+    let settled = this.#handedOut;
+    for (const [destination, queue] of this.#queues) {
+      if ((queue.waitingFor ?? 0) >= noteAfter) queue.note();
+      settled = Math.min(settled, (queue.firstUnnoted ?? settled + 1) - 1);
+      if (queue.isIdle) this.#queues.delete(destination);
+    }
+    await this.#notes.flush();
+    this.#settled = settled;
+  }
+}

@@ -1,0 +1,21 @@
+/** Characters that all transactions together may hold which wait for a server to come back. */
+const mostCharacters = 16 * 1024 * 1024;
+
+/**
+ * How much memory there is for transactions that could not be delivered. Those for which there is room are sent again
+ * as they were; the others are made anew from what is on disk, under another id.
+ */
+export class KeptTransactions {
+  #characters = 0;
+
+  /** @returns whether there was room */
+  keep(size: number): boolean {
+    if (this.#characters + size > mostCharacters) return false;
+    this.#characters += size;
+    return true;
+  }
+
+  release(size: number): void {
+    this.#characters -= size;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Destinations, TransactionsApi } from '../../federation-client/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { CatchUp } from './catch-up.ts';
+import type { DeliveryNotes } from './delivery-notes.ts';
+import type { KeptTransactions } from './kept-transactions.ts';
+import type { SendSlots } from './send-slots.ts';
+import type { Transaction } from './transaction.ts';
+
+/** What the queues of all destinations share. */
+export interface SenderParts {
+  readonly serverName: string;
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly destinations: Pick<Destinations, 'blockedUntil' | 'failed'>;
+  readonly api: Pick<TransactionsApi, 'send'>;
+  readonly notes: DeliveryNotes;
+  readonly catchUp: CatchUp;
+  readonly kept: KeptTransactions;
+  /** Those who are doing well do not wait for those of whom that is not known. */
+  readonly slots: { readonly usual: SendSlots; readonly doubtful: SendSlots };
+  /** Aborts when the server stops. */
+  readonly stopping: AbortSignal;
+  /** An id for a transaction that no other one has had. */
+  nextTransactionId(): string;
+  /** There may be something to note, now or soon. */
+  onActivity(): void;
+  readonly observer: SenderObserver;
+}
+
+/** Is told how sending goes. */
+export interface SenderObserver {
+  acknowledged(destination: string, transaction: Transaction): void;
+  failed(destination: string): void;
+}

@@ -1,0 +1,318 @@
+import { FederationError, RemoteError } from '../../federation-client/index.ts';
+import type { Timer } from '../../kernel/clock.ts';
+import { OutboxReader } from './outbox-reader.ts';
+import type { OutgoingPdu } from './outgoing-pdu.ts';
+import { type EphemeralEdu, PendingEdus } from './pending-edus.ts';
+import type { HeldSlot } from './send-slots.ts';
+import type { SenderParts } from './sender-parts.ts';
+import { mostEdus, mostPdus, sizeOf, type Transaction, transactionText } from './transaction.ts';
+
+/** Events that wait in memory for one destination; with more it is behind and catches up from the disk. */
+const mostWaiting = 500;
+
+/** Events and durable EDUs in one transaction. */
+const usualMost = mostPdus + mostEdus;
+
+/** Milliseconds until the next attempt after an error of our own, and when nothing says how long to wait. */
+const usualPause = 5_000;
+
+/** How a destination is doing, for metrics. */
+export type QueueState = 'idle' | 'sending' | 'catching up' | 'waiting to retry';
+
+/**
+ * What one server is to be sent, and the sending: one transaction at a time, in order, the same again until the server
+ * has it. A server that can not keep up, or can not be reached, is `behind`: which rooms it lacks events of is noted on
+ * disk, and once it is back it is sent the newest events of these rooms, from which it finds the others.
+ */
+export class ServerQueue {
+  readonly destination: string;
+  readonly #parts: SenderParts;
+  readonly #edus: PendingEdus;
+  readonly #outbox: OutboxReader;
+  #waiting: OutgoingPdu[] = [];
+  /** On its way, or to be sent again before anything else. */
+  #transaction: Transaction | undefined;
+  /** What the memory for kept transactions counts for it. */
+  #keptSize = 0;
+  /** Up to which place on the stream what is in memory is noted on disk as well. */
+  #notedUpTo = 0;
+  #behind: boolean;
+  /** Counts what was noted while the server was behind, so that nothing is overlooked when it no longer is. */
+  #missed = 0;
+  #running: Promise<void> | undefined;
+  #again = false;
+  #retry: Timer | undefined;
+  /** Since when something waits, or when the server last took something, by the monotonic clock. */
+  #busySince: number | undefined;
+  /** Events and durable EDUs in one transaction; fewer after one was refused. */
+  #mostAtOnce = usualMost;
+
+  constructor(destination: string, parts: SenderParts, { behind }: { readonly behind: boolean }) {
+    this.destination = destination;
+    this.#parts = parts;
+    this.#edus = new PendingEdus(parts.clock);
+    this.#outbox = new OutboxReader(destination, parts.database);
+    this.#behind = behind;
+  }
+
+  /** Whether there is nothing to do and nothing to remember. */
+  get isIdle(): boolean {
+    const isEmpty = this.#waiting.length === 0 && this.#edus.size === 0 && this.#transaction === undefined;
+    return isEmpty && !this.#behind && !this.#outbox.mayHold && !this.#running && !this.#retry;
+  }
+
+  get state(): QueueState {
+    if (this.#retry) return 'waiting to retry';
+    if (this.#behind) return 'catching up';
+    return this.#running ? 'sending' : 'idle';
+  }
+
+  /** Events and ephemeral EDUs in memory. */
+  get pending(): { readonly pdus: number; readonly edus: number } {
+    const inFlight = this.#transaction?.pdus.length ?? 0;
+    return { pdus: this.#waiting.length + inFlight, edus: this.#edus.size };
+  }
+
+  /** Milliseconds for which something waits and nothing was taken; `undefined` when nothing waits. */
+  get waitingFor(): number | undefined {
+    return this.#busySince === undefined ? undefined : this.#parts.clock.monotonic() - this.#busySince;
+  }
+
+  /** The first place on the stream of what is in memory only, `undefined` when nothing is. */
+  get firstUnnoted(): number | undefined {
+    return this.#unsent().find(({ stream }) => stream > this.#notedUpTo)?.stream;
+  }
+
+  /** Takes an event. They come in the order of the stream. */
+  add(pdu: OutgoingPdu): void {
+    if (this.#behind) {
+      this.#missed++;
+      this.#parts.notes.missed(this.destination, pdu);
+    } else {
+      this.#waiting.push(pdu);
+      if (this.#waiting.length > mostWaiting) this.#fallBehind();
+    }
+    this.kick();
+  }
+
+  /** Takes an EDU, unless the server is being left alone. @param kick whether it is sent as soon as that is possible */
+  addEphemeral(edu: EphemeralEdu, kick: boolean): void {
+    if (this.#retry) return;
+    this.#edus.add(edu);
+    if (kick) this.kick();
+  }
+
+  /** There is something in the outbox. */
+  addedToOutbox(): void {
+    this.#outbox.added();
+    this.kick();
+  }
+
+  /** Sends what there is, unless the server is being left alone. */
+  kick(): void {
+    this.#parts.onActivity();
+    if (this.#retry || this.#parts.stopping.aborted) return;
+    this.#busySince ??= this.#parts.clock.monotonic();
+    this.#again = true;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      if (this.#again) this.kick();
+    });
+  }
+
+  /** The server may be back. */
+  retryNow(): void {
+    this.#retry?.cancel();
+    this.#retry = undefined;
+    this.kick();
+  }
+
+  /** Notes what is in memory only, so that it is not lost with the memory. It stays in memory nevertheless. */
+  note(): void {
+    for (const pdu of this.#unsent()) {
+      if (pdu.stream <= this.#notedUpTo) continue;
+      this.#parts.notes.missed(this.destination, pdu);
+      this.#notedUpTo = pdu.stream;
+    }
+  }
+
+  /** After the stopping signal: resolves when nothing is under way any more. What was not acknowledged is noted. */
+  async stopped(): Promise<void> {
+    this.#retry?.cancel();
+    await this.#running;
+    this.note();
+  }
+
+  /** Events in memory that the server may not have, in the order of the stream. */
+  #unsent(): readonly OutgoingPdu[] {
+    const inFlight = this.#transaction;
+    return !inFlight || inFlight.caughtUp ? this.#waiting : [...inFlight.pdus, ...this.#waiting];
+  }
+
+  /** From now on events are noted only. */
+  #fallBehind(): void {
+    this.note();
+    this.#behind = true;
+    this.#waiting = [];
+  }
+
+  async #run(): Promise<void> {
+    const { slots, stopping, log } = this.#parts;
+    // One turn of the event loop later: what is handed out together is sent together.
+    await new Promise(setImmediate);
+    const slot = await (this.#behind || this.#transaction ? slots.doubtful : slots.usual).take();
+    try {
+      if (await this.#isLeftAlone()) return;
+      while (!stopping.aborted && !this.#retry) {
+        this.#again = false;
+        if (!this.#transaction) await this.#compose();
+        if (this.#transaction) await this.#send(this.#transaction, slot);
+        else if (!this.#again) {
+          this.#busySince = undefined;
+          break;
+        }
+      }
+    } catch (error) {
+      if (stopping.aborted) return;
+      log.error({ err: error, destination: this.destination }, 'Sending to a server has failed');
+      this.#pause(usualPause);
+    } finally {
+      slot.release();
+    }
+  }
+
+  /** Whether it is not time yet to try again; a timer is set then. */
+  async #isLeftAlone(): Promise<boolean> {
+    const { destinations, clock } = this.#parts;
+    const until = await destinations.blockedUntil(this.destination);
+    if (until === undefined) return false;
+    this.#fallBehind();
+    this.#edus.clear();
+    this.#pause(until - clock.now());
+    return true;
+  }
+
+  #pause(delay: number): void {
+    this.#again = false;
+    if (this.#parts.stopping.aborted) return;
+    this.#retry?.cancel();
+    this.#retry = this.#parts.clock.setTimer(delay, () => this.retryNow());
+  }
+
+  /** Makes the next transaction, if there is something to send. */
+  async #compose(): Promise<void> {
+    const most = Math.min(mostPdus, this.#mostAtOnce);
+    const caught = await this.#catchUp(most);
+    const durable = await this.#outbox.read(
+      Math.min(mostEdus, this.#mostAtOnce - (caught?.pdus.length ?? 0)),
+    );
+    const pdus = caught?.pdus ?? this.#waiting.splice(0, Math.min(most, this.#mostAtOnce - durable.length));
+    const isUsual = this.#mostAtOnce === usualMost;
+    const ephemeral = isUsual ? this.#edus.take(mostEdus - durable.length) : [];
+    if (pdus.length + durable.length + ephemeral.length === 0) return;
+    const id = this.#parts.nextTransactionId();
+    this.#transaction = { id, pdus, durable, ephemeral, caughtUp: caught?.caughtUp };
+  }
+
+  /** The newest events of rooms that the server lacks events of; `undefined` once it lacks nothing. */
+  async #catchUp(most: number) {
+    const { catchUp, notes } = this.#parts;
+    while (this.#behind) {
+      const missed = this.#missed;
+      const found = await catchUp.next(this.destination, most);
+      if (!found) {
+        if (missed === this.#missed) this.#behind = false;
+      } else if (found.pdus.length > 0) return found;
+      else for (const [roomNid, upTo] of found.caughtUp) notes.arrived(this.destination, roomNid, upTo);
+    }
+    return undefined;
+  }
+
+  async #send(transaction: Transaction, slot: HeldSlot): Promise<void> {
+    const { api, clock, serverName, slots, stopping: signal, log } = this.#parts;
+    const begunAt = clock.now();
+    const text = transactionText(transaction, serverName, begunAt);
+    try {
+      const refused = await api.send(this.destination, transaction.id, text, {
+        signal,
+        duringPause: (pause) => slot.during(pause, slots.doubtful),
+      });
+      if (refused.size > 0) {
+        log.debug(
+          { destination: this.destination, refused: Object.fromEntries(refused) },
+          'Events were refused',
+        );
+      }
+    } catch (error) {
+      transaction.ephemeral = [];
+      if (isRefusal(error)) return this.#refused(transaction, error);
+      if (!(error instanceof FederationError)) throw error;
+      return this.#failed(transaction, error, begunAt);
+    }
+    this.#mostAtOnce = Math.min(usualMost, this.#mostAtOnce * 2);
+    await this.#acknowledged(transaction);
+  }
+
+  async #acknowledged(transaction: Transaction): Promise<void> {
+    const { notes, observer } = this.#parts;
+    const { pdus, caughtUp } = transaction;
+    this.#forget();
+    for (const [roomNid, upTo] of caughtUp ?? []) notes.arrived(this.destination, roomNid, upTo);
+    if (!caughtUp) {
+      for (const { roomNid, stream } of pdus) {
+        if (stream <= this.#notedUpTo) notes.arrived(this.destination, roomNid, stream);
+      }
+      const last = pdus.at(-1);
+      if (last) notes.delivered(this.destination, last.stream);
+    }
+    this.#busySince = this.#parts.clock.monotonic();
+    observer.acknowledged(this.destination, transaction);
+    await this.#outbox.done(transaction.durable);
+  }
+
+  /** The server does not want what is in the transaction: smaller ones show what it is, which is then left out. */
+  async #refused(transaction: Transaction, error: RemoteError): Promise<void> {
+    const { log } = this.#parts;
+    const { pdus, durable, caughtUp } = transaction;
+    const count = pdus.length + durable.length;
+    log.warn({ err: error, destination: this.destination, count }, 'A server has refused a transaction');
+    if (count <= 1) return this.#acknowledged(transaction);
+    this.#forget();
+    this.#mostAtOnce = Math.max(1, Math.floor(count / 2));
+    this.#outbox.unread(durable);
+    if (!caughtUp && !this.#behind) this.#waiting.unshift(...pdus);
+  }
+
+  /** The server can not be reached: what is there for it goes to the disk, until it is back. */
+  async #failed(transaction: Transaction, error: FederationError, begunAt: number): Promise<void> {
+    const { destinations, kept, clock, observer, log } = this.#parts;
+    log.debug({ err: error, destination: this.destination }, 'A transaction could not be delivered');
+    observer.failed(this.destination);
+    this.#fallBehind();
+    this.#edus.clear();
+    if (this.#keptSize === 0) {
+      const size = sizeOf(transaction);
+      if (kept.keep(size)) this.#keptSize = size;
+      else {
+        this.#transaction = undefined;
+        this.#outbox.unread(transaction.durable);
+      }
+    }
+    // An answer of any kind is a sign of life, but one that does not take transactions is not to be asked all the time.
+    await destinations.failed(this.destination, begunAt);
+    const until = await destinations.blockedUntil(this.destination);
+    this.#pause(until === undefined ? usualPause : until - clock.now());
+  }
+
+  /** There is no transaction any more to be sent again. */
+  #forget(): void {
+    this.#transaction = undefined;
+    if (this.#keptSize > 0) this.#parts.kept.release(this.#keptSize);
+    this.#keptSize = 0;
+  }
+}
+
+/** Whether the server says that the transaction itself is wrong: too large, or something in it that it can not read. */
+function isRefusal(error: unknown): error is RemoteError {
+  return error instanceof RemoteError && (error.status === 400 || error.status === 413);
+}

@@ -1,0 +1,22 @@
+import { Type } from 'typebox';
+import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { Transactions } from './transactions.ts';
+
+/** Server-server API, "Transactions". */
+export function transactionRoutes(transactions: Transactions): Route[] {
+  return [
+    route(
+      {
+        operationId: 'sendTransaction',
+        method: 'PUT',
+        path: '/_proto/federation/v1/send/:txnId',
+        auth: 'server',
+        body: Type.Object({}),
+        response: Type.Object({ pdus: Type.Record(Type.String(), Type.Object({})) }),
+      },
+      async ({ params: { txnId }, origin, body }) =>
+        new Reply(200, await transactions.receive(origin, txnId, body as JsonObject)),
+    ),
+  ];
+}

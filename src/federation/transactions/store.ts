@@ -1,0 +1,52 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { TransactionTables } from './tables.ts';
+
+/** What was answered to a transaction, as JSON; `undefined` when it was not received yet. */
+export async function readTransactionAnswer(
+  reader: Reader<TransactionTables>,
+  origin: string,
+  txnId: string,
+): Promise<string | undefined> {
+  const row = await reader
+    .selectFrom('received_transactions')
+    .select('answer')
+    .where('origin', '=', origin)
+    .where('txn_id', '=', txnId)
+    .executeTakeFirst();
+  return row?.answer;
+}
+
+export async function insertTransaction(
+  writer: Writer<TransactionTables>,
+  row: TransactionTables['received_transactions'],
+): Promise<void> {
+  await writer
+    .insertInto('received_transactions')
+    .values(row)
+    .onConflict((conflict) => conflict.columns(['origin', 'txn_id']).doNothing())
+    .execute();
+}
+
+/** @param before milliseconds since the epoch */
+export async function deleteTransactionsBefore(
+  writer: Writer<TransactionTables>,
+  before: number,
+): Promise<void> {
+  await writer.deleteFrom('received_transactions').where('received_ts', '<', before).execute();
+}
+
+/** Keeps the newest `most` of all transactions. */
+export async function deleteOldestTransactions(
+  writer: Writer<TransactionTables>,
+  most: number,
+): Promise<void> {
+  const oldest = await writer
+    .selectFrom('received_transactions')
+    .select('received_ts')
+    .orderBy('received_ts', 'desc')
+    .offset(most)
+    .limit(1)
+    .executeTakeFirst();
+  if (!oldest) return;
+  await writer.deleteFrom('received_transactions').where('received_ts', '<=', oldest.received_ts).execute();
+}
