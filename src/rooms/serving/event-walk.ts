@@ -45,8 +45,9 @@ export class EventWalk {
     { limit, minDepth }: { limit: number; minDepth: number },
   ): Promise<StoredEvent[]> {
     const served: StoredEvent[] = [];
-    const seen = new Set([...earliest, ...latest]);
-    let level = await this.#events(latest);
+    const known = new Set(earliest);
+    let level = await this.#events(latest.filter((eventId) => !known.has(eventId)));
+    const seen = known.union(new Set(latest));
     await this.#readAhead(level.toSorted(isOlder).at(-1), limit);
     for (let left = limit * lookedAtPerEvent; left > 0 && level.length > 0 && served.length < limit; ) {
       const before = await this.#before(level, seen);
