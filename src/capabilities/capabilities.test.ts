@@ -4,14 +4,17 @@ import { AccountsServer, openOptions } from '../../test/support/accounts-server.
 import { forEachDatabase } from '../../test/support/databases.ts';
 import type { CapabilityOptions, ServedFeatures } from './capabilities.ts';
 import { type AuthMetadata, capabilityRoutes } from './routes.ts';
+import type { FeatureOptions } from './versions.ts';
 import type { WellKnownOptions } from './well-known.ts';
 
-const defaults: CapabilityOptions & WellKnownOptions = {
+const defaults: CapabilityOptions & WellKnownOptions & FeatureOptions = {
   password_config: openOptions.password_config,
   default_room_version: '10',
   enable_set_displayname: true,
   enable_set_avatar_url: true,
   forget_rooms_on_leave: false,
+  encryption_enabled_by_default_for_room_type: 'off',
+  max_event_delay_duration: null,
   server_name: 'test:8448',
   public_baseurl: null,
   extra_well_known_client_content: {},
@@ -33,6 +36,7 @@ forEachDatabase((open) => {
       loginTokens: false,
       locking: true,
       suspension: false,
+      delayedEvents: 100,
       ...served,
     };
     server = await AccountsServer.start(open, {
@@ -50,6 +54,46 @@ forEachDatabase((open) => {
       assert.equal(status, 200);
       assert.ok((body['versions'] as string[]).includes('v1.1'));
       assert.equal((body['unstable_features'] as Record<string, boolean>)['uk.tcpip.msc4133'], true);
+    });
+  });
+
+  describe('features', () => {
+    const features = async () => (await get('/_matrix/client/versions')).body['unstable_features'];
+
+    it('tell which new rooms are encrypted', async () => {
+      for (const [rule, forced] of [
+        ['off', [false, false, false]],
+        ['invite', [true, true, false]],
+        ['all', [true, true, true]],
+      ] as const) {
+        await start({ encryption_enabled_by_default_for_room_type: rule });
+        const found = (await features()) as Record<string, boolean>;
+        const presets = ['private', 'trusted_private', 'public'];
+        assert.deepEqual(
+          presets.map((preset) => found[`io.element.e2ee_forced.${preset}`]),
+          forced,
+        );
+        if (rule !== 'all') await server.stop();
+      }
+    });
+
+    it('tell whether events can be delayed, and the capabilities how long', async () => {
+      await start({ max_event_delay_duration: 5_000 });
+      assert.equal(((await features()) as Record<string, boolean>)['org.matrix.msc4140'], true);
+      const { token } = await server.register('alice');
+      const found = await capabilities(token);
+      const limits = { max_delay_ms: 5_000, max_scheduled: 100 };
+      assert.deepEqual(
+        [found['m.delayed_events'], found['org.matrix.msc4140.delayed_events']],
+        [limits, limits],
+      );
+      await server.stop();
+      await start();
+      assert.equal(((await features()) as Record<string, boolean>)['org.matrix.msc4140'], false);
+      assert.equal(
+        (await capabilities((await server.register('alice')).token))['m.delayed_events'],
+        undefined,
+      );
     });
   });
 

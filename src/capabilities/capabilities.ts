@@ -8,6 +8,8 @@ export interface CapabilityOptions extends Pick<AccountOptions, 'password_config
   readonly enable_set_displayname: boolean;
   readonly enable_set_avatar_url: boolean;
   readonly forget_rooms_on_leave: boolean;
+  /** Milliseconds; null: events can not be delayed. */
+  readonly max_event_delay_duration: number | null;
 }
 
 /** What is both allowed and there to be used. */
@@ -20,6 +22,8 @@ export interface ServedFeatures {
   readonly locking: boolean;
   /** Administrators can suspend accounts over the client API. */
   readonly suspension: boolean;
+  /** How many events of one user may be delayed at the same time. */
+  readonly delayedEvents: number;
 }
 
 /** What a user may do. Source: client-server API, "Capabilities negotiation". */
@@ -41,8 +45,20 @@ export function capabilitiesOf(
     'm.3pid_changes': { enabled: served.thirdPartyIdChanges },
     'm.get_login_token': { enabled: served.loginTokens },
     'm.forget_forced_upon_leave': { enabled: options.forget_rooms_on_leave },
+    'org.matrix.msc4155.invite_permission_config_enforced': { enabled: true },
+    ...delaying(options, served),
     ...(isAdmin && moderation(served)),
   };
+}
+
+/** Where it is absent, events can not be delayed. Source: MSC4140. */
+function delaying(
+  { max_event_delay_duration: longest }: CapabilityOptions,
+  { delayedEvents }: ServedFeatures,
+): JsonObject {
+  if (longest === null) return {};
+  const limits = { max_delay_ms: longest, max_scheduled: delayedEvents };
+  return { 'm.delayed_events': limits, 'org.matrix.msc4140.delayed_events': limits };
 }
 
 /** Absent where nothing of it can be done. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Route, type RouteContract, route } from '../kernel/http/index.ts';
 import { type JsonObject, notFound, unrecognized } from '../protocol/index.ts';
 import { type CapabilityOptions, capabilitiesOf, type ServedFeatures } from './capabilities.ts';
-import { specVersions, unstableFeatures } from './versions.ts';
+import { type FeatureOptions, specVersions, unstableFeatures } from './versions.ts';
 import { clientWellKnown, serverWellKnown, supportWellKnown, type WellKnownOptions } from './well-known.ts';
 
 /** Metadata of the authorization server that users log in with; supplied where there is one. */
@@ -16,10 +16,10 @@ export interface CapabilityRoutesDeps {
 /** How clients and servers find out what this server is and can do. */
 export function capabilityRoutes(
   { served, authMetadata }: CapabilityRoutesDeps,
-  options: CapabilityOptions & WellKnownOptions,
+  options: CapabilityOptions & WellKnownOptions & FeatureOptions,
 ): Route[] {
   return [
-    versionsRoute(),
+    versionsRoute(options),
     route(
       {
         operationId: 'getCapabilities',
@@ -41,8 +41,8 @@ export function capabilityRoutes(
 }
 
 /** The same for everybody: a token that has expired must not keep a client from it. */
-function versionsRoute(): Route {
-  const body = { versions: specVersions, unstable_features: unstableFeatures };
+function versionsRoute(options: FeatureOptions): Route {
+  const body = { versions: specVersions, unstable_features: unstableFeatures(options) };
   return route(
     {
       operationId: 'getVersions',

@@ -14,6 +14,7 @@ import {
   isFirstAccount,
 } from '../accounts/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
+import { mostScheduled } from '../delayed-events/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
 import { UserIndex } from '../directory/index.ts';
 import { KeyUpkeep } from '../e2ee/index.ts';
@@ -128,7 +129,15 @@ export function peopleRoutes({ configuration }: Kernel, people: People, rooms: R
     ...tagRoutes(tags),
     ...filterRoutes(filters),
     ...capabilityRoutes(
-      { served: { thirdPartyIdChanges: false, loginTokens: false, locking: true, suspension: true } },
+      {
+        served: {
+          thirdPartyIdChanges: false,
+          loginTokens: false,
+          locking: true,
+          suspension: true,
+          delayedEvents: mostScheduled,
+        },
+      },
       {
         ...configuration.accounts,
         ...configuration.profiles,

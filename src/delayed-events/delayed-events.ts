@@ -35,7 +35,7 @@ export type Action = 'send' | 'cancel' | 'restart';
 const job = 'delayed-events/send';
 
 /** Events of one user that may wait at the same time. */
-const mostScheduled = 100;
+export const mostScheduled = 100;
 
 /** Delayed events that one answer lists. */
 const mostListed = 1_000;

@@ -1,4 +1,4 @@
 /** Delayed events: sent by the server later, unless somebody says otherwise. */
-export { DelayedEvents } from './delayed-events.ts';
+export { DelayedEvents, mostScheduled } from './delayed-events.ts';
 export { delayedEventMigrations } from './migrations.ts';
 export { delayedEventRoutes } from './routes.ts';

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { startTestServer, type TestServer } from './support/server.ts';
+
+const root = join(import.meta.dirname, '..');
+
+/** What one line of docs/client-gates.md says. */
+interface Gate {
+  readonly name: string;
+  /** `yes`, `no`, `absent` or `object`. */
+  readonly answer: string;
+  /** The file of the test that shows it. */
+  readonly test: string;
+}
+
+function gatesIn(section: string): Gate[] {
+  const text = readFileSync(join(root, 'docs', 'client-gates.md'), 'utf8');
+  const [, rest = ''] = text.split(`## ${section}\n`);
+  const [table = ''] = rest.split('\n## ');
+  return table
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => {
+      const [, name = '', , , answer = '', test = ''] = line.split('|').map((cell) => cell.trim());
+      return { name: name.slice(1, -1), answer: answer.split(':')[0] ?? '', test: test.slice(1, -1) };
+    });
+}
+
+const sorted = (names: Iterable<string>) => [...names].sort();
+
+describe('what clients ask before they use something', () => {
+  let server: TestServer;
+  let token: string;
+  before(async () => {
+    server = await startTestServer({ database: 'sqlite' });
+    token = (await server.register('alice')).token;
+  });
+  after(() => server.stop());
+
+  it('is listed with tests that exist', () => {
+    const gates = ['Versions', 'Features', 'Capabilities'].flatMap(gatesIn);
+    assert.ok(gates.length > 60, 'the tables could not be read');
+    assert.deepEqual(
+      gates.filter(({ test }) => !existsSync(join(root, test))).map(({ name, test }) => `${name}: ${test}`),
+      [],
+    );
+  });
+
+  it('is answered as it is listed: versions', async () => {
+    const { body } = await server.api('GET', '/_matrix/client/versions');
+    const listed = gatesIn('Versions').filter(({ answer }) => answer === 'yes');
+    assert.deepEqual(
+      body['versions'],
+      listed.map(({ name }) => name),
+    );
+  });
+
+  it('is answered as it is listed: features', async () => {
+    const { body } = await server.api('GET', '/_matrix/client/versions');
+    const features = body['unstable_features'] as Record<string, boolean>;
+    const listed = gatesIn('Features');
+    const present = listed.filter(({ answer }) => answer !== 'absent');
+    assert.deepEqual(sorted(present.map(({ name }) => name)), sorted(Object.keys(features)));
+    for (const { name, answer } of present) assert.equal(features[name], answer === 'yes', name);
+  });
+
+  it('is answered as it is listed: capabilities', async () => {
+    const { body } = await server.api('GET', '/_matrix/client/v3/capabilities', { token });
+    const capabilities = body['capabilities'] as Record<string, { enabled?: boolean }>;
+    const present = gatesIn('Capabilities').filter(({ answer }) => answer !== 'absent');
+    assert.deepEqual(sorted(present.map(({ name }) => name)), sorted(Object.keys(capabilities)));
+    for (const { name, answer } of present) {
+      const { enabled } = capabilities[name]!;
+      assert.equal(enabled, answer === 'object' ? undefined : answer === 'yes', name);
+    }
+  });
+});
