@@ -79,6 +79,28 @@ forEachDatabase((open) => {
       }
     });
 
+    it('does not wait for the events of other rooms, but for those before it in its own', async () => {
+      const { under, database } = await openUnreliable();
+      const [one, other] = [await under.room(alice), await under.room(bob)];
+      const written: string[] = [];
+      const isWriting = Promise.withResolvers<void>();
+      const slow = Promise.withResolvers<void>();
+      database.delay = (statements) => {
+        const texts = ['first', 'second', 'elsewhere'].filter((text) => mentions(statements, text));
+        written.push(...texts);
+        isWriting.resolve();
+        return texts.includes('first') ? slow.promise : undefined;
+      };
+      const first = under.say(alice, one, 'first');
+      await isWriting.promise;
+      const second = under.say(alice, one, 'second');
+      await Promise.race([under.say(bob, other, 'elsewhere'), second]);
+      assert.deepEqual(written, ['first', 'elsewhere']);
+      slow.resolve();
+      await Promise.all([first, second]);
+      assert.deepEqual(await textsIn(under, one), ['first', 'second']);
+    });
+
     it('goes on after a restart where it was, with the state that was', async () => {
       const first = await RoomsUnderTest.open(open);
       const roomId = await first.room(alice, bob);

@@ -9,6 +9,7 @@ import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
 import type { EventWrite } from './event-write.ts';
+import type { RoomHead } from './room-head.ts';
 import type { RoomHeads } from './room-heads.ts';
 import { WriteBatch } from './write-batch.ts';
 
@@ -29,9 +30,8 @@ interface Pending {
 interface SigningGroup {
   readonly pending: readonly Pending[];
   /** In the same order; set when they are there, as is `failure` when they never will be. */
-  signatures?: readonly string[];
+  signatures?: readonly string[] | undefined;
   failure?: unknown;
-  readonly settled: Promise<void>;
 }
 
 /** An event whose signature is there, as JSON. */
@@ -41,9 +41,16 @@ interface Signed {
 }
 
 /**
+ * How many batches may be on their way to the disk: while the answer to one is waiting to be read on this thread, the
+ * database is busy with the next.
+ */
+const batchesAtOnce = 2;
+
+/**
  * Signs events and writes them to disk, many at a time. What is staged in one turn of the event loop is signed
- * together; what has been signed while a batch was being committed is the next batch, and shares one flush. Events of
- * one room are committed in the order in which they were staged.
+ * together; what has been signed while batches were being committed is the next batch, and shares one flush. Events of
+ * one room are committed in the order in which they were staged, and never before those of an earlier batch are on
+ * disk.
  */
 export class EventWriter {
   readonly #database: Database;
@@ -56,8 +63,13 @@ export class EventWriter {
   readonly #signer: BackgroundSigner;
   #isSigning = false;
   #staged: Pending[] = [];
+  /** With the signer, in order. */
   readonly #signing: SigningGroup[] = [];
-  #committing: Promise<void> | undefined;
+  /** Signed, in order. */
+  #signed: Signed[] = [];
+  /** The rooms of each batch that is on its way. */
+  readonly #committing = new Set<ReadonlySet<RoomHead>>();
+  #idle: (() => void)[] = [];
   /** When state events that were staged are on disk. */
   readonly #durable = new WeakMap<StoredEvent, Promise<void>>();
 
@@ -106,10 +118,7 @@ export class EventWriter {
 
   /** Resolves when everything that was staged has settled. */
   async settled(): Promise<void> {
-    while (this.#staged.length > 0 || this.#committing) {
-      if (this.#committing) await this.#committing;
-      else await new Promise(setImmediate);
-    }
+    if (!this.#isIdle()) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   /** One request at a time is with the signer: what is staged in the meantime is the next one. */
@@ -117,26 +126,17 @@ export class EventWriter {
     const pending = this.#staged;
     this.#staged = [];
     this.#isSigning = true;
-    const signed = () => {
+    const group: SigningGroup = { pending };
+    this.#signing.push(group);
+    const signing = this.#sign(pending);
+    const settle = (signatures: readonly string[] | undefined, failure?: unknown) => {
+      group.signatures = signatures;
+      group.failure = failure;
       this.#isSigning = false;
       if (this.#staged.length > 0) this.#signStaged();
+      this.#commitNext();
     };
-    const signing = this.#sign(pending);
-    const group: SigningGroup = {
-      pending,
-      settled: signing.then(
-        (signatures) => {
-          group.signatures = signatures;
-          signed();
-        },
-        (error) => {
-          group.failure = error;
-          signed();
-        },
-      ),
-    };
-    this.#signing.push(group);
-    this.#committing ??= this.#commitAll();
+    signing.then(settle, (error) => settle(undefined, error));
   }
 
   /** A signature for each event, empty for those that have theirs. */
@@ -148,26 +148,51 @@ export class EventWriter {
     return pending.map(({ write }) => (typeof write.content === 'string' ? '' : (signatures[next++] ?? '')));
   }
 
-  async #commitAll(): Promise<void> {
-    for (let first = this.#signing[0]; first; first = this.#signing[0]) {
-      await first.settled;
-      await this.#commit(this.#takeSigned());
+  /** Sends the signed events of all rooms that no batch on its way holds. */
+  #commitNext(): void {
+    this.#takeSigned();
+    while (this.#signed.length > 0 && this.#committing.size < batchesAtOnce) {
+      const [batch, rest] = this.#split();
+      if (batch.length === 0) return;
+      this.#signed = rest;
+      const heads = new Set(batch.map(({ pending }) => pending.write.head));
+      this.#committing.add(heads);
+      void this.#commit(batch).then(() => {
+        this.#committing.delete(heads);
+        this.#commitNext();
+      });
     }
-    this.#committing = undefined;
+    if (this.#isIdle()) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** The groups at the front that are signed. */
-  #takeSigned(): Signed[] {
-    const signed: Signed[] = [];
+  /** What can be committed now, and what has to wait for earlier events of its room. */
+  #split(): [Signed[], Signed[]] {
+    const batch: Signed[] = [];
+    const rest: Signed[] = [];
+    for (const one of this.#signed) (this.#isCommitting(one.pending.write.head) ? rest : batch).push(one);
+    return [batch, rest];
+  }
+
+  #isCommitting(head: RoomHead): boolean {
+    for (const heads of this.#committing) if (heads.has(head)) return true;
+    return false;
+  }
+
+  #isIdle(): boolean {
+    const queued = this.#staged.length + this.#signing.length + this.#signed.length;
+    return queued === 0 && this.#committing.size === 0;
+  }
+
+  /** Takes the groups at the front that the signer has answered. */
+  #takeSigned(): void {
     for (let group = this.#signing[0]; group?.signatures ?? group?.failure; group = this.#signing[0]) {
       this.#signing.shift();
       for (const [index, pending] of group.pending.entries()) {
         const signature = group.signatures?.[index];
         if (signature === undefined) this.#fail(pending, group.failure);
-        else signed.push({ pending, text: textOf(pending.write, signature) });
+        else this.#signed.push({ pending, text: textOf(pending.write, signature) });
       }
     }
-    return signed;
   }
 
   /** Commits signed events together; when that fails, each room by itself, so that none suffers for another. */
