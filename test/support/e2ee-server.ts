@@ -10,6 +10,7 @@ import {
 } from '../../src/e2ee/index.ts';
 import type { CacheRegistry } from '../../src/kernel/caches/index.ts';
 import { sectionDefaults } from '../../src/kernel/config/index.ts';
+import { Jobs, jobMigrations } from '../../src/kernel/jobs/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
@@ -34,6 +35,8 @@ const roomsOn = (surroundings: Surroundings & { caches: CacheRegistry }) =>
     eventCacheSize: 10_000,
   });
 
+type Parts = Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'upkeep' | 'jobs' | 'toDevice'>;
+
 /** A server with accounts, rooms, to-device messages and keys. */
 export class E2eeServer {
   readonly server: AccountsServer;
@@ -41,24 +44,25 @@ export class E2eeServer {
   readonly rooms: Rooms;
   readonly queues: MessageQueues;
   readonly upkeep: KeyUpkeep;
+  readonly jobs: Jobs;
+  readonly toDevice: ToDevice;
 
-  private constructor(
-    server: AccountsServer,
-    parts: Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'upkeep'>,
-  ) {
+  private constructor(server: AccountsServer, parts: Parts) {
     this.server = server;
     this.e2ee = parts.e2ee;
     this.rooms = parts.rooms;
     this.queues = parts.queues;
     this.upkeep = parts.upkeep;
+    this.jobs = parts.jobs;
+    this.toDevice = parts.toDevice;
   }
 
   static async start(open: OpenDatabase, more: Partial<E2eeParts> = {}): Promise<E2eeServer> {
     const upkeep = new KeyUpkeep();
     let queues: MessageQueues;
-    let parts: Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'upkeep'>;
+    let parts: Parts;
     const server = await AccountsServer.start(open, {
-      migrations: [...roomMigrations, ...toDeviceMigrations, ...e2eeMigrations],
+      migrations: [...jobMigrations, ...roomMigrations, ...toDeviceMigrations, ...e2eeMigrations],
       extensions: ({ database }) => {
         queues = new MessageQueues(database);
         return { deviceCleanups: [upkeep, queues], companions: [upkeep] };
@@ -70,17 +74,20 @@ export class E2eeServer {
         const serverName = 'test';
         const { engine } = rooms;
         const own = { ...surroundings, log: silentLogger, devices, engine, caches, upkeep, serverName };
-        const e2ee = await openE2ee({ ...own, queues, reauthenticator, ...more });
-        parts = { e2ee, rooms, queues, upkeep };
+        const jobs = new Jobs({ ...surroundings, log: silentLogger, alone: true });
+        const e2ee = await openE2ee({ ...own, queues, reauthenticator, jobs, ...more });
         const toDevice = new ToDevice({ streams, clock, devices, queues, serverName });
+        parts = { e2ee, rooms, queues, upkeep, jobs, toDevice };
+        await jobs.start();
         return [...e2eeRoutes(e2ee), ...toDeviceRoutes(toDevice)];
       },
     });
     return new E2eeServer(server, parts!);
   }
 
-  stop(): Promise<void> {
-    return this.server.stop();
+  async stop(): Promise<void> {
+    await this.jobs.stop();
+    await this.server.stop();
   }
 
   get position(): number {

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { DistantUser } from '../../../test/support/distant-keys.ts';
+import { mutated } from '../../../test/support/mutated.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { parseDeviceListUpdate, parseSigningKeyUpdate, parseUserDevices } from './updates.ts';
+
+const bob = new DistantUser('@bob:elsewhere');
+const anyObject = fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<JsonObject>;
+
+function checkDevice(keys: JsonObject | undefined, deviceId: string): void {
+  if (!keys) return;
+  assert.deepEqual([keys['user_id'], keys['device_id']], [bob.userId, deviceId]);
+  assert.deepEqual(Object.keys(keys.signatures as object), [bob.userId]);
+}
+
+describe('what other servers say of device lists', () => {
+  it('is about their own users, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.oneof(anyObject, mutated(bob.update())), (content) => {
+        const update = parseDeviceListUpdate('elsewhere', content);
+        assert.equal(parseDeviceListUpdate('evil', content), undefined);
+        if (!update) return;
+        assert.equal(update.userId.endsWith(':elsewhere'), true);
+        if (update.userId === bob.userId) checkDevice(update.keys, update.deviceId);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('is sound as far as it is taken, whatever it is', () => {
+    const signing = {
+      user_id: bob.userId,
+      master_key: bob.identity.masterKey(),
+      self_signing_key: bob.identity.selfSigningKey(),
+    };
+    fc.assert(
+      fc.property(fc.oneof(anyObject, mutated(bob.list()), mutated(signing)), (content) => {
+        const list = parseUserDevices(content, bob.userId);
+        for (const [deviceId, keys] of list?.devices ?? []) checkDevice(keys, deviceId);
+        const update = parseSigningKeyUpdate('elsewhere', content);
+        for (const key of [update?.masterKey, update?.selfSigningKey, list?.masterKey]) {
+          if (key) assert.deepEqual(Object.keys(key['keys'] as object).length, 1);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
