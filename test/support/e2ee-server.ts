@@ -8,6 +8,7 @@ import {
   KeyUpkeep,
   openE2ee,
 } from '../../src/e2ee/index.ts';
+import { federationMigrations } from '../../src/federation/index.ts';
 import type { CacheRegistry } from '../../src/kernel/caches/index.ts';
 import { sectionDefaults } from '../../src/kernel/config/index.ts';
 import { Jobs, jobMigrations } from '../../src/kernel/jobs/index.ts';
@@ -62,7 +63,13 @@ export class E2eeServer {
     let queues: MessageQueues;
     let parts: Parts;
     const server = await AccountsServer.start(open, {
-      migrations: [...jobMigrations, ...roomMigrations, ...toDeviceMigrations, ...e2eeMigrations],
+      migrations: [
+        ...jobMigrations,
+        ...roomMigrations,
+        ...toDeviceMigrations,
+        ...e2eeMigrations,
+        ...federationMigrations,
+      ],
       extensions: ({ database }) => {
         queues = new MessageQueues(database);
         return { deviceCleanups: [upkeep, queues], companions: [upkeep] };

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { ClientIdentity } from '../../../test/support/client-device.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { EduOutbox } from '../sender/edu-outbox.ts';
+import { Announcer } from './announcer.ts';
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  let announcer: Announcer;
+  let alice: KeyedPerson;
+  afterEach(async () => {
+    await announcer.stop();
+    await server.stop();
+  });
+
+  async function start(tellNames = false): Promise<void> {
+    server = await E2eeServer.start(open);
+    await startAnnouncer(tellNames);
+    alice = await server.user('alice');
+  }
+
+  async function startAnnouncer(tellNames = false): Promise<void> {
+    const { database, clock, slice } = server.server;
+    announcer = await Announcer.start({
+      database,
+      clock,
+      log: silentLogger,
+      devices: slice.devices,
+      query: server.e2ee.query,
+      tellNames,
+      engine: server.rooms.engine,
+      outbox: await EduOutbox.open({ database, clock, isDestination: () => true }),
+      serverName: 'test',
+    });
+  }
+
+  const member = (userId: string, roomId: string, membership: string) =>
+    server.rooms.engine.timeline.append(roomId, {
+      type: 'm.room.member',
+      stateKey: userId,
+      sender: userId,
+      content: { membership },
+    });
+
+  async function sharedRoom(...userIds: string[]): Promise<string> {
+    const roomId = await server.room(alice);
+    for (const userId of userIds) await member(userId, roomId, 'join');
+    return roomId;
+  }
+
+  /** What servers were sent since this was asked last, as `[server, type, content]`. */
+  async function sent(): Promise<[string, string, JsonObject][]> {
+    await announcer.settled();
+    const rows = await server.server.database.transaction<
+      { federation_outbox: { destination: string; id: number; type: string; content: string } },
+      { destination: string; id: number; type: string; content: string }[]
+    >(async (writer) => writer.deleteFrom('federation_outbox').returningAll().execute());
+    return rows
+      .sort((one, other) => one.id - other.id)
+      .map(({ destination, type, content }) => [destination, type, JSON.parse(content) as JsonObject]);
+  }
+
+  const login = async () => server.device('alice');
+
+  describe('changes of devices', () => {
+    it('are told to every server in a room with the user, each naming the one before', async () => {
+      await start();
+      await sharedRoom('@bob:b', '@carol:c', '@dan:c');
+      await sent();
+      const second = await login();
+      const edus = await sent();
+      assert.deepEqual(new Set(edus.map(([server]) => server)), new Set(['b', 'c']));
+      const toB = edus.filter(([server]) => server === 'b').map(([, , content]) => content);
+      const toC = edus.filter(([server]) => server === 'c').map(([, , content]) => content);
+      assert.deepEqual(toB, toC);
+      let previous: unknown;
+      for (const content of toB) {
+        assert.deepEqual([content['user_id'], content['device_id']], [alice.userId, second.deviceId]);
+        if (previous !== undefined) assert.deepEqual(content['prev_id'], [previous]);
+        assert.ok((content['stream_id'] as number) > (content['prev_id'] as number[])[0]!);
+        previous = content['stream_id'];
+      }
+      assert.deepEqual(toB.at(-1)!['keys'], second.deviceKeys);
+      assert.equal(await announcer.streamIdOf(alice.userId), previous);
+      await server.server.slice.devices.remove(alice.userId, [second.deviceId]);
+      const [[, type, gone] = []] = await sent();
+      assert.equal(type, 'm.device_list_update');
+      assert.deepEqual(
+        [gone!['device_id'], gone!['deleted'], gone!['keys'], gone!['prev_id']],
+        [second.deviceId, true, undefined, [previous]],
+      );
+    });
+
+    it('count on though nobody is told, so that who comes back knows that something was missed', async () => {
+      await start();
+      const roomId = await sharedRoom('@bob:b');
+      await sent();
+      const before = await announcer.streamIdOf(alice.userId);
+      await member('@bob:b', roomId, 'leave');
+      await login();
+      assert.deepEqual(await sent(), []);
+      await member('@bob:b', roomId, 'join');
+      await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Another name');
+      const [[, , content] = []] = await sent();
+      assert.ok((content!['prev_id'] as number[])[0]! > before);
+    });
+
+    it('tell names only where the operator allows it [option: allow_device_name_lookup_over_federation]', async () => {
+      for (const tellNames of [false, true]) {
+        await start(tellNames);
+        await sharedRoom('@bob:b');
+        await sent();
+        await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Telephone');
+        const [[, , content] = []] = await sent();
+        assert.equal(content!['device_display_name'], tellNames ? 'Telephone' : undefined);
+        assert.equal((content!['keys'] as JsonObject).unsigned, undefined);
+        if (tellNames) break;
+        await announcer.stop();
+        await server.stop();
+      }
+    });
+
+    it('of cross-signing keys are told with the keys that others may see', async () => {
+      await start();
+      await sharedRoom('@bob:b');
+      await sent();
+      const identity = new ClientIdentity(alice.userId);
+      const keys = identity.keys();
+      assert.equal((await server.call(alice, 'POST', '/keys/device_signing/upload', keys)).status, 200);
+      const edus = await sent();
+      assert.deepEqual(
+        edus.map(([, type]) => type),
+        ['m.signing_key_update'],
+      );
+      const { master_key, self_signing_key, ...rest } = edus[0]![2];
+      assert.deepEqual((master_key as JsonObject)['keys'], keys.master_key['keys']);
+      assert.deepEqual(self_signing_key, keys.self_signing_key);
+      assert.deepEqual(rest, { user_id: alice.userId });
+      const signed = identity.signAs(identity.selfSigning, alice.deviceKeys);
+      const body = { [alice.userId]: { [alice.deviceId]: signed } };
+      assert.equal((await server.call(alice, 'POST', '/keys/signatures/upload', body)).status, 200);
+      const [[, type, content] = []] = await sent();
+      assert.equal(type, 'm.device_list_update');
+      assert.deepEqual((content!['keys'] as JsonObject).signatures, signed.signatures);
+    });
+
+    it('that were made just before the server stopped are told after the next start', async () => {
+      await start();
+      await sharedRoom('@bob:b');
+      await sent();
+      await announcer.stop();
+      const second = await login();
+      await server.server.slice.devices.remove(alice.userId, [alice.deviceId]);
+      await startAnnouncer();
+      const told = (await sent()).map(([, , content]) => [content['device_id'], content['deleted'] ?? false]);
+      assert.deepEqual(
+        told.sort(),
+        [
+          [alice.deviceId, true],
+          [second.deviceId, false],
+        ].sort(),
+      );
+      assert.equal(await server.rows('unannounced_devices'), 0);
+      await announcer.stop();
+      await startAnnouncer();
+      assert.deepEqual(await sent(), []);
+    });
+
+    it('are many: hundreds of devices that go at once are all told, in one chain', async () => {
+      await start();
+      await sharedRoom('@bob:b');
+      const ids = Array.from({ length: 450 }, (_, n) => `DEVICE${n}`);
+      for (const deviceId of ids) {
+        await server.server.slice.devices.create({ userId: alice.userId, deviceId, displayName: undefined });
+      }
+      await sent();
+      const before = await announcer.streamIdOf(alice.userId);
+      await server.server.slice.devices.remove(alice.userId, ids);
+      const contents = (await sent()).map(([, , content]) => content);
+      assert.equal(contents.length, 450);
+      let previous = before;
+      for (const content of contents) {
+        assert.deepEqual([content['prev_id'], content['deleted']], [[previous], true]);
+        previous = content['stream_id'] as number;
+      }
+    });
+
+    it('are told to servers that share their first room with the user, who are thus made to ask', async () => {
+      await start();
+      await login();
+      const roomId = await server.room(await server.user('bob'));
+      await member('@carol:c', roomId, 'join');
+      await announcer.settled();
+      await sent();
+      await server.rooms.memberships.join(alice.userId, roomId);
+      const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
+      assert.deepEqual(
+        edus.map(([server]) => server),
+        ['c'],
+      );
+      assert.equal(edus[0]![2]['stream_id'], await announcer.streamIdOf(alice.userId));
+      const other = await server.room(await server.user('dan'));
+      await member('@carol:c', other, 'join');
+      await sent();
+      await server.rooms.memberships.join(alice.userId, other);
+      assert.deepEqual(
+        (await sent()).filter(([, , content]) => content['user_id'] === alice.userId),
+        [],
+      );
+    });
+  });
+});
