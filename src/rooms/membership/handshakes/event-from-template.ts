@@ -5,7 +5,7 @@ import {
   badJson,
   buildEvent,
   type EventSigner,
-  isEventId,
+  isEventIdOf,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -75,7 +75,8 @@ function referencesIn(
     const [eventId, hashes] = version.eventReferences === 'ids' ? [one] : Array.isArray(one) ? one : [];
     const hash = isJsonObject(hashes) ? hashes['sha256'] : undefined;
     const isWhole = version.eventReferences === 'ids' || typeof hash === 'string';
-    if (!isEventId(eventId) || !isWhole) throw badJson('The template names something that is no event');
+    if (!isEventIdOf(version, eventId) || !isWhole)
+      throw badJson('The template names something that is no event');
     return [eventId, typeof hash === 'string' ? hash : ''];
   });
   return new Map(references);

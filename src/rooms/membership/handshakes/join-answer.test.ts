@@ -1,0 +1,224 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { manualClock } from '../../../../test/support/manual-clock.ts';
+import { SignedRoom } from '../../../../test/support/signed-room.ts';
+import { systemRandomness } from '../../../kernel/randomness.ts';
+import {
+  buildEvent,
+  type JsonObject,
+  type JsonValue,
+  SigningKey,
+  signEvent,
+} from '../../../protocol/index.ts';
+import { Verifier } from '../../incoming/verifier.ts';
+import { eventFromTemplate } from './event-from-template.ts';
+import { HandshakeFailure } from './handshake-failure.ts';
+import { checkJoinAnswer } from './join-answer.ts';
+import type { RoomOfPeer } from './peers.ts';
+
+const clock = manualClock();
+const [ours, theirs, stranger] = [
+  { serverName: 'a.test', key: SigningKey.generate('a') },
+  { serverName: 'b.test', key: SigningKey.generate('b') },
+  { serverName: 'c.test', key: SigningKey.generate('c') },
+];
+const known = [ours, theirs];
+const incoming = new Verifier({
+  clock,
+  keys: {
+    findAll: async () => (serverName, keyId) => {
+      const found = known.find((one) => one.serverName === serverName && one.key.keyId === keyId);
+      return found && { key: found.key.publicKey, validUntilTs: clock.now() + 1e9 };
+    },
+  },
+});
+const userId = '@anna:a.test';
+
+/** A room of the other server, our join, and the answer that it would get. */
+function handshake({ version = '11', content = {} }: { version?: string; content?: JsonObject } = {}) {
+  const room = new SignedRoom(version, theirs, clock.now());
+  const draft = {
+    roomId: room.roomId,
+    type: 'm.room.member',
+    sender: userId,
+    stateKey: userId,
+    content: { membership: 'join', ...content },
+  };
+  const parts = { signer: ours, clock, randomness: systemRandomness };
+  const join = () => {
+    const { event } = room.template(userId, 'join', content);
+    return eventFromTemplate(event as JsonObject, draft, room.version, parts);
+  };
+  const answer = (more: Partial<RoomOfPeer> = {}): RoomOfPeer => {
+    const { state, auth_chain: authChain } = room.answer();
+    return { state, authChain, event: undefined, membersOmitted: false, serversInRoom: [], ...more };
+  };
+  const check = (given: RoomOfPeer, { isAuthorised = false, own = join() } = {}) =>
+    checkJoinAnswer(incoming, given, {
+      server: 'b.test',
+      roomId: room.roomId,
+      version: room.version,
+      own,
+      isAuthorised,
+    });
+  return { room, join, answer, check };
+}
+
+const refused = (checked: Promise<unknown>, why: RegExp) =>
+  assert.rejects(checked, (error) => error instanceof HandshakeFailure && why.test(error.message));
+
+describe('the answer to a join', () => {
+  for (const version of ['1', '3', '6', '11', '12']) {
+    it(`is taken when it is right, in room version ${version}`, async () => {
+      const { answer, check, join, room } = handshake({ version });
+      const own = join();
+      const entry = await check(answer(), { own });
+      assert.equal(entry.event.json, own.json);
+      assert.equal(entry.state.length, room.state.size);
+      assert.equal(entry.partial, undefined);
+    });
+  }
+
+  it('is taken without what can not be checked', async () => {
+    const { answer, check, room } = handshake();
+    const { event } = new SignedRoom('11', stranger, clock.now()).build({
+      type: 'm.room.name',
+      stateKey: '',
+      sender: '@x:c.test',
+      content: {},
+    });
+    const { state } = answer();
+    const entry = await check(answer({ state: [...state, event.pdu, 5, null, 'event'] }));
+    assert.equal(entry.state.length, room.state.size);
+  });
+
+  it('is taken without members, when it says where they are', async () => {
+    const { answer, check, room } = handshake();
+    const state = answer().state.filter((pdu) => (pdu as JsonObject)['type'] !== 'm.room.member');
+    const entry = await check(answer({ state, membersOmitted: true, serversInRoom: ['b.test', 'd.test'] }));
+    assert.deepEqual(entry.partial, { servers: ['b.test', 'd.test'], from: 'b.test' });
+    assert.equal(entry.state.length, room.state.size - 1);
+    await refused(check(answer({ state, membersOmitted: true })), /which servers/);
+  });
+
+  it('is refused when its state makes no room', async () => {
+    const { answer, check, room } = handshake();
+    const without = (type: string) => answer().state.filter((pdu) => (pdu as JsonObject)['type'] !== type);
+    await refused(check(answer({ state: [] })), /no create event/);
+    await refused(check(answer({ state: without('m.room.create') })), /no create event/);
+    await refused(check(answer({ state: without('m.room.join_rules') })), /not allowed/);
+    await refused(check(answer({ state: [...answer().state, room.say('hello').event.pdu] })), /no state/);
+    await refused(check(answer({ state: [...answer().state, answer().state[0]!] })), /twice/);
+    const other = new SignedRoom('11', theirs, clock.now());
+    const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
+    await refused(check(answer({ state: [...answer().state, topic] })), /another room/);
+    await refused(check(answer({ authChain: [topic] })), /another room/);
+  });
+
+  it('is refused when its state is forged', async () => {
+    const { answer, check } = handshake();
+    const changed = (type: string, change: JsonObject) =>
+      answer().state.map((pdu) =>
+        (pdu as JsonObject)['type'] === type ? { ...(pdu as JsonObject), ...change } : pdu,
+      );
+    const unsigned = { signatures: {} };
+    await refused(check(answer({ state: changed('m.room.create', unsigned) })), /no create event/);
+    await refused(check(answer({ state: changed('m.room.join_rules', unsigned) })), /not allowed/);
+    const other = { sender: '@evil:b.test' };
+    await refused(check(answer({ state: changed('m.room.create', other) })), /no create event/);
+  });
+
+  it('is refused when the room is of another version than was said', async () => {
+    const { room, join, answer } = handshake();
+    const older = { ...room.version, id: '10' };
+    const expected = {
+      server: 'b.test',
+      roomId: room.roomId,
+      version: older,
+      own: join(),
+      isAuthorised: false,
+    };
+    await refused(checkJoinAnswer(incoming, answer(), expected), /another version/);
+  });
+
+  it('is refused when that state does not let the user in', async () => {
+    const { room, check, answer } = handshake();
+    room.setState('m.room.join_rules', { join_rule: 'invite' });
+    await refused(check(answer()), /not allowed/);
+    room.setState('m.room.member', { membership: 'invite' }, userId);
+    assert.ok(await check(answer()));
+    room.setState('m.room.member', { membership: 'ban' }, userId);
+    await refused(check(answer()), /not allowed/);
+  });
+
+  describe('for a restricted room', () => {
+    const authoriser = '@creator:b.test';
+    const restricted = () => {
+      const all = handshake({ content: { join_authorised_via_users_server: authoriser } });
+      all.room.setState('m.room.join_rules', { join_rule: 'restricted', allow: [] });
+      const own = all.join();
+      const check = (event: JsonObject | undefined) =>
+        all.check(all.answer({ event }), { own, isAuthorised: true });
+      return { own, check };
+    };
+
+    it('brings our join with the signature of the server that authorises it, and nothing else', async () => {
+      const { own, check } = restricted();
+      const signed = signEvent(own.event, theirs).event.pdu;
+      const returned = {
+        ...signed,
+        unsigned: { age: 5 },
+        signatures: { ...(signed['signatures'] as JsonObject), 'c.test': { 'ed25519:c': 'x' } },
+      };
+      const { event } = await check(returned);
+      assert.equal(event.event.eventId, own.event.eventId);
+      assert.deepEqual(Object.keys(event.event.pdu['signatures'] as JsonObject).sort(), ['a.test', 'b.test']);
+      assert.equal(event.event.pdu['unsigned'], undefined);
+    });
+
+    it('is refused without that signature, or with another event', async () => {
+      const { own, check } = restricted();
+      const signed = signEvent(own.event, theirs).event.pdu;
+      const byStranger = signEvent(own.event, { ...stranger, serverName: 'b.test' }).event.pdu;
+      await refused(check(undefined), /has not come back signed/);
+      await refused(check(own.event.pdu), /has not come back signed/);
+      await refused(check({ ...signed, depth: 1 }), /has not come back signed/);
+      await refused(check({ ...signed, signatures: 'x' }), /has not come back signed/);
+      await refused(check({ ...signed, content: { membership: 'join' } }), /has not come back signed/);
+      await refused(check(byStranger), /not right/);
+      const wrong = { ...signed, signatures: { 'b.test': { [theirs.key.keyId]: 'A'.repeat(86) } } };
+      await refused(check(wrong), /not right/);
+      const draft = { roomId: own.event.roomId, type: 'm.room.name', sender: authoriser, content: {} };
+      const other = buildEvent(
+        { ...draft, stateKey: '', depth: 1, originServerTs: 1, authEventIds: [], prevEventIds: [] },
+        own.event.version,
+        theirs,
+      );
+      await refused(check(other.event.pdu), /has not come back signed/);
+    });
+  });
+
+  it('is taken or refused, whatever is in it', async () => {
+    const { answer, check } = handshake();
+    const pdu = answer().state[0] as JsonObject;
+    const anything = fc.oneof(
+      fc.jsonValue().map((value) => value as JsonValue),
+      fc
+        .dictionary(fc.constantFrom(...Object.keys(pdu), 'unsigned', '__proto__'), fc.jsonValue(), {
+          maxKeys: 3,
+        })
+        .map((changes) => ({ ...pdu, ...changes }) as JsonValue),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anything, { maxLength: 5 }),
+        fc.array(anything, { maxLength: 5 }),
+        async (state, authChain) => {
+          await assert.rejects(check(answer({ state, authChain })), HandshakeFailure);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
