@@ -11,6 +11,7 @@ export { type EduHandler, EduHandlers } from './edus/edu-handlers.ts';
 export { historyRoutes } from './history/routes.ts';
 export type { NotaryDeps } from './keys/notary.ts';
 export { keyRoutes } from './keys/routes.ts';
+export { membershipHandshakeRoutes } from './membership/routes.ts';
 export { federationMigrations } from './migrations.ts';
 export { userInfoRoute } from './openid/routes.ts';
 export { RemoteProfiles } from './profiles/remote-profiles.ts';

@@ -20,7 +20,9 @@ export type {
 } from './incoming/remote-servers.ts';
 export { type ActionLimit, type RoomLimits, Throttle } from './limits.ts';
 export type { MembershipPeers } from './membership/handshakes/peers.ts';
-export { complexityOf } from './membership/handshakes/room-complexity.ts';
+export { RemoteMemberships } from './membership/handshakes/remote-memberships.ts';
+export { ComplexityLimit, complexityOf } from './membership/handshakes/room-complexity.ts';
+export { shownState } from './membership/handshakes/shown-state.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MemberUpkeep } from './membership/member-upkeep.ts';

@@ -55,6 +55,7 @@ export interface Rooms {
   readonly aliases: RoomAliases;
   readonly published: PublishedRooms;
   readonly memberships: Memberships;
+  readonly throttle: Throttle;
   readonly creation: RoomCreation;
   readonly upgrades: RoomUpgrade;
   readonly sending: Sending;
@@ -93,6 +94,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     aliases,
     published,
     memberships,
+    throttle,
     creation: new RoomCreation({
       engine,
       memberships,

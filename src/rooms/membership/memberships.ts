@@ -41,8 +41,6 @@ export interface MembershipsParts {
   readonly throttle: Throttle;
   readonly options: MembershipOptions;
   readonly serverName: string;
-  /** Absent: there are no other servers. */
-  readonly remote?: RemoteMemberships | undefined;
 }
 
 /** How a membership is to be changed. */
@@ -58,9 +56,16 @@ export interface MembershipRequest {
 /** Joins, invites, leaves, bans. Source: client-server API, "Room membership". */
 export class Memberships {
   readonly #parts: MembershipsParts;
+  /** Absent: there are no other servers. */
+  #remote: RemoteMemberships | undefined;
 
   constructor(parts: MembershipsParts) {
     this.#parts = parts;
+  }
+
+  /** From now on users get into rooms of other servers, and users of these are asked before they are invited. */
+  attach(remote: RemoteMemberships): void {
+    this.#remote = remote;
   }
 
   /** The part of a membership event that says who somebody is. */
@@ -73,7 +78,8 @@ export class Memberships {
    * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN for guests where they may not join
    */
   async join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
-    const { remote, engine, serverName } = this.#parts;
+    const { engine, serverName } = this.#parts;
+    const remote = this.#remote;
     const head = await engine.heads.get(roomId);
     if (!remote || isHere(head, serverName)) return this.#joinHere(userId, roomId, request);
     const joined = await this.#joinElsewhere(remote, userId, roomId, request);
@@ -85,7 +91,8 @@ export class Memberships {
     roomId: string,
     { requester, given }: MembershipRequest,
   ): Promise<StoredEvent> {
-    const { contents, throttle, engine, serverName, remote } = this.#parts;
+    const { contents, throttle, engine, serverName } = this.#parts;
+    const remote = this.#remote;
     const head = await this.#head(roomId);
     const present = head.membership(userId);
     if (present === 'join' && !given) return this.#present(head, userId);
@@ -134,7 +141,8 @@ export class Memberships {
     const head = await this.#head(roomId);
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
     this.#parts.throttle.invite(requester, roomId, userId);
-    const { remote, serverName, engine } = this.#parts;
+    const { serverName, engine } = this.#parts;
+    const remote = this.#remote;
     const invitation = { ...(await this.invitation(sender, userId, given)), stateKey: userId };
     if (remote && serverOfUser(userId) !== serverName) return remote.invite(head, invitation);
     return engine.timeline.append(roomId, invitation);
@@ -171,7 +179,8 @@ export class Memberships {
     roomId: string,
     { given = {}, via }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    const { remote, engine, serverName, contents } = this.#parts;
+    const { engine, serverName, contents } = this.#parts;
+    const remote = this.#remote;
     const content = await contents.withProfile(userId, given, 'knock');
     if (remote && !isHere(await engine.heads.get(roomId), serverName)) {
       const knocked = await remote.knock({ userId, roomId, via, content });
@@ -183,7 +192,8 @@ export class Memberships {
 
   /** Leaves a room, turns an invite down or takes a knock back. For one who has left before it does nothing. */
   async leave(userId: string, roomId: string, { given = {} }: MembershipRequest = {}): Promise<StoredEvent> {
-    const { remote, engine, serverName } = this.#parts;
+    const { engine, serverName } = this.#parts;
+    const remote = this.#remote;
     const content = this.#content(given, 'leave');
     const isElsewhere = remote && !isHere(await engine.heads.get(roomId), serverName);
     const left =

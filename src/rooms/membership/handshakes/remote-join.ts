@@ -75,7 +75,10 @@ export class RemoteJoin {
     const expected = { server, roomId, version, own, isAuthorised: authoriser !== undefined };
     // Already in the room: it was only somebody's permission that was missing here.
     if (isHere(head, signer.serverName) && head.servers.size > 0) {
-      return incoming.process(roomId, server, await joinWithSignatures(incoming, answer, expected));
+      const join = await joinWithSignatures(incoming, answer, expected);
+      return incoming.process(roomId, server, join).catch((cause: unknown) => {
+        throw new HandshakeFailure(server, 'the join has no place in the room', { cause });
+      });
     }
     return placement.enter({ roomId, version }, await checkJoinAnswer(incoming, answer, expected));
   }
