@@ -1,0 +1,195 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
+import { mutated } from '../../../test/support/mutated.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { ToDevice } from '../../to-device/index.ts';
+import type { EduHandler } from '../edus/edu-handlers.ts';
+import type { Edu } from '../sender/edu.ts';
+import { DirectMessages, directMessageHandler } from './direct-messages.ts';
+
+const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  let alice: KeyedPerson;
+  let take: EduHandler;
+  let seen: string[];
+  afterEach(() => server.stop());
+
+  async function start(): Promise<void> {
+    server = await E2eeServer.start(open);
+    alice = await server.user('alice');
+    seen = [];
+    take = directMessageHandler(server.toDevice, 'test', async (userId, deviceId) => {
+      seen.push(`${userId} ${deviceId}`);
+    });
+  }
+
+  const edu = (messages: unknown, more: JsonObject = {}): JsonObject =>
+    ({ sender: bob, type, message_id: 'one', messages, ...more }) as JsonObject;
+
+  const toAlice = (content: unknown, deviceId = alice.deviceId) => ({
+    [alice.userId]: { [deviceId]: content },
+  });
+
+  async function received({ userId, deviceId } = alice): Promise<unknown[]> {
+    const { messages } = await server.queues.pending(userId, deviceId, { upTo: server.position, limit: 100 });
+    return messages.map((text) => JSON.parse(text) as unknown);
+  }
+
+  describe('messages from devices on other servers', () => {
+    it('reach the devices that they are for, each once', async () => {
+      await start();
+      const second = await server.device('alice');
+      await take('elsewhere', edu(toAlice({ n: 1 })));
+      await take('elsewhere', edu(toAlice({ n: 'again' })));
+      await take('elsewhere', edu({ ...toAlice({ n: 2 }, '*') }, { message_id: 'two' }));
+      assert.deepEqual(await received(), [
+        { sender: bob, type, content: { n: 1 } },
+        { sender: bob, type, content: { n: 2 } },
+      ]);
+      assert.deepEqual(await received(second), [{ sender: bob, type, content: { n: 2 } }]);
+      await take('elsewhere', edu(toAlice({ n: 3 }), { sender: '@carol:elsewhere' }));
+      assert.equal((await received()).length, 3, 'the id of a message is its sender’s');
+    });
+
+    it('are from users of the server that sends them, and for users of this one', async () => {
+      await start();
+      await take('evil', edu(toAlice({})));
+      await take('elsewhere', edu(toAlice({}), { sender: alice.userId }));
+      await take('elsewhere', edu({ '@carol:far': { '*': {} }, ...toAlice({ n: 1 }) }));
+      assert.deepEqual(await received(), [{ sender: bob, type, content: { n: 1 } }]);
+    });
+
+    it('are dropped when they are too large or make no sense, and do not stop others', async () => {
+      await start();
+      const messages = {
+        [alice.userId]: { X: 5, '*': { x: 'x'.repeat(70_000) }, [alice.deviceId]: { n: 1 } },
+        nobody: {},
+        '@x\0:test': { '*': {} },
+        '@y:test': 5,
+      };
+      await take('elsewhere', edu(messages));
+      for (const more of [{ type: 5 }, { type: 'x'.repeat(300) }, { message_id: '' }, { message_id: null }]) {
+        await take('elsewhere', edu(toAlice({}), { message_id: 'other', ...more }));
+      }
+      assert.deepEqual(await received(), [{ sender: bob, type, content: { n: 1 } }]);
+    });
+
+    it('do no harm, whatever they are', async () => {
+      await start();
+      const content = edu(toAlice({ n: 1 }));
+      await fc.assert(
+        fc.asyncProperty(mutated(content), async (changed) => {
+          await Promise.resolve(take('elsewhere', changed)).catch((error: Error) =>
+            assert.equal(error.name, 'MatrixError'),
+          );
+        }),
+        { numRuns: 100 },
+      );
+    });
+
+    it('show devices that may be unknown', async () => {
+      await start();
+      const request = { requesting_device_id: 'NEW', action: 'request' };
+      await take('elsewhere', edu(toAlice(request), { type: 'm.room_key_request' }));
+      await take('elsewhere', edu(toAlice({ from_device: 5 }), { type: 'm.key.verification.request' }));
+      await take('elsewhere', edu(toAlice({}), { type: '__proto__', message_id: 'proto' }));
+      assert.deepEqual(seen, [`${bob} NEW`]);
+    });
+
+    it('are remembered for a while and not without bound', async () => {
+      await start();
+      const { clock, database } = server.server;
+      const rows = Array.from({ length: 20_500 }, (_, n) => ({
+        origin: 'elsewhere',
+        device_id: '',
+        digest: `d${n}`,
+        sent_at: clock.now() - 30_000 + n,
+      }));
+      await database.transaction<{ to_device_transactions: (typeof rows)[0] }, void>(async (writer) => {
+        for (let start = 0; start < rows.length; start += 5_000) {
+          await writer
+            .insertInto('to_device_transactions')
+            .values(rows.slice(start, start + 5_000))
+            .execute();
+        }
+      });
+      for (let n = 0; n < 1_000; n++) await take('elsewhere', edu(toAlice({ n }), { message_id: `m${n}` }));
+      assert.ok((await server.rows('to_device_transactions')) <= 20_001);
+      clock.advance(25 * 3_600_000);
+      await take('elsewhere', edu(toAlice({ n: 'late' }), { message_id: 'late' }));
+      assert.equal(await server.rows('to_device_transactions'), 1);
+    });
+  });
+
+  describe('messages to devices on other servers', () => {
+    async function send(
+      messages: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
+      txnId = 'txn',
+    ): Promise<[string, JsonObject][]> {
+      const sent: [string, JsonObject][] = [];
+      const outbox = {
+        async addForAll(_writer: AnyWriter, destinations: Iterable<string>, { type: kind, content }: Edu) {
+          assert.equal(kind, 'm.direct_to_device');
+          for (const destination of destinations) sent.push([destination, content]);
+        },
+      };
+      const { streams, clock, slice } = server.server;
+      const toDevice = new ToDevice({
+        streams,
+        clock,
+        devices: slice.devices,
+        queues: server.queues,
+        serverName: 'test',
+        remote: new DirectMessages(outbox),
+      });
+      const origin = { name: alice.userId, deviceId: alice.deviceId };
+      await toDevice.send({ sender: alice.userId, origin, txnId, type, messages });
+      return sent;
+    }
+
+    it('go to each server once, with an id that is short enough', async () => {
+      await start();
+      const messages = new Map([
+        [bob, new Map([['B', { n: 1 }]])],
+        ['@carol:elsewhere', new Map([['*', { n: 2 }]])],
+        ['@dan:far', new Map([['D', { n: 3 }]])],
+        ['@x:not a server', new Map([['D', { n: 3 }]])],
+      ]);
+      const sent = await send(messages);
+      assert.deepEqual(
+        sent.map(([server, content]) => [server, content['messages'], content['sender'], content['type']]),
+        [
+          [
+            'elsewhere',
+            { [bob]: { B: { n: 1 } }, '@carol:elsewhere': { '*': { n: 2 } } },
+            alice.userId,
+            type,
+          ],
+          ['far', { '@dan:far': { D: { n: 3 } } }, alice.userId, type],
+        ],
+      );
+      for (const [, content] of sent) assert.ok((content['message_id'] as string).length <= 32);
+      assert.deepEqual(await send(messages), [], 'the same request sends nothing');
+    });
+
+    it('are split when they are large, each part with an id of its own', async () => {
+      await start();
+      const content = { x: 'x'.repeat(20_000) };
+      const devices = new Map(Array.from({ length: 10 }, (_, n) => [`D${n}`, content]));
+      const sent = await send(new Map([[bob, devices]]));
+      assert.equal(sent.length, 4);
+      assert.equal(new Set(sent.map(([, { message_id }]) => message_id)).size, 4);
+      const all = sent.flatMap(([, { messages }]) => Object.keys((messages as JsonObject)[bob] as object));
+      assert.deepEqual(all.sort(), [...devices.keys()]);
+      await assert.rejects(send(new Map([[bob, new Map([['D', { x: 'x'.repeat(70_000) }]])]]), 'other'), {
+        errcode: 'M_TOO_LARGE',
+      });
+    });
+  });
+});

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { JsonObject } from '../src/protocol/index.ts';
+import { ClientDevice, ClientIdentity } from './support/client-device.ts';
+import { forEachDatabase } from './support/databases.ts';
+import { validateResponse } from './support/matrix-spec.ts';
+import type { ScriptedServer } from './support/scripted-server.ts';
+import type { TestUser } from './support/server.ts';
+import { type ServerOfSeveral, SeveralServers } from './support/several-servers.ts';
+
+const curve = 'signed_curve25519';
+
+forEachDatabase(({ kind }) => {
+  describe('encryption and other servers', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let b: ScriptedServer;
+    let alice: TestUser;
+    let client: ClientDevice;
+    let identity: ClientIdentity;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test']);
+      several = opened.several;
+      [a] = opened.servers;
+      b = await several.scripted('b.test');
+      alice = await a.register('alice');
+      client = new ClientDevice(alice.userId, alice.deviceId);
+      identity = new ClientIdentity(alice.userId);
+      await call('POST', '/keys/upload', {
+        device_keys: client.deviceKeys(),
+        one_time_keys: client.oneTimeKeys(20),
+      });
+      await call('POST', '/keys/device_signing/upload', identity.keys());
+      await call('PUT', `/devices/${alice.deviceId}`, { display_name: 'Secret name' });
+    });
+    after(() => several.stop());
+
+    async function call(method: string, path: string, body: unknown) {
+      const answer = await a.api(method, `/_matrix/client/v3${path}`, { token: alice.token, body });
+      assert.equal(answer.status, 200, answer.raw);
+      return answer.body;
+    }
+
+    /** What the other server is answered, which must be as the specification says. */
+    async function ask(method: string, path: string, body?: JsonObject) {
+      const url = `/_matrix/federation/v1${path}`;
+      const answer = await b.ask('a.test', method, url, body);
+      const { problems } = validateResponse(method, url, answer.status, answer.body);
+      assert.deepEqual(problems, [], `${method} ${url}: ${JSON.stringify(answer.body)}`);
+      return answer;
+    }
+
+    it('are told the devices of local users, with their place among the updates', async () => {
+      const { status, body } = await ask('GET', `/user/devices/${encodeURIComponent(alice.userId)}`);
+      assert.equal(status, 200);
+      const [device] = body['devices'] as JsonObject[];
+      assert.deepEqual(Object.keys(device!).sort(), ['device_id', 'keys']);
+      assert.equal(device!['device_id'], alice.deviceId);
+      assert.ok((body['stream_id'] as number) > 0);
+      assert.deepEqual((body['master_key'] as JsonObject)['keys'], identity.masterKey()['keys']);
+      assert.deepEqual(body['self_signing_key'], identity.selfSigningKey());
+      assert.equal(body['user_signing_key'], undefined);
+      const nobody = await ask('GET', '/user/devices/@nobody:a.test');
+      assert.deepEqual(nobody.body['devices'], []);
+      for (const other of ['@x:b.test', 'x', '@x']) {
+        assert.equal((await ask('GET', `/user/devices/${encodeURIComponent(other)}`)).status, 400);
+      }
+    });
+
+    it('are told keys of local users and of nobody else, without names', async () => {
+      const device_keys = { [alice.userId]: [], '@x:b.test': [], '@y:c.test': [], '@nobody:a.test': [] };
+      const { status, body } = await ask('POST', '/user/keys/query', { device_keys });
+      assert.equal(status, 200);
+      const devices = body['device_keys'] as Record<string, Record<string, JsonObject>>;
+      assert.deepEqual(Object.keys(devices).sort(), [alice.userId, '@nobody:a.test'].sort());
+      assert.equal(devices[alice.userId]![alice.deviceId]!['unsigned'], undefined);
+      assert.deepEqual(Object.keys(body['master_keys'] as object), [alice.userId]);
+      assert.equal(body['user_signing_keys'], undefined);
+      for (const malformed of [{}, { device_keys: [] }, { device_keys: { [alice.userId]: {} } }]) {
+        assert.equal((await ask('POST', '/user/keys/query', malformed as JsonObject)).status, 400);
+      }
+      const many = Object.fromEntries(Array.from({ length: 5_001 }, (_, n) => [`@u${n}:a.test`, []]));
+      assert.equal((await ask('POST', '/user/keys/query', { device_keys: many })).status, 413);
+    });
+
+    it('claim each one-time key once', async () => {
+      const one_time_keys = {
+        [alice.userId]: { [alice.deviceId]: curve, OTHER: curve, 'x\0': 'x' },
+        '@x:b.test': {},
+      };
+      const answers = await Promise.all(
+        Array.from({ length: 5 }, () => ask('POST', '/user/keys/claim', { one_time_keys })),
+      );
+      const names = answers.flatMap(({ body }) => {
+        const users = body['one_time_keys'] as Record<string, Record<string, JsonObject>>;
+        assert.deepEqual(Object.keys(users), [alice.userId]);
+        assert.deepEqual(Object.keys(users[alice.userId]!), [alice.deviceId]);
+        return Object.keys(users[alice.userId]![alice.deviceId]!);
+      });
+      assert.equal(new Set(names).size, 5);
+    });
+
+    it('are asked for the keys of their users, whatever others answer', async () => {
+      const bob = new ClientDevice('@bob:b.test', 'BOB');
+      const evil = await several.scripted('evil.test');
+      evil.on('POST /_matrix/federation/v1/user/keys/', (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{"device_keys":{"@bob:b.test":');
+        return undefined;
+      });
+      b.on('POST /_matrix/federation/v1/user/keys/query', ({ body }) => {
+        assert.deepEqual(body, { device_keys: { [bob.userId]: [] } });
+        return {
+          device_keys: {
+            [bob.userId]: { BOB: bob.deviceKeys() },
+            [alice.userId]: { EVIL: bob.deviceKeys() },
+          },
+        };
+      });
+      b.on('POST /_matrix/federation/v1/user/keys/claim', ({ body }) => {
+        assert.deepEqual(body, { one_time_keys: { [bob.userId]: { BOB: curve } } });
+        return { one_time_keys: { [bob.userId]: { BOB: bob.oneTimeKeys(1) } } };
+      });
+      const device_keys = { [bob.userId]: [], '@x:evil.test': [], '@y:nowhere.test': [] };
+      const queried = await call('POST', '/keys/query', { device_keys, timeout: 5_000 });
+      const found = queried['device_keys'] as Record<string, JsonObject>;
+      assert.deepEqual(Object.keys(found[bob.userId]!), ['BOB']);
+      assert.equal(found[alice.userId], undefined);
+      assert.deepEqual(Object.keys(queried['failures'] as object).sort(), ['evil.test', 'nowhere.test']);
+      const one_time_keys = { [bob.userId]: { BOB: curve }, '@x:evil.test': { X: curve } };
+      const claimed = await call('POST', '/keys/claim', { one_time_keys, timeout: 5_000 });
+      const keys = claimed['one_time_keys'] as Record<string, JsonObject>;
+      assert.deepEqual(Object.keys(keys), [bob.userId]);
+      assert.deepEqual(Object.keys(claimed['failures'] as object), ['evil.test']);
+    });
+  });
+});
