@@ -26,6 +26,8 @@ const noRateLimits = {
   rc_presence: { per_user: unlimited },
 };
 
+type Settings = Readonly<Record<string, unknown>>;
+
 /**
  * A Hearth in a process of its own, started through the command line from a configuration file in a directory of
  * its own, as an operator does it. It can be stopped, killed and started again on the same data.
@@ -44,12 +46,16 @@ export class HearthProcess {
 
   /**
    * Makes the directory and the configuration; `start` is left to the caller.
-   * @param settings options of the configuration file that come in addition or instead.
+   * @param settings options of the configuration file that come in addition or instead; they may depend on the
+   * directory and on the port of its `url`.
    */
-  static async create(settings: Readonly<Record<string, unknown>> = {}): Promise<HearthProcess> {
+  static async create(
+    settings: Settings | ((directory: string, port: number) => Settings) = {},
+  ): Promise<HearthProcess> {
     const directory = await mkdtemp(join(tmpdir(), 'hearth-'));
     const port = await freePort();
-    const settingsOfAll = { ...configuration(directory, port), ...settings };
+    const own = typeof settings === 'function' ? settings(directory, port) : settings;
+    const settingsOfAll = { ...configuration(directory, port), ...own };
     // JSON is YAML.
     await writeFile(join(directory, 'homeserver.yaml'), JSON.stringify(settingsOfAll, undefined, 2));
     return new HearthProcess(`http://127.0.0.1:${port}`, directory);
