@@ -4,6 +4,8 @@ import { startDirectories } from './composition/directories.ts';
 import { encryptionRoutes, startEncryption } from './composition/encryption.ts';
 import { type Federation, startFederation } from './composition/federation.ts';
 import { federationReadRoutes, openRemoteLookups } from './composition/federation-queries.ts';
+import { otherServers } from './composition/federation-rooms.ts';
+import { startFederationTraffic } from './composition/federation-traffic.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
@@ -48,7 +50,14 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const lookups = openRemoteLookups(kernel, federation);
         const people = startPeople(kernel, shutdown, lookups.profiles);
         const relations = new Relations(kernel.database, kernel.serverName);
-        const rooms = await startRooms(kernel, people, relations, shutdown, lookups);
+        const rooms = await startRooms(
+          kernel,
+          people,
+          relations,
+          shutdown,
+          lookups,
+          otherServers(federation),
+        );
         const encryption = await startEncryption(kernel, people, rooms, federation, shutdown);
         const conversations = await startConversations(kernel, people, rooms, encryption, shutdown);
         const directories = await startDirectories(kernel, people, rooms, lookups, shutdown);
@@ -60,7 +69,9 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           conversations,
           shutdown,
         });
+        const traffic = await startFederationTraffic({ kernel, federation, rooms, conversations }, shutdown);
         await startJobs(kernel, shutdown);
+        rooms.incoming.start();
         const routes = [
           ...ownRoutes(kernel),
           ...federation.routes,
@@ -69,6 +80,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           ...encryptionRoutes(encryption),
           ...directories.routes,
           ...messages.routes,
+          ...traffic,
           ...federationReadRoutes(kernel, { people, rooms, ...directories, ...messages }),
         ];
         const { accounts } = people;

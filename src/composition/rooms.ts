@@ -1,7 +1,13 @@
 import { directoryRules } from '../directory/index.ts';
 import { stateKeyOf } from '../protocol/index.ts';
 import type { Relations } from '../relations/index.ts';
-import { openRooms, type RoomLimits, type Rooms, registerTransactionUpkeep } from '../rooms/index.ts';
+import {
+  type OtherServers,
+  openRooms,
+  type RoomLimits,
+  type Rooms,
+  registerTransactionUpkeep,
+} from '../rooms/index.ts';
 import type { RemoteLookups } from './federation-queries.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
@@ -33,6 +39,7 @@ export async function startRooms(
   relations: Relations,
   shutdown: Shutdown,
   lookups?: RemoteLookups,
+  others?: OtherServers,
 ): Promise<Rooms> {
   const { accounts } = people.accounts;
   const rooms = await openRooms({
@@ -47,6 +54,8 @@ export async function startRooms(
     directoryRules: directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     limits: limitsOf(kernel),
     ...(lookups && { remoteAliases: lookups.aliases }),
+    ...(others && { otherServers: others }),
+    log: kernel.namedLog('rooms'),
     relations,
     ignored: people.ignoredUsers,
     invitePolicy: people.invitePermissions,
@@ -59,7 +68,10 @@ export async function startRooms(
   });
   people.autoJoin.register(rooms);
   registerTransactionUpkeep(kernel.jobs, kernel);
-  shutdown.add('rooms', () => rooms.engine.close());
+  shutdown.add('rooms', async () => {
+    await rooms.incoming.close();
+    await rooms.engine.close();
+  });
   return rooms;
 }
 

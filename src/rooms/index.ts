@@ -11,7 +11,8 @@ export { type Ignoring, ignoringNobody, isIgnored } from './history/ignoring.ts'
 export { readPage } from './history/pages.ts';
 export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
-export type { Incoming, PduOutcome, Verification } from './incoming/incoming.ts';
+export { Incoming, type Verification } from './incoming/incoming.ts';
+export type { PduOutcome } from './incoming/receiving.ts';
 export type {
   EventKeys,
   OtherServers,
@@ -24,6 +25,7 @@ export { RemoteMemberships } from './membership/handshakes/remote-memberships.ts
 export { ComplexityLimit, complexityOf } from './membership/handshakes/room-complexity.ts';
 export { shownState } from './membership/handshakes/shown-state.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
+export { knownServers } from './membership/known-servers.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MemberUpkeep } from './membership/member-upkeep.ts';
 export type { LocalUsers, Memberships } from './membership/memberships.ts';

@@ -1,6 +1,7 @@
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
+import { type Logger, type Metrics, silentLogger } from '../kernel/observability/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
@@ -14,6 +15,9 @@ import { EventByTime } from './history/event-by-time.ts';
 import type { Ignoring } from './history/ignoring.ts';
 import { Reading } from './history/reading.ts';
 import { StateReading } from './history/state-reading.ts';
+import { Incoming } from './incoming/incoming.ts';
+import { noOtherServers } from './incoming/no-other-servers.ts';
+import type { OtherServers } from './incoming/remote-servers.ts';
 import { type RoomLimits, Throttle } from './limits.ts';
 import { type InvitePolicy, inviteAnybody } from './membership/invite-policy.ts';
 import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
@@ -36,6 +40,11 @@ export interface RoomsParts {
   readonly directoryRules?: DirectoryRules;
   /** By default there is no other server to ask. */
   readonly remoteAliases?: RemoteAliases;
+  /** By default there is no other server. */
+  readonly otherServers?: OtherServers;
+  /** By default nobody is told what went wrong. */
+  readonly log?: Logger;
+  readonly metrics?: Metrics | undefined;
   /** By default nobody knows of relations. */
   readonly relations?: EventRelations;
   /** By default nobody ignores anybody. */
@@ -64,6 +73,7 @@ export interface Rooms {
   readonly stateReading: StateReading;
   readonly clientEvents: ClientEvents;
   readonly serverAcls: ServerAcls;
+  readonly incoming: Incoming;
 }
 
 export async function openRooms(parts: RoomsParts): Promise<Rooms> {
@@ -89,6 +99,18 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
   const { invitePolicy = inviteAnybody } = parts;
   const memberships = new Memberships({ ...parts, engine, contents, throttle, invitePolicy, serverName });
   const clientEvents = new ClientEvents(engine, clock);
+  const serverAcls = new ServerAcls(engine.events);
+  const incoming = await Incoming.open({
+    database,
+    clock,
+    log: parts.log ?? silentLogger,
+    serverName,
+    heads: engine.heads,
+    placement: engine.placement,
+    serverAcls,
+    others: parts.otherServers ?? noOtherServers,
+    metrics: parts.metrics,
+  });
   return {
     engine,
     aliases,
@@ -119,6 +141,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     eventByTime: new EventByTime(engine, database),
     stateReading: new StateReading(engine, clientEvents),
     clientEvents,
-    serverAcls: new ServerAcls(engine.events),
+    serverAcls,
+    incoming,
   };
 }

@@ -8,6 +8,12 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
 
+/**
+ * How many events an event may name. Old events may name more than is allowed today, and the answers to `/backfill`
+ * must not be refused for that. Source: server-server API, `GET /backfill/{roomId}`.
+ */
+export type ReferenceLimits = 'limited' | 'unlimited';
+
 /** 2^63 - 1, as near as a double comes. */
 const MAX_OLD_INTEGER = 2 ** 63;
 
@@ -15,9 +21,14 @@ const MAX_OLD_INTEGER = 2 ** 63;
  * Checks the members that every event must have, and gives the event without `unsigned`: nothing vouches for that
  * part, so whoever needs it (`invite_room_state`) takes it from what was received and checks it there.
  * Source: "Event format" of each room version.
+ * @param references whether the lists of auth and previous events may be longer than they may be today
  * @throws MatrixError M_BAD_JSON
  */
-export function checkFormat(json: JsonValue, version: RoomVersion): Pdu {
+export function checkFormat(
+  json: JsonValue,
+  version: RoomVersion,
+  references: ReferenceLimits = 'limited',
+): Pdu {
   if (!isJsonObject(json)) throw badJson('An event must be an object');
   const { unsigned: _unsigned, ...pdu } = json;
   if (typeof pdu.type !== 'string') throw badJson('The type of an event must be a string');
@@ -29,8 +40,9 @@ export function checkFormat(json: JsonValue, version: RoomVersion): Pdu {
   }
   checkIdentifiers(pdu, version);
   checkNumbers(pdu, version);
-  checkReferences(pdu, 'auth_events', MAX_AUTH_EVENTS, version);
-  checkReferences(pdu, 'prev_events', MAX_PREV_EVENTS, version);
+  const isUnlimited = references === 'unlimited';
+  checkReferences(pdu, 'auth_events', isUnlimited ? Number.POSITIVE_INFINITY : MAX_AUTH_EVENTS, version);
+  checkReferences(pdu, 'prev_events', isUnlimited ? Number.POSITIVE_INFINITY : MAX_PREV_EVENTS, version);
   return pdu as Pdu;
 }
 

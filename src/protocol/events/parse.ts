@@ -3,7 +3,7 @@ import type { Pdu, RoomEvent } from '../event.ts';
 import type { JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { EventText } from './event-text.ts';
-import { checkFormat } from './format.ts';
+import { checkFormat, type ReferenceLimits } from './format.ts';
 import { hasContentHash, hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
@@ -21,12 +21,16 @@ export interface ReceivedEvent {
 
 /**
  * Reads an event from another server: format, size and canonical JSON as the room version has them, and the event
- * id. Parse the JSON with `numbers: 'as written'`. `unsigned` is dropped.
+ * id. Parse the JSON with `numbers: 'as written'`. `unsigned` is dropped. `references` is for old events.
  * Source: server-server API, "Checks performed on receipt of a PDU", check 1.
  * @throws MatrixError M_BAD_JSON or M_TOO_LARGE, never anything else, whatever the JSON is.
  */
-export function receivePdu(json: JsonValue, version: RoomVersion): ReceivedEvent {
-  const pdu = checkFormat(json, version);
+export function receivePdu(
+  json: JsonValue,
+  version: RoomVersion,
+  references: ReferenceLimits = 'limited',
+): ReceivedEvent {
+  const pdu = checkFormat(json, version, references);
   const text = new EventText(pdu, version);
   const canonical = text.json;
   checkSize(pdu, canonical, version);

@@ -1,52 +1,211 @@
-import type { JsonValue, RoomVersion } from '../../protocol/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger, Metrics } from '../../kernel/observability/index.ts';
+import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../../protocol/index.ts';
+import type { Placement } from '../placement/placement.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
+import type { ServerAcls } from '../server-acls.ts';
 import type { StoredEvent } from '../stored-event.ts';
-import type { HistoryPlace } from '../timeline/event-store.ts';
-
-/** What became of one event of a transaction. */
-export interface PduOutcome {
-  /** Why it was not taken. */
-  readonly error?: string;
-}
+import type { RoomHead } from '../timeline/room-head.ts';
+import type { RoomHeads } from '../timeline/room-heads.ts';
+import { AuthFetcher } from './auth-fetcher.ts';
+import { Backfilling } from './backfilling.ts';
+import { EventFetcher } from './event-fetcher.ts';
+import { GapFiller } from './gap-filler.ts';
+import { Inquiries } from './inquiries.ts';
+import { Intake } from './intake.ts';
+import { KnownEvents } from './known-events.ts';
+import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
+import { Patience } from './patience.ts';
+import { Processor } from './processor.ts';
+import { type PduOutcome, Receiving } from './receiving.ts';
+import { RefusedEvents } from './refused-events.ts';
+import { RemoteEventByTime, type TimeQuestion } from './remote-event-by-time.ts';
+import type { OtherServers } from './remote-servers.ts';
+import { RoomLocks } from './room-locks.ts';
+import { RoomServers } from './room-servers.ts';
+import { type Outcome, RoomWorkers } from './room-workers.ts';
+import { type StagedEvent, Staging } from './staging.ts';
+import { StateFetcher } from './state-fetcher.ts';
+import { type Refusal, Verifier } from './verifier.ts';
 
 /** An event that was checked, or why it may not be used. */
-export type Verification = VerifiedEvent | { readonly error: string };
+export type Verification = VerifiedEvent | Refusal;
+
+export interface IncomingParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly serverName: string;
+  readonly heads: RoomHeads;
+  readonly placement: Placement;
+  readonly serverAcls: ServerAcls;
+  readonly others: OtherServers;
+  readonly metrics?: Metrics | undefined;
+}
 
 /** Events from other servers: checked, completed with what they refer to, and put at their places. */
-export interface Incoming {
+export class Incoming {
+  readonly #parts: IncomingParts;
+  readonly #verifier: Verifier;
+  readonly #staging: Staging;
+  readonly #patience: Patience;
+  readonly #inquiries: Inquiries;
+  readonly #processor: Processor;
+  readonly #receiving: Receiving;
+  readonly #backfilling: Backfilling;
+  readonly #byTime: RemoteEventByTime;
+  readonly #workers: RoomWorkers;
+  readonly #locks = new RoomLocks();
+  readonly #metrics: IncomingMetrics;
+
+  private constructor(parts: IncomingParts, staging: Staging) {
+    this.#parts = parts;
+    this.#staging = staging;
+    const { clock, placement, database, metrics } = parts;
+    const { events: remote, keys } = parts.others;
+    this.#metrics = incomingMetrics(metrics, () => ({
+      count: staging.size,
+      oldestAge: clock.now() - (staging.oldestTs ?? clock.now()),
+    }));
+    const verifier = new Verifier({ keys, clock });
+    const patience = new Patience(clock);
+    const servers = new RoomServers({ ...parts, ...parts.others, patience });
+    const inquiries = new Inquiries({ ...parts, servers, patience });
+    const refused = new RefusedEvents(clock);
+    const known = new KnownEvents(database);
+    const intake = new Intake({ verifier, refused });
+    const fetcher = new EventFetcher({ remote, intake, refused });
+    const auth = new AuthFetcher({ remote, intake, fetcher, known, placement });
+    const states = new StateFetcher({ remote, intake, fetcher, known, auth });
+    const shared = { ...parts, remote, intake, fetcher, auth, states, servers, inquiries, staging, verifier };
+    this.#verifier = verifier;
+    this.#patience = patience;
+    this.#inquiries = inquiries;
+    this.#processor = new Processor({
+      ...shared,
+      gaps: new GapFiller(shared),
+      onPlaced: (stored) => this.#metrics.placed(stored),
+    });
+    this.#workers = new RoomWorkers({
+      ...shared,
+      handle: (staged) => this.#handle(staged),
+      onDropped: () => this.#metrics.dropped(),
+    });
+    this.#receiving = new Receiving({
+      ...shared,
+      onRefused: (count) => this.#metrics.refused(count),
+      wake: (roomId) => this.#workers.wake(roomId),
+    });
+    this.#backfilling = new Backfilling(shared);
+    this.#byTime = new RemoteEventByTime(shared);
+  }
+
+  static async open(parts: IncomingParts): Promise<Incoming> {
+    return new Incoming(parts, await Staging.open(parts.database, parts.log));
+  }
+
   /**
    * Checks format, size, signatures and hash; keys are fetched, all together. An event whose hash is wrong comes back
    * redacted. Results are in the order of `jsons`. Never throws for what the events are.
    * Source: server-server API, "Checks performed on receipt of a PDU", checks 1 to 3.
    */
-  verify(version: RoomVersion, jsons: readonly JsonValue[]): Promise<readonly Verification[]>;
+  verify(version: RoomVersion, jsons: readonly JsonValue[]): Promise<readonly Verification[]> {
+    return this.#verifier.verify(version, jsons);
+  }
 
   /**
    * Takes the events of one transaction: what passes the checks is on disk when this resolves, and is put at its place
-   * later, room by room. By event id; events that have none that can be told are left out.
+   * later, room by room. By event id; events whose ids can not be told are left out.
    */
-  receive(origin: string, pdus: readonly JsonValue[]): Promise<Record<string, PduOutcome>>;
+  receive(origin: string, pdus: readonly JsonValue[]): Promise<Record<string, PduOutcome>> {
+    return this.#receiving.receive(origin, pdus);
+  }
 
   /**
    * Puts one event at its place now, with everything that it refers to and that is not here yet.
-   * @param origin whom to ask first
-   * @throws MatrixError M_NOT_FOUND for an unknown room; an error when what it needs can not be had
+   * @param origin whom to ask first, even if it has not helped lately
+   * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when what it needs can not be had
    */
-  process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent>;
+  async process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
+    const head = await this.#parts.heads.get(roomId);
+    if (!head) throw notFound('Unknown room');
+    this.#patience.helped(roomId, origin);
+    return this.#locks.run(roomId, () => this.#process(head, origin, event));
+  }
+
+  /** Whether somebody could be asked for older events of a room: a look into memory. */
+  canBackfill(head: RoomHead): boolean {
+    return this.#backfilling.isPossible(head);
+  }
 
   /**
-   * Asks other servers for what came before `from` in a room's history. Takes ten seconds at the most; what arrives
-   * later is kept.
+   * Asks other servers for events that the timeline names and does not have, and for some that come before them. Takes
+   * ten seconds at the most; what arrives later is kept.
    * @returns whether there is more to read than before
    */
-  backfill(roomId: string, from: HistoryPlace, limit: number): Promise<boolean>;
+  backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
+    return this.#backfilling.backfill(roomId, eventIds, limit);
+  }
+
+  /** Asks other servers for an event that is closer to a time than those that are here. Ten seconds at the most. */
+  eventByTime(head: RoomHead, question: TimeQuestion): Promise<StoredEvent | undefined> {
+    return this.#byTime.find(head, question);
+  }
 
   /** Takes up what was left when the program ended. */
-  start(): void;
+  start(): void {
+    for (const roomId of this.#staging.rooms) this.#workers.wake(roomId);
+  }
 
   /** Resolves when nothing is under way; what waits for another attempt does not count. */
-  settled(): Promise<void>;
+  async settled(): Promise<void> {
+    await this.#workers.settled();
+    await this.#backfilling.settled();
+    await this.#staging.settled();
+  }
 
-  /** Gives up what is under way, to be taken up again by `start`. */
-  close(): Promise<void>;
+  /** Gives up what is under way; `start` of the next run takes it up. */
+  async close(): Promise<void> {
+    this.#inquiries.close();
+    await this.#workers.close();
+    await this.settled();
+  }
+
+  async #handle(staged: StagedEvent): Promise<Outcome> {
+    const { heads, serverName, log } = this.#parts;
+    const { roomId, origin, eventId } = staged;
+    const head = await heads.get(roomId);
+    const event = head?.servers.has(serverName) ? await this.#staging.read(staged, head.version) : undefined;
+    if (!head || !event) {
+      log.info({ eventId, roomId }, 'An event is dropped: this server has left the room');
+      return { kind: 'done' };
+    }
+    return this.#locks.run(roomId, async () => {
+      const pausedUntil = this.#patience.pausedUntil(roomId, origin);
+      if (pausedUntil !== undefined && !(await this.#processor.isComplete(event))) {
+        return { kind: 'put off', until: pausedUntil };
+      }
+      try {
+        await this.#process(head, origin, event);
+        return { kind: 'done' };
+      } catch (error) {
+        this.#patience.failed(roomId, origin);
+        return { kind: 'failed', error };
+      }
+    });
+  }
+
+  async #process(head: RoomHead, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
+    const { clock } = this.#parts;
+    const begun = clock.monotonic();
+    const first = [origin, serverOfUser(event.event.sender)];
+    try {
+      return await this.#inquiries.run(head, first, (inquiry) => this.#processor.process(inquiry, event));
+    } finally {
+      const took = clock.monotonic() - begun;
+      this.#metrics.took(took);
+      this.#patience.took(head.roomId, origin, took);
+    }
+  }
 }

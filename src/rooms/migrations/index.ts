@@ -1,4 +1,5 @@
 import type { Migration } from '../../kernel/database/index.ts';
+import { incomingMigration } from '../incoming/migration.ts';
 import { federationMigration } from './federation.ts';
 
 export const roomMigrations: readonly Migration[] = [
@@ -175,4 +176,5 @@ export const roomMigrations: readonly Migration[] = [
     },
   },
   federationMigration,
+  incomingMigration,
 ];

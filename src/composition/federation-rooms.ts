@@ -1,0 +1,8 @@
+import { EventsApi } from '../federation-client/index.ts';
+import type { OtherServers } from '../rooms/index.ts';
+import type { Federation } from './federation.ts';
+
+/** The way to other servers, as rooms need it. */
+export function otherServers({ requests, keys, destinations }: Federation): OtherServers {
+  return { events: new EventsApi(requests), keys, health: destinations };
+}

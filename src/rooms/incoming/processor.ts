@@ -1,0 +1,139 @@
+import type { Logger } from '../../kernel/observability/index.ts';
+import { MissingEvents } from '../placement/missing-events.ts';
+import type { Placement } from '../placement/placement.ts';
+import type { VerifiedEvent } from '../placement/verified-event.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { AuthFetcher } from './auth-fetcher.ts';
+import type { EventFetcher } from './event-fetcher.ts';
+import type { GapFiller } from './gap-filler.ts';
+import { type Inquiry, Unobtainable } from './inquiry.ts';
+import { isSettled, verifiedAgain } from './settled.ts';
+import type { Staging } from './staging.ts';
+import type { StateFetcher } from './state-fetcher.ts';
+
+/** Earlier events that may fail before the others are not tried any more. */
+const mostFailures = 3;
+
+/** Previous events of one event whose state is fetched; if more are missing, the state before the event itself is. */
+const mostTips = 5;
+
+/** Gives events their places, with everything that they refer to. */
+export class Processor {
+  readonly #parts: {
+    readonly placement: Placement;
+    readonly staging: Staging;
+    readonly gaps: GapFiller;
+    readonly auth: AuthFetcher;
+    readonly states: StateFetcher;
+    readonly fetcher: EventFetcher;
+    readonly log: Logger;
+    /** Told of every event that gets its place. */
+    readonly onPlaced: (stored: StoredEvent) => void;
+  };
+
+  constructor(parts: {
+    readonly placement: Placement;
+    readonly staging: Staging;
+    readonly gaps: GapFiller;
+    readonly auth: AuthFetcher;
+    readonly states: StateFetcher;
+    readonly fetcher: EventFetcher;
+    readonly log: Logger;
+    readonly onPlaced: (stored: StoredEvent) => void;
+  }) {
+    this.#parts = parts;
+  }
+
+  /** Whether the event can have its place without asking anybody. */
+  async isComplete({ event }: VerifiedEvent): Promise<boolean> {
+    const known = await this.#parts.placement.known([...event.prevEventIds, ...event.authEventIds]);
+    const isPlaced = (id: string) => {
+      const stored = known.get(id);
+      return stored !== undefined && isSettled(stored);
+    };
+    return event.prevEventIds.every(isPlaced) && event.authEventIds.every((id) => known.has(id));
+  }
+
+  /**
+   * Gives an event its place, after those that come before it and are missing.
+   * @throws Unobtainable, MatrixError of `Placement.append`
+   */
+  async process(inquiry: Inquiry, one: VerifiedEvent): Promise<StoredEvent> {
+    const { placement, staging, gaps, log } = this.#parts;
+    const { eventId } = one.event;
+    const known = (await placement.known([eventId])).get(eventId);
+    if (known && isSettled(known)) {
+      staging.remove(eventId);
+      return known;
+    }
+    let failures = 0;
+    for (const earlier of await gaps.between(inquiry, one.event)) {
+      try {
+        await this.#place(inquiry, earlier);
+      } catch (error) {
+        const failed = earlier.event.eventId;
+        log.info({ err: error, eventId: failed }, 'An event of a gap has no place');
+        if (inquiry.signal.aborted || ++failures === mostFailures) break;
+      }
+    }
+    return this.#place(inquiry, one);
+  }
+
+  async #place(inquiry: Inquiry, one: VerifiedEvent): Promise<StoredEvent> {
+    const { auth, states } = this.#parts;
+    const { eventId, prevEventIds } = one.event;
+    await auth.complete(inquiry, one.event);
+    const prev = [...new Set(prevEventIds)];
+    let missing = await this.#withoutState(prev);
+    if (missing.length > 0 && missing.length < prev.length && missing.length <= mostTips) {
+      await this.#placeTips(inquiry, missing);
+      missing = await this.#withoutState(prev);
+    }
+    if (missing.length === 0) return this.#append(inquiry, one);
+    return this.#append(inquiry, one, await states.before(inquiry, eventId));
+  }
+
+  /**
+   * Where some of what comes before an event is known, each of the others gets a place with the state before it, so
+   * that the states are resolved here, and no server alone says what the state is.
+   */
+  async #placeTips(inquiry: Inquiry, eventIds: readonly string[]): Promise<void> {
+    const { placement, fetcher, auth, states, log } = this.#parts;
+    const tips = new Map<string, VerifiedEvent>();
+    for (const [id, stored] of await placement.known(eventIds)) {
+      if (stored.roomNid === inquiry.roomNid && !stored.rejected) tips.set(id, verifiedAgain(stored));
+    }
+    const unknown = eventIds.filter((id) => !tips.has(id));
+    for (const [id, tip] of await fetcher.fetch(inquiry, unknown)) tips.set(id, tip);
+    for (const [id, tip] of tips) {
+      try {
+        await auth.complete(inquiry, tip.event);
+        await this.#append(inquiry, tip, await states.before(inquiry, id));
+      } catch (error) {
+        log.info({ err: error, eventId: id }, 'An event that a later one refers to has no place');
+      }
+    }
+  }
+
+  async #withoutState(eventIds: readonly string[]): Promise<string[]> {
+    const known = await this.#parts.placement.known(eventIds);
+    return eventIds.filter((id) => known.get(id)?.stateGroup === undefined);
+  }
+
+  async #append(
+    { roomId }: Inquiry,
+    one: VerifiedEvent,
+    stateBefore?: readonly string[],
+  ): Promise<StoredEvent> {
+    const { placement, staging, onPlaced } = this.#parts;
+    try {
+      const stored = await placement.append(roomId, one, { ...(stateBefore && { stateBefore }) });
+      onPlaced(stored);
+      staging.remove(one.event.eventId);
+      return stored;
+    } catch (error) {
+      if (error instanceof MissingEvents) throw new Unobtainable(error.message, { cause: error });
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import type { Clock } from '../../kernel/clock.ts';
+import {
+  isEventId,
+  isJsonObject,
+  type JsonValue,
+  type ReceivedEvent,
+  type RoomEvent,
+} from '../../protocol/index.ts';
+import type { Placement } from '../placement/placement.ts';
+import type { VerifiedEvent } from '../placement/verified-event.ts';
+import type { ServerAcls } from '../server-acls.ts';
+import { isText } from '../timeline/event-to-send.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+import type { RoomHeads } from '../timeline/room-heads.ts';
+import { isSettled } from './settled.ts';
+import type { Staging } from './staging.ts';
+import { isRefusal, type Verifier } from './verifier.ts';
+
+/** What became of one event of a transaction. */
+export interface PduOutcome {
+  /** Why it was not taken. */
+  readonly error?: string;
+}
+
+type Outcomes = Map<string, PduOutcome>;
+
+const taken: PduOutcome = {};
+
+/** Takes events that other servers send, as far as they pass the first checks, and lets them wait for their places. */
+export class Receiving {
+  readonly #parts: {
+    readonly serverName: string;
+    readonly heads: RoomHeads;
+    readonly serverAcls: ServerAcls;
+    readonly placement: Placement;
+    readonly verifier: Verifier;
+    readonly staging: Staging;
+    readonly clock: Clock;
+    readonly onRefused: (count: number) => void;
+    /** Told of rooms in which events wait now. */
+    readonly wake: (roomId: string) => void;
+  };
+
+  constructor(parts: {
+    readonly serverName: string;
+    readonly heads: RoomHeads;
+    readonly serverAcls: ServerAcls;
+    readonly placement: Placement;
+    readonly verifier: Verifier;
+    readonly staging: Staging;
+    readonly clock: Clock;
+    readonly onRefused: (count: number) => void;
+    readonly wake: (roomId: string) => void;
+  }) {
+    this.#parts = parts;
+  }
+
+  /** By event id. Rooms do not wait for each other. */
+  async receive(origin: string, pdus: readonly JsonValue[]): Promise<Record<string, PduOutcome>> {
+    const rooms = Map.groupBy(pdus, (pdu) => (isJsonObject(pdu) ? pdu.room_id : undefined));
+    const outcomes = await Promise.all(
+      [...rooms].map(([roomId, ofRoom]) =>
+        typeof roomId === 'string' ? this.#receiveInRoom(origin, roomId, ofRoom) : undefined,
+      ),
+    );
+    const all = outcomes.flatMap((ofRoom) => [...(ofRoom ?? [])]);
+    this.#parts.onRefused(all.filter(([, { error }]) => error !== undefined).length);
+    return Object.fromEntries(all);
+  }
+
+  async #receiveInRoom(origin: string, roomId: string, pdus: readonly JsonValue[]): Promise<Outcomes> {
+    const { heads, serverAcls, serverName, verifier } = this.#parts;
+    const outcomes: Outcomes = new Map();
+    const head = isText(roomId) ? await heads.get(roomId) : undefined;
+    if (!head) {
+      for (const id of claimedIds(pdus)) outcomes.set(id, { error: 'This server is not in the room' });
+      return outcomes;
+    }
+    const received = (await verifier.read(head.version, pdus)).map((one, index) => {
+      if (!isRefusal(one)) return one;
+      for (const id of claimedIds([pdus[index]!])) outcomes.set(id, one);
+      return undefined;
+    });
+    const events = uniqueEvents(received.filter((one) => one !== undefined));
+    const refusal = !head.servers.has(serverName)
+      ? 'This server is not in the room'
+      : !(await serverAcls.allows(head, origin))
+        ? 'The room does not admit your server'
+        : undefined;
+    if (refusal === undefined) await this.#take(origin, head, events, outcomes);
+    else for (const { event } of events) outcomes.set(event.eventId, { error: refusal });
+    return outcomes;
+  }
+
+  async #take(
+    origin: string,
+    head: RoomHead,
+    received: readonly ReceivedEvent[],
+    outcomes: Outcomes,
+  ): Promise<void> {
+    const { verifier, staging, clock, wake } = this.#parts;
+    const { roomId } = head;
+    const fresh: ReceivedEvent[] = [];
+    const isHere = await this.#here(received.map(({ event }) => event));
+    for (const one of received) {
+      const error = this.#problem(one.event, head);
+      const id = one.event.eventId;
+      if (error === undefined && !isHere(id)) fresh.push(one);
+      else outcomes.set(id, error === undefined ? taken : { error });
+    }
+    const waiting: VerifiedEvent[] = [];
+    for (const [index, checked] of (await verifier.check(fresh)).entries()) {
+      const { eventId } = fresh[index]!.event;
+      outcomes.set(eventId, isRefusal(checked) ? checked : taken);
+      if (!isRefusal(checked) && !staging.has(eventId)) waiting.push(checked);
+    }
+    if (!staging.hasRoomFor(roomId, waiting.length)) {
+      const busy = { error: 'Too many events wait for their places here: send this again later' };
+      for (const { event } of waiting) outcomes.set(event.eventId, busy);
+      return;
+    }
+    await staging.add(roomId, origin, waiting, clock.now());
+    if (waiting.length > 0) wake(roomId);
+  }
+
+  /** Events that nothing is left to be done for, or that wait already. */
+  async #here(events: readonly RoomEvent[]): Promise<(eventId: string) => boolean> {
+    const { placement, staging } = this.#parts;
+    const known = await placement.known(events.map(({ eventId }) => eventId));
+    return (eventId) => {
+      const stored = known.get(eventId);
+      return (stored !== undefined && isSettled(stored)) || staging.has(eventId);
+    };
+  }
+
+  #problem(event: RoomEvent, { roomId }: RoomHead): string | undefined {
+    if (event.roomId !== roomId) return 'The event is of another room';
+    return isText(event.eventId) ? undefined : 'The event id is not text';
+  }
+}
+
+/** Ids that events of room versions 1 and 2 carry; others have theirs only once their room version is known. */
+function claimedIds(pdus: readonly JsonValue[]): string[] {
+  return pdus.map((pdu) => (isJsonObject(pdu) ? pdu.event_id : undefined)).filter((id) => isEventId(id));
+}
+
+function uniqueEvents(received: readonly ReceivedEvent[]): ReceivedEvent[] {
+  return [...new Map(received.map((one) => [one.event.eventId, one])).values()];
+}

@@ -1,0 +1,29 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../kernel/clock.ts';
+
+/** Events that are remembered, and for how many milliseconds: keys that could not be had today may be there later. */
+const [mostRemembered, remembered] = [20_000, 60 * 60_000];
+
+/**
+ * Events that a server has given and that may not be used, so that it is not asked for them again and again. Another
+ * server may have the same event with its signatures intact.
+ */
+export class RefusedEvents {
+  readonly #clock: Clock;
+  readonly #until = new LRUCache<string, number>({ max: mostRemembered });
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  has(server: string, eventId: string): boolean {
+    return (this.#until.get(nameOf(server, eventId)) ?? 0) > this.#clock.now();
+  }
+
+  add(server: string, eventId: string): void {
+    this.#until.set(nameOf(server, eventId), this.#clock.now() + remembered);
+  }
+}
+
+/** Server names hold no space. */
+const nameOf = (server: string, eventId: string) => `${server} ${eventId}`;

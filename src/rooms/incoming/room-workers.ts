@@ -1,0 +1,127 @@
+import type { Clock, Timer } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { StagedEvent, Staging } from './staging.ts';
+
+/** Milliseconds before an event is tried again: the first time, and at most. */
+const [firstDelay, longestDelay] = [10_000, 60 * 60_000];
+
+/** By what the delay grows, and after how many attempts an event is given up: after some six hours. */
+const [growth, mostAttempts] = [4, 10];
+
+/** What to do with an event that waited. */
+export type Outcome =
+  | { readonly kind: 'done' }
+  /** It has no place now, and may have one later. */
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** It was not tried; `until` in milliseconds since the epoch. */
+  | { readonly kind: 'put off'; readonly until: number };
+
+export interface RoomWorkersParts {
+  readonly staging: Staging;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly handle: (staged: StagedEvent) => Promise<Outcome>;
+  /** Told of every event that is given up. */
+  readonly onDropped: () => void;
+}
+
+/** One worker for each room in which events wait: it takes them in the order of arrival. */
+export class RoomWorkers {
+  readonly #parts: RoomWorkersParts;
+  readonly #running = new Map<string, Promise<void>>();
+  readonly #timers = new Map<string, Timer>();
+  #closed = false;
+
+  constructor(parts: RoomWorkersParts) {
+    this.#parts = parts;
+  }
+
+  /** There may be something to do in a room. */
+  wake(roomId: string): void {
+    if (this.#closed || this.#running.has(roomId)) return;
+    this.#timers.get(roomId)?.cancel();
+    this.#timers.delete(roomId);
+    const running = this.#run(roomId).finally(() => {
+      this.#running.delete(roomId);
+      this.#rest(roomId);
+    });
+    this.#running.set(roomId, running);
+  }
+
+  /** Resolves when no worker has anything to do now. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running.values());
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const timer of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
+    await this.settled();
+  }
+
+  async #run(roomId: string): Promise<void> {
+    const { staging, clock } = this.#parts;
+    for (;;) {
+      const staged = this.#closed ? undefined : staging.due(roomId, clock.now());
+      if (!staged) return;
+      await this.#handle(staged);
+    }
+  }
+
+  async #handle(staged: StagedEvent): Promise<void> {
+    const { handle, staging, log } = this.#parts;
+    let outcome: Outcome;
+    try {
+      outcome = await handle(staged);
+    } catch (error) {
+      outcome = { kind: 'failed', error };
+    }
+    if (this.#closed && outcome.kind !== 'done') return;
+    if (outcome.kind === 'done') staging.remove(staged.eventId);
+    else if (outcome.kind === 'failed') await this.#fail(staged, outcome.error);
+    else await this.#postpone(staged, outcome.until, staged.attempts);
+    log.trace({ eventId: staged.eventId, outcome: outcome.kind }, 'An event of another server was handled');
+  }
+
+  async #fail(staged: StagedEvent, error: unknown): Promise<void> {
+    const { staging, clock, log, onDropped } = this.#parts;
+    const attempts = staged.attempts + 1;
+    const { eventId, roomId, origin } = staged;
+    if (attempts >= mostAttempts) {
+      log.warn({ err: error, eventId, roomId, origin, attempts }, 'An event of another server is given up');
+      staging.remove(eventId);
+      onDropped();
+      return;
+    }
+    const delay = Math.min(firstDelay * growth ** (attempts - 1), longestDelay);
+    log.info(
+      { err: error, eventId, roomId, origin, attempts, delay },
+      'An event waits for what it refers to',
+    );
+    await this.#postpone(staged, clock.now() + delay, attempts);
+  }
+
+  async #postpone(staged: StagedEvent, until: number, attempts: number): Promise<void> {
+    try {
+      await this.#parts.staging.postpone(staged, until, attempts);
+    } catch (error) {
+      // It waits in memory all the same; after a restart it is tried at once.
+      this.#parts.log.error({ err: error, eventId: staged.eventId }, 'A pause could not be written down');
+    }
+  }
+
+  /** Wakes the worker when the next event may be tried. */
+  #rest(roomId: string): void {
+    const { staging, clock } = this.#parts;
+    const next = this.#closed ? undefined : staging.nextRetry(roomId);
+    if (next === undefined) return;
+    const delay = next - clock.now();
+    if (delay <= 0) this.wake(roomId);
+    else {
+      this.#timers.get(roomId)?.cancel();
+      const timer = clock.setTimer(delay, () => this.wake(roomId));
+      this.#timers.set(roomId, timer);
+    }
+  }
+}
