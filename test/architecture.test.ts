@@ -37,6 +37,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     voip: [],
     openid: [],
     'delayed-events': [],
+    'thread-subscriptions': [],
   },
   { sync: [], federation: [], appservices: [], admin: [], sso: [], modules: [] },
 ];

@@ -47,6 +47,8 @@ const features = [
   'fi.mau.msc2815',
   // Simplified sliding sync.
   'org.matrix.simplified_msc3575',
+  // Threads that users follow; sliding sync tells of them too (MSC4308, which has no flag of its own).
+  'org.matrix.msc4306',
 ] as const;
 
 /** Presets of which clients ask whether the server encrypts rooms that are made with them. */

@@ -6,6 +6,7 @@ import { type DelayedSending, type Rooms, roomRoutes } from '../rooms/index.ts';
 import {
   eventStreamRoutes,
   openSync,
+  positionOfSyncToken,
   RoomPart,
   type SetPresence,
   type SyncServices,
@@ -13,6 +14,7 @@ import {
   syncRoutes,
   UserPart,
 } from '../sync/index.ts';
+import { threadSubscriptionRoutes } from '../thread-subscriptions/index.ts';
 import { Typing, typingRoutes } from '../typing/index.ts';
 import { type Encryption, followEncryption } from './encryption.ts';
 import type { Kernel } from './kernel.ts';
@@ -53,6 +55,7 @@ export async function startConversations(
     receipts,
     rules: pushRules,
     ignored: people.ignoredUsers,
+    threads: people.threadSubscriptions.followed,
     enabled: kernel.configuration.push.push.enabled,
   });
   shutdown.add('unread counts', () => unread.stop());
@@ -67,6 +70,7 @@ export async function startConversations(
       deviceLists: encryption.e2ee.deviceLists,
       keyCounts: encryption.e2ee.counts,
     },
+    threadSubscriptions: people.threadSubscriptions,
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
     invitePolicy: people.invitePermissions,
@@ -91,6 +95,11 @@ export async function startConversations(
   feeds.followUsers(
     pushRules.pushRulesStream,
     () => UserPart.pushRules,
+    ({ userId }) => [userId],
+  );
+  feeds.followUsers(
+    people.threadSubscriptions.threadStream,
+    () => UserPart.threads,
     ({ userId }) => [userId],
   );
   followEncryption(kernel, feeds, people, encryption, rooms);
@@ -146,6 +155,11 @@ export function conversationRoutes(
       mostEvents(kernel),
     ),
     ...slidingSyncRoutes(sync.slidingSync, setPresence),
+    ...threadSubscriptionRoutes({
+      engine: rooms.engine,
+      threads: people.threadSubscriptions,
+      positionOf: positionOfSyncToken,
+    }),
     ...eventStreamRoutes(sync.eventStream, mostEvents(kernel)),
   ];
 }

@@ -35,6 +35,7 @@ import { reportMigrations } from '../reports/index.ts';
 import { roomMigrations } from '../rooms/index.ts';
 import { searchMigrations } from '../search/index.ts';
 import { slidingSyncMigrations } from '../sync/index.ts';
+import { threadSubscriptionMigrations } from '../thread-subscriptions/index.ts';
 import { toDeviceMigrations } from '../to-device/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
@@ -86,6 +87,7 @@ export const migrations = [
   ...presenceMigrations,
   ...pushMigrations,
   ...toDeviceMigrations,
+  ...threadSubscriptionMigrations,
   ...e2eeMigrations,
   ...slidingSyncMigrations,
   ...federationMigrations,

@@ -90,7 +90,8 @@ async function startSearch({ kernel, rooms, shutdown }: MessageSurroundings) {
 function openNotifications({ kernel, people, rooms, conversations }: MessageSurroundings): Notifications {
   const { receipts } = conversations;
   const { pushRules: rules, ignoredUsers: ignored } = people;
-  return new Notifications({ ...kernel, ...rooms, receipts, rules, ignored });
+  const threads = people.threadSubscriptions.followed;
+  return new Notifications({ ...kernel, ...rooms, receipts, rules, ignored, threads });
 }
 
 function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] {

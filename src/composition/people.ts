@@ -24,6 +24,7 @@ import { Profiles, profileRoutes, type RemoteProfiles, type RoomSharing } from '
 import { PushRules, pushCompanion } from '../push/index.ts';
 import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
 import { slidingSyncCleanup } from '../sync/index.ts';
+import { ThreadSubscriptions } from '../thread-subscriptions/index.ts';
 import { MessageQueues } from '../to-device/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
@@ -44,6 +45,7 @@ export interface People {
   /** Drops the keys of devices and accounts with them. */
   readonly keyUpkeep: KeyUpkeep;
   readonly messageQueues: MessageQueues;
+  readonly threadSubscriptions: ThreadSubscriptions;
   /** Lets the directory of users follow them. */
   readonly userIndex: UserIndex;
 }
@@ -56,6 +58,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown, remoteProfiles?:
   const userIndex = new UserIndex(kernel);
   const keyUpkeep = new KeyUpkeep();
   const messageQueues = new MessageQueues(kernel.database);
+  const threadSubscriptions = new ThreadSubscriptions(kernel);
   const pushRules = new PushRules({ ...kernel, defaults: {} });
   const accountData = new AccountData({
     ...kernel,
@@ -83,7 +86,17 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown, remoteProfiles?:
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
       deviceCleanups: [keyUpkeep, messageQueues, slidingSyncCleanup],
-      companions: [profiles, accountData, filters, pushCompanion, departure, userIndex, autoJoin, keyUpkeep],
+      companions: [
+        profiles,
+        accountData,
+        filters,
+        pushCompanion,
+        departure,
+        userIndex,
+        autoJoin,
+        keyUpkeep,
+        threadSubscriptions,
+      ],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
@@ -102,6 +115,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown, remoteProfiles?:
     autoJoin,
     keyUpkeep,
     messageQueues,
+    threadSubscriptions,
     userIndex,
   };
 }

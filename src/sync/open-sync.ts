@@ -18,6 +18,7 @@ import type { EventStreamServices } from './event-stream/routes.ts';
 import { Feeds } from './feeds/feeds.ts';
 import { openSlidingSync } from './sliding/open-sliding-sync.ts';
 import type { SlidingSync } from './sliding/sliding-sync.ts';
+import type { ThreadSubscriptionSource } from './sliding/sources.ts';
 import type { SyncSources } from './sources.ts';
 import { ToldInvites } from './told-invites.ts';
 
@@ -29,6 +30,7 @@ export interface SyncServicesParts {
   readonly randomness: Randomness;
   readonly sources: SyncSources;
   readonly deviceSources: DeviceSources;
+  readonly threadSubscriptions: ThreadSubscriptionSource;
   /** Entries of a room's state, as `stateKeyOf`, that people see before they are in it. */
   readonly prejoinKeys: readonly string[];
   /** Rooms that no sync mentions. */
@@ -81,7 +83,11 @@ export function openSync(parts: SyncServicesParts): SyncServices {
       text,
       otherRooms,
       toldInvites,
-      extensionSources: { ...deviceSources, toDevice: deviceSources.queues },
+      extensionSources: {
+        ...deviceSources,
+        toDevice: deviceSources.queues,
+        threadSubscriptions: parts.threadSubscriptions,
+      },
     }),
     eventStream: openEventStream({ ...parts, toldInvites }),
     feeds,

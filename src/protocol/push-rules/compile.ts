@@ -22,6 +22,7 @@ export interface CompiledRule {
 export interface CompiledRuleset {
   readonly override: readonly CompiledRule[];
   readonly content: readonly CompiledRule[];
+  readonly postcontent: readonly CompiledRule[];
   /** By room id. */
   readonly room: ReadonlyMap<string, CompiledRule>;
   /** By user id. */
@@ -92,6 +93,7 @@ export function compileRuleset(ruleset: Ruleset | JsonValue): CompiledRuleset {
   return {
     override: inOrder(compileKind('override', json)),
     content: inOrder(compileKind('content', json)),
+    postcontent: inOrder(compileKind('postcontent', json)),
     room: byId(compileKind('room', json)),
     sender: byId(compileKind('sender', json)),
     underride: inOrder(compileKind('underride', json)),

@@ -171,6 +171,27 @@ describe('sender_notification_permission', () => {
   }
 });
 
+describe('io.element.msc4306.thread_subscription', () => {
+  const followed = new Set(['$root']);
+  const cases: [subscribed: JsonValue, threadRoot: string | undefined, expected: boolean][] = [
+    [true, '$root', true],
+    [true, '$other', false],
+    [true, undefined, false],
+    [false, '$root', false],
+    [false, '$other', true],
+    [false, undefined, false],
+    ['true', '$root', false],
+    [null, '$other', false],
+  ];
+  for (const [subscribed, threadRoot, expected] of cases) {
+    it(`${JSON.stringify(subscribed)} in the thread ${threadRoot}: ${expected}`, () => {
+      const test = compileCondition({ kind: 'io.element.msc4306.thread_subscription', subscribed });
+      const member = { ...ALICE, followedThreads: followed };
+      assert.equal(test?.(pushEvent({}, { threadRoot }), member) ?? false, expected);
+    });
+  }
+});
+
 describe('conditions that never hold', () => {
   const conditions: JsonValue[] = [
     null,

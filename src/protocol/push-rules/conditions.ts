@@ -11,6 +11,9 @@ const BODY_KEY = 'content.body';
 const BODY_PATH = parsePropertyPath(BODY_KEY);
 const MEMBER_COUNT = /^(==|<=|>=|<|>)?([0-9]+)$/;
 
+/** Source: MSC4306, under its unstable name. */
+export const THREAD_SUBSCRIPTION = 'io.element.msc4306.thread_subscription';
+
 const COMPARISONS: Readonly<Record<string, (count: number, limit: number) => boolean>> = {
   '==': (count, limit) => count === limit,
   '<': (count, limit) => count < limit,
@@ -27,6 +30,7 @@ const COMPILERS: ReadonlyMap<unknown, (condition: JsonObject) => PushTest | unde
   ['contains_display_name', () => containsDisplayName],
   ['room_member_count', compileMemberCount],
   ['sender_notification_permission', compileNotificationPermission],
+  [THREAD_SUBSCRIPTION, compileThreadSubscription],
 ]);
 
 /**
@@ -109,4 +113,14 @@ function compileMemberCount({ is }: JsonObject): PushTest | undefined {
 function compileNotificationPermission({ key }: JsonObject): PushTest | undefined {
   if (typeof key !== 'string') return undefined;
   return ({ room }) => room.senderMayNotify(key);
+}
+
+function compileThreadSubscription({ subscribed }: JsonObject): PushTest | undefined {
+  return typeof subscribed === 'boolean' ? inThread(subscribed) : undefined;
+}
+
+/** Whether the event is in a thread that the member follows, or does not. Source: MSC4306, "New Push Rules". */
+export function inThread(isFollowed: boolean): PushTest {
+  return ({ room: { threadRoot } }, { followedThreads }) =>
+    threadRoot !== undefined && (followedThreads?.has(threadRoot) ?? false) === isFollowed;
 }

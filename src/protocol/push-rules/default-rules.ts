@@ -1,5 +1,11 @@
 import { localpartOf } from '../identifiers/user-ids.ts';
-import { bodyContains, containsDisplayName, type PushTest } from './conditions.ts';
+import {
+  bodyContains,
+  containsDisplayName,
+  inThread,
+  type PushTest,
+  THREAD_SUBSCRIPTION,
+} from './conditions.ts';
 import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
 
 /** A server-default rule, the same for all users but for the parts that name the user. */
@@ -49,6 +55,21 @@ function underride(
   actions: readonly PushAction[],
 ): DefaultRule {
   return { kind: 'underride', ruleId, enabled: true, conditions, actions };
+}
+
+/** Source: MSC4306, "New Push Rules", under their unstable names. */
+function postcontent(
+  name: string,
+  subscribed: boolean,
+  enabled: boolean,
+  actions: readonly PushAction[],
+): DefaultRule {
+  const own: OwnPart = {
+    condition: () => ({ kind: THREAD_SUBSCRIPTION, subscribed }),
+    matches: inThread(subscribed),
+  };
+  const ruleId = `.io.element.msc4306.rule.${name}`;
+  return { kind: 'postcontent', ruleId, enabled, conditions: [], actions, own };
 }
 
 /** The only default rule that is more important than the rules of the user. */
@@ -119,6 +140,9 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
       matches: (event, { userId }) => bodyContains(event, localpartOf(userId)),
     },
   },
+  // Not enabled: to those whose clients do not follow threads, all threads would be silent (decision 0104).
+  postcontent('unsubscribed_thread', false, false, []),
+  postcontent('subscribed_thread', true, true, ['notify', sound('default')]),
   underride('.m.rule.call', [typeIs('m.call.invite')], ['notify', sound('ring')]),
   underride(
     '.m.rule.encrypted_room_one_to_one',

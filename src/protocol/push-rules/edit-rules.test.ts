@@ -14,7 +14,7 @@ import {
   setRuleActions,
   setRuleEnabled,
 } from './edit-rules.ts';
-import type { RuleKind } from './push-rule.ts';
+import type { RuleKind, UserRuleKind } from './push-rule.ts';
 import { effectiveRuleset, NO_USER_RULES, type UserPushRules } from './user-rules.ts';
 
 const NOTIFY = { actions: ['notify'] };
@@ -108,11 +108,20 @@ describe('putRule', () => {
     const actions = ['dont_notify', 'org.example.wave', { set_tweak: 'flash' }];
     const body = { actions, conditions, pattern: 'cake', enabled: false, default: true };
     const kept = { rule_id: 'x', enabled: true, actions: actions.slice(1) };
-    const put = (kind: RuleKind) => putRule(NO_USER_RULES, kind, 'x', body).rules[kind][0];
+    const put = (kind: UserRuleKind) => putRule(NO_USER_RULES, kind, 'x', body).rules[kind][0];
     assert.deepEqual(put('override'), { ...kept, conditions });
     assert.deepEqual(put('content'), { ...kept, pattern: 'cake' });
     assert.deepEqual(put('sender'), kept);
     assert.deepEqual(putRule(NO_USER_RULES, 'override', 'x', NOTIFY).rules.override[0]?.conditions, []);
+  });
+
+  it('keeps no rules of users between those for content and those for rooms', () => {
+    const kind = 'postcontent';
+    assert.throws(() => putRule(NO_USER_RULES, kind, 'x', NOTIFY), fails('M_INVALID_PARAM'));
+    assert.throws(() => deleteRule(NO_USER_RULES, kind, 'x'), fails('M_NOT_FOUND', 404));
+    const ruleId = '.io.element.msc4306.rule.unsubscribed_thread';
+    const { changes } = setRuleEnabled(NO_USER_RULES, kind, ruleId, true);
+    assert.deepEqual(changes, { [`postcontent/${ruleId}`]: { enabled: true } });
   });
 
   it('bounds the number of rules of all kinds together', () => {

@@ -1,6 +1,13 @@
 import { invalidParam, notFound, tooLarge, unknown } from '../errors.ts';
 import type { JsonValue } from '../json.ts';
-import { type PushAction, type PushRule, RULE_KINDS, type RuleKind, type Ruleset } from './push-rule.ts';
+import {
+  type PushAction,
+  type PushRule,
+  RULE_KINDS,
+  type RuleKind,
+  type Ruleset,
+  type UserRuleKind,
+} from './push-rule.ts';
 import { parseRuleBody } from './rule-body.ts';
 import {
   changeKey,
@@ -9,6 +16,7 @@ import {
   defaultRulesFor,
   type UserPushRule,
   type UserPushRules,
+  userRulesOf,
 } from './user-rules.ts';
 
 /** How many rules one user may have; muting thousands of rooms must be possible. */
@@ -54,6 +62,7 @@ export function putRule(
   placement: RulePlacement = {},
 ): UserPushRules {
   checkRuleId(ruleId);
+  if (kind === 'postcontent') throw invalidParam('There are no postcontent rules of users');
   const rules = stored.rules[kind];
   const existing = rules.find((rule) => rule.rule_id === ruleId);
   const rule = { rule_id: ruleId, enabled: existing?.enabled ?? true, ...parseRuleBody(kind, body) };
@@ -65,8 +74,9 @@ export function putRule(
  * Source: client-server API, `DELETE /pushrules/global/{kind}/{ruleId}`.
  */
 export function deleteRule(stored: UserPushRules, kind: RuleKind, ruleId: string): UserPushRules {
-  const rules = stored.rules[kind].filter((rule) => rule.rule_id !== ruleId);
-  if (rules.length === stored.rules[kind].length) throw ruleNotFound();
+  const present = userRulesOf(stored, kind);
+  const rules = present.filter((rule) => rule.rule_id !== ruleId);
+  if (kind === 'postcontent' || rules.length === present.length) throw ruleNotFound();
   return withRules(stored, kind, rules);
 }
 
@@ -99,8 +109,8 @@ function changeRule(
   change: DefaultRuleChange,
   options: DefaultRuleOptions,
 ): UserPushRules {
-  const rules = stored.rules[kind];
-  if (rules.some((rule) => rule.rule_id === ruleId)) {
+  const rules = userRulesOf(stored, kind);
+  if (kind !== 'postcontent' && rules.some((rule) => rule.rule_id === ruleId)) {
     return withRules(
       stored,
       kind,
@@ -137,13 +147,17 @@ function place(
   return others.toSpliced(before === undefined ? anchorAt + 1 : anchorAt, 0, rule);
 }
 
-const withRules = (stored: UserPushRules, kind: RuleKind, rules: readonly UserPushRule[]): UserPushRules => ({
+const withRules = (
+  stored: UserPushRules,
+  kind: UserRuleKind,
+  rules: readonly UserPushRule[],
+): UserPushRules => ({
   ...stored,
   rules: { ...stored.rules, [kind]: rules },
 });
 
 function checkedSize(stored: UserPushRules): UserPushRules {
-  const all = RULE_KINDS.flatMap((kind) => stored.rules[kind]);
+  const all = RULE_KINDS.flatMap((kind) => userRulesOf(stored, kind));
   if (all.length > MAX_USER_RULES) throw tooLarge(`There may be ${MAX_USER_RULES} push rules at most`);
   const characters = all.reduce((sum, rule) => sum + patternCharacters(rule), 0);
   if (characters > MAX_PATTERN_CHARACTERS) {

@@ -103,6 +103,7 @@ describe('the order of rules', () => {
   const all: Ruleset = {
     override: [rule('o1'), rule('o2')],
     content: [rule('c1', { pattern: 'hello' }), rule('c2', { pattern: '*' })],
+    postcontent: [rule('p1', { conditions: [] })],
     room: [rule('!other:example.org'), rule('!room:example.org')],
     sender: [rule('@carol:example.org'), rule('@bob:example.org')],
     underride: [rule('u1', { conditions: [] })],
@@ -114,12 +115,14 @@ describe('the order of rules', () => {
     ...Object.fromEntries(kinds.map((kind) => [kind, []])),
   });
 
-  it('is override, content, room, sender, underride', () => {
+  it('is override, content, postcontent, room, sender, underride', () => {
     assert.equal(first(all), 'o1');
     assert.equal(first(without('override')), 'c1');
-    assert.equal(first(without('override', 'content')), '!room:example.org');
-    assert.equal(first(without('override', 'content', 'room')), '@bob:example.org');
-    assert.equal(first(without('override', 'content', 'room', 'sender')), 'u1');
+    assert.equal(first(without('override', 'content')), 'p1');
+    const before = ['override', 'content', 'postcontent'] as const;
+    assert.equal(first(without(...before)), '!room:example.org');
+    assert.equal(first(without(...before, 'room')), '@bob:example.org');
+    assert.equal(first(without(...before, 'room', 'sender')), 'u1');
     assert.equal(first({}), undefined);
   });
 
@@ -136,7 +139,7 @@ describe('the order of rules', () => {
       rule('disabled', { enabled: false }),
     ];
     assert.equal(first(json({ ...all, override: [...odd, rule('good')] })), 'good');
-    assert.equal(first({ ...without('override'), content: [rule('no pattern')] }), '!room:example.org');
+    assert.equal(first({ ...without('override'), content: [rule('no pattern')] }), 'p1');
   });
 
   it('takes the first of several rules with one id', () => {

@@ -15,6 +15,7 @@ export function evaluateRules(rules: CompiledRuleset, event: PushEvent, member: 
   const rule =
     firstMatch(rules.override, event, member) ??
     firstMatch(rules.content, event, member) ??
+    firstMatch(rules.postcontent, event, member) ??
     rules.room.get(event.roomId) ??
     rules.sender.get(event.sender) ??
     firstMatch(rules.underride, event, member);

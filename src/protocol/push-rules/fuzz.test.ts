@@ -9,7 +9,7 @@ import { putRule } from './edit-rules.ts';
 import { evaluatePushRules, evaluateRules } from './evaluate.ts';
 import { PushEvent } from './push-event.ts';
 import { RULE_KINDS } from './push-rule.ts';
-import { NO_USER_RULES } from './user-rules.ts';
+import { NO_USER_RULES, userRulesOf } from './user-rules.ts';
 
 const json = fc.jsonValue({ maxDepth: 4 }) as fc.Arbitrary<JsonValue>;
 const content = fc.dictionary(
@@ -94,7 +94,7 @@ describe('arbitrary JSON', () => {
     fc.assert(
       fc.property(fc.constantFrom(...RULE_KINDS), text, or(rule), (kind, ruleId, body) => {
         try {
-          const [stored] = putRule(NO_USER_RULES, kind, ruleId, body).rules[kind];
+          const [stored] = userRulesOf(putRule(NO_USER_RULES, kind, ruleId, body), kind);
           assert.equal(stored?.rule_id, ruleId);
           assert.ok(Array.isArray(stored?.actions));
         } catch (error) {

@@ -15,6 +15,8 @@ export interface PushRoomFacts {
   readonly memberCount: number;
   /** Whether the sender's power level lets them trigger the notification of this key: `PowerLevels.canNotify`. */
   senderMayNotify(key: string): boolean;
+  /** The event that the thread of this one begins with; `undefined` when it is in none. */
+  readonly threadRoot?: string | undefined;
 }
 
 /** One of the members whose rules are evaluated. */
@@ -22,6 +24,8 @@ export interface PushMember {
   readonly userId: string;
   /** Their display name in the room. */
   readonly displayName?: string | undefined;
+  /** The events with which the threads of the room begin that they follow. */
+  readonly followedThreads?: ReadonlySet<string> | undefined;
 }
 
 /**

@@ -1,8 +1,14 @@
 import type { JsonObject } from '../json.ts';
 
-/** The kinds of rules in the order in which they are checked. Source: client-server API, "Push Rules". */
-export const RULE_KINDS = ['override', 'content', 'room', 'sender', 'underride'] as const;
+/**
+ * The kinds of rules in the order in which they are checked. Users make no `postcontent` rules.
+ * Source: client-server API, "Push Rules"; MSC4306 for `postcontent`.
+ */
+export const RULE_KINDS = ['override', 'content', 'postcontent', 'room', 'sender', 'underride'] as const;
 export type RuleKind = (typeof RULE_KINDS)[number];
+
+/** The kinds of rules that users can make. */
+export type UserRuleKind = Exclude<RuleKind, 'postcontent'>;
 
 /** `notify`, `{ set_tweak, value }`, or something that this server does not know and passes on. */
 export type PushAction = string | JsonObject;
@@ -17,7 +23,7 @@ export interface PushRule {
   readonly default: boolean;
   readonly enabled: boolean;
   readonly actions: readonly PushAction[];
-  /** Only in `override` and `underride` rules. */
+  /** Only in `override`, `postcontent` and `underride` rules. */
   readonly conditions?: readonly PushCondition[];
   /** Only in `content` rules. */
   readonly pattern?: string;

@@ -17,8 +17,13 @@ const predefined = JSON.parse(
 
 describe('effectiveRuleset', () => {
   it('is what the specification defines, in its order, for a user without changes', () => {
-    const ruleset = effectiveRuleset(USER, NO_USER_RULES);
+    const { postcontent, ...ruleset } = effectiveRuleset(USER, NO_USER_RULES);
     assert.deepEqual(ruleset, { ...predefined, content: [], room: [], sender: [] });
+    const kind = 'io.element.msc4306.thread_subscription';
+    assert.deepEqual(
+      postcontent.map(({ conditions }) => conditions),
+      [[{ kind, subscribed: false }], [{ kind, subscribed: true }]],
+    );
   });
 
   it('has the rules removed in v1.17 in their places when asked for', () => {

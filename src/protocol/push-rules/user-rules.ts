@@ -1,6 +1,6 @@
 import { DEFAULT_RULES, type DefaultRule, MASTER_RULE_ID } from './default-rules.ts';
 import { effectiveActions } from './outcome.ts';
-import type { PushAction, PushCondition, PushRule, RuleKind, Ruleset } from './push-rule.ts';
+import type { PushAction, PushCondition, PushRule, RuleKind, Ruleset, UserRuleKind } from './push-rule.ts';
 
 /** A rule that the user made. */
 export interface UserPushRule {
@@ -23,7 +23,7 @@ export interface DefaultRuleChange {
  */
 export interface UserPushRules {
   /** The most important first. */
-  readonly rules: Readonly<Record<RuleKind, readonly UserPushRule[]>>;
+  readonly rules: Readonly<Record<UserRuleKind, readonly UserPushRule[]>>;
   /** By `changeKey`. */
   readonly changes: Readonly<Record<string, DefaultRuleChange>>;
 }
@@ -42,6 +42,10 @@ export interface DefaultRuleOptions {
    */
   readonly legacyMentions?: boolean;
 }
+
+/** The rules of a kind that the user made. */
+export const userRulesOf = (stored: UserPushRules, kind: RuleKind): readonly UserPushRule[] =>
+  kind === 'postcontent' ? [] : stored.rules[kind];
 
 /** The key of a default rule in `UserPushRules.changes`. */
 export const changeKey = (kind: RuleKind, ruleId: string): string => `${kind}/${ruleId}`;
@@ -62,7 +66,7 @@ export function effectiveRuleset(
 ): Ruleset {
   const defaults = defaultRulesFor(options);
   const ofKind = (kind: RuleKind): PushRule[] => {
-    const own = stored.rules[kind].map(ownRule);
+    const own = userRulesOf(stored, kind).map(ownRule);
     const ofServer = defaults
       .filter((rule) => rule.kind === kind)
       .map((rule) => defaultRule(rule, userId, stored.changes[changeKey(kind, rule.ruleId)] ?? {}));
@@ -72,6 +76,7 @@ export function effectiveRuleset(
   return {
     override: ofKind('override'),
     content: ofKind('content'),
+    postcontent: ofKind('postcontent'),
     room: ofKind('room'),
     sender: ofKind('sender'),
     underride: ofKind('underride'),

@@ -11,7 +11,7 @@ import type { Receipts } from '../../receipts/index.ts';
 import type { ClientEvents, RoomEngine, RoomHead, StoredEvent, Viewer } from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import { PushEvents } from '../unread/push-events.ts';
-import type { IgnoredUsers } from '../unread/unread.ts';
+import type { FollowedThreads, IgnoredUsers } from '../unread/unread.ts';
 import { NewestFirst } from './newest-first.ts';
 
 export interface NotificationsParts {
@@ -21,6 +21,7 @@ export interface NotificationsParts {
   readonly receipts: Receipts;
   readonly rules: PushRules;
   readonly ignored: IgnoredUsers;
+  readonly threads: FollowedThreads;
 }
 
 export interface NotificationsRequest {
@@ -113,7 +114,8 @@ export class Notifications {
   async #member(head: RoomHead, userId: string): Promise<PushMember> {
     const entry = head.entry('m.room.member', userId);
     const name = entry && (await this.#parts.engine.events.get(entry.nid))?.event.content['displayname'];
-    return { userId, displayName: typeof name === 'string' ? name : undefined };
+    const followedThreads = await this.#parts.threads.in(userId, head.roomId);
+    return { userId, displayName: typeof name === 'string' ? name : undefined, followedThreads };
   }
 
   async #withNext(

@@ -21,8 +21,21 @@ export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}
   const receipts = new Receipts({ database, streams, clock, engine, markers: nowhere });
   const rules = new PushRules({ database, streams, caches, defaults: {} });
   const ignored = ignoring();
+  const threads = { in: async () => new Set<string>(), peek: () => new Set<string>() };
   const log = silentLogger;
-  const deps = { database, streams, clock, log, engine, receipts, rules, ignored, enabled: true, ...more };
+  const deps = {
+    database,
+    streams,
+    clock,
+    log,
+    engine,
+    receipts,
+    rules,
+    ignored,
+    threads,
+    enabled: true,
+    ...more,
+  };
   const unread = new Unread(deps);
   /** Notifications and highlights of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {

@@ -39,11 +39,13 @@ export class PushEvents {
     const known = this.#events.get(stored.nid);
     if (known) return known;
     const [levels, threadId] = await Promise.all([this.#levelsOf(head), threadIdOf(this.#engine, stored)]);
+    const threadRoot = threadId === MAIN_TIMELINE ? undefined : threadId;
     const event = new PushEvent(stored.event, {
       memberCount: head.memberCount('join'),
       senderMayNotify: (key) => levels.canNotify(stored.event.sender, key),
+      threadRoot,
     });
-    const prepared = { event, threadId: threadId === MAIN_TIMELINE ? undefined : threadId };
+    const prepared = { event, threadId: threadRoot };
     this.#events.set(stored.nid, prepared);
     return prepared;
   }

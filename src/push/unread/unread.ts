@@ -21,6 +21,13 @@ export interface IgnoredUsers {
   peek(userId: string): ReadonlySet<string> | undefined;
 }
 
+/** The threads that users follow, by the events with which they begin; declared here, supplied at composition. */
+export interface FollowedThreads {
+  in(userId: string, roomId: string): Promise<ReadonlySet<string>>;
+  /** `in` when it is in memory. */
+  peek(userId: string, roomId: string): ReadonlySet<string> | undefined;
+}
+
 export interface UnreadDeps {
   readonly database: Database;
   readonly streams: Streams;
@@ -30,6 +37,7 @@ export interface UnreadDeps {
   readonly receipts: Receipts;
   readonly rules: PushRules;
   readonly ignored: IgnoredUsers;
+  readonly threads: FollowedThreads;
   /** `push.enabled`: when false nothing is ever unread. */
   readonly enabled: boolean;
 }
@@ -117,16 +125,17 @@ export class Unread {
   }
 
   async #evaluate(key: string, userId: string, head: RoomHead, upTo: number): Promise<Tally> {
-    const { database, receipts, rules, ignored } = this.#deps;
+    const { database, receipts, rules, ignored, threads } = this.#deps;
     const { roomId } = head;
-    const [tally, compiled, read, ignoredUsers, displayName] = await Promise.all([
+    const [tally, compiled, read, ignoredUsers, displayName, followedThreads] = await Promise.all([
       this.#tallies.get(key) ?? readTally(database.reader<PushTables>(), userId, roomId),
       rules.compiled(userId),
       receipts.readUpTo(userId, roomId),
       ignored.of(userId),
       this.#displayName(head, userId),
+      threads.in(userId, roomId),
     ]);
-    const member = { userId, displayName };
+    const member = { userId, displayName, followedThreads };
     const evaluation = this.#evaluation({ head, member, rules: compiled, read, ignored: ignoredUsers });
     if (tally.upTo < upTo) {
       await evaluation.run(Math.max(tally.upTo, read.room), upTo);
@@ -137,13 +146,14 @@ export class Unread {
 
   /** `#evaluate` for what is in memory. @returns whether it was possible */
   #evaluateNow(tally: Tally, userId: string, head: RoomHead, read: ReadUpTo, upTo: number): boolean {
-    const { engine, rules, ignored } = this.#deps;
+    const { engine, rules, ignored, threads } = this.#deps;
     const compiled = rules.peekCompiled(userId);
     const ignoredUsers = ignored.peek(userId);
+    const followedThreads = threads.peek(userId, head.roomId);
     const entry = head.entry('m.room.member', userId);
     const own = entry && engine.events.peek(entry.nid);
-    if (!compiled || !ignoredUsers || !own) return false;
-    const member = { userId, displayName: displayNameIn(own) };
+    if (!compiled || !ignoredUsers || !followedThreads || !own) return false;
+    const member = { userId, displayName: displayNameIn(own), followedThreads };
     const evaluation = this.#evaluation({ head, member, rules: compiled, read, ignored: ignoredUsers });
     if (!evaluation.runNow(Math.max(tally.upTo, read.room), upTo)) return false;
     this.#take(tally, { userId, roomId: head.roomId, read }, evaluation, upTo);

@@ -9,6 +9,7 @@ export const UserPart = {
   deviceLists: 8,
   keys: 16,
   pushRules: 32,
+  threads: 64,
 } as const;
 
 /** What has changed for a user in a range of the streams. */

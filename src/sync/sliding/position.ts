@@ -1,3 +1,4 @@
+import { decodePosition } from '../../kernel/streams/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 
 /** Where a client is on its connection. */
@@ -21,6 +22,14 @@ export function decodeConnectionPosition(pos: string): ConnectionPosition {
   const [connection = Number.NaN, generation = 0, stream = 0] = form.exec(pos)?.slice(1).map(Number) ?? [];
   if (![connection, generation, stream].every(Number.isSafeInteger)) throw unknownPos();
   return { connection, generation, stream };
+}
+
+/**
+ * The position on the stream of everything that a token of either sync stands for.
+ * @throws MatrixError M_INVALID_PARAM when it is not one of ours
+ */
+export function positionOfSyncToken(token: string): number {
+  return form.test(token) ? decodeConnectionPosition(token).stream : decodePosition(token);
 }
 
 /** The client has to begin anew. Source: MSC4186, "Connections". */

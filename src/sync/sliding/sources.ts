@@ -32,11 +32,11 @@ export interface KeyCountSource {
 
 /** What a user follows among the threads. Source: MSC4308. */
 export interface ThreadSubscriptionSource {
-  /** What has changed in `(after, upTo]`, as the extension tells it; `undefined` when nothing has. */
+  /** The newest of what has changed in `(after, upTo]`, and where the others begin; `undefined` when nothing has. */
   changes(
     userId: string,
     range: { after: number | undefined; upTo: number; limit: number },
-  ): Promise<JsonObject | undefined>;
+  ): Promise<{ readonly sections: JsonObject; readonly older: string | undefined } | undefined>;
 }
 
 /** Where extensions find what they tell of; those without a source are not answered. */

@@ -18,7 +18,10 @@ export async function threadSubscriptionsExtension(
   const changes = await source.changes(userId, range);
   return {
     name: threadSubscriptions,
-    text: JSON.stringify(changes ?? {}),
+    text: JSON.stringify({
+      ...changes?.sections,
+      ...(changes?.older !== undefined && { prev_batch: changes.older }),
+    }),
     isNews: changes !== undefined,
   };
 }

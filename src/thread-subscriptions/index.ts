@@ -1,0 +1,4 @@
+/** Which threads users follow: MSC4306 and MSC4308. */
+export { threadSubscriptionMigrations } from './migrations.ts';
+export { threadSubscriptionRoutes } from './routes.ts';
+export { ThreadSubscriptions } from './thread-subscriptions.ts';

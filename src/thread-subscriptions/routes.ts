@@ -1,0 +1,81 @@
+import { Type } from 'typebox';
+import { type Requester, type Route, route } from '../kernel/http/index.ts';
+import { invalidParam } from '../protocol/index.ts';
+import type { RoomEngine } from '../rooms/index.ts';
+import type { ThreadKey } from './thread.ts';
+import { causeInThread, mustSeeThread, noThread } from './thread-access.ts';
+import type { ThreadSubscriptions } from './thread-subscriptions.ts';
+
+const threadPath =
+  '/_proto/client/unstable/io.element.msc4306/rooms/:roomId/thread/:rootId/subscription' as const;
+
+/** Threads of a page when the client does not say, and at most. */
+const [usualThreads, mostThreads] = [100, 500];
+
+export interface ThreadRouteParts {
+  readonly engine: RoomEngine;
+  readonly threads: ThreadSubscriptions;
+  /** The position that a token of any sync stands for; declared here, supplied at composition. */
+  readonly positionOf: (token: string) => number;
+}
+
+/** MSC4306, "New Endpoints", and MSC4308, "Companion endpoint", under their unstable names. */
+export function threadSubscriptionRoutes(parts: ThreadRouteParts): Route[] {
+  return [...subscriptionRoutes(parts), changesRoute(parts)];
+}
+
+function subscriptionRoutes({ engine, threads }: ThreadRouteParts): Route[] {
+  const contract = { path: threadPath, auth: 'user' } as const;
+  return [
+    route({ ...contract, method: 'GET' }, async ({ params, requester }) => {
+      const key = keyOf(params, requester);
+      await mustSeeThread(engine, key);
+      const state = await threads.stateOf(key);
+      if (state === 'none') throw noThread();
+      return { automatic: state === 'automatic' };
+    }),
+    route(
+      { ...contract, method: 'PUT', body: Type.Object({ automatic: Type.Optional(Type.String()) }) },
+      async ({ params, requester, body: { automatic } }) => {
+        const key = keyOf(params, requester);
+        await mustSeeThread(engine, key);
+        if (automatic === undefined) await threads.subscribe(key);
+        else await threads.subscribeAutomatically(key, await causeInThread(engine, key, automatic));
+        return {};
+      },
+    ),
+    route({ ...contract, method: 'DELETE' }, async ({ params, requester }) => {
+      const key = keyOf(params, requester);
+      await mustSeeThread(engine, key);
+      await threads.unsubscribe(key);
+      return {};
+    }),
+  ];
+}
+
+function changesRoute({ threads, positionOf }: ThreadRouteParts): Route {
+  return route(
+    {
+      method: 'GET',
+      path: '/_proto/client/unstable/io.element.msc4308/thread_subscriptions',
+      auth: 'user',
+      query: Type.Object({
+        dir: Type.Literal('b'),
+        from: Type.Optional(Type.String()),
+        to: Type.Optional(Type.String()),
+        limit: Type.Optional(Type.Integer()),
+      }),
+    },
+    ({ requester, query: { from, to, limit = usualThreads } }) => {
+      if (limit < 1) throw invalidParam('limit must be above 0');
+      const after = to === undefined ? 0 : positionOf(to);
+      return threads.page(requester.userId, { from, after, limit: Math.min(limit, mostThreads) });
+    },
+  );
+}
+
+const keyOf = ({ roomId, rootId }: { roomId: string; rootId: string }, { userId }: Requester): ThreadKey => ({
+  userId,
+  roomId,
+  rootId,
+});

@@ -1,0 +1,94 @@
+import type { Reader, Writer } from '../kernel/database/index.ts';
+import type { ThreadSubscriptionTables as Tables } from './tables.ts';
+import type { ThreadEntry, ThreadKey, ThreadState } from './thread.ts';
+
+const columns = ['room_id', 'root_id', 'state', 'position'] as const;
+
+const toEntry = (row: Pick<Tables['thread_subscriptions'], (typeof columns)[number]>): ThreadEntry => ({
+  roomId: row.room_id,
+  rootId: row.root_id,
+  state: row.state as ThreadState,
+  position: row.position,
+});
+
+export async function readThread(
+  reader: Reader<Tables>,
+  { userId, roomId, rootId }: ThreadKey,
+): Promise<ThreadEntry | undefined> {
+  const row = await reader
+    .selectFrom('thread_subscriptions')
+    .select(columns)
+    .where('user_id', '=', userId)
+    .where('room_id', '=', roomId)
+    .where('root_id', '=', rootId)
+    .executeTakeFirst();
+  return row && toEntry(row);
+}
+
+/** What was changed last in `(after, upTo]`, newest first. */
+export async function readChangedThreads(
+  reader: Reader<Tables>,
+  userId: string,
+  { after, upTo, limit }: { after: number; upTo: number; limit: number },
+): Promise<ThreadEntry[]> {
+  const rows = await reader
+    .selectFrom('thread_subscriptions')
+    .select(columns)
+    .where('user_id', '=', userId)
+    .where('position', '>', after)
+    .where('position', '<=', upTo)
+    .orderBy('position', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(toEntry);
+}
+
+/** The threads that a user follows, those that were changed last, if there are more than `limit`. */
+export async function readFollowedThreads(
+  reader: Reader<Tables>,
+  userId: string,
+  limit: number,
+): Promise<ThreadEntry[]> {
+  const rows = await reader
+    .selectFrom('thread_subscriptions')
+    .select(columns)
+    .where('user_id', '=', userId)
+    .where('state', '!=', 'none')
+    .orderBy('position', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(toEntry);
+}
+
+/**
+ * Writes what replaces `old` (`undefined`: there was nothing).
+ * @returns whether that was still true
+ */
+export async function replaceThread(
+  writer: Writer<Tables>,
+  { userId, roomId, rootId }: ThreadKey,
+  old: ThreadEntry | undefined,
+  value: { state: ThreadState; position: number },
+): Promise<boolean> {
+  if (old === undefined) {
+    const inserted = await writer
+      .insertInto('thread_subscriptions')
+      .values({ user_id: userId, room_id: roomId, root_id: rootId, ...value })
+      .onConflict((conflict) => conflict.doNothing())
+      .executeTakeFirst();
+    return (inserted.numInsertedOrUpdatedRows ?? 0n) > 0n;
+  }
+  const updated = await writer
+    .updateTable('thread_subscriptions')
+    .set(value)
+    .where('user_id', '=', userId)
+    .where('room_id', '=', roomId)
+    .where('root_id', '=', rootId)
+    .where('position', '=', old.position)
+    .executeTakeFirst();
+  return updated.numUpdatedRows > 0n;
+}
+
+export async function deleteThreads(writer: Writer<Tables>, userId: string): Promise<void> {
+  await writer.deleteFrom('thread_subscriptions').where('user_id', '=', userId).execute();
+}

@@ -1,0 +1,12 @@
+export interface ThreadSubscriptionTables {
+  thread_subscriptions: {
+    user_id: string;
+    room_id: string;
+    /** The event that the thread begins with. */
+    root_id: string;
+    /** `manual`, `automatic`, or `none` once the user has unsubscribed. */
+    state: string;
+    /** Where it was changed last. */
+    position: number;
+  };
+}

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { enc, Person } from '../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../test/support/server.ts';
+import { SlidingClient } from '../../test/support/sliding-client.ts';
+
+const unstable = '/_matrix/client/unstable';
+const extension = 'io.element.msc4308.thread_subscriptions';
+
+interface Told {
+  readonly subscribed?: Record<string, Record<string, { automatic: boolean; bump_stamp: number }>>;
+  readonly unsubscribed?: Record<string, Record<string, { bump_stamp: number }>>;
+  readonly prev_batch?: string;
+  readonly end?: string;
+}
+
+/** Roots of the threads that are told, in a list for each section. */
+const rootsOf = ({ subscribed = {}, unsubscribed = {} }: Told) =>
+  [subscribed, unsubscribed].map((rooms) => Object.values(rooms).flatMap((threads) => Object.keys(threads)));
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`thread subscriptions on ${database}`, () => {
+    let server: TestServer;
+    let count = 0;
+    before(async () => {
+      server = await startTestServer({ database });
+    });
+    after(() => server.stop());
+
+    /** Two people in a room with the beginning of a thread. */
+    const people = async () => {
+      const anna = await Person.register(server, `anna${count++}`);
+      const ben = await Person.register(server, `ben${count++}`);
+      const roomId = await anna.createRoom();
+      await ben.join(roomId);
+      return { anna, ben, roomId, root: await anna.say(roomId, 'root') };
+    };
+    const answerIn = (who: Person, roomId: string, root: string, body = 'answer') =>
+      who.send(roomId, 'm.room.message', {
+        msgtype: 'm.text',
+        body,
+        'm.relates_to': { rel_type: 'm.thread', event_id: root },
+      });
+    const call = (who: Person, method: string, roomId: string, root: string, body?: unknown) =>
+      who.ask(
+        method,
+        `${unstable}/io.element.msc4306/rooms/${enc(roomId)}/thread/${enc(root)}/subscription`,
+        body,
+      );
+    const subscribe = async (who: Person, roomId: string, root: string, automatic?: string) => {
+      const { status, body } = await call(who, 'PUT', roomId, root, { automatic });
+      return [status, body['errcode']];
+    };
+    const state = async (who: Person, roomId: string, root: string) => {
+      const { status, body } = await call(who, 'GET', roomId, root);
+      return status === 200 ? body['automatic'] : body['errcode'];
+    };
+    const fine = [200, undefined];
+    const notFound = [404, 'M_NOT_FOUND'];
+
+    it('are manual or automatic; who has decided themselves is not overruled', async () => {
+      const { anna, ben, roomId, root } = await people();
+      const cause = await answerIn(ben, roomId, root);
+      assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
+      assert.deepEqual(await subscribe(anna, roomId, root, cause), fine);
+      assert.equal(await state(anna, roomId, root), true);
+      assert.deepEqual(await subscribe(anna, roomId, root), fine);
+      assert.equal(await state(anna, roomId, root), false);
+      assert.deepEqual(await subscribe(anna, roomId, root, cause), fine);
+      assert.equal(await state(anna, roomId, root), false);
+      assert.equal(await state(ben, roomId, root), 'M_NOT_FOUND', 'everybody for themselves');
+      for (let i = 0; i < 2; i++) assert.equal((await call(anna, 'DELETE', roomId, root)).status, 200);
+      assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
+    });
+
+    it('do not come back for what was there when the user unsubscribed', async () => {
+      const { anna, ben, roomId, root } = await people();
+      const [one, two] = [await answerIn(ben, roomId, root), await answerIn(ben, roomId, root)];
+      await subscribe(anna, roomId, root, one);
+      await call(anna, 'DELETE', roomId, root);
+      const conflict = [409, 'IO.ELEMENT.MSC4306.M_CONFLICTING_UNSUBSCRIPTION'];
+      for (const cause of [one, two]) assert.deepEqual(await subscribe(anna, roomId, root, cause), conflict);
+      assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
+      const three = await answerIn(ben, roomId, root);
+      assert.deepEqual(await subscribe(anna, roomId, root, three), fine);
+      assert.equal(await state(anna, roomId, root), true);
+    });
+
+    it('need a reason in the thread, and a thread that the user may see', async () => {
+      const { anna, ben, roomId, root } = await people();
+      const elsewhere = await people();
+      const outside = [400, 'IO.ELEMENT.MSC4306.M_NOT_IN_THREAD'];
+      const other = await ben.say(roomId, 'not in the thread');
+      const foreign = await answerIn(elsewhere.ben, elsewhere.roomId, elsewhere.root);
+      for (const cause of [root, other, foreign, '$nothing']) {
+        assert.deepEqual(await subscribe(anna, roomId, root, cause), outside, cause);
+      }
+      assert.deepEqual(await subscribe(anna, roomId, 'x'), [400, 'M_INVALID_PARAM']);
+      for (const [who, room, thread] of [
+        [anna, roomId, '$nothing'],
+        [anna, roomId, elsewhere.root],
+        [elsewhere.anna, elsewhere.roomId, root],
+        [anna, '!nowhere:test', root],
+      ] as const) {
+        assert.deepEqual(await subscribe(who, room, thread), notFound);
+        assert.equal(await state(who, room, thread), 'M_NOT_FOUND');
+        assert.equal((await call(who, 'DELETE', room, thread)).status, 404);
+      }
+      const secret = await anna.createRoom({});
+      assert.deepEqual(await subscribe(ben, secret, await anna.say(secret, 'x')), notFound);
+      assert.equal((await call(anna, 'PUT', roomId, root, { automatic: true })).status, 400);
+    });
+
+    it('are told by sliding sync, the newest first, and page by page', async () => {
+      const { anna, roomId, root } = await people();
+      const more = [await anna.say(roomId, '2'), await anna.say(roomId, '3'), await anna.say(roomId, '4')];
+      const roots = [root, ...more];
+      for (const one of roots) await subscribe(anna, roomId, one);
+      const client = new SlidingClient(anna);
+      const ask = async () => {
+        const body = { extensions: { [extension]: { enabled: true, limit: 2 } } };
+        return ((await client.sync(body)).extensions[extension] ?? {}) as Told;
+      };
+      const first = await ask();
+      assert.deepEqual(rootsOf(first), [roots.slice(2).toReversed(), []]);
+      const { bump_stamp, automatic } = first.subscribed![roomId]![more[2]!]!;
+      assert.deepEqual([typeof bump_stamp, automatic], ['number', false]);
+      const page = async (query: Record<string, string | number>) => {
+        const path = `${unstable}/io.element.msc4308/thread_subscriptions`;
+        const { status, body } = await anna.ask('GET', path, undefined, { dir: 'b', ...query });
+        return status === 200 ? (body as Told) : status;
+      };
+      const from = first.prev_batch!;
+      const second = (await page({ from, limit: 1 })) as Told;
+      assert.deepEqual(rootsOf(second), [[roots[1]], []]);
+      const third = (await page({ from: second.end!, limit: 1 })) as Told;
+      assert.deepEqual([rootsOf(third), third.end], [[[root], []], undefined]);
+      assert.deepEqual(await ask(), {});
+      const pos = client.pos!;
+      await call(anna, 'DELETE', roomId, root);
+      assert.deepEqual(rootsOf((await page({ to: pos })) as Told), [[], [root]]);
+      assert.deepEqual(rootsOf(await ask()), [[], [root]]);
+      assert.deepEqual(await page({ to: client.pos! }), {});
+      for (const wrong of [{ from: 'x' }, { to: 'x' }, { limit: 0 }, { dir: 'f' }]) {
+        assert.equal(await page(wrong), 400, JSON.stringify(wrong));
+      }
+      await server.restart();
+      assert.equal(rootsOf((await page({})) as Told).flat().length, 4, 'after a restart');
+    });
+
+    it('wake those who wait in a sliding sync', async () => {
+      const { anna, roomId, root } = await people();
+      const client = new SlidingClient(anna);
+      const body = { extensions: { [extension]: { enabled: true } } };
+      await client.sync(body);
+      const waiting = client.sync(body, { timeout: 20_000 });
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      await subscribe(anna, roomId, root);
+      assert.deepEqual(rootsOf((await waiting).extensions[extension] as Told), [[root], []]);
+    });
+
+    it('notify of threads that are followed though the room is mute, and of no others if the user likes', async () => {
+      const { anna, ben, roomId, root } = await people();
+      const other = await ben.say(roomId, 'another thread');
+      await subscribe(anna, roomId, root);
+      await anna.do('PUT', `/pushrules/global/room/${enc(roomId)}`, { actions: [] });
+      const unread = async () => {
+        const sync = await anna.sync(undefined, {
+          filter: { room: { timeline: { unread_thread_notifications: true } } },
+        });
+        const room = sync.rooms?.join?.[roomId] as unknown as {
+          unread_thread_notifications?: Record<string, { notification_count: number }>;
+        };
+        const threads = room.unread_thread_notifications ?? {};
+        return [root, other].map((thread) => threads[thread]?.notification_count ?? 0);
+      };
+      for (const thread of [root, other]) await answerIn(ben, roomId, thread);
+      assert.deepEqual(await unread(), [1, 0]);
+      await anna.do('DELETE', `/pushrules/global/room/${enc(roomId)}`);
+      for (const thread of [root, other]) await answerIn(ben, roomId, thread);
+      assert.deepEqual(await unread(), [2, 1]);
+      const rule = '/pushrules/global/postcontent/.io.element.msc4306.rule.unsubscribed_thread/enabled';
+      assert.deepEqual(await anna.do('GET', rule), { enabled: false });
+      await anna.do('PUT', rule, { enabled: true });
+      await answerIn(ben, roomId, other);
+      assert.deepEqual(await unread(), [2, 1]);
+      await answerIn(ben, roomId, other, 'hello');
+      const mention = {
+        msgtype: 'm.text',
+        body: 'anna?',
+        'm.mentions': { user_ids: [anna.id] },
+        'm.relates_to': { rel_type: 'm.thread', event_id: other },
+      };
+      await ben.send(roomId, 'm.room.message', mention);
+      assert.deepEqual(await unread(), [2, 2], 'mentions always');
+    });
+
+    it('go with an account that is erased', async () => {
+      const { anna, ben, roomId, root } = await people();
+      await subscribe(ben, roomId, root);
+      const auth = {
+        type: 'm.login.password',
+        identifier: { type: 'm.id.user', user: ben.id },
+        password: 'correct horse',
+      };
+      assert.equal((await ben.call('POST', '/account/deactivate', { auth, erase: true })).status, 200);
+      assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
+    });
+  });
+}

@@ -1,0 +1,181 @@
+import type { AccountCompanion } from '../accounts/index.ts';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { type AnyWriter, type Database, type Reader, writerFor } from '../kernel/database/index.ts';
+import {
+  decodePosition,
+  encodePosition,
+  type Publish,
+  Stream,
+  type Streams,
+} from '../kernel/streams/index.ts';
+import { type JsonObject, MatrixError } from '../protocol/index.ts';
+import { FollowedThreads } from './followed-threads.ts';
+import {
+  deleteThreads,
+  readChangedThreads,
+  readFollowedThreads,
+  readThread,
+  replaceThread,
+} from './store.ts';
+import type { ThreadSubscriptionTables as Tables } from './tables.ts';
+import type { ThreadEntry, ThreadKey, ThreadState } from './thread.ts';
+
+/** A user has begun or ceased to follow a thread. */
+export interface ThreadChange {
+  readonly userId: string;
+}
+
+/** Some changes, as clients are told of them. */
+export interface ThreadChanges {
+  /** `subscribed` and `unsubscribed`, by room and thread; empty sections are left out. */
+  readonly sections: JsonObject;
+  /** The older ones begin here; `undefined` when these are all. */
+  readonly older: string | undefined;
+}
+
+/** Of how many users it is remembered when they changed something last. */
+const usersRemembered = 50_000;
+
+/** Which threads users follow. Source: MSC4306, MSC4308. */
+export class ThreadSubscriptions implements AccountCompanion {
+  readonly threadStream = new Stream<ThreadChange>('thread_subscriptions');
+  /** For push rules. */
+  readonly followed: FollowedThreads;
+  readonly #database: Database;
+  readonly #streams: Streams;
+  readonly #latest: RecentlyUsed<string, number>;
+  /** Users who are not remembered have changed nothing after this. */
+  #floor: number;
+
+  constructor({ database, streams }: { database: Database; streams: Streams }) {
+    this.#database = database;
+    this.#streams = streams;
+    this.#floor = streams.current;
+    this.#latest = new RecentlyUsed({
+      max: usersRemembered,
+      dispose: (position, _userId, reason) => {
+        if (reason === 'evict') this.#floor = Math.max(this.#floor, position);
+      },
+    });
+    this.followed = new FollowedThreads((userId, limit) => readFollowedThreads(this.#reader, userId, limit));
+    this.threadStream.subscribe(({ userId }, position) => {
+      this.#latest.set(userId, position);
+      this.followed.forget(userId);
+    });
+  }
+
+  /** Whether the user follows the thread; `none` when they never said. */
+  async stateOf(key: ThreadKey): Promise<ThreadState> {
+    return (await readThread(this.#reader, key))?.state ?? 'none';
+  }
+
+  /** The user wants to follow the thread. */
+  subscribe(key: ThreadKey): Promise<void> {
+    return this.#change(key, () => 'manual');
+  }
+
+  /**
+   * A client has seen a reason to follow the thread for the user.
+   * @param cause place of the event that is the reason, on the stream
+   * @throws MatrixError 409 when the user has unsubscribed since that event
+   */
+  subscribeAutomatically(key: ThreadKey, cause: number): Promise<void> {
+    return this.#change(key, (old) => {
+      if (old?.state === 'none' && old.position >= cause) throw conflictingUnsubscription();
+      return old === undefined || old.state === 'none' ? 'automatic' : undefined;
+    });
+  }
+
+  /** Nothing is remembered of a thread that was not followed. */
+  unsubscribe(key: ThreadKey): Promise<void> {
+    return this.#change(key, (old) => (old === undefined ? undefined : 'none'));
+  }
+
+  /**
+   * What was changed last in `(after, upTo]`, the newest `limit` of it; `undefined` when nothing was. Costs no query
+   * for who has changed nothing lately.
+   */
+  async changes(
+    userId: string,
+    { after = 0, upTo, limit }: { after: number | undefined; upTo: number; limit: number },
+  ): Promise<ThreadChanges | undefined> {
+    if (after >= (this.#latest.get(userId) ?? this.#floor)) return undefined;
+    const entries = await readChangedThreads(this.#reader, userId, { after, upTo, limit: limit + 1 });
+    if (entries.length === 0) return undefined;
+    const told = entries.slice(0, limit);
+    const oldest = told.at(-1)?.position ?? 0;
+    return {
+      sections: sectionsOf(told),
+      older: entries.length > limit ? encodePosition(oldest - 1) : undefined,
+    };
+  }
+
+  /**
+   * One page of what has changed, backwards. Source: MSC4308, "Companion endpoint".
+   * @param from a token of an earlier page or of the sync; `undefined`: the end
+   * @param after the position where the pages end
+   * @throws MatrixError M_INVALID_PARAM for a foreign token
+   */
+  async page(
+    userId: string,
+    { from, after, limit }: { from: string | undefined; after: number; limit: number },
+  ): Promise<JsonObject> {
+    const upTo = from === undefined ? this.#streams.current : decodePosition(from);
+    const changes = await this.changes(userId, { after, upTo, limit });
+    return { ...changes?.sections, ...(changes?.older !== undefined && { end: changes.older }) };
+  }
+
+  async deactivated(
+    writer: AnyWriter,
+    _publish: Publish,
+    { userId, erase }: { userId: string; erase: boolean },
+  ): Promise<void> {
+    if (erase) await deleteThreads(writerFor<Tables>(writer), userId);
+  }
+
+  get #reader(): Reader<Tables> {
+    return this.#database.reader<Tables>();
+  }
+
+  /** @param next `undefined`: all stays as it is; so does what would be the same */
+  async #change(
+    key: ThreadKey,
+    next: (old: ThreadEntry | undefined) => ThreadState | undefined,
+  ): Promise<void> {
+    await this.#streams.write<Tables, void>(async (writer, publish) => {
+      let position: number | undefined;
+      for (;;) {
+        const old = await readThread(writer, key);
+        const state = next(old);
+        if (state === undefined || state === old?.state) return;
+        position ??= publish(this.threadStream, { userId: key.userId });
+        if (await replaceThread(writer, key, old, { state, position })) return;
+      }
+    });
+  }
+}
+
+function sectionsOf(entries: readonly ThreadEntry[]): JsonObject {
+  const subscribed = new Map<string, [string, JsonObject][]>();
+  const unsubscribed = new Map<string, [string, JsonObject][]>();
+  for (const { roomId, rootId, state, position } of entries) {
+    const [section, more] =
+      state === 'none' ? [unsubscribed, {}] : [subscribed, { automatic: state === 'automatic' }];
+    const inRoom = section.get(roomId) ?? [];
+    section.set(roomId, inRoom);
+    inRoom.push([rootId, { ...more, bump_stamp: position }]);
+  }
+  const objectOf = (section: typeof subscribed) =>
+    Object.fromEntries([...section].map(([roomId, threads]) => [roomId, Object.fromEntries(threads)]));
+  return {
+    ...(subscribed.size > 0 && { subscribed: objectOf(subscribed) }),
+    ...(unsubscribed.size > 0 && { unsubscribed: objectOf(unsubscribed) }),
+  };
+}
+
+const conflictingUnsubscription = () =>
+  new MatrixError(
+    409,
+    'IO.ELEMENT.MSC4306.M_CONFLICTING_UNSUBSCRIPTION',
+    'You have unsubscribed from this thread after that event',
+  );
