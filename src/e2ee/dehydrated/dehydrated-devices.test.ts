@@ -99,6 +99,21 @@ forEachDatabase((open) => {
         } while (batches.at(-1)! > 0);
         assert.deepEqual(batches, [100, 50, 0]);
       }
+      for (const [limit, expected] of [
+        [1_000, [100, 50]],
+        [75, [75, 75]],
+      ] as const) {
+        const batches: number[] = [];
+        let from: unknown;
+        do {
+          const query = from === undefined ? '' : `&from=${from}`;
+          const { body } = await call('GET', `/DRY/events?limit=${limit}${query}`);
+          batches.push((body['events'] as unknown[]).length);
+          from = body['next_batch'];
+        } while (from !== undefined);
+        assert.deepEqual(batches, expected);
+      }
+      assert.deepEqual(codeOf(await call('GET', `/${alice.deviceId}/events`)), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await call('POST', `/${alice.deviceId}/events`, {})), [403, 'M_FORBIDDEN']);
       const bob = await server.user('bob');
       assert.deepEqual(codeOf(await call('POST', '/DRY/events', {}, bob)), [403, 'M_FORBIDDEN']);

@@ -15,6 +15,12 @@ export interface DehydratedUpload extends KeyUploadBody {
   readonly device_keys: JsonObject;
 }
 
+/** Messages for a dehydrated device. */
+export interface DehydratedMessages extends PendingMessages {
+  /** Whether there are none after these. */
+  readonly isLast: boolean;
+}
+
 export interface DehydratedDevicesDeps {
   readonly database: Database;
   readonly streams: Streams;
@@ -78,12 +84,23 @@ export class DehydratedDevices {
 
   /**
    * The messages for the dehydrated device after a position. They stay, so that another client can begin anew.
+   * @param limit 100 at the most, which is what is given without it
    * @throws MatrixError M_FORBIDDEN when it is not the user's dehydrated device
    */
-  async messages(userId: string, deviceId: string, after: number): Promise<PendingMessages> {
+  async messages(
+    userId: string,
+    deviceId: string,
+    after: number,
+    limit = messagesAtOnce,
+  ): Promise<DehydratedMessages> {
     const { database, queues, streams } = this.#deps;
     const device = await readDehydrated(database.reader<E2eeTables>(), userId);
     if (device?.deviceId !== deviceId) throw forbidden('This is not your dehydrated device');
-    return queues.pending(userId, deviceId, { after, upTo: streams.current, limit: messagesAtOnce });
+    const upTo = streams.current;
+    const page = { after, upTo, limit: Math.min(limit, messagesAtOnce) };
+    const { messages, position } = await queues.pending(userId, deviceId, page);
+    const next = { after: position, upTo, limit: 1 };
+    const isLast = position >= upTo || (await queues.pending(userId, deviceId, next)).messages.length === 0;
+    return { messages, position, isLast };
   }
 }

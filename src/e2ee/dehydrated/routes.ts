@@ -54,6 +54,24 @@ function readRoutes(dehydrated: DehydratedDevices): Route[] {
     }),
     route(
       {
+        method: 'GET',
+        path: events,
+        auth: 'user',
+        query: Type.Object({
+          from: Type.Optional(Type.String()),
+          limit: Type.Optional(Type.Integer({ minimum: 1 })),
+        }),
+      },
+      async ({ requester, params: { deviceId }, query: { from, limit } }) => {
+        const after = from === undefined ? 0 : decodePosition(from);
+        const found = await dehydrated.messages(requester.userId, deviceId, after, limit);
+        const next = found.isLast ? '' : `,"next_batch":"${encodePosition(found.position)}"`;
+        return new Reply(200, `{"events":[${found.messages.join()}]${next}}`);
+      },
+    ),
+    // As it was before: clients of that time go on until they get nothing.
+    route(
+      {
         method: 'POST',
         path: events,
         auth: 'user',
