@@ -10,6 +10,8 @@ import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
 export interface Federation extends FederationClientSlice {
   /** For requests that are not of the federation: push gateways and the like. */
   readonly http: OutboundHttp;
+  /** Whether there is federation with a server that is not this one. */
+  readonly isDestination: (serverName: string) => boolean;
   /** EDUs that must arrive. */
   readonly outbox: EduOutbox;
   /** What is done with the EDUs of other servers. */
@@ -35,10 +37,9 @@ export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promi
     ...keyRoutes({ ...kernel, ...client, notaryKeys: await loadNotaryKeys(kernel) }),
     ...whitelistRoutes({ ...configuration.federation, ...configuration.federationClient }),
   ];
-  const outbox = await EduOutbox.open({
-    ...kernel,
-    isDestination: (serverName) => serverName !== kernel.serverName && client.whitelist.allows(serverName),
-  });
+  const isDestination = (serverName: string) =>
+    serverName !== kernel.serverName && client.whitelist.allows(serverName);
+  const outbox = await EduOutbox.open({ ...kernel, isDestination });
   const eduHandlers = new EduHandlers(kernel.namedLog('federation'));
-  return { ...client, http, outbox, eduHandlers, routes };
+  return { ...client, http, isDestination, outbox, eduHandlers, routes };
 }

@@ -6,6 +6,8 @@ import type { RoomFact } from '../rooms/index.ts';
 /** Somebody has begun or ceased to type in a room. */
 export interface TypingChange {
   readonly roomId: string;
+  readonly userId: string;
+  readonly typing: boolean;
 }
 
 export interface TypingDeps {
@@ -85,7 +87,7 @@ export class Typing {
     if (before) return;
     this.#count++;
     this.#rooms.set(roomId, typists);
-    this.#streams.announce(this.typingStream, { roomId });
+    this.#streams.announce(this.typingStream, { roomId, userId, typing: true });
   }
 
   #stop(roomId: string, userId: string): void {
@@ -96,6 +98,6 @@ export class Typing {
     typists.delete(userId);
     this.#count--;
     if (typists.size === 0) this.#rooms.delete(roomId);
-    this.#streams.announce(this.typingStream, { roomId });
+    this.#streams.announce(this.typingStream, { roomId, userId, typing: false });
   }
 }

@@ -102,7 +102,7 @@ describe('parseServerBody', () => {
 
   it('refuses what is deep and no JSON', () => {
     for (const text of ['['.repeat(5_000), `{"a":${'['.repeat(5_000)}}`, `${deep(5_000)}}`]) {
-      assert.throws(() => parseServerBody(Buffer.from(text)), { errcode: 'M_NOT_JSON' });
+      assert.throws(() => parseServerBody(Buffer.from(text)), MatrixError);
     }
   });
 

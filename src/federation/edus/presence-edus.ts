@@ -1,0 +1,57 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Presence, PresenceState, PresenceStatus } from '../../presence/index.ts';
+import {
+  isJsonObject,
+  isUserId,
+  type JsonObject,
+  type JsonValue,
+  serverOfUser,
+} from '../../protocol/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
+import type { EduHandler } from './edu-handlers.ts';
+import type { EduRates } from './edu-rates.ts';
+
+export interface PresenceEduDeps {
+  readonly engine: Pick<RoomEngine, 'userRooms'>;
+  readonly presence: Pick<Presence, 'report' | 'isEnabled'>;
+  readonly clock: Clock;
+  readonly rates: EduRates;
+}
+
+/** Users in one EDU: more are not looked at. */
+const mostUsers = 500;
+
+/** Characters of a status message that are kept. */
+const longestStatus = 1_000;
+
+const states: readonly string[] = ['online', 'unavailable', 'offline'] satisfies PresenceState[];
+
+/**
+ * Who is online on another server, as far as somebody here shares a room with them.
+ * Source: server-server API, "Presence".
+ */
+export function presenceHandler({ engine, presence, clock, rates }: PresenceEduDeps): EduHandler {
+  return async (origin, { push }) => {
+    if (!presence.isEnabled || !Array.isArray(push)) return;
+    for (const update of (push as readonly JsonValue[]).slice(0, mostUsers)) {
+      if (!isJsonObject(update)) continue;
+      const { user_id: userId } = update;
+      const status = statusIn(update, clock.now());
+      if (!isUserId(userId) || serverOfUser(userId) !== origin || !status || !rates.allow(origin)) continue;
+      const rooms = await engine.userRooms.withMembership(userId, 'join');
+      if (rooms.length > 0) presence.report(userId, status);
+    }
+  };
+}
+
+function statusIn(update: JsonObject, now: number): PresenceStatus | undefined {
+  const { presence, status_msg: statusMsg, last_active_ago: ago, currently_active: active } = update;
+  if (typeof presence !== 'string' || !states.includes(presence)) return undefined;
+  const isShown = typeof statusMsg === 'string' && statusMsg.isWellFormed() && !statusMsg.includes('\0');
+  return {
+    presence: presence as PresenceState,
+    statusMsg: isShown ? statusMsg.slice(0, longestStatus).toWellFormed() : undefined,
+    lastActive: Number.isSafeInteger(ago) ? Math.max(0, now - Math.max(0, Number(ago))) : 0,
+    currentlyActive: active === true,
+  };
+}

@@ -1,0 +1,80 @@
+import type { Clock } from '../../kernel/clock.ts';
+import {
+  isEventId,
+  isJsonObject,
+  isRoomId,
+  isUserId,
+  type JsonObject,
+  type JsonValue,
+  serverOfUser,
+} from '../../protocol/index.ts';
+import type { Receipts } from '../../receipts/index.ts';
+import type { RoomEngine, RoomHead, ServerAcls } from '../../rooms/index.ts';
+import type { EduHandler } from './edu-handlers.ts';
+import type { EduRates } from './edu-rates.ts';
+
+export interface ReceiptEduDeps {
+  readonly engine: Pick<RoomEngine, 'heads' | 'events'>;
+  readonly serverAcls: Pick<ServerAcls, 'allows'>;
+  readonly receipts: Pick<Receipts, 'record'>;
+  readonly clock: Clock;
+  readonly rates: EduRates;
+}
+
+/** Rooms in one EDU, users in each, and events that one receipt names: more are not looked at. */
+const [mostRooms, mostUsers, mostEvents] = [100, 500, 10];
+
+/** Characters of the id of a thread's root. */
+const longestThreadId = 255;
+
+/** How far users of another server have read. Source: server-server API, "Receipts". */
+export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
+  return async (origin, content) => {
+    for (const [roomId, types] of Object.entries(content).slice(0, mostRooms)) {
+      const read = isJsonObject(types) ? types['m.read'] : undefined;
+      if (!isRoomId(roomId) || !isJsonObject(read) || !deps.rates.allow(origin)) continue;
+      const head = await deps.engine.heads.get(roomId);
+      if (!head?.servers.has(origin) || !(await deps.serverAcls.allows(head, origin))) continue;
+      for (const [userId, receipt] of Object.entries(read).slice(0, mostUsers)) {
+        if (!isUserId(userId) || serverOfUser(userId) !== origin) continue;
+        if (head.membership(userId) !== 'join' || !isJsonObject(receipt) || !deps.rates.allow(origin))
+          continue;
+        await take(deps, head, userId, receipt);
+      }
+    }
+  };
+}
+
+async function take(
+  { engine, receipts, clock }: ReceiptEduDeps,
+  head: RoomHead,
+  userId: string,
+  { event_ids: ids, data }: JsonObject,
+): Promise<void> {
+  const { ts, thread_id: threadId } = isJsonObject(data) ? data : ({} as JsonObject);
+  if (!Array.isArray(ids) || !isThread(threadId)) return;
+  const eventIds = (ids as readonly JsonValue[]).slice(0, mostEvents).filter(isEventId);
+  const known = await engine.events.getManyById(eventIds);
+  const elsewhere = [...known.values()].some(({ roomNid }) => roomNid !== head.roomNid);
+  const newest = [...known.values()].sort((one, other) => (other.stream ?? 0) - (one.stream ?? 0))[0];
+  const eventId = newest?.event.eventId ?? eventIds.at(-1);
+  if (eventId === undefined || elsewhere) return;
+  const now = clock.now();
+  await receipts.record({
+    userId,
+    roomId: head.roomId,
+    type: 'm.read',
+    threadId,
+    eventId,
+    stream: newest?.stream,
+    ts: Number.isSafeInteger(ts) ? Math.max(0, Math.min(Number(ts), now)) : now,
+  });
+}
+
+const isThread = (threadId: JsonValue | undefined): threadId is string | undefined =>
+  threadId === undefined ||
+  (typeof threadId === 'string' &&
+    threadId !== '' &&
+    threadId.length <= longestThreadId &&
+    threadId.isWellFormed() &&
+    !threadId.includes('\0'));

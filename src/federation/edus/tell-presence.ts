@@ -1,0 +1,101 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import {
+  type Presence,
+  type PresenceFact,
+  type PresenceStatus,
+  statusContent,
+} from '../../presence/index.ts';
+import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
+import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
+import type { FederationSender } from '../sender/federation-sender.ts';
+
+export interface TellPresenceDeps {
+  readonly serverName: string;
+  readonly engine: Pick<RoomEngine, 'heads' | 'stream'>;
+  readonly presence: Pick<Presence, 'presenceStream' | 'present' | 'peek'>;
+  readonly sender: Pick<FederationSender, 'sendEdu'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Milliseconds for which presence is worth sending. */
+const lifetime = 5 * 60_000;
+
+/** Users in one EDU. */
+const mostInEdu = 50;
+
+/** Members of a room beyond whom a server that comes to it is not told who is there. */
+const mostMembers = 1_000;
+
+/** Tells servers that share rooms with users of this one who is online. Source: server-server API, "Presence". */
+export class TellPresence {
+  readonly #deps: TellPresenceDeps;
+
+  constructor(deps: TellPresenceDeps) {
+    this.#deps = deps;
+    deps.presence.presenceStream.subscribe((fact) => void this.#attempt(() => this.#changed(fact)));
+    deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
+  }
+
+  async #attempt(tell: () => Promise<void>): Promise<void> {
+    try {
+      await tell();
+    } catch (error) {
+      this.#deps.log.error({ err: error }, 'Presence could not be told to other servers');
+    }
+  }
+
+  async #changed({ changes, rooms }: PresenceFact): Promise<void> {
+    const { serverName, engine } = this.#deps;
+    const destinations = new Map<string, Set<string>>();
+    for (const [roomId, users] of rooms) {
+      const local = users.filter((userId) => serverOfUser(userId) === serverName);
+      const head = local.length > 0 ? await engine.heads.get(roomId) : undefined;
+      for (const userId of local) {
+        const known = destinations.get(userId) ?? new Set();
+        for (const server of head?.servers.keys() ?? []) known.add(server);
+        destinations.set(userId, known);
+      }
+    }
+    for (const [userId, servers] of destinations) {
+      const status = changes.get(userId);
+      if (status) this.#tell(userId, status, servers);
+    }
+  }
+
+  /** A server that comes to a room is told who is there. */
+  #roomFact({ roomId, membershipChanges }: RoomFact): void {
+    for (const { userId, from, to } of membershipChanges) {
+      const server = serverOfUser(userId);
+      if (to !== 'join' || from === 'join' || server === this.#deps.serverName) continue;
+      void this.#attempt(() => this.#welcome(roomId, server));
+    }
+  }
+
+  async #welcome(roomId: string, server: string): Promise<void> {
+    const { engine, presence, serverName } = this.#deps;
+    const head = await engine.heads.get(roomId);
+    if (head?.servers.get(server) !== 1 || head.memberCount('join') > mostMembers) return;
+    for (const [userId, membership] of head.members) {
+      if (membership !== 'join' || serverOfUser(userId) !== serverName) continue;
+      const status = presence.present.has(userId) ? presence.peek(userId) : undefined;
+      if (status && status.presence !== 'offline') this.#tell(userId, status, [server]);
+    }
+  }
+
+  #tell(userId: string, status: PresenceStatus, servers: Iterable<string>): void {
+    const { sender, clock } = this.#deps;
+    const content = { push: [{ user_id: userId, ...statusContent(status, clock.now()) }] };
+    sender.sendEdu(servers, { type: 'm.presence', key: userId, lifetime, content, combine }, { lazy: true });
+  }
+}
+
+function combine(contents: readonly JsonObject[]): JsonObject[] {
+  const updates = contents.flatMap(({ push }) => push as readonly JsonObject[]);
+  const combined: JsonObject[] = [];
+  for (let start = 0; start < updates.length; start += mostInEdu) {
+    combined.push({ push: updates.slice(start, start + mostInEdu) });
+  }
+  return combined;
+}

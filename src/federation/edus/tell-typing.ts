@@ -1,0 +1,68 @@
+import type { Clock, Timer } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { serverOfUser } from '../../protocol/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
+import type { Typing, TypingChange } from '../../typing/index.ts';
+import type { FederationSender } from '../sender/federation-sender.ts';
+
+export interface TellTypingDeps {
+  readonly serverName: string;
+  readonly engine: Pick<RoomEngine, 'heads'>;
+  readonly typing: Typing;
+  readonly sender: Pick<FederationSender, 'sendEdu'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Milliseconds after which a notice is repeated: other servers forget it after a minute or half. */
+const repeatAfter = 25_000;
+
+/** Milliseconds for which a notice is worth sending. */
+const lifetime = 30_000;
+
+/** Tells the servers of a room which users of this one type there. Source: server-server API, "Typing Notifications". */
+export class TellTyping {
+  readonly #deps: TellTypingDeps;
+  /** Room and user to when they are told of again. */
+  readonly #typing = new Map<string, Timer>();
+
+  constructor(deps: TellTypingDeps) {
+    this.#deps = deps;
+    deps.typing.typingStream.subscribe((change) => this.#changed(change));
+  }
+
+  stop(): void {
+    for (const timer of this.#typing.values()) timer.cancel();
+    this.#typing.clear();
+  }
+
+  #changed(change: TypingChange): void {
+    const { serverName, clock } = this.#deps;
+    if (serverOfUser(change.userId) !== serverName) return;
+    const key = `${change.roomId}\0${change.userId}`;
+    this.#typing.get(key)?.cancel();
+    this.#typing.delete(key);
+    if (change.typing)
+      this.#typing.set(
+        key,
+        clock.setTimer(repeatAfter, () => this.#changed(change)),
+      );
+    void this.#tell(change);
+  }
+
+  async #tell({ roomId, userId, typing }: TypingChange): Promise<void> {
+    const { engine, sender, log } = this.#deps;
+    try {
+      const head = await engine.heads.get(roomId);
+      const content = { room_id: roomId, user_id: userId, typing };
+      sender.sendEdu(head?.servers.keys() ?? [], {
+        type: 'm.typing',
+        key: `${roomId}\0${userId}`,
+        lifetime,
+        content,
+      });
+    } catch (error) {
+      log.error({ err: error }, 'Typing could not be told to other servers');
+    }
+  }
+}

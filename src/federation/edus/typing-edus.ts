@@ -1,0 +1,26 @@
+import { isRoomId, isUserId, type JsonObject, serverOfUser } from '../../protocol/index.ts';
+import type { RoomEngine, ServerAcls } from '../../rooms/index.ts';
+import type { Typing } from '../../typing/index.ts';
+import type { EduHandler } from './edu-handlers.ts';
+import type { EduRates } from './edu-rates.ts';
+
+export interface TypingEduDeps {
+  readonly engine: Pick<RoomEngine, 'heads'>;
+  readonly serverAcls: Pick<ServerAcls, 'allows'>;
+  readonly typing: Pick<Typing, 'set'>;
+  readonly rates: EduRates;
+}
+
+/** Milliseconds for which a notice of another server holds; servers repeat it while the user goes on. */
+const holds = 60_000;
+
+/** Who types on another server. Source: server-server API, "Typing Notifications". */
+export function typingHandler({ engine, serverAcls, typing, rates }: TypingEduDeps): EduHandler {
+  return async (origin, { room_id: roomId, user_id: userId, typing: types }: JsonObject) => {
+    if (!isUserId(userId) || serverOfUser(userId) !== origin) return;
+    if (!isRoomId(roomId) || typeof types !== 'boolean' || !rates.allow(origin)) return;
+    const head = await engine.heads.get(roomId);
+    if (head?.membership(userId) !== 'join' || !(await serverAcls.allows(head, origin))) return;
+    typing.set(userId, roomId, types, holds);
+  };
+}

@@ -1,0 +1,41 @@
+import type { Database } from '../../kernel/database/index.ts';
+import { serverOfUser } from '../../protocol/index.ts';
+import type { RoomTables } from '../tables.ts';
+
+/** Memberships that are read at a time. */
+const page = 5_000;
+
+/** The servers, this one included, with users in the rooms that users of this one are in. Reads all memberships. */
+export async function knownServers(database: Database, serverName: string): Promise<Set<string>> {
+  const rooms = new Set<number>();
+  for await (const { userId, roomNid } of joined(database)) {
+    if (serverOfUser(userId) === serverName) rooms.add(roomNid);
+  }
+  const servers = new Set<string>();
+  for await (const { userId, roomNid } of joined(database)) {
+    if (rooms.has(roomNid)) servers.add(serverOfUser(userId));
+  }
+  return servers;
+}
+
+async function* joined(database: Database) {
+  const scanner = database.scanner<RoomTables>();
+  for (let after = { user_id: '', room_nid: 0 }; ; ) {
+    const rows = await scanner
+      .selectFrom('memberships')
+      .select(['user_id', 'room_nid', 'membership'])
+      .where(({ eb, refTuple, tuple }) =>
+        eb(refTuple('user_id', 'room_nid'), '>', tuple(after.user_id, after.room_nid)),
+      )
+      .orderBy('user_id')
+      .orderBy('room_nid')
+      .limit(page)
+      .execute();
+    for (const { user_id: userId, room_nid: roomNid, membership } of rows) {
+      if (membership === 'join') yield { userId, roomNid };
+    }
+    const last = rows.at(-1);
+    if (!last || rows.length < page) return;
+    after = last;
+  }
+}

@@ -1,0 +1,172 @@
+import { text } from 'node:stream/consumers';
+import { setTimeout as realSleep } from 'node:timers/promises';
+import { EduOutbox, FederationSender, federationMigrations } from '../../src/federation/index.ts';
+import {
+  type FederationClientConfig,
+  type FederationClientSlice,
+  federationClientMigrations,
+  federationClientSection,
+  openFederationClient,
+  TransactionsApi,
+} from '../../src/federation-client/index.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { type Overrides, sectionDefaults } from '../../src/kernel/config/index.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
+import { OutboundHttp, outboundSection } from '../../src/kernel/outbound/index.ts';
+import { systemRandomness } from '../../src/kernel/randomness.ts';
+import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
+import { plainCaches } from './caches.ts';
+import type { OpenDatabase } from './databases.ts';
+import { FakeResolver, type LoopbackServer, serveOnLoopback } from './loopback.ts';
+import { RoomsUnderTest } from './rooms.ts';
+import { makeTestAuthority, type TestAuthority } from './test-authority.ts';
+
+/** A transaction as it arrived. */
+export interface ArrivedTransaction {
+  readonly id: string;
+  readonly pdus: readonly JsonObject[];
+  readonly edus: readonly { readonly edu_type: string; readonly content: JsonObject }[];
+}
+
+/** A server that takes transactions, or does not. */
+export interface Recipient {
+  readonly name: string;
+  /** All that came, those that were not taken included. */
+  readonly arrived: ArrivedTransaction[];
+  /** What is answered; waits if the test wants it to. 200 at first. */
+  answer: (transaction: ArrivedTransaction) => number | Promise<number>;
+  /** Bodies of the messages among the events that came, in order. */
+  readonly messages: string[];
+}
+
+/** Waits until something is the case; fails after a long time. */
+export async function until(
+  isSo: () => boolean | Promise<boolean>,
+  what = 'what was awaited',
+): Promise<void> {
+  for (let i = 0; i < 1_500; i++) {
+    if (await isSo()) return;
+    await realSleep(10);
+  }
+  throw new Error(`${what} has not happened`);
+}
+
+/** The sender of the server `test`, with rooms and a clock that stands still, and servers that it sends to. */
+export class SenderUnderTest {
+  under: RoomsUnderTest;
+  sender!: FederationSender;
+  outbox!: EduOutbox;
+  client!: FederationClientSlice;
+  readonly resolver = new FakeResolver();
+  readonly #open: OpenDatabase;
+  readonly #authority: TestAuthority = makeTestAuthority();
+  readonly #options: Overrides<FederationClientConfig>;
+  readonly #recipients: LoopbackServer[] = [];
+  #http: OutboundHttp | undefined;
+
+  private constructor(open: OpenDatabase, under: RoomsUnderTest, options: Overrides<FederationClientConfig>) {
+    this.#open = open;
+    this.under = under;
+    this.#options = options;
+  }
+
+  static async open(open: OpenDatabase, options: Overrides<FederationClientConfig> = {}) {
+    const under = await RoomsUnderTest.open(open, [...federationClientMigrations, ...federationMigrations]);
+    const test = new SenderUnderTest(open, under, options);
+    await test.#start();
+    return test;
+  }
+
+  get clock() {
+    return this.under.clock;
+  }
+
+  /** Stops everything but the recipients and starts it again. @param crash nothing is written down before */
+  async restart(crash = false): Promise<void> {
+    if (!crash) await this.sender.stop();
+    await this.#http?.close();
+    this.under = await this.under.restart(this.#open);
+    await this.#start();
+  }
+
+  async close(): Promise<void> {
+    await this.sender.stop();
+    await this.#http?.close();
+    await this.under.engine.close();
+    for (const recipient of this.#recipients) await recipient.close();
+    this.#authority.remove();
+  }
+
+  async recipient(name: string): Promise<Recipient> {
+    const recipient: Recipient = {
+      name,
+      arrived: [],
+      answer: () => 200,
+      get messages() {
+        return this.arrived.flatMap(({ pdus }) =>
+          pdus.flatMap(({ type, content }) =>
+            type === 'm.room.message' ? String((content as JsonObject)['body']) : [],
+          ),
+        );
+      },
+    };
+    const server = await serveOnLoopback(async (request, response) => {
+      const body = JSON.parse(await text(request)) as ArrivedTransaction;
+      const transaction = { ...body, id: request.url!.split('/').at(-1)! };
+      recipient.arrived.push(transaction);
+      const status = await recipient.answer(transaction);
+      response.writeHead(status, { 'content-type': 'application/json' }).end('{"pdus":{}}');
+    }, this.#authority.issue(name));
+    this.#recipients.push(server);
+    this.resolver.hosts.set(name, ['127.0.0.1']);
+    this.resolver.srv.set(`_matrix-fed._tcp.${name}`, [{ name, port: server.port, priority: 0, weight: 0 }]);
+    return recipient;
+  }
+
+  /** Resolves when a destination is left alone for some time. */
+  blocked(name: string): Promise<void> {
+    return until(
+      async () => (await this.client.destinations.blockedUntil(name)) !== undefined,
+      `${name} being left alone`,
+    );
+  }
+
+  async #start(): Promise<void> {
+    const { database, clock, streams, engine } = this.under;
+    const config = sectionDefaults(outboundSection, { ip_range_whitelist: ['127.0.0.0/8'] });
+    this.#http = new OutboundHttp({ config, clock: systemClock, resolver: this.resolver });
+    this.client = await openFederationClient({
+      http: this.#http,
+      resolver: this.resolver,
+      database,
+      caches: plainCaches(clock),
+      clock,
+      randomness: systemRandomness,
+      log: silentLogger,
+      serverName: 'test',
+      signingKeys: [SigningKey.generate('test')],
+      options: sectionDefaults(federationClientSection, {
+        federation_custom_ca_list: [this.#authority.path],
+        trusted_key_servers: [],
+        federation: { max_long_retries: 0, destination_min_retry_interval: 60_000 },
+        ...this.#options,
+      }),
+    });
+    const isDestination = (name: string) => name !== 'test' && this.client.whitelist.allows(name);
+    this.outbox = await EduOutbox.open({ database, clock, isDestination });
+    this.sender = new FederationSender({
+      serverName: 'test',
+      database,
+      streams,
+      clock,
+      randomness: systemRandomness,
+      log: silentLogger,
+      engine,
+      destinations: this.client.destinations,
+      api: new TransactionsApi(this.client.requests),
+      outbox: this.outbox,
+      isDestination,
+    });
+    await this.sender.start();
+  }
+}
