@@ -6,6 +6,7 @@ import { type Federation, startFederation } from './composition/federation.ts';
 import { federationReadRoutes, openRemoteLookups } from './composition/federation-queries.ts';
 import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
+import { openHandshakes } from './composition/handshakes.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
@@ -69,6 +70,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           conversations,
           shutdown,
         });
+        const handshakes = await openHandshakes(kernel, federation, people, rooms);
         const traffic = await startFederationTraffic({ kernel, federation, rooms, conversations }, shutdown);
         await startJobs(kernel, shutdown);
         rooms.incoming.start();
@@ -80,6 +82,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           ...encryptionRoutes(encryption),
           ...directories.routes,
           ...messages.routes,
+          ...handshakes,
           ...traffic,
           ...federationReadRoutes(kernel, { people, rooms, ...directories, ...messages }),
         ];

@@ -1,0 +1,47 @@
+import { membershipHandshakeRoutes, RoomAccess } from '../federation/index.ts';
+import { MembershipApi } from '../federation-client/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import { ComplexityLimit, openServing, RemoteMemberships, type Rooms, shownState } from '../rooms/index.ts';
+import type { Federation } from './federation.ts';
+import type { Kernel } from './kernel.ts';
+import type { People } from './people.ts';
+import { prejoinKeys } from './rooms.ts';
+import { loadSigningKey } from './signing-key.ts';
+
+/** Lets users into rooms of other servers, and users of other servers into rooms of this one. */
+export async function openHandshakes(
+  kernel: Kernel,
+  federation: Federation,
+  people: People,
+  rooms: Rooms,
+): Promise<Route[]> {
+  const { serverName, database, configuration } = kernel;
+  const { engine, incoming, memberships } = rooms;
+  const { accounts } = people.accounts;
+  const signer = { serverName, key: await loadSigningKey(kernel) };
+  memberships.attach(
+    new RemoteMemberships({
+      ...kernel,
+      engine,
+      incoming,
+      placement: engine.placement,
+      peers: new MembershipApi(federation.requests),
+      keys: federation.keys,
+      signer,
+      prejoinKeys: prejoinKeys(kernel),
+      strippedState: (roomId, userId) => shownState(database, roomId, userId),
+      complexity: new ComplexityLimit(configuration.rooms.limit_remote_rooms, (userId) =>
+        accounts.isAdmin(userId),
+      ),
+      omitMembers: false,
+    }),
+  );
+  return membershipHandshakeRoutes({
+    ...rooms,
+    access: new RoomAccess({ ...rooms, serverName }),
+    state: openServing(rooms, database).state,
+    serverName,
+    signer,
+    prejoinKeys: prejoinKeys(kernel),
+  });
+}
