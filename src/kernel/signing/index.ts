@@ -1,2 +1,3 @@
-/** Signing on another thread. */
+/** Signing and verifying on other threads. */
 export { BackgroundSigner } from './background-signer.ts';
+export { type SignatureToVerify, verifyInBackground } from './verify-in-background.ts';

@@ -33,6 +33,11 @@ export class VerifyKey {
     return new VerifyKey(encodeBase64(bytes), createPublicKey({ key: der, format: 'der', type: 'spki' }));
   }
 
+  /** For those who verify on other threads. */
+  get publicKey(): KeyObject {
+    return this.#key;
+  }
+
   /** Whether the base64 signature is that of this key over the text in UTF-8. False for malformed signatures. */
   verifies(text: string, signature: string): boolean {
     const bytes = decodeBase64(signature);

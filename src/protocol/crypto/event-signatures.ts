@@ -17,6 +17,12 @@ export interface ServerKey {
 /** Finds a server's key, or `undefined` if it is not known. */
 export type ServerKeyLookup = (serverName: string, keyId: string) => ServerKey | undefined;
 
+/** Whether a base64 signature is that of a key over a text in UTF-8. */
+export type VerifySignature = (key: VerifyKey, text: string, signature: string) => boolean;
+
+/** Verifies at once, on this thread. */
+export const verifySignature: VerifySignature = (key, text, signature) => key.verifies(text, signature);
+
 /** Nobody's key is trusted for longer than this, so that a stolen one does not last. */
 const MAX_KEY_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
@@ -67,6 +73,7 @@ export function isKeyValidFor(key: ServerKey, event: RoomEvent, now: number): bo
  * Whether a server has signed an event: at least one signature is from a key that is known and valid, and all such
  * are right. Never throws.
  * @param signed The redacted event without signatures, from `receivePdu`.
+ * @param verify By default on this thread; see `checkIntegrity`.
  */
 export function isSignedByServer(
   event: RoomEvent,
@@ -74,12 +81,13 @@ export function isSignedByServer(
   serverName: string,
   keyOf: ServerKeyLookup,
   now: number,
+  verify: VerifySignature = verifySignature,
 ): boolean {
   let found = false;
   for (const [keyId, signature] of signaturesOf(event.pdu, serverName)) {
     const key = keyOf(serverName, keyId);
     if (key === undefined || !isKeyValidFor(key, event, now)) continue;
-    if (!key.key.verifies(signed, signature)) return false;
+    if (!verify(key.key, signed, signature)) return false;
     found = true;
   }
   return found;

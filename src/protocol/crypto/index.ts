@@ -7,6 +7,7 @@ export {
   requiredSigners,
   type ServerKey,
   type ServerKeyLookup,
+  type VerifySignature,
 } from './event-signatures.ts';
 export { sha256, sha256Url } from './sha256.ts';
 export { signJson, verifyJson } from './signed-json.ts';

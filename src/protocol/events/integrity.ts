@@ -1,4 +1,9 @@
-import { isSignedByServer, requiredSigners, type ServerKeyLookup } from '../crypto/event-signatures.ts';
+import {
+  isSignedByServer,
+  requiredSigners,
+  type ServerKeyLookup,
+  type VerifySignature,
+} from '../crypto/event-signatures.ts';
 import type { RoomEvent } from '../event.ts';
 import { EventText } from './event-text.ts';
 import type { ReceivedEvent } from './parse.ts';
@@ -18,14 +23,21 @@ export type Integrity =
  * Source: server-server API, "Validating hashes and signatures on received events".
  * @param keyOf The servers' keys: fetch those of `requiredSigners(received.event)` before.
  * @param now Milliseconds since the epoch.
+ * @param verify By default on this thread. To verify many signatures elsewhere: note what is asked here and say yes to
+ * all, have that verified, and ask again with the answers.
  */
-export function checkIntegrity(received: ReceivedEvent, keyOf: ServerKeyLookup, now: number): Integrity {
+export function checkIntegrity(
+  received: ReceivedEvent,
+  keyOf: ServerKeyLookup,
+  now: number,
+  verify?: VerifySignature,
+): Integrity {
   const { event, signed, json } = received;
   const signers = requiredSigners(event);
   if (signers === undefined)
     return { outcome: 'reject', reason: 'The event names a server that can not exist' };
   for (const server of signers) {
-    if (!isSignedByServer(event, signed, server, keyOf, now)) {
+    if (!isSignedByServer(event, signed, server, keyOf, now, verify)) {
       return { outcome: 'reject', reason: `The event has no valid signature of ${server}` };
     }
   }

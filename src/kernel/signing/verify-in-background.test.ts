@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { test } from 'node:test';
+import { verifyInBackground } from './index.ts';
+
+test('signatures are verified in the order in which they were given, the wrong ones among them', async () => {
+  const [mine, other] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
+  const isRight = (index: number) => index % 3 === 0;
+  const signatures = Array.from({ length: 100 }, (_, index) => {
+    const text = `text ${index}: ü`;
+    const signature = sign(null, Buffer.from(text), mine.privateKey);
+    if (index % 3 === 1) return { key: other.publicKey, text, signature };
+    return { key: mine.publicKey, text, signature: index % 3 === 2 ? signature.subarray(index) : signature };
+  });
+  assert.deepEqual(
+    await verifyInBackground(signatures),
+    signatures.map((_, index) => isRight(index)),
+  );
+  assert.deepEqual(await verifyInBackground([]), []);
+});
