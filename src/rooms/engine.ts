@@ -10,6 +10,7 @@ import { type Ignoring, ignoringNobody } from './history/ignoring.ts';
 import { UserRooms } from './membership/user-rooms.ts';
 import type { Placement } from './placement/placement.ts';
 import { RoomPlacement } from './placement/room-placement.ts';
+import { StateResolver } from './placement/state-resolver.ts';
 import { AuthEdges } from './state/auth-edges.ts';
 import { StateGroups } from './state/state-groups.ts';
 import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
@@ -106,8 +107,7 @@ export class RoomEngine {
       relations,
       signer: this.#signer,
     });
-    this.placement = new RoomPlacement({ events });
-    this.timeline = new Append({
+    const shared = {
       ...parts,
       heads,
       events,
@@ -116,7 +116,11 @@ export class RoomEngine {
       writer: this.#writer,
       groupIds: sequences.groups,
       roomNids: sequences.rooms,
-    });
+    };
+    this.timeline = new Append(shared);
+    const resolver = new StateResolver({ events, groups, stateKeys, authEdges });
+    const { userRooms } = this;
+    this.placement = new RoomPlacement({ ...shared, groups, authEdges, userRooms, resolver });
   }
 
   static async open(parts: RoomEngineParts): Promise<RoomEngine> {

@@ -30,6 +30,8 @@ export interface OlderEvent {
   readonly event: VerifiedEvent;
   /** Ids of the whole state before it, all known; needed where its `prev_events` are not known. */
   readonly stateBefore?: readonly string[];
+  /** Nothing on the timeline need lead to it: it was found by its time, and what lies between may come later. */
+  readonly apart?: boolean;
 }
 
 /** Puts the events of other servers at their places in this server's copies of rooms. */
@@ -75,7 +77,7 @@ export interface Placement {
 
   /**
    * Puts older events at the beginning of the timeline. Each must be named as a previous event by one that is on the
-   * timeline, or by one of the others. Events that are not allowed are stored as rejected.
+   * timeline, or by one of the others, unless it stands apart. Events that are not allowed are stored as rejected.
    * @throws MissingEvents
    */
   backfill(roomId: string, events: readonly OlderEvent[]): Promise<void>;

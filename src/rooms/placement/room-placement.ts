@@ -1,28 +1,86 @@
-import type { EventStore } from '../timeline/event-store.ts';
+import { authChain } from '../state/auth-chains.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import { Backfill } from './backfill.ts';
+import { BeforeStates } from './before-state.ts';
+import { EnterRoom } from './enter-room.ts';
+import { OutOfBand } from './out-of-band.ts';
+import { Outliers } from './outliers.ts';
+import { type PlacedEvent, PlaceEvent } from './place-event.ts';
 import type { Placement } from './placement.ts';
+import type { PlacementParts } from './placement-parts.ts';
+import { RoomQueues } from './room-queues.ts';
+import { readAllBackwardExtremities, readPartialRooms } from './store.ts';
+import { templateFor } from './template.ts';
 
-/** Puts the events of other servers at their places. */
+/** Puts the events of other servers at their places: one at a time in each room, so that each finds its forebears. */
 export class RoomPlacement implements Placement {
-  readonly #events: EventStore;
+  readonly #parts: PlacementParts;
+  readonly #queues = new RoomQueues();
+  readonly #outliers: Outliers;
+  readonly #placing: PlaceEvent;
+  readonly #entering: EnterRoom;
+  readonly #outOfBand: OutOfBand;
+  readonly #backfill: Backfill;
 
-  constructor(parts: { events: EventStore }) {
-    this.#events = parts.events;
+  constructor(parts: PlacementParts) {
+    const before = new BeforeStates(parts);
+    this.#parts = parts;
+    this.#outliers = new Outliers(parts);
+    this.#placing = new PlaceEvent(parts, before);
+    this.#entering = new EnterRoom({ ...parts, before, outliers: this.#outliers, placing: this.#placing });
+    this.#outOfBand = new OutOfBand(parts, this.#outliers);
+    this.#backfill = new Backfill(parts, before);
   }
 
-  known: Placement['known'] = (eventIds) => this.#events.getManyById(eventIds);
-  addOutliers: Placement['addOutliers'] = () => unbuilt();
-  append: Placement['append'] = () => unbuilt();
-  enter: Placement['enter'] = () => unbuilt();
-  outOfBand: Placement['outOfBand'] = () => unbuilt();
-  backfill: Placement['backfill'] = () => unbuilt();
-  backwardExtremities: Placement['backwardExtremities'] = () => unbuilt();
-  stateAt: Placement['stateAt'] = () => unbuilt();
-  authChain: Placement['authChain'] = () => unbuilt();
-  template: Placement['template'] = () => unbuilt();
-  partialRooms: Placement['partialRooms'] = () => unbuilt();
-  completeState: Placement['completeState'] = () => unbuilt();
-}
+  known: Placement['known'] = (eventIds) => this.#parts.events.getManyById(eventIds);
 
-async function unbuilt(): Promise<never> {
-  throw new Error('this part of placement is being built');
+  addOutliers: Placement['addOutliers'] = (room, events) =>
+    this.#queues.run(room.roomId, () => this.#outliers.add(room, events));
+
+  append: Placement['append'] = (roomId, event, options = {}) =>
+    this.#placed(roomId, () => this.#placing.place(roomId, event, options));
+
+  enter: Placement['enter'] = (room, entry) =>
+    this.#placed(room.roomId, () => this.#entering.enter(room, entry));
+
+  outOfBand: Placement['outOfBand'] = (room, event, strippedState) =>
+    this.#placed(room.roomId, () => this.#outOfBand.take(room, event, strippedState));
+
+  backfill: Placement['backfill'] = (roomId, events) =>
+    this.#queues.run(roomId, () => this.#backfill.add(roomId, events));
+
+  backwardExtremities: Placement['backwardExtremities'] = async (roomId) => {
+    const { heads, database } = this.#parts;
+    const head = await heads.get(roomId);
+    return head ? readAllBackwardExtremities(database.reader(), head.roomNid) : [];
+  };
+
+  stateAt: Placement['stateAt'] = async ({ stateBefore, stateGroup }, when) => {
+    const group = when === 'before' ? stateBefore : stateGroup;
+    if (group === undefined) return undefined;
+    const state = await this.#parts.groups.load(group);
+    const names = await this.#parts.stateKeys.names([...state.keys()]);
+    return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
+  };
+
+  authChain: Placement['authChain'] = (nids, limit) => authChain(this.#parts.authEdges, nids, limit);
+
+  template: Placement['template'] = (roomId, draft) => templateFor(this.#parts, roomId, draft);
+
+  partialRooms: Placement['partialRooms'] = () => readPartialRooms(this.#parts.database.reader());
+
+  completeState: Placement['completeState'] = async () => {
+    throw new Error('this part of placement is being built');
+  };
+
+  /** Others may go on in the room as soon as the event has its place; whoever asked waits for the disk. */
+  async #placed(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
+    const { stored, durable } = await this.#queues.run(roomId, async () => {
+      const placed = await place();
+      if (placed.isBarrier) await placed.durable;
+      return placed;
+    });
+    await durable;
+    return stored;
+  }
 }

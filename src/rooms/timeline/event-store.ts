@@ -47,6 +47,7 @@ export class EventStore {
   readonly #nids: Cache<string, number>;
   /** Events that are not on disk yet, and so can not be read again when the cache drops them. */
   readonly #unsaved = new Map<number, StoredEvent>();
+  readonly #unsavedIds = new Map<string, number>();
 
   constructor(reader: Reader<RoomTables>, caches: CacheRegistry, { size, freezes }: EventStoreOptions) {
     this.#reader = reader;
@@ -58,12 +59,13 @@ export class EventStore {
   /** Takes an event that is about to be written; it stays in memory until `saved` or `forget`. */
   add(stored: StoredEvent): void {
     this.#unsaved.set(stored.nid, stored);
+    this.#unsavedIds.set(stored.event.eventId, stored.nid);
     this.#remember(stored);
   }
 
   /** The event is on disk. */
   saved(stored: StoredEvent): void {
-    if (this.#unsaved.get(stored.nid) === stored) this.#unsaved.delete(stored.nid);
+    this.#settled(stored);
     if (this.#freezes) freezeEvent(stored.event);
   }
 
@@ -75,7 +77,7 @@ export class EventStore {
 
   /** The event could not be written. */
   forget(stored: StoredEvent): void {
-    this.#unsaved.delete(stored.nid);
+    this.#settled(stored);
     this.#byNid.delete(stored.nid);
     this.#nids.delete(stored.event.eventId);
   }
@@ -86,7 +88,7 @@ export class EventStore {
   }
 
   peekById(eventId: string): StoredEvent | undefined {
-    const nid = this.#nids.get(eventId);
+    const nid = this.#nids.get(eventId) ?? this.#unsavedIds.get(eventId);
     return nid === undefined ? undefined : this.peek(nid);
   }
 
@@ -303,6 +305,14 @@ export class EventStore {
     if (this.#freezes) freezeEvent(stored.event);
     this.#remember(stored);
     return stored;
+  }
+
+  /** The disk has what it will have of this copy; another one may be about to be written. */
+  #settled(stored: StoredEvent): void {
+    if (this.#unsaved.get(stored.nid) !== stored) return;
+    this.#unsaved.delete(stored.nid);
+    if (this.#unsavedIds.get(stored.event.eventId) === stored.nid)
+      this.#unsavedIds.delete(stored.event.eventId);
   }
 
   #remember(stored: StoredEvent): void {

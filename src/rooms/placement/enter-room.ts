@@ -1,0 +1,151 @@
+import { forbidden, stateKeyOf } from '../../protocol/index.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { PreparedWrite } from '../timeline/event-writer.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+import { type BeforeStates, type GroupState, stateMapOf } from './before-state.ts';
+import { applyCurrentState } from './current-state.ts';
+import { isMissing } from './examine-event.ts';
+import { MissingEvents } from './missing-events.ts';
+import { type Outliers, outlierOf } from './outliers.ts';
+import type { PartialState } from './partial-state.ts';
+import { hasPlace, type PlacedEvent, type PlaceEvent } from './place-event.ts';
+import type { Entry } from './placement.ts';
+import type { PlacementParts } from './placement-parts.ts';
+import { authIdsOf } from './surrounding-state.ts';
+import { objectionByAuthEvents, objectionByState } from './verdicts.ts';
+import type { RoomOfVersion } from './verified-event.ts';
+
+export interface EnterParts extends PlacementParts {
+  readonly before: BeforeStates;
+  readonly outliers: Outliers;
+  readonly placing: PlaceEvent;
+}
+
+/** What there is to build on. */
+interface Ground {
+  /** The state before the join, as far as it is known. */
+  readonly state: ReadonlyMap<string, StoredEvent>;
+  readonly known: StoredEvent | undefined;
+  readonly auth: readonly number[];
+  readonly missing: readonly string[];
+  readonly before: GroupState;
+}
+
+/** Enters rooms by what a server in them has answered to a join. */
+export class EnterRoom {
+  readonly #parts: EnterParts;
+
+  constructor(parts: EnterParts) {
+    this.#parts = parts;
+  }
+
+  /** One call at a time in each room. */
+  async enter(room: RoomOfVersion, { event, state, authChain, partial }: Entry): Promise<PlacedEvent> {
+    const { outliers, placing, heads, writer, signer, before, resolver } = this.#parts;
+    await outliers.add(room, distinct([...authChain, ...state]));
+    const stateIds = [...new Set(state.map((one) => one.event.eventId))];
+    for (;;) {
+      const head = (await heads.get(room.roomId)) ?? (await outliers.headOf(room));
+      if (head.servers.has(signer.serverName)) {
+        return placing.place(room.roomId, event, { stateBefore: stateIds, refuse: true });
+      }
+      const [extremities, group] = [head.extremities, head.chain.id];
+      const ground = await this.#ground(head, event, stateIds);
+      const chain = await ground.before.chain();
+      // Nothing may be awaited from here until the event is staged: the head must not change under it.
+      if (head.broken || head.extremities !== extremities || head.chain.id !== group) {
+        before.drop(ground.before.made);
+        continue;
+      }
+      const info = partial && { ...partial, joinEventId: event.event.eventId };
+      const write = this.#extend(head, event, ground, chain, info);
+      const durable = writer.stage(write);
+      durable.catch(() => resolver.forgetAll());
+      return { stored: write.stored, durable, isBarrier: true };
+    }
+  }
+
+  /** @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents */
+  async #ground(head: RoomHead, { event }: Entry['event'], stateIds: readonly string[]): Promise<Ground> {
+    const { events, stateKeys } = this.#parts;
+    const known = await events.getById(event.eventId);
+    if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
+    if (known && hasPlace(known)) throw forbidden('The room was entered with this event before');
+    const named = await events.getManyById(authIdsOf(event));
+    const lacking = authIdsOf(event).filter((eventId) => named.get(eventId)?.unchecked !== false);
+    if (lacking.length > 0) throw new MissingEvents(lacking);
+    const state = stateMapOf((await events.getManyById(stateIds)).values(), head.roomNid);
+    if (!state.has(stateKeyOf('m.room.create', ''))) throw forbidden('The state has no create event');
+    const objection = objectionByAuthEvents(event, named) ?? objectionByState(event, state);
+    if (objection !== undefined) throw forbidden(objection);
+    const prev = await events.getManyById(event.prevEventIds);
+    await stateKeys.prepareMany([...state.keys(), stateKeyOf(event.type, event.stateKey ?? '')]);
+    const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
+    return {
+      state,
+      known,
+      auth: [...new Set(auth.filter((nid) => nid !== undefined))],
+      missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
+      before: this.#parts.before.ofMap(head, state),
+    };
+  }
+
+  #extend(
+    head: RoomHead,
+    { event, json }: Entry['event'],
+    { state, known, auth, missing, before }: Ground,
+    chain: Awaited<ReturnType<GroupState['chain']>>,
+    partial: PartialState | undefined,
+  ): PreparedWrite {
+    const { streams, stream, stateKeys, groupIds } = this.#parts;
+    const ownKey = stateKeyOf(event.type, event.stateKey ?? '');
+    const keyNid = stateKeys.peek(ownKey);
+    if (keyNid === undefined) throw new Error('a state key was not prepared');
+    const reservation = streams.reserve(stream);
+    const { position } = reservation;
+    const nid = known?.unchecked === false ? known.nid : position;
+    const rows = chain.advance(groupIds.next(), new Map([[keyNid, nid]]));
+    const stored: StoredEvent = {
+      ...outlierOf(head, event, nid),
+      stream: position,
+      stateGroup: rows.id,
+      stateBefore: before.id,
+      replaces: state.get(ownKey)?.nid,
+      resolves: true,
+      followsGap: true,
+    };
+    const entries = new Map<string, number>();
+    for (const key of head.state.keys()) if (!state.has(key)) entries.set(key, 0);
+    for (const [key, one] of state) if (head.state.get(key)?.nid !== one.nid) entries.set(key, one.nid);
+    entries.set(ownKey, nid);
+    const events = new Map([...state.values()].map((one) => [one.nid, one]));
+    const applied = applyCurrentState(head, { chain, entries, events }, stored, position);
+    head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
+    head.remember(stored);
+    return {
+      head,
+      stored,
+      row: known?.unchecked === false ? 'known' : 'new',
+      fact: { roomId: head.roomId, position, onTimeline: true, stored, ...applied },
+      content: json,
+      end: { extremities: head.extremities, group: rows.id },
+      groups: [...before.made, rows],
+      auth: known?.unchecked === false ? [] : auth,
+      redacts: undefined,
+      reservation,
+      remote: {
+        stateKeys: [...before.keys, ownKey],
+        replacesNid: known?.unchecked ? known.nid : undefined,
+        place: nid === position ? undefined : position,
+        missing,
+        fills: true,
+        stripped: new Map([[event.stateKey ?? '', undefined]]),
+        partialState: partial ? JSON.stringify(partial) : null,
+      },
+    };
+  }
+}
+
+function distinct(events: Entry['state']): Entry['state'] {
+  return [...new Map(events.map((one) => [one.event.eventId, one])).values()];
+}

@@ -1,0 +1,34 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Randomness } from '../../kernel/randomness.ts';
+import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
+import type { EventSigner } from '../../protocol/index.ts';
+import type { UserRooms } from '../membership/user-rooms.ts';
+import type { AuthEdges } from '../state/auth-edges.ts';
+import type { StateGroups } from '../state/state-groups.ts';
+import type { StateKeys } from '../state/state-keys.ts';
+import type { RoomFact } from '../stored-event.ts';
+import type { EventStore } from '../timeline/event-store.ts';
+import type { EventWriter } from '../timeline/event-writer.ts';
+import type { RoomHeads } from '../timeline/room-heads.ts';
+import type { StateResolver } from './state-resolver.ts';
+
+/** What all parts of placement are made of. */
+export interface PlacementParts {
+  readonly database: Database;
+  readonly events: EventStore;
+  readonly groups: StateGroups;
+  readonly authEdges: AuthEdges;
+  readonly stateKeys: StateKeys;
+  readonly heads: RoomHeads;
+  readonly userRooms: UserRooms;
+  readonly writer: EventWriter;
+  readonly streams: Streams;
+  readonly stream: Stream<RoomFact>;
+  readonly groupIds: Sequence;
+  readonly roomNids: Sequence;
+  readonly resolver: StateResolver;
+  readonly signer: EventSigner;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+}

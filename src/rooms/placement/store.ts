@@ -1,0 +1,69 @@
+import type { Reader } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../tables.ts';
+import type { PartialRoom, PartialState } from './partial-state.ts';
+
+/** Ids in one query. */
+const chunk = 500;
+
+/** Those of the events that a timeline names and does not have. */
+export async function readBackwardExtremities(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  among: readonly string[],
+): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (let start = 0; start < among.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('backward_extremities')
+      .select('event_id')
+      .where('room_nid', '=', roomNid)
+      .where('event_id', 'in', among.slice(start, start + chunk))
+      .execute();
+    for (const row of rows) found.add(row.event_id);
+  }
+  return found;
+}
+
+export async function readAllBackwardExtremities(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('backward_extremities')
+    .select('event_id')
+    .where('room_nid', '=', roomNid)
+    .execute();
+  return rows.map((row) => row.event_id);
+}
+
+/** Redactions that came before their targets, lowest nid first. */
+export async function readPendingRedactionsOf(
+  reader: Reader<RoomTables>,
+  targetIds: readonly string[],
+): Promise<{ targetId: string; nid: number }[]> {
+  const found: { targetId: string; nid: number }[] = [];
+  for (let start = 0; start < targetIds.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('pending_redactions')
+      .selectAll()
+      .where('target_id', 'in', targetIds.slice(start, start + chunk))
+      .orderBy('redaction_nid')
+      .limit(chunk)
+      .execute();
+    for (const row of rows) found.push({ targetId: row.target_id, nid: row.redaction_nid });
+  }
+  return found;
+}
+
+/** Rooms whose state is not complete. */
+export async function readPartialRooms(reader: Reader<RoomTables>): Promise<PartialRoom[]> {
+  const rows = await reader
+    .selectFrom('rooms')
+    .select(['room_id', 'partial_state'])
+    .where('partial_state', 'is not', null)
+    .execute();
+  return rows.map((row) => ({
+    ...(JSON.parse(row.partial_state ?? '{}') as PartialState),
+    roomId: row.room_id,
+  }));
+}
