@@ -2,7 +2,9 @@ import type { RoomEventFilter } from '../../filters/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { HistoryPlace } from '../timeline/event-store.ts';
+import { HistoryGaps } from './history-gaps.ts';
 import { placeBefore } from './history-token.ts';
+import type { OlderHistory } from './older-history.ts';
 import type { RoomView, VisibleEvent } from './room-view.ts';
 
 export type Direction = 'forward' | 'backward';
@@ -13,6 +15,8 @@ export interface PageRequest {
   readonly filter: RoomEventFilter;
   /** Where to stop. */
   readonly to?: HistoryPlace | undefined;
+  /** Fills gaps that the page comes upon, when it is read backward; absent: they stay. */
+  readonly older?: OlderHistory | undefined;
 }
 
 export interface Page {
@@ -32,13 +36,15 @@ export async function readPage(
   engine: RoomEngine,
   view: RoomView,
   start: HistoryPlace,
-  { direction, limit, filter, to }: PageRequest,
+  { direction, limit, filter, to, older }: PageRequest,
 ): Promise<Page> {
   const events: VisibleEvent[] = [];
+  const gaps = direction === 'backward' ? HistoryGaps.of(engine, older, view.head) : undefined;
   let place = start;
   for (let scanned = 0; scanned < mostScanned && events.length < limit; ) {
     const size = Math.min(Math.max(limit - events.length, 20), mostScanned - scanned);
     const read = await engine.events.history(view.head.roomNid, place, { limit: size, direction });
+    if (await gaps?.fill(read, read.length < size, limit)) continue;
     scanned += read.length;
     const chosen = await engine.relations.narrow(await view.shown(read), filter.relatedBy, view);
     const visible = new Map(chosen.map((one) => [one.stored.nid, one]));
@@ -49,7 +55,10 @@ export async function readPage(
       const one = visible.get(stored.nid);
       if (one && filter.passes(stored.event)) events.push(one);
     }
-    if (read.length < size) return { events, next: undefined };
+    if (read.length < size) {
+      const goesOn = place !== start && (await gaps?.remain());
+      return { events, next: goesOn ? place : undefined };
+    }
   }
   return { events, next: place };
 }

@@ -4,6 +4,7 @@ import type { RoomEngine } from '../engine.ts';
 import type { HistoryPlace } from '../timeline/event-store.ts';
 import type { ClientEvents, Viewer } from './client-events.ts';
 import { decodePlace, encodePlace, placeBefore } from './history-token.ts';
+import type { OlderHistory } from './older-history.ts';
 import { PageState } from './page-state.ts';
 import { placePast, readPage } from './pages.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
@@ -29,9 +30,12 @@ export class Reading {
   readonly #engine: RoomEngine;
   readonly #clientEvents: ClientEvents;
   readonly #pageState: PageState;
+  readonly #older: OlderHistory | undefined;
 
-  constructor(engine: RoomEngine, clientEvents: ClientEvents) {
+  /** @param older fills gaps in the history; absent: they stay */
+  constructor(engine: RoomEngine, clientEvents: ClientEvents, older?: OlderHistory) {
     this.#engine = engine;
+    this.#older = older;
     this.#clientEvents = clientEvents;
     this.#pageState = new PageState(engine, clientEvents);
   }
@@ -51,7 +55,7 @@ export class Reading {
     const { roomNid } = view.head;
     const start = await this.#start(roomNid, request);
     const to = request.to === undefined ? undefined : await this.#place(roomNid, request.to);
-    const page = await readPage(this.#engine, view, start, { ...request, to });
+    const page = await readPage(this.#engine, view, start, { ...request, to, older: this.#older });
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
     return {
@@ -78,6 +82,7 @@ export class Reading {
         direction: 'backward',
         limit: half,
         filter,
+        older: this.#older,
       }),
       readPage(this.#engine, view, here, { direction: 'forward', limit: limit - half, filter }),
     ]);

@@ -84,7 +84,7 @@ export class RemoteEventByTime {
     if (!event) return undefined;
     const stateBefore = await states.before(inquiry, eventId);
     await auth.complete(inquiry, event.event);
-    await placement.backfill(inquiry.roomId, [{ event, stateBefore }]);
+    await placement.backfill(inquiry.roomId, [{ event, stateBefore, apart: true }]);
     return (await placement.known([eventId])).get(eventId);
   }
 }

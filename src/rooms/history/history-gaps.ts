@@ -1,0 +1,47 @@
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+import type { OlderHistory } from './older-history.ts';
+
+/** Fills the gaps that the reading of one page comes upon. A room without other servers costs nothing. */
+export class HistoryGaps {
+  readonly #engine: RoomEngine;
+  readonly #older: OlderHistory;
+  readonly #head: RoomHead;
+  #asked = false;
+
+  private constructor(engine: RoomEngine, older: OlderHistory, head: RoomHead) {
+    this.#engine = engine;
+    this.#older = older;
+    this.#head = head;
+  }
+
+  /** @returns `undefined` where nobody can fill any */
+  static of(engine: RoomEngine, older: OlderHistory | undefined, head: RoomHead): HistoryGaps | undefined {
+    return older?.canBackfill(head) ? new HistoryGaps(engine, older, head) : undefined;
+  }
+
+  /**
+   * Fills what is missing between events that were read; once for each page, so that nobody waits for long.
+   * @param isEnd whether nothing comes before the events
+   * @returns whether they are worth reading again
+   */
+  async fill(events: readonly StoredEvent[], isEnd: boolean, limit: number): Promise<boolean> {
+    if (this.#asked) return false;
+    const missing = await this.#missing();
+    const named = events.flatMap(({ event }) => event.prevEventIds).filter((id) => missing.has(id));
+    const wanted = named.length > 0 || !isEnd ? named : [...missing];
+    if (wanted.length === 0) return false;
+    this.#asked = true;
+    return this.#older.backfill(this.#head.roomId, [...new Set(wanted)], limit);
+  }
+
+  /** Whether anything is missing in the room, so that there may be more to read later. */
+  async remain(): Promise<boolean> {
+    return (await this.#missing()).size > 0;
+  }
+
+  async #missing(): Promise<ReadonlySet<string>> {
+    return new Set(await this.#engine.placement.backwardExtremities(this.#head.roomId));
+  }
+}
