@@ -12,6 +12,7 @@ import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
 import { startRooms } from './composition/rooms.ts';
 import { Shutdown } from './composition/shutdown.ts';
+import { openThirdPartyInvites } from './composition/third-party-invites.ts';
 import type { HearthConfiguration } from './configuration.ts';
 import {
   createHttpServer,
@@ -72,13 +73,22 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         });
         const handshakes = await openHandshakes(kernel, federation, people, rooms);
         const traffic = await startFederationTraffic({ kernel, federation, rooms, conversations }, shutdown);
+        const thirdParties = openThirdPartyInvites(kernel, people, rooms, federation);
         await startJobs(kernel, shutdown);
         rooms.incoming.start();
         const routes = [
           ...ownRoutes(kernel),
           ...federation.routes,
           ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
-          ...conversationRoutes(kernel, people, rooms, conversations, messages.delayedEvents),
+          ...conversationRoutes(
+            kernel,
+            people,
+            rooms,
+            conversations,
+            messages.delayedEvents,
+            thirdParties.inviting,
+          ),
+          ...thirdParties.routes,
           ...encryptionRoutes(encryption),
           ...directories.routes,
           ...messages.routes,

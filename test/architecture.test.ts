@@ -20,6 +20,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     capabilities: ['accounts', 'profiles'],
     media: [],
     'federation-client': [],
+    'identity-servers': [],
     welcome: [],
   },
   { rooms: [] },
@@ -38,6 +39,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     openid: [],
     'delayed-events': [],
     'thread-subscriptions': [],
+    'third-party-invites': [],
   },
   { sync: [], federation: [], appservices: [], admin: [], sso: [], modules: [] },
 ];

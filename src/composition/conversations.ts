@@ -2,7 +2,7 @@ import type { Route } from '../kernel/http/index.ts';
 import { Presence, PresenceEvents, presenceRoutes } from '../presence/index.ts';
 import { pushRuleRoutes, Unread } from '../push/index.ts';
 import { Receipts, receiptRoutes } from '../receipts/index.ts';
-import { type DelayedSending, type Rooms, roomRoutes } from '../rooms/index.ts';
+import { type DelayedSending, type Rooms, roomRoutes, type ThirdPartyInviting } from '../rooms/index.ts';
 import {
   eventStreamRoutes,
   openSync,
@@ -140,10 +140,11 @@ export function conversationRoutes(
   rooms: Rooms,
   { receipts, typing, presence, sync }: Conversations,
   delayed: DelayedSending,
+  thirdParties: ThirdPartyInviting,
 ): Route[] {
   const setPresence: SetPresence = (requester, state) => presence.beginSync(requester, state);
   return [
-    ...roomRoutes(rooms, mostEvents(kernel), delayed),
+    ...roomRoutes(rooms, mostEvents(kernel), delayed, thirdParties),
     ...receiptRoutes(receipts),
     ...typingRoutes(typing, rooms.engine),
     ...presenceRoutes(presence, kernel.clock),

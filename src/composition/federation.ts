@@ -1,7 +1,7 @@
 import { EduHandlers, EduOutbox, keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
 import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import { OutboundHttp, systemResolver } from '../kernel/outbound/index.ts';
+import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
 import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
@@ -22,7 +22,9 @@ export interface Federation extends FederationClientSlice {
 /** Opens what speaks with other servers. It is there before the rooms are, and after them. */
 export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promise<Federation> {
   const { configuration, resolver = systemResolver } = kernel;
-  const http = new OutboundHttp({ config: configuration.outbound, clock: kernel.clock, resolver });
+  const { authorities } = kernel;
+  const tls = authorities && new TlsSettings({ verify: true, authorities });
+  const http = new OutboundHttp({ config: configuration.outbound, clock: kernel.clock, resolver, tls });
   shutdown.add('outbound requests', () => http.close());
   const client = await openFederationClient({
     ...kernel,

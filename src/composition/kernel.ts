@@ -49,6 +49,8 @@ export interface Surroundings {
   readonly namedLog?: (name: string) => Logger;
   /** Instead of the machine's. */
   readonly resolver?: Resolver;
+  /** PEM of the authorities to trust in place of the machine's. */
+  readonly authorities?: readonly string[];
   /** Instead of the database that the configuration names. */
   readonly databaseOptions?: DatabaseOptions;
 }

@@ -19,7 +19,7 @@ export type {
   RemoteEvents,
   ServerHealth,
 } from './incoming/remote-servers.ts';
-export { type ActionLimit, type RoomLimits, Throttle } from './limits.ts';
+export { type ActionLimit, type Requesting, type RoomLimits, Throttle } from './limits.ts';
 export type { MembershipPeers } from './membership/handshakes/peers.ts';
 export { RemoteMemberships } from './membership/handshakes/remote-memberships.ts';
 export { ComplexityLimit, complexityOf } from './membership/handshakes/room-complexity.ts';
@@ -31,6 +31,7 @@ export { MemberUpkeep } from './membership/member-upkeep.ts';
 export type { LocalUsers, Memberships } from './membership/memberships.ts';
 export { prejoinPdus, readPrejoinState } from './membership/prejoin-state.ts';
 export { restrictedJoin } from './membership/restricted-join.ts';
+export { isHere } from './membership/room-presence.ts';
 export type { UserRoom } from './membership/user-rooms.ts';
 export { roomMigrations } from './migrations/index.ts';
 export { MissingEvents } from './placement/missing-events.ts';
@@ -53,6 +54,7 @@ export {
   type StoredEvent,
   visibleContent,
 } from './stored-event.ts';
+export type { AddressInvite, ThirdPartyInviting } from './third-party-inviting.ts';
 export type { HistoryPlace } from './timeline/event-store.ts';
 export type { EventToSend } from './timeline/event-to-send.ts';
 export type { RoomHead, StateEntry } from './timeline/room-head.ts';

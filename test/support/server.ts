@@ -26,6 +26,8 @@ export interface TestServerOptions {
   readonly log?: Logger;
   /** Instead of the machine's. */
   readonly resolver?: Resolver;
+  /** PEM of the authorities to trust in place of the machine's. */
+  readonly authorities?: readonly string[];
   /** Is told where the server listens, each time it has been started. */
   readonly listening?: (addresses: readonly string[]) => void;
 }
@@ -79,6 +81,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
       log: options.log ?? silentLogger,
       databaseOptions: place.options,
       ...(options.resolver && { resolver: options.resolver }),
+      ...(options.authorities && { authorities: options.authorities }),
     });
     const { addresses } = await homeserver.start();
     options.listening?.(addresses);

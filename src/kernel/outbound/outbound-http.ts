@@ -44,6 +44,8 @@ export interface OutboundHttpOptions {
   readonly config: OutboundConfig;
   readonly clock: Clock;
   readonly resolver?: Resolver;
+  /** How TLS is spoken where requests say nothing of it; by default as the machine trusts. */
+  readonly tls?: TlsSettings | undefined;
 }
 
 /**
@@ -54,10 +56,11 @@ export class OutboundHttp {
   readonly #clock: Clock;
   readonly #pools: Pools;
   readonly #userAgent: string;
-  readonly #tls = new TlsSettings({ verify: true });
+  readonly #tls: TlsSettings;
 
-  constructor({ config, clock, resolver = systemResolver }: OutboundHttpOptions) {
+  constructor({ config, clock, resolver = systemResolver, tls }: OutboundHttpOptions) {
     this.#clock = clock;
+    this.#tls = tls ?? new TlsSettings({ verify: true });
     this.#userAgent = userAgent(config.user_agent_suffix);
     const policy = new AddressPolicy({
       refused: config.ip_range_blacklist,

@@ -3,9 +3,14 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { RoomCreation } from '../creation/create-room.ts';
+import type { ThirdPartyInviting } from '../third-party-inviting.ts';
+import { addressInvite } from './address-invite.ts';
 import { clientPath } from './paths.ts';
 
 const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}));
+
+/** Addresses that may be invited to a new room: each is looked up while the client waits. */
+const mostAddresses = 20;
 
 const createRoomBody = Type.Object({
   visibility: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('private')])),
@@ -13,6 +18,7 @@ const createRoomBody = Type.Object({
   name: Type.Optional(Type.String()),
   topic: Type.Optional(Type.String()),
   invite: Type.Optional(Type.Array(Type.String())),
+  invite_3pid: Type.Optional(Type.Array(addressInvite, { maxItems: mostAddresses })),
   room_version: Type.Optional(Type.String()),
   creation_content: Type.Optional(jsonObject),
   initial_state: Type.Optional(
@@ -32,7 +38,11 @@ const createRoomBody = Type.Object({
 });
 
 /** Client-server API, "Creation" and "Room aliases". */
-export function creationRoutes(creation: RoomCreation, aliases: RoomAliases): Route[] {
+export function creationRoutes(
+  creation: RoomCreation,
+  aliases: RoomAliases,
+  thirdParties: ThirdPartyInviting,
+): Route[] {
   return [
     route(
       {
@@ -44,7 +54,13 @@ export function creationRoutes(creation: RoomCreation, aliases: RoomAliases): Ro
         body: createRoomBody,
         response: Type.Object({ room_id: Type.String() }),
       },
-      async ({ body, requester }) => ({ room_id: await creation.create(requester.userId, body, requester) }),
+      async ({ body: { invite_3pid: addresses = [], ...body }, requester }) => {
+        const { userIds, inviteOthers } = await thirdParties.prepare(requester, addresses);
+        const invite = [...(body.invite ?? []), ...userIds];
+        const roomId = await creation.create(requester.userId, { ...body, invite }, requester);
+        await inviteOthers(roomId);
+        return { room_id: roomId };
+      },
     ),
     ...aliasRoutes(aliases),
   ];

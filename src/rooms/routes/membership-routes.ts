@@ -1,8 +1,10 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
-import { badJson, isRoomId, type JsonObject } from '../../protocol/index.ts';
+import { isRoomId, type JsonObject, missingParam } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { MembershipRequest, Memberships } from '../membership/memberships.ts';
+import type { AddressInvite, ThirdPartyInviting } from '../third-party-inviting.ts';
+import { addressInvite } from './address-invite.ts';
 import { clientPath } from './paths.ts';
 
 const reasonBody = Type.Object({ reason: Type.Optional(Type.String()) });
@@ -22,22 +24,36 @@ const roomIdResponse = Type.Object({ room_id: Type.String() });
 const nothing = Type.Object({});
 
 /** Client-server API, "Room membership". */
-export function membershipRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
+export function membershipRoutes(
+  memberships: Memberships,
+  aliases: RoomAliases,
+  thirdParties: ThirdPartyInviting,
+): Route[] {
   return [
-    ...joinRoutes(memberships, aliases),
+    ...joinRoutes(memberships, aliases, thirdParties),
     ...leavingRoutes(memberships),
     ...moderationRoutes(memberships),
-    inviteRoute(memberships),
+    inviteRoute(memberships, thirdParties),
   ];
 }
 
-function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
+function joinRoutes(
+  memberships: Memberships,
+  aliases: RoomAliases,
+  thirdParties: ThirdPartyInviting,
+): Route[] {
   /** The room, and servers that may be in it: those that the client names first. */
   const locate = async (idOrAlias: string, query: ViaQuery) => {
     const named = viaOf(query);
     if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: named };
     const { roomId, servers } = await aliases.locate(idOrAlias);
     return { roomId, via: [...named, ...servers] };
+  };
+  const join = async (requester: Requester, roomId: string, via: readonly string[], body: JoinBody) => {
+    const { third_party_signed: signed } = body;
+    if (signed) await thirdParties.redeem(requester.userId, roomId, signed);
+    await memberships.join(requester.userId, roomId, { ...joinRequest(requester, body), via });
+    return { room_id: roomId };
   };
   return [
     route(
@@ -51,11 +67,7 @@ function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
         body: joinBody,
         response: roomIdResponse,
       },
-      async ({ params, query, body, requester }) => {
-        const request = { ...joinRequest(requester, body), via: viaOf(query) };
-        await memberships.join(requester.userId, params.roomId, request);
-        return { room_id: params.roomId };
-      },
+      ({ params, query, body, requester }) => join(requester, params.roomId, viaOf(query), body),
     ),
     route(
       {
@@ -70,8 +82,7 @@ function joinRoutes(memberships: Memberships, aliases: RoomAliases): Route[] {
       },
       async ({ params, query, body, requester }) => {
         const { roomId, via } = await locate(params.roomIdOrAlias, query);
-        await memberships.join(requester.userId, roomId, { ...joinRequest(requester, body), via });
-        return { room_id: roomId };
+        return join(requester, roomId, via, body);
       },
     ),
     route(
@@ -98,10 +109,7 @@ type JoinBody = { reason?: string; third_party_signed?: JsonObject };
 
 /** Joining once more changes nothing, also not the profile: then nothing is given. */
 function joinRequest(requester: Requester, body: JoinBody): MembershipRequest {
-  const given = {
-    ...reasonOf(body),
-    ...(body.third_party_signed && { third_party_invite: { signed: body.third_party_signed } }),
-  };
+  const given = reasonOf(body);
   return Object.keys(given).length === 0 ? { requester } : { requester, given };
 }
 
@@ -161,7 +169,8 @@ function moderationRoutes(memberships: Memberships): Route[] {
   );
 }
 
-function inviteRoute(memberships: Memberships): Route {
+/** Both forms: of a user, and of an address. */
+function inviteRoute(memberships: Memberships, thirdParties: ThirdPartyInviting): Route {
   return route(
     {
       operationId: 'inviteUser',
@@ -169,14 +178,32 @@ function inviteRoute(memberships: Memberships): Route {
       path: clientPath('/rooms/:roomId/invite'),
       auth: 'user',
       refuseSuspended: true,
-      body: Type.Object({ user_id: Type.Optional(Type.String()), reason: Type.Optional(Type.String()) }),
+      body: Type.Object({
+        user_id: Type.Optional(Type.String()),
+        reason: Type.Optional(Type.String()),
+        ...Type.Partial(addressInvite).properties,
+      }),
       response: nothing,
     },
     async ({ params, body, requester }) => {
-      if (body.user_id === undefined) throw badJson('user_id is missing');
+      if (body.user_id === undefined) {
+        await thirdParties.invite(requester, params.roomId, addressIn(body));
+        return {};
+      }
       const request = { requester, given: reasonOf(body) };
       await memberships.invite(requester.userId, params.roomId, body.user_id, request);
       return {};
     },
   );
+}
+
+function addressIn(body: Partial<AddressInvite>): AddressInvite {
+  const { id_server, id_access_token, medium, address } = body;
+  if (medium === undefined || address === undefined) {
+    throw missingParam('user_id is missing, or medium and address');
+  }
+  if (id_server === undefined || id_access_token === undefined) {
+    throw missingParam('id_server and id_access_token are missing');
+  }
+  return { id_server, id_access_token, medium, address };
 }

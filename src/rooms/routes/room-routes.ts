@@ -1,6 +1,7 @@
 import type { Route } from '../../kernel/http/index.ts';
 import type { DelayedSending } from '../delayed-sending.ts';
 import type { Rooms } from '../rooms.ts';
+import type { ThirdPartyInviting } from '../third-party-inviting.ts';
 import { upgradeRoutes } from '../upgrade/routes.ts';
 import { creationRoutes } from './creation-routes.ts';
 import { eventRoute } from './event-route.ts';
@@ -13,11 +14,16 @@ import { timeRoutes } from './time-routes.ts';
  * All routes of this slice.
  * @param mostEvents the largest page of events (`filter_timeline_limit`)
  */
-export function roomRoutes(rooms: Rooms, mostEvents: number, delayed: DelayedSending): Route[] {
+export function roomRoutes(
+  rooms: Rooms,
+  mostEvents: number,
+  delayed: DelayedSending,
+  thirdParties: ThirdPartyInviting,
+): Route[] {
   return [
-    ...creationRoutes(rooms.creation, rooms.aliases),
+    ...creationRoutes(rooms.creation, rooms.aliases, thirdParties),
     ...upgradeRoutes(rooms.upgrades),
-    ...membershipRoutes(rooms.memberships, rooms.aliases),
+    ...membershipRoutes(rooms.memberships, rooms.aliases, thirdParties),
     ...sendingRoutes(rooms.sending, delayed),
     ...timeRoutes(rooms.eventByTime),
     eventRoute(rooms),

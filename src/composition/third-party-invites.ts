@@ -1,0 +1,51 @@
+import { MembershipApi } from '../federation-client/index.ts';
+import { IdentityServers } from '../identity-servers/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { Rooms, ThirdPartyInviting } from '../rooms/index.ts';
+import { OnBind, onBindRoute, Redemption, ThirdPartyInvites } from '../third-party-invites/index.ts';
+import type { Federation } from './federation.ts';
+import type { Kernel } from './kernel.ts';
+import type { People } from './people.ts';
+
+/** What others need of third-party invites. */
+export interface ThirdPartyServices {
+  readonly inviting: ThirdPartyInviting;
+  /** For the servers of those who were invited. */
+  readonly redemption: Redemption;
+  readonly routes: readonly Route[];
+}
+
+/** Opens invites of mail addresses and phone numbers. */
+export function openThirdPartyInvites(
+  kernel: Kernel,
+  people: People,
+  rooms: Rooms,
+  federation: Federation,
+): ThirdPartyServices {
+  const { configuration, serverName } = kernel;
+  const { accounts } = people.accounts;
+  const identityServers = new IdentityServers(federation.http);
+  const peers = new MembershipApi(federation.requests);
+  const redemption = new Redemption({
+    ...rooms,
+    identityServers,
+    serverName,
+    exchange: (server, roomId, event) => peers.exchangeThirdPartyInvite(server, roomId, event),
+  });
+  const limit = kernel.limiter(configuration.rateLimits.rc_third_party_invite);
+  const log = kernel.namedLog('rooms');
+  const inviting = new ThirdPartyInvites({
+    ...rooms,
+    identityServers,
+    redemption,
+    users: { isAdmin: (userId) => accounts.isAdmin(userId) },
+    options: {
+      ...configuration.accounts,
+      ...configuration.rooms,
+      webClient: configuration.mail.email?.invite_client_location ?? undefined,
+    },
+    limit,
+    log,
+  });
+  return { inviting, redemption, routes: [onBindRoute(new OnBind({ redemption, serverName, limit, log }))] };
+}

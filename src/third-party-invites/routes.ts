@@ -1,0 +1,27 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../kernel/http/index.ts';
+import type { JsonValue } from '../protocol/index.ts';
+import type { OnBind } from './on-bind.ts';
+
+/** Server-server API, "Third-party invites": what identity servers tell. They sign no requests. */
+export function onBindRoute(onBind: OnBind): Route {
+  return route(
+    {
+      operationId: 'onBindThirdPartyIdentifier',
+      method: 'PUT',
+      path: '/_proto/federation/v1/3pid/onbind',
+      auth: 'none',
+      body: Type.Object({
+        medium: Type.String(),
+        address: Type.String(),
+        mxid: Type.String(),
+        invites: Type.Array(Type.Unsafe<JsonValue>(Type.Unknown())),
+      }),
+      response: Type.Object({}),
+    },
+    async ({ body: { mxid, invites } }) => {
+      await onBind.bound(mxid, invites);
+      return {};
+    },
+  );
+}

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { IdentityServerUnderTest, identityToken } from '../../test/support/identity-server.ts';
+import { FakeResolver } from '../../test/support/loopback.ts';
+import { enc, Person } from '../../test/support/person.ts';
+import { type ConfigurationOverrides, startTestServer, type TestServer } from '../../test/support/server.ts';
+import { makeTestAuthority } from '../../test/support/test-authority.ts';
+
+const authority = makeTestAuthority();
+after(() => authority.remove());
+
+const resolver = new FakeResolver();
+resolver.hosts.set('id.example', ['127.0.0.1']);
+
+const local: ConfigurationOverrides = { outbound: { ip_range_whitelist: ['127.0.0.0/8'] } };
+
+const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
+  status,
+  body['errcode'],
+];
+
+forEachDatabase((open) => {
+  const startServer = (config: ConfigurationOverrides = local) =>
+    startTestServer({ database: open.kind, config, resolver, authorities: [authority.pem] });
+
+  describe('invites of addresses', () => {
+    let server: TestServer;
+    let identity: IdentityServerUnderTest;
+    let [anna, ben]: Person[] = [];
+    let room: string;
+    let addresses = 0;
+    let address: string;
+    before(async () => {
+      [server, identity] = [await startServer(), await IdentityServerUnderTest.start(authority)];
+      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+    });
+    after(async () => {
+      await server.stop();
+      await identity.stop();
+    });
+    beforeEach(async () => {
+      address = `somebody${addresses++}@example.org`;
+      room = await anna!.createRoom({ preset: 'private_chat', name: 'A room' });
+      identity.asked.length = 0;
+      identity.answers.clear();
+      identity.keysAreValid = true;
+      Object.assign(identity, { pepper: 'salt', algorithms: ['none', 'sha256'] });
+    });
+
+    const inviteBody = (more: object = {}) => ({
+      id_server: identity.name,
+      id_access_token: identityToken,
+      medium: 'email',
+      address,
+      ...more,
+    });
+    const invite = (more: object = {}, by = anna!) =>
+      by.call('POST', `/rooms/${enc(room)}/invite`, inviteBody(more));
+    const state = async (type: string, key: string) =>
+      anna!.call('GET', `/rooms/${enc(room)}/state/${type}/${enc(key)}`);
+    const membershipOf = async ({ id }: Person) => (await state('m.room.member', id)).body['membership'];
+    const last = () => identity.invites.at(-1)!;
+    /** What the identity server gives a user who follows the invite. */
+    const signedFor = (user: Person, token = last().token, more: object = {}) =>
+      identity.sign({ mxid: user.id, sender: anna!.id, token, ...more });
+
+    it('invite the user who has the address, however it is written', async () => {
+      identity.bound.set(`${address} email`, ben!.id);
+      assert.equal((await invite({ address: ` ${address.toUpperCase()} ` })).status, 200);
+      assert.equal(await membershipOf(ben!), 'invite');
+      assert.deepEqual(identity.asked, ['GET /hash_details', 'POST /lookup']);
+      const other = await anna!.createRoom({ preset: 'private_chat', invite_3pid: [inviteBody()] });
+      assert.ok((await ben!.sync()).rooms?.invite?.[other]);
+      identity.algorithms = ['none'];
+      room = other;
+      await ben!.leave(room);
+      assert.equal((await invite()).status, 200);
+      assert.equal(await membershipOf(ben!), 'invite');
+    });
+
+    it('wait in the room for the user who will have it', async () => {
+      await anna!.do('PUT', `/profile/${enc(anna!.id)}/displayname`, { displayname: 'Anna' });
+      assert.equal((await invite()).status, 200);
+      const { token, room_name, room_join_rules, sender, sender_display_name, medium } = last();
+      assert.deepEqual(
+        [last()['address'], medium, last()['room_id'], sender, sender_display_name],
+        [address, 'email', room, anna!.id, 'Anna'],
+      );
+      assert.deepEqual([room_name, room_join_rules], ['A room', 'invite']);
+      const { body } = await state('m.room.third_party_invite', token);
+      assert.equal(body['display_name'], 'a...@b...');
+      assert.equal(typeof body['public_key'], 'string');
+      assert.deepEqual(body['public_keys'], [
+        { public_key: body['public_key'], key_validity_url: body['key_validity_url'] },
+      ]);
+    });
+
+    it('are redeemed by joining with what the identity server has signed', async () => {
+      await invite();
+      const join = (third_party_signed: unknown) =>
+        ben!.call('POST', `/join/${enc(room)}`, { third_party_signed });
+      assert.deepEqual(codeOf(await join(signedFor(anna!))), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await join(signedFor(ben!, 'unknown'))), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await join({ ...signedFor(ben!), more: 1 })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await join({ ...signedFor(ben!), sender: ben!.id })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await join({ mxid: ben!.id })), [400, 'M_BAD_JSON']);
+      identity.keysAreValid = false;
+      assert.deepEqual(codeOf(await join(signedFor(ben!))), [403, 'M_FORBIDDEN']);
+      assert.equal(await membershipOf(ben!), undefined);
+      identity.keysAreValid = true;
+      assert.equal((await join(signedFor(ben!))).status, 200);
+      assert.equal(await membershipOf(ben!), 'join');
+      const { chunk } = await anna!.do('GET', `/rooms/${enc(room)}/messages`, undefined, { dir: 'b' });
+      const invited = (chunk as { type: string; content: Record<string, unknown>; sender: string }[]).find(
+        ({ content }) => content['membership'] === 'invite',
+      );
+      const { signed, display_name } = (invited?.content['third_party_invite'] ?? {}) as Record<
+        string,
+        unknown
+      >;
+      assert.deepEqual([signed, display_name, invited?.sender], [signedFor(ben!), 'a...@b...', anna!.id]);
+    });
+
+    it('are redeemed when the identity server tells of a new owner, whoever else it tells of', async () => {
+      await invite();
+      const notice = (mxid: string, invites: unknown[]) =>
+        server.api('PUT', '/_matrix/federation/v1/3pid/onbind', {
+          body: { medium: 'email', address, mxid, invites },
+        });
+      const pending = (signed: unknown) => ({
+        medium: 'email',
+        address,
+        mxid: ben!.id,
+        room_id: room,
+        sender: anna!.id,
+        signed,
+      });
+      const forged = { ...signedFor(ben!), signatures: { 'id.example': { 'ed25519:0': 'AAAA' } } };
+      const useless = [null, {}, pending('x'), pending(signedFor(anna!)), pending(forged)];
+      assert.equal((await notice(ben!.id, useless)).status, 200);
+      assert.equal(await membershipOf(ben!), undefined);
+      assert.deepEqual(codeOf(await notice('@ben:elsewhere', [])), [403, 'M_FORBIDDEN']);
+      const { sender: _sender, ...plain } = signedFor(ben!);
+      const signed = identity.sign({ mxid: plain['mxid'] as string, token: plain['token'] as string });
+      assert.equal((await notice(ben!.id, [...useless, pending(signed)])).status, 200);
+      assert.equal(await membershipOf(ben!), 'invite');
+      await ben!.join(room);
+    });
+
+    it('can be taken back before that', async () => {
+      await invite();
+      await anna!.setState(room, 'm.room.third_party_invite', {}, last().token);
+      const refused = await ben!.call('POST', `/join/${enc(room)}`, { third_party_signed: signedFor(ben!) });
+      assert.deepEqual(codeOf(refused), [403, 'M_FORBIDDEN']);
+    });
+
+    it('come with new rooms, which are there whatever becomes of them', async () => {
+      const third = inviteBody();
+      const created = await anna!.createRoom({ preset: 'private_chat', invite_3pid: [third] });
+      assert.equal(last()['room_id'], created);
+      identity.answers.set('/store-invite', {
+        status: 400,
+        body: { errcode: 'M_THREEPID_IN_USE', error: '' },
+      });
+      await anna!.createRoom({ preset: 'private_chat', invite_3pid: [third] });
+      identity.answers.set('/lookup', { status: 500, body: {} });
+      const refused = await anna!.call('POST', '/createRoom', { invite_3pid: [third] });
+      assert.equal(refused.status, 502);
+    });
+
+    it('ask again with a new pepper, once', async () => {
+      const stale = { status: 200, body: { algorithms: ['sha256'], lookup_pepper: 'old' } };
+      identity.answers.set('/hash_details', stale);
+      assert.equal((await invite()).status, 502);
+      assert.equal(identity.asked.length, 4);
+    });
+
+    it('pass on what clients can do something about, and never that a session has ended', async () => {
+      assert.deepEqual(codeOf(await invite({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
+      const terms = { status: 403, body: { errcode: 'M_TERMS_NOT_SIGNED', error: 'Read them' } };
+      identity.answers.set('/hash_details', terms);
+      assert.deepEqual(codeOf(await invite()), [403, 'M_TERMS_NOT_SIGNED']);
+      identity.answers.clear();
+      const taken = { status: 400, body: { errcode: 'M_THREEPID_IN_USE', error: 'Taken' } };
+      identity.answers.set('/store-invite', taken);
+      assert.deepEqual(codeOf(await invite()), [400, 'M_THREEPID_IN_USE']);
+      for (const body of [[], {}, { token: 'a b', display_name: '', public_keys: [] }, { token: 't' }]) {
+        identity.answers.set('/store-invite', { status: 200, body });
+        assert.equal((await invite()).status, 502);
+      }
+      for (const body of [null, { algorithms: 'x' }, { algorithms: ['md5'], lookup_pepper: '' }]) {
+        identity.answers.set('/hash_details', { status: 200, body });
+        assert.equal((await invite()).status, 502);
+      }
+      identity.answers.clear();
+      identity.answers.set('/lookup', { status: 200, body: { mappings: [] } });
+      assert.equal((await invite()).status, 502);
+      assert.equal((await invite({ id_server: 'unknown.example' })).status, 502);
+    });
+
+    it('ask no identity server for those who may not invite, or when they make no sense', async () => {
+      assert.deepEqual(codeOf(await invite({}, ben!)), [403, 'M_FORBIDDEN']);
+      await anna!.membership('invite', room, ben!);
+      await ben!.join(room);
+      await anna!.setState(room, 'm.room.power_levels', { users: { [anna!.id]: 100 }, invite: 50 });
+      assert.deepEqual(codeOf(await invite({}, ben!)), [403, 'M_FORBIDDEN']);
+      for (const wrong of [
+        { id_server: 'no server/path' },
+        { id_server: 'user@id.example' },
+        { id_access_token: 'two words' },
+        { medium: 'Post' },
+        { address: 'nobody' },
+        { address: 'some body@example.org' },
+        { medium: 'msisdn', address: '12' },
+      ]) {
+        assert.deepEqual(codeOf(await invite(wrong)), [400, 'M_INVALID_PARAM'], JSON.stringify(wrong));
+      }
+      for (const name of ['id_server', 'id_access_token', 'medium', 'address']) {
+        const body = Object.fromEntries(Object.entries(inviteBody()).filter(([key]) => key !== name));
+        const answer = await anna!.call('POST', `/rooms/${enc(room)}/invite`, body);
+        assert.deepEqual(codeOf(answer), [400, 'M_MISSING_PARAM'], name);
+      }
+      assert.deepEqual(identity.asked, []);
+    });
+  });
+
+  describe('the operator', () => {
+    /** What becomes of two invites of the same address. */
+    const trial = async (config: ConfigurationOverrides) => {
+      const [server, identity] = [await startServer(config), await IdentityServerUnderTest.start(authority)];
+      try {
+        const anna = await Person.register(server, 'anna');
+        const room = await anna.createRoom();
+        const body = {
+          id_server: identity.name,
+          id_access_token: identityToken,
+          medium: 'email',
+          address: 'somebody@example.org',
+        };
+        const ask = () => anna.call('POST', `/rooms/${enc(room)}/invite`, body);
+        const codes = [codeOf(await ask()), codeOf(await ask())];
+        return { codes, asked: identity.asked.length, invites: identity.invites };
+      } finally {
+        await server.stop();
+        await identity.stop();
+      }
+    };
+
+    it('keeps users from looking up addresses [option: enable_3pid_lookup]', async () => {
+      const { codes, asked } = await trial({ ...local, accounts: { enable_3pid_lookup: false } });
+      assert.deepEqual([codes[0], asked], [[403, 'M_FORBIDDEN'], 0]);
+    });
+
+    it('limits how often addresses are invited [option: rc_third_party_invite]', async () => {
+      const rateLimits = { rc_third_party_invite: { per_second: 0.001, burst_count: 1 } };
+      const { codes } = await trial({ ...local, rateLimits });
+      assert.deepEqual(codes, [
+        [200, undefined],
+        [429, 'M_LIMIT_EXCEEDED'],
+      ]);
+    });
+
+    it('says which web client is for those who are invited [option: email.invite_client_location]', async () => {
+      const email = {
+        notif_from: 'Hearth <hearth@example.org>',
+        invite_client_location: 'https://app.test/',
+      };
+      const { invites } = await trial({ ...local, mail: { email } });
+      assert.equal(invites[0]?.['org.proto.web_client_location'], 'https://app.test/');
+      assert.equal(invites[0]?.['org.matrix.web_client_location'], 'https://app.test/');
+    });
+
+    it('keeps requests from private addresses', async () => {
+      const { codes, asked } = await trial({});
+      assert.deepEqual([codes[0]?.[0], asked], [502, 0]);
+    });
+
+    it('lets nobody but administrators invite', async () => {
+      const { codes, asked } = await trial({ ...local, rooms: { block_non_admin_invites: true } });
+      assert.deepEqual([codes[0], asked], [[403, 'M_FORBIDDEN'], 0]);
+    });
+  });
+});

@@ -1,0 +1,147 @@
+import { type IdentityServers, readAddress, type ThirdPartyAddress } from '../identity-servers/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import {
+  forbidden,
+  type JsonObject,
+  MatrixError,
+  notFound,
+  PowerLevels,
+  type RoomEvent,
+} from '../protocol/index.ts';
+import type {
+  ActionLimit,
+  AddressInvite,
+  LocalUsers,
+  Memberships,
+  Requesting,
+  RoomEngine,
+  RoomHead,
+  ThirdPartyInviting,
+} from '../rooms/index.ts';
+import { inviteDetails } from './invite-details.ts';
+import type { Redemption } from './redemption.ts';
+
+export interface ThirdPartyInvitesOptions {
+  readonly enable_3pid_lookup: boolean;
+  readonly block_non_admin_invites: boolean;
+  /** `email.invite_client_location`. */
+  readonly webClient: string | undefined;
+}
+
+export interface ThirdPartyInvitesParts {
+  readonly engine: RoomEngine;
+  readonly memberships: Memberships;
+  readonly identityServers: IdentityServers;
+  readonly redemption: Redemption;
+  readonly users: Pick<LocalUsers, 'isAdmin'>;
+  readonly options: ThirdPartyInvitesOptions;
+  /** `rc_third_party_invite`. */
+  readonly limit: ActionLimit;
+  readonly log: Logger;
+}
+
+/** Invites people by mail address or phone number. Source: client-server API, "Third-party invites". */
+export class ThirdPartyInvites implements ThirdPartyInviting {
+  readonly #parts: ThirdPartyInvitesParts;
+
+  constructor(parts: ThirdPartyInvitesParts) {
+    this.#parts = parts;
+  }
+
+  async invite(requester: Requesting, roomId: string, invite: AddressInvite): Promise<void> {
+    const { engine, memberships, identityServers } = this.#parts;
+    const address = readAddress(invite);
+    await this.#checkMayInvite(requester);
+    await this.#checkMayInviteTo(requester.userId, await engine.heads.get(roomId));
+    this.#count(requester);
+    const userId = await identityServers.lookUp(address);
+    if (userId === undefined) await this.#inviteLater(requester.userId, roomId, address);
+    else await memberships.invite(requester.userId, roomId, userId, { requester });
+  }
+
+  async prepare(requester: Requesting, invites: readonly AddressInvite[]) {
+    const { identityServers } = this.#parts;
+    const addresses = invites.map(readAddress);
+    if (addresses.length > 0) await this.#checkMayInvite(requester);
+    const userIds: string[] = [];
+    const others: ThirdPartyAddress[] = [];
+    for (const address of addresses) {
+      this.#count(requester);
+      const userId = await identityServers.lookUp(address);
+      if (userId === undefined) others.push(address);
+      else userIds.push(userId);
+    }
+    return {
+      userIds: userIds.filter((userId) => userId !== requester.userId),
+      inviteOthers: (roomId: string) => this.#inviteOthers(requester.userId, roomId, others),
+    };
+  }
+
+  redeem(userId: string, roomId: string, signed: JsonObject): Promise<void> {
+    return this.#parts.redemption.byJoining(userId, roomId, signed);
+  }
+
+  /** The room is there: that somebody can not be invited must not hide it from its creator. */
+  async #inviteOthers(
+    sender: string,
+    roomId: string,
+    addresses: readonly ThirdPartyAddress[],
+  ): Promise<void> {
+    for (const address of addresses) {
+      try {
+        await this.#inviteLater(sender, roomId, address);
+      } catch (error) {
+        if (!(error instanceof MatrixError)) throw error;
+        this.#parts.log.warn(
+          { err: error, roomId, server: address.server },
+          'An address could not be invited',
+        );
+      }
+    }
+  }
+
+  /** Nobody has the address yet: the identity server tells who does when that is known. */
+  async #inviteLater(sender: string, roomId: string, address: ThirdPartyAddress): Promise<void> {
+    const { engine, memberships, identityServers, options } = this.#parts;
+    const head = await engine.heads.get(roomId);
+    if (!head) throw notFound('Unknown room');
+    const profile = await memberships.profileContent(sender);
+    const details = await inviteDetails(engine, head, { sender, profile, webClient: options.webClient });
+    const { token, displayName, keys } = await identityServers.storeInvite(address, details);
+    const listed = keys.map(({ publicKey, validityUrl }) => ({
+      public_key: publicKey,
+      ...(validityUrl === undefined ? undefined : { key_validity_url: validityUrl }),
+    }));
+    await engine.timeline.append(roomId, {
+      type: 'm.room.third_party_invite',
+      stateKey: token,
+      sender,
+      content: { ...listed[0], display_name: displayName, public_keys: listed },
+    });
+  }
+
+  async #checkMayInvite({ userId }: Requesting): Promise<void> {
+    const { options, users } = this.#parts;
+    if (!options.enable_3pid_lookup) {
+      throw forbidden('This server does not look up mail addresses and phone numbers');
+    }
+    if (options.block_non_admin_invites && !(await users.isAdmin(userId))) {
+      throw forbidden('Invites have been disabled on this server');
+    }
+  }
+
+  /** What the room refuses needs no identity server. */
+  async #checkMayInviteTo(userId: string, head: RoomHead | undefined): Promise<void> {
+    if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
+    const current = async (type: string): Promise<RoomEvent | undefined> => {
+      const entry = head.entry(type, '');
+      return entry && (await this.#parts.engine.events.get(entry.nid))?.event;
+    };
+    const levels = new PowerLevels(await current('m.room.create'), await current('m.room.power_levels'));
+    if (!levels.reaches(userId, 'invite')) throw forbidden('You may not invite to this room');
+  }
+
+  #count(requester: Requesting): void {
+    if (requester.appservice === undefined) this.#parts.limit.take(requester.userId);
+  }
+}
