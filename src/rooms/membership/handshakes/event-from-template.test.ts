@@ -13,7 +13,7 @@ import {
   roomVersions,
   SigningKey,
 } from '../../../protocol/index.ts';
-import { eventFromTemplate } from './event-from-template.ts';
+import { eventAt, placeIn } from './event-from-template.ts';
 
 const signer = { serverName: 'a.test', key: SigningKey.generate('a') };
 const parts = { signer, clock: manualClock(), randomness: systemRandomness };
@@ -49,7 +49,7 @@ describe('an event from a template', () => {
         prev_events: [referenceIn(version, 'prev')],
         auth_events: [referenceIn(version, 'create'), referenceIn(version, 'levels')],
       };
-      const { event, json } = eventFromTemplate(template, ownIn(version), version, parts);
+      const { event, json } = eventAt(placeIn(template, version), ownIn(version), version, parts);
       const received = receivePdu(JSON.parse(json), version);
       assert.equal(received.hashMatches, true);
       assert.equal(received.event.eventId, event.eventId);
@@ -79,9 +79,9 @@ describe('an event from a template', () => {
       { ...right, depth: -1 },
       { ...right, depth: undefined },
     ];
-    assert.ok(eventFromTemplate(right, ownIn(version), version, parts));
+    assert.ok(eventAt(placeIn(right, version), ownIn(version), version, parts));
     for (const template of wrong) {
-      assert.throws(() => eventFromTemplate(template, ownIn(version), version, parts), MatrixError);
+      assert.throws(() => eventAt(placeIn(template, version), ownIn(version), version, parts), MatrixError);
     }
   });
 
@@ -101,7 +101,7 @@ describe('an event from a template', () => {
     fc.assert(
       fc.property(anyRoomVersion, template, (version, given) => {
         try {
-          const { json } = eventFromTemplate(given as JsonObject, ownIn(version), version, parts);
+          const { json } = eventAt(placeIn(given as JsonObject, version), ownIn(version), version, parts);
           assert.equal(receivePdu(JSON.parse(json), version).event.sender, '@anna:a.test');
         } catch (error) {
           assert.ok(error instanceof MatrixError, String(error));

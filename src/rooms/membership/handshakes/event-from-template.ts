@@ -31,23 +31,36 @@ export interface OwnEvent {
   readonly content: JsonObject;
 }
 
+/** A place in a room's history: event ids, in room versions 1 and 2 with their hashes. */
+export interface TemplatePlace {
+  readonly prev: ReadonlyMap<string, string>;
+  readonly auth: ReadonlyMap<string, string>;
+  readonly depth: number;
+}
+
+/** The place that a template names: nothing else is taken from it. @throws MatrixError M_BAD_JSON */
+export function placeIn(template: JsonObject, version: RoomVersion): TemplatePlace {
+  return {
+    prev: referencesIn(template['prev_events'], MAX_PREV_EVENTS, version),
+    auth: referencesIn(template['auth_events'], MAX_AUTH_EVENTS, version),
+    depth: depthIn(template['depth']),
+  };
+}
+
 /**
- * An event of a local user at the place in the room's history that a template names. Of the template nothing is taken
- * but that place: which events it comes after, which authorise it, and its depth.
- * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when the template holds no such place
+ * An event of a local user at a place in the room's history that a template has named.
+ * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when its content is no good
  */
-export function eventFromTemplate(
-  template: JsonObject,
+export function eventAt(
+  { prev, auth, depth }: TemplatePlace,
   own: OwnEvent,
   version: RoomVersion,
   { signer, clock, randomness }: TemplateParts,
 ): BuiltEvent {
-  const prev = referencesIn(template['prev_events'], MAX_PREV_EVENTS, version);
-  const auth = referencesIn(template['auth_events'], MAX_AUTH_EVENTS, version);
   const built = buildEvent(
     {
       ...own,
-      depth: depthIn(template['depth']),
+      depth,
       originServerTs: clock.now(),
       prevEventIds: [...prev.keys()],
       authEventIds: [...auth.keys()],
@@ -64,7 +77,7 @@ export function eventFromTemplate(
   return built;
 }
 
-/** Event ids, in room versions 1 and 2 with their hashes. */
+/** By event id; the hashes are empty where the room version has none. */
 function referencesIn(
   value: JsonValue | undefined,
   most: number,

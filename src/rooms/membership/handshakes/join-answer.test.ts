@@ -12,7 +12,7 @@ import {
   signEvent,
 } from '../../../protocol/index.ts';
 import { Verifier } from '../../incoming/verifier.ts';
-import { eventFromTemplate } from './event-from-template.ts';
+import { eventAt, placeIn } from './event-from-template.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import { checkJoinAnswer } from './join-answer.ts';
 import type { RoomOfPeer } from './peers.ts';
@@ -48,7 +48,7 @@ function handshake({ version = '11', content = {} }: { version?: string; content
   const parts = { signer: ours, clock, randomness: systemRandomness };
   const join = () => {
     const { event } = room.template(userId, 'join', content);
-    return eventFromTemplate(event as JsonObject, draft, room.version, parts);
+    return eventAt(placeIn(event as JsonObject, room.version), draft, room.version, parts);
   };
   const answer = (more: Partial<RoomOfPeer> = {}): RoomOfPeer => {
     const { state, auth_chain: authChain } = room.answer();

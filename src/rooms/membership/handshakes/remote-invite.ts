@@ -12,7 +12,7 @@ import type { EventToSend } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { prejoinPdus } from '../prejoin-state.ts';
 import { handshakeErrorForClient, isOfServer } from './ask-in-turn.ts';
-import { eventFromTemplate } from './event-from-template.ts';
+import { eventAt, placeIn } from './event-from-template.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import type { HandshakeParts } from './handshake-parts.ts';
 import { withSignaturesOf } from './same-event.ts';
@@ -47,7 +47,7 @@ export class RemoteInvite {
     const { roomId, version } = head;
     const server = serverOfUser(draft.stateKey);
     const template = await placement.template(roomId, draft);
-    const own = eventFromTemplate(template.event, { ...draft, roomId }, version, this.#parts);
+    const own = eventAt(placeIn(template.event, version), { ...draft, roomId }, version, this.#parts);
     const { eventId, pdu } = own.event;
     const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys);
     try {

@@ -3,7 +3,7 @@ import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { isHere } from '../room-presence.ts';
 import { askInTurn } from './ask-in-turn.ts';
-import { eventFromTemplate } from './event-from-template.ts';
+import { eventAt } from './event-from-template.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
 import { checkJoinAnswer, joinWithSignatures } from './join-answer.ts';
@@ -53,8 +53,8 @@ export class RemoteJoin {
     if (head && head.version !== version) {
       throw new HandshakeFailure(server, 'the room has another version');
     }
-    const own = eventFromTemplate(
-      template.event,
+    const own = eventAt(
+      template.place,
       {
         roomId,
         type: 'm.room.member',

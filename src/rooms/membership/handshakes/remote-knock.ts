@@ -2,7 +2,7 @@ import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { readPrejoinState } from '../prejoin-state.ts';
 import { askInTurn } from './ask-in-turn.ts';
-import { eventFromTemplate } from './event-from-template.ts';
+import { eventAt } from './event-from-template.ts';
 import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
 import type { JoinPlace } from './remote-join.ts';
 import { checkTemplate } from './template-check.ts';
@@ -25,14 +25,14 @@ export class RemoteKnock {
     );
   }
 
-  async #at(server: string, place: JoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
+  async #at(server: string, wanted: JoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
     const { peers, incoming, placement } = this.#parts;
-    const { roomId, userId, content } = place;
-    const prepared = await peers.template(server, 'knock', place, knownVersions, { ignoreBackoff });
-    const { version, event } = checkTemplate(prepared, { server, roomId, userId, membership: 'knock' });
+    const { roomId, userId, content } = wanted;
+    const prepared = await peers.template(server, 'knock', wanted, knownVersions, { ignoreBackoff });
+    const { version, place } = checkTemplate(prepared, { server, roomId, userId, membership: 'knock' });
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
-    const built = eventFromTemplate(
-      event,
+    const built = eventAt(
+      place,
       { ...own, content: { ...content, membership: 'knock' } },
       version,
       this.#parts,

@@ -10,7 +10,7 @@ import {
 import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { askInTurn } from './ask-in-turn.ts';
-import { eventFromTemplate } from './event-from-template.ts';
+import { eventAt } from './event-from-template.ts';
 import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
 import { checkTemplate } from './template-check.ts';
 
@@ -59,8 +59,8 @@ export class RemoteLeave {
         { server, roomId, userId, membership: 'leave' },
       );
       const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
-      const built = eventFromTemplate(
-        template.event,
+      const built = eventAt(
+        template.place,
         { ...own, content: { ...content, membership: 'leave' } },
         version,
         this.#parts,

@@ -13,6 +13,9 @@ const right = {
   sender: userId,
   state_key: userId,
   content: { membership: 'join' },
+  prev_events: [],
+  auth_events: [],
+  depth: 5,
 };
 const check = (event: JsonObject, roomVersion: string | undefined = '10') =>
   checkTemplate({ roomVersion, event }, expected);
@@ -35,6 +38,7 @@ describe('a template of another server', () => {
     ['with another membership', { ...right, content: { membership: 'ban' } }],
     ['without content', { ...right, content: undefined }],
     ['with a list for content', { ...right, content: ['join'] }],
+    ['without a place', { ...right, prev_events: undefined }],
     ['of an unknown version', right, '99'],
     ['of the version __proto__', right, '__proto__'],
     [

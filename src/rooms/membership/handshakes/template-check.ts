@@ -6,6 +6,7 @@ import {
   type RoomVersion,
   serverOfUser,
 } from '../../../protocol/index.ts';
+import { placeIn, type TemplatePlace } from './event-from-template.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import type { HandshakeMembership, PreparedEvent } from './peers.ts';
 
@@ -20,7 +21,7 @@ export interface ExpectedTemplate {
 /** What may be taken from a template. */
 export interface CheckedTemplate {
   readonly version: RoomVersion;
-  readonly event: JsonObject;
+  readonly place: TemplatePlace;
   /** The user of that server in whose name it lets somebody into a restricted room. */
   readonly authoriser: string | undefined;
 }
@@ -45,9 +46,18 @@ export function checkTemplate(prepared: PreparedEvent, expected: ExpectedTemplat
   if (!isExpected) throw new HandshakeFailure(server, 'the template is not what was asked for');
   const authoriser =
     membership === 'join' && version.restricted ? content['join_authorised_via_users_server'] : undefined;
-  if (authoriser === undefined) return { version, event, authoriser: undefined };
+  const place = placeOf(server, event, version);
+  if (authoriser === undefined) return { version, place, authoriser: undefined };
   if (!isUserId(authoriser) || serverOfUser(authoriser) !== server) {
     throw new HandshakeFailure(server, 'the template is authorised by a user of another server');
   }
-  return { version, event, authoriser };
+  return { version, place, authoriser };
+}
+
+function placeOf(server: string, event: JsonObject, version: RoomVersion): TemplatePlace {
+  try {
+    return placeIn(event, version);
+  } catch (cause) {
+    throw new HandshakeFailure(server, 'the template has no place in the history', { cause });
+  }
 }
