@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { JsonObject } from '../src/protocol/index.ts';
+import { ClientDevice, ClientIdentity } from './support/client-device.ts';
+import { forEachDatabase } from './support/databases.ts';
+import type { TestUser } from './support/server.ts';
+import { type ServerOfSeveral, SeveralServers } from './support/several-servers.ts';
+
+const curve = 'signed_curve25519';
+const enc = encodeURIComponent;
+
+/** Who could not be reached is tried again soon. */
+const eager = {
+  federationClient: {
+    federation: { destination_min_retry_interval: 200, destination_max_retry_interval: 1_000 },
+  },
+};
+
+interface SyncAnswer {
+  readonly next_batch: string;
+  readonly device_lists?: { readonly changed?: readonly string[]; readonly left?: readonly string[] };
+  readonly to_device?: { readonly events: readonly { content: Record<string, unknown>; sender: string }[] };
+}
+
+/** A device of a user with its keys, and what its client has heard so far. */
+class Device {
+  readonly server: ServerOfSeveral;
+  readonly user: TestUser;
+  readonly client: ClientDevice;
+  readonly changed = new Set<string>();
+  readonly left = new Set<string>();
+  readonly messages: unknown[] = [];
+  #since: string | undefined;
+
+  constructor(server: ServerOfSeveral, user: TestUser) {
+    this.server = server;
+    this.user = user;
+    this.client = new ClientDevice(user.userId, user.deviceId);
+  }
+
+  get id(): string {
+    return this.user.userId;
+  }
+
+  static async register(server: ServerOfSeveral, name: string): Promise<Device> {
+    const device = new Device(server, await server.register(name));
+    await device.uploadKeys();
+    return device;
+  }
+
+  /** One more device of the same user. */
+  async another(): Promise<Device> {
+    const identifier = { type: 'm.id.user', user: this.id };
+    const body = { type: 'm.login.password', identifier, password: 'correct horse' };
+    const login = (await this.server.api('POST', '/_matrix/client/v3/login', { body })).body;
+    const device = new Device(this.server, {
+      userId: this.id,
+      deviceId: String(login['device_id']),
+      token: String(login['access_token']),
+    });
+    await device.uploadKeys();
+    return device;
+  }
+
+  async call(method: string, path: string, body?: unknown, query: Record<string, string> = {}) {
+    const request = { token: this.user.token, query, ...(body !== undefined && { body }) };
+    const answer = await this.server.api(method, `/_matrix/client/v3${path}`, request);
+    assert.equal(answer.status, 200, `${method} ${path}: ${answer.raw}`);
+    return answer.body;
+  }
+
+  uploadKeys(): Promise<unknown> {
+    const keys = { device_keys: this.client.deviceKeys(), one_time_keys: this.client.oneTimeKeys(10) };
+    return this.call('POST', '/keys/upload', keys);
+  }
+
+  async sync(): Promise<void> {
+    const query = this.#since === undefined ? {} : { since: this.#since, timeout: '300' };
+    const answer = (await this.call('GET', '/sync', undefined, query)) as unknown as SyncAnswer;
+    this.#since = answer.next_batch;
+    for (const userId of answer.device_lists?.changed ?? []) this.changed.add(userId);
+    for (const userId of answer.device_lists?.left ?? []) this.left.add(userId);
+    for (const { content, sender } of answer.to_device?.events ?? [])
+      this.messages.push([sender, content['n']]);
+  }
+
+  /** Syncs until something is so. */
+  async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+    for (const end = performance.now() + 20_000; ; ) {
+      await this.sync();
+      if (await isSo()) return;
+      assert.ok(performance.now() < end, `${this.id} waits in vain for ${what}`);
+    }
+  }
+
+  async devicesOf({ id }: Device): Promise<string[]> {
+    const answer = await this.call('POST', '/keys/query', { device_keys: { [id]: [] } });
+    return Object.keys((answer['device_keys'] as Record<string, JsonObject>)[id] ?? {}).sort();
+  }
+
+  async masterKeyOf({ id }: Device): Promise<unknown> {
+    const answer = await this.call('POST', '/keys/query', { device_keys: { [id]: [] } });
+    return (answer['master_keys'] as Record<string, JsonObject>)[id]?.['keys'];
+  }
+
+  send(txnId: string, messages: JsonObject): Promise<unknown> {
+    return this.call('PUT', `/sendToDevice/m.test/${txnId}`, { messages });
+  }
+
+  join(roomId: string, via: ServerOfSeveral): Promise<unknown> {
+    return this.call('POST', `/join/${enc(roomId)}`, {}, { server_name: via.name, via: via.name });
+  }
+}
+
+forEachDatabase(({ kind }) => {
+  describe('encryption across two servers', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let b: ServerOfSeveral;
+    let alice: Device;
+    let bob: Device;
+    let roomId: string;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], { config: eager });
+      several = opened.several;
+      [a, b] = opened.servers;
+      alice = await Device.register(a, 'alice');
+      bob = await Device.register(b, 'bob');
+      const initial_state = [
+        { type: 'm.room.encryption', state_key: '', content: { algorithm: 'm.megolm.v1.aes-sha2' } },
+      ];
+      roomId = String(
+        (await alice.call('POST', '/createRoom', { preset: 'public_chat', initial_state }))['room_id'],
+      );
+      await Promise.all([alice.sync(), bob.sync()]);
+      await bob.join(roomId, a);
+    });
+    after(() => several.stop());
+
+    it('begins with a join: both hear of each other and find each other’s devices', async () => {
+      await alice.until('bob', () => alice.changed.has(bob.id));
+      await bob.until('alice', () => bob.changed.has(alice.id));
+      assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
+      assert.deepEqual(await bob.devicesOf(alice), [alice.user.deviceId]);
+      const claimed = await alice.call('POST', '/keys/claim', {
+        one_time_keys: { [bob.id]: { [bob.user.deviceId]: curve } },
+      });
+      const keys = claimed['one_time_keys'] as Record<string, Record<string, JsonObject>>;
+      assert.equal(Object.keys(keys[bob.id]![bob.user.deviceId]!).length, 1);
+    });
+
+    it('goes on with devices that come and go, and cross-signing keys', async () => {
+      alice.changed.clear();
+      const second = await bob.another();
+      const both = [bob.user.deviceId, second.user.deviceId].sort();
+      await alice.until('the second device', async () => {
+        return alice.changed.has(bob.id) && (await alice.devicesOf(bob)).length === 2;
+      });
+      assert.deepEqual(await alice.devicesOf(bob), both);
+      const identity = new ClientIdentity(bob.id);
+      await bob.call('POST', '/keys/device_signing/upload', identity.keys());
+      await alice.until('the master key', async () => (await alice.masterKeyOf(bob)) !== undefined);
+      assert.deepEqual(await alice.masterKeyOf(bob), identity.masterKey()['keys']);
+      await second.call('POST', '/logout', {});
+      await alice.until('it to be gone', async () => (await alice.devicesOf(bob)).length === 1);
+    });
+
+    it('is known though the other server is gone, and catches up with what was missed', async () => {
+      await alice.until('the list', async () => (await alice.devicesOf(bob)).length === 1);
+      b.cut();
+      assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
+      a.cut();
+      const third = await bob.another();
+      await sleep(300);
+      assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
+      a.mend();
+      b.mend();
+      await alice.until('the third device', async () =>
+        (await alice.devicesOf(bob)).includes(third.user.deviceId),
+      );
+    });
+
+    it('brings messages to devices, each once and in their order, also through a restart', async () => {
+      alice.messages.length = 0;
+      for (let n = 0; n < 30; n++) {
+        const send = () => bob.send(`order-${n}`, { [alice.id]: { [alice.user.deviceId]: { n } } });
+        await send();
+        if (n % 7 === 0) await send();
+        if (n === 10) await a.restart();
+        if (n === 20) await b.restart();
+      }
+      await alice.until('all messages', () => alice.messages.length >= 30);
+      await alice.sync();
+      assert.deepEqual(
+        alice.messages,
+        Array.from({ length: 30 }, (_, n) => [bob.id, n]),
+      );
+    });
+
+    it('ends when the last room is left', async () => {
+      alice.left.clear();
+      await bob.call('POST', `/rooms/${enc(roomId)}/leave`, {});
+      await alice.until('bob to be gone', () => alice.left.has(bob.id));
+      await bob.another();
+      alice.changed.clear();
+      await sleep(300);
+      await alice.sync();
+      assert.equal(alice.changed.has(bob.id), false);
+    });
+  });
+});
