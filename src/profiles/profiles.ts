@@ -80,7 +80,7 @@ export class Profiles implements AccountCompanion {
     if (userId.includes('\0') || !(await this.#deps.accounts().userExists(userId))) throw noProfile();
     const profile = await this.read(userId);
     if (field === undefined) return profile;
-    const value = profile[field];
+    const value = Object.hasOwn(profile, field) ? profile[field] : undefined;
     if (value === undefined) throw notFound('The profile has no such field');
     return { [field]: value };
   }

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { JsonObject } from '../../src/protocol/index.ts';
+import { validateResponse } from '../support/matrix-spec.ts';
+import { enc, type Person } from '../support/person.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+
+const space = { type: 'm.space' };
+
+/** Services that are no servers ask where clients do. */
+const listeners = [['client', 'federation'] as const, ['federation'] as const].map((names, index) => ({
+  port: 0,
+  type: 'http' as const,
+  bind_addresses: ['127.0.0.1'],
+  tls: index === 1,
+  resources: [{ names: [...names] }],
+}));
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`what another server looks up here, on ${database}`, () => {
+    let several: SeveralServers;
+    let here: ServerOfSeveral;
+    let far: ScriptedServer;
+    let alice: Person;
+    before(async () => {
+      several = new SeveralServers(database);
+      here = await several.homeserver('here.test', {
+        config: {
+          directory: { allow_public_rooms_over_federation: true, room_list_publication_rules: [{}] },
+          http: { listeners },
+          profiles: { limit_profile_requests_to_users_who_share_rooms: true },
+        },
+      });
+      far = await several.scripted('far.test');
+      alice = await here.person('alice');
+    });
+    after(() => several.stop());
+
+    async function ask(server: ServerOfSeveral, method: string, path: string, body?: JsonObject) {
+      const url = `/_matrix/federation/v1${path}`;
+      const answer = await far.ask(server.name, method, url, body);
+      assert.deepEqual(validateResponse(method, url, answer.status, answer.body).problems, [], path);
+      return answer;
+    }
+    const get = (path: string) => ask(here, 'GET', path);
+    const refused = async (path: string) => {
+      const { status, body } = await get(path);
+      return `${status} ${body['errcode']}`;
+    };
+
+    describe('profiles', () => {
+      const profile = (userId: string, field?: string) =>
+        `/query/profile?user_id=${enc(userId)}${field === undefined ? '' : `&field=${enc(field)}`}`;
+
+      it('are told, whole or a field, also of users with whom no room is shared', async () => {
+        await alice.do('PUT', `/profile/${enc(alice.id)}/avatar_url`, { avatar_url: 'mxc://here.test/face' });
+        await alice.do('PUT', `/profile/${enc(alice.id)}/m.tz`, { 'm.tz': 'Europe/Berlin' });
+        const whole = { displayname: 'alice', avatar_url: 'mxc://here.test/face', 'm.tz': 'Europe/Berlin' };
+        assert.deepEqual((await get(profile(alice.id))).body, whole);
+        for (const [field, value] of Object.entries(whole)) {
+          assert.deepEqual((await get(profile(alice.id, field))).body, { [field]: value });
+        }
+      });
+
+      it('are told of users of this server who exist, and nothing that they do not say', async () => {
+        assert.equal(await refused(profile('@nobody:here.test')), '404 M_NOT_FOUND');
+        assert.equal(await refused(profile(alice.id, 'org.example.shoe_size')), '404 M_NOT_FOUND');
+        assert.equal(await refused(profile(alice.id, '__proto__')), '404 M_NOT_FOUND');
+        assert.equal(await refused(profile('@x:far.test')), '400 M_INVALID_PARAM');
+        assert.equal(await refused(profile('alice')), '400 M_INVALID_PARAM');
+        assert.equal(await refused(profile('@a\0b:here.test')), '400 M_INVALID_PARAM');
+        assert.equal(await refused('/query/profile'), '400 M_MISSING_PARAM');
+      });
+
+      it('are not told where the operator does not want it [option: allow_profile_lookup_over_federation]', async () => {
+        const config = { profiles: { allow_profile_lookup_over_federation: false } };
+        const silent = await several.homeserver('silent.test', { config });
+        const sam = await silent.person('sam');
+        for (const userId of [sam.id, '@nobody:silent.test']) {
+          const { status, body } = await ask(silent, 'GET', profile(userId));
+          assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+        }
+        const own = await silent.api('GET', `/_matrix/client/v3/profile/${enc(sam.id)}`);
+        assert.equal(own.status, 200, 'clients are told');
+      });
+    });
+
+    it('queries of other kinds find nothing', async () => {
+      assert.equal(await refused('/query/weather?of=tomorrow'), '404 M_NOT_FOUND');
+    });
+
+    it('aliases of this server lead to rooms and who is in them', async () => {
+      const roomId = await alice.createRoom({ preset: 'public_chat', room_alias_name: 'lounge' });
+      const { body } = await get(`/query/directory?room_alias=${enc('#lounge:here.test')}`);
+      assert.deepEqual(body, { room_id: roomId, servers: ['here.test'] });
+      const alias = (name: string) => `/query/directory?room_alias=${enc(name)}`;
+      assert.equal(await refused(alias('#nothing:here.test')), '404 M_NOT_FOUND');
+      assert.equal(await refused(alias('#lounge:far.test')), '400 M_INVALID_PARAM');
+      assert.equal(await refused(alias('lounge')), '400 M_INVALID_PARAM');
+      assert.equal(await refused('/query/directory'), '400 M_MISSING_PARAM');
+    });
+
+    describe('the list of public rooms', () => {
+      it('is shown where the operator wants it [option: allow_public_rooms_over_federation]', async () => {
+        const lists = { room_list_publication_rules: [{}] };
+        const silent = await several.homeserver('unlisted.test', { config: { directory: lists } });
+        const answers = [
+          await ask(silent, 'GET', '/publicRooms'),
+          await ask(silent, 'POST', '/publicRooms', { filter: {} }),
+        ];
+        for (const { status, body } of answers) {
+          assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+        }
+        assert.equal((await get('/publicRooms')).status, 200);
+      });
+
+      it('has pages, and can be searched', async () => {
+        for (const name of ['Ants', 'Bees', 'Cats']) {
+          await alice.createRoom({ preset: 'public_chat', visibility: 'public', name });
+        }
+        const closed = { 'm.federate': false };
+        await alice.createRoom({
+          preset: 'public_chat',
+          visibility: 'public',
+          name: 'Dogs',
+          creation_content: closed,
+        });
+        const names = ({ body }: { body: JsonObject }) =>
+          (body['chunk'] as { name?: string }[]).map(({ name }) => name).sort();
+        assert.deepEqual(
+          names(await get('/publicRooms')),
+          ['Ants', 'Bees', 'Cats'],
+          'but those closed to others',
+        );
+        assert.deepEqual(names(await get('/publicRooms?limit=0')), ['Ants', 'Bees', 'Cats'], 'no limit');
+        const seen: (string | undefined)[] = [];
+        let since: unknown = '';
+        for (let pages = 0; since !== undefined && pages < 5; pages++) {
+          const page = await get(`/publicRooms?limit=2${since === '' ? '' : `&since=${enc(String(since))}`}`);
+          seen.push(...names(page));
+          since = page.body['next_batch'];
+        }
+        assert.deepEqual(seen.sort(), ['Ants', 'Bees', 'Cats']);
+        const search = { filter: { generic_search_term: 'bee' } };
+        assert.deepEqual(names(await ask(here, 'POST', '/publicRooms', search)), ['Bees']);
+        assert.deepEqual(names(await ask(here, 'POST', '/publicRooms', { limit: 1, filter: {} })).length, 1);
+        assert.equal(await refused('/publicRooms?since=nonsense'), '400 M_INVALID_PARAM');
+        assert.equal(await refused('/publicRooms?limit=-1'), '400 M_INVALID_PARAM');
+      });
+    });
+
+    describe('spaces', () => {
+      const tree = (roomId: string, query = '') => get(`/hierarchy/${enc(roomId)}${query}`);
+      const roomsIn = (list: unknown) => (list as { room_id: string }[]).map(({ room_id }) => room_id);
+
+      it('come with those of their children that others may enter', async () => {
+        const root = await alice.createRoom({ preset: 'public_chat', creation_content: space, name: 'Root' });
+        const open = await alice.createRoom({ preset: 'public_chat', name: 'Open' });
+        const secret = await alice.createRoom({ preset: 'private_chat', name: 'Secret' });
+        const denied = await alice.createRoom({
+          preset: 'public_chat',
+          initial_state: [{ type: 'm.room.server_acl', content: { allow: ['*'], deny: ['far.test'] } }],
+        });
+        const elsewhere = '!elsewhere:other.test';
+        for (const child of [open, secret, denied, elsewhere]) {
+          const content = { via: ['here.test'], suggested: child === elsewhere };
+          await alice.setState(root, 'm.space.child', content, child);
+        }
+        const { status, body } = await tree(root);
+        assert.equal(status, 200);
+        const room = body['room'] as Record<string, unknown>;
+        assert.deepEqual([room['room_id'], room['name'], room['room_type']], [root, 'Root', 'm.space']);
+        const children = (room['children_state'] as { state_key: string }[]).map(
+          ({ state_key }) => state_key,
+        );
+        assert.deepEqual(children.sort(), [open, secret, denied, elsewhere].sort());
+        assert.deepEqual(roomsIn(body['children']), [open]);
+        assert.deepEqual((body['inaccessible_children'] as string[]).sort(), [secret, denied].sort());
+        const suggested = (await tree(root, '?suggested_only=true')).body;
+        assert.deepEqual([suggested['children'], suggested['inaccessible_children']], [[], []]);
+      });
+
+      it('are not shown to servers that could not enter them', async () => {
+        const unknown = await refused(`/hierarchy/${enc('!unknown:here.test')}`);
+        assert.equal(unknown, '404 M_NOT_FOUND');
+        const secret = await alice.createRoom({ preset: 'private_chat', creation_content: space });
+        assert.equal(await refused(`/hierarchy/${enc(secret)}`), '404 M_NOT_FOUND');
+        const denied = await alice.createRoom({
+          preset: 'public_chat',
+          creation_content: space,
+          initial_state: [{ type: 'm.room.server_acl', content: { allow: ['*'], deny: ['far.test'] } }],
+        });
+        assert.equal(await refused(`/hierarchy/${enc(denied)}`), '404 M_NOT_FOUND');
+        const left = await alice.createRoom({ preset: 'public_chat', creation_content: space });
+        assert.equal((await tree(left)).status, 200);
+        await alice.leave(left);
+        assert.equal(await refused(`/hierarchy/${enc(left)}`), '404 M_NOT_FOUND', 'nobody here is in it');
+      });
+    });
+
+    it('services learn who has a token, without a signature', async () => {
+      const { access_token: token } = await alice.do(
+        'POST',
+        `/user/${enc(alice.id)}/openid/request_token`,
+        {},
+      );
+      const userInfo = async (query: string) => {
+        const url = `/_matrix/federation/v1/openid/userinfo${query}`;
+        const { status, body } = await here.api('GET', url);
+        return status === 200 ? body : `${status} ${body['errcode']}`;
+      };
+      assert.equal(await userInfo(`?access_token=${token}x`), '401 M_UNKNOWN_TOKEN');
+      assert.equal(await userInfo(`?access_token=${alice.token}`), '401 M_UNKNOWN_TOKEN');
+      assert.equal(await userInfo(''), '401 M_MISSING_TOKEN');
+      assert.deepEqual(await userInfo(`?access_token=${token}`), { sub: alice.id });
+    });
+  });
+}
