@@ -19,6 +19,8 @@ import { Incoming } from './incoming/incoming.ts';
 import { noOtherServers } from './incoming/no-other-servers.ts';
 import type { OtherServers } from './incoming/remote-servers.ts';
 import { type RoomLimits, Throttle } from './limits.ts';
+import { EndedInvites } from './membership/handshakes/ended-invites.ts';
+import { shownState } from './membership/handshakes/shown-state.ts';
 import { type InvitePolicy, inviteAnybody } from './membership/invite-policy.ts';
 import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
 import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
@@ -109,6 +111,11 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     placement: engine.placement,
     serverAcls,
     others: parts.otherServers ?? noOtherServers,
+    outside: new EndedInvites({
+      engine,
+      serverName,
+      strippedState: (roomId, userId) => shownState(database, roomId, userId),
+    }),
     metrics: parts.metrics,
   });
   return {

@@ -18,7 +18,7 @@ import { KnownEvents } from './known-events.ts';
 import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
 import { Patience } from './patience.ts';
 import { Processor } from './processor.ts';
-import { type PduOutcome, Receiving } from './receiving.ts';
+import { type OutsideEvents, type PduOutcome, Receiving } from './receiving.ts';
 import { RefusedEvents } from './refused-events.ts';
 import { RemoteEventByTime, type TimeQuestion } from './remote-event-by-time.ts';
 import type { OtherServers } from './remote-servers.ts';
@@ -41,6 +41,7 @@ export interface IncomingParts {
   readonly placement: Placement;
   readonly serverAcls: ServerAcls;
   readonly others: OtherServers;
+  readonly outside: OutsideEvents;
   readonly metrics?: Metrics | undefined;
 }
 

@@ -22,6 +22,12 @@ export interface PduOutcome {
   readonly error?: string;
 }
 
+/** What is done with memberships in rooms that this server is not in. */
+export interface OutsideEvents {
+  /** @returns whether the event was of use */
+  take(head: RoomHead, event: VerifiedEvent): Promise<boolean>;
+}
+
 type Outcomes = Map<string, PduOutcome>;
 
 const taken: PduOutcome = {};
@@ -37,6 +43,7 @@ export class Receiving {
     readonly staging: Staging;
     readonly clock: Clock;
     readonly onRefused: (count: number) => void;
+    readonly outside: OutsideEvents;
     /** Told of rooms in which events wait now. */
     readonly wake: (roomId: string) => void;
   };
@@ -50,6 +57,7 @@ export class Receiving {
     readonly staging: Staging;
     readonly clock: Clock;
     readonly onRefused: (count: number) => void;
+    readonly outside: OutsideEvents;
     readonly wake: (roomId: string) => void;
   }) {
     this.#parts = parts;
@@ -82,14 +90,27 @@ export class Receiving {
       return undefined;
     });
     const events = uniqueEvents(received.filter((one) => one !== undefined));
-    const refusal = !head.servers.has(serverName)
-      ? 'This server is not in the room'
-      : !(await serverAcls.allows(head, origin))
-        ? 'The room does not admit your server'
-        : undefined;
-    if (refusal === undefined) await this.#take(origin, head, events, outcomes);
-    else for (const { event } of events) outcomes.set(event.eventId, { error: refusal });
+    if (!head.servers.has(serverName)) await this.#takeFromOutside(head, events, outcomes);
+    else if (await serverAcls.allows(head, origin)) await this.#take(origin, head, events, outcomes);
+    else {
+      for (const { event } of events)
+        outcomes.set(event.eventId, { error: 'The room does not admit your server' });
+    }
     return outcomes;
+  }
+
+  async #takeFromOutside(
+    head: RoomHead,
+    received: readonly ReceivedEvent[],
+    outcomes: Outcomes,
+  ): Promise<void> {
+    const { verifier, outside } = this.#parts;
+    for (const one of received) {
+      const isMember = one.event.type === 'm.room.member';
+      const [checked] = isMember ? await verifier.check([one]) : [];
+      const isTaken = checked !== undefined && !isRefusal(checked) && (await outside.take(head, checked));
+      outcomes.set(one.event.eventId, isTaken ? taken : { error: 'This server is not in the room' });
+    }
   }
 
   async #take(

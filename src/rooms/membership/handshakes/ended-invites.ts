@@ -1,0 +1,44 @@
+import { parseUserId, type StrippedState, serverOfUser } from '../../../protocol/index.ts';
+import type { RoomEngine } from '../../engine.ts';
+import type { VerifiedEvent } from '../../placement/verified-event.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+
+export interface EndedInvitesParts {
+  readonly engine: Pick<RoomEngine, 'userRooms' | 'events' | 'placement'>;
+  readonly serverName: string;
+  /** What a user was shown of a room with an invite or a knock. */
+  readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
+}
+
+/**
+ * Ends invites and knocks of local users in rooms that this server is not in, when somebody there has removed or
+ * banned them. Whether that was allowed can not be checked from outside: who has invited, or described the room, is
+ * believed.
+ */
+export class EndedInvites {
+  readonly #parts: EndedInvitesParts;
+
+  constructor(parts: EndedInvitesParts) {
+    this.#parts = parts;
+  }
+
+  /** @returns whether the event ended something */
+  async take(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
+    const { engine, serverName, strippedState } = this.#parts;
+    const { type, stateKey: userId, content, sender } = event.event;
+    const isEnd = content['membership'] === 'leave' || content['membership'] === 'ban';
+    if (type !== 'm.room.member' || userId === undefined || !isEnd) return false;
+    if (parseUserId(userId)?.serverName !== serverName || serverOfUser(sender) === serverName) return false;
+    const room = (await engine.userRooms.of(userId)).get(head.roomId);
+    if (room?.membership !== 'invite' && room?.membership !== 'knock') return false;
+    const present = await engine.events.get(room.eventNid);
+    const shown = await strippedState(head.roomId, userId);
+    const believed = new Set([present?.event.sender, ...shown.map((one) => one.sender)].map(serverOf));
+    if (!believed.has(serverOfUser(sender))) return false;
+    await engine.placement.outOfBand(head, event, []);
+    return true;
+  }
+}
+
+const serverOf = (userId: string | undefined) =>
+  userId === undefined ? undefined : parseUserId(userId)?.serverName;

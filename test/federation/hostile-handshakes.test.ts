@@ -1,0 +1,223 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
+import { forEachDatabase } from '../support/databases.ts';
+import { enc, type Person } from '../support/person.ts';
+import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { SignedRoom } from '../support/signed-room.ts';
+
+const template = 'GET /_matrix/federation/v1/make_join/';
+const sending = 'PUT /_matrix/federation/v2/send_join/';
+
+forEachDatabase(({ kind }) => {
+  describe('a server that lies to one that wants to join', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let evil: ScriptedServer;
+    let anna: Person;
+    let room: SignedRoom;
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test', {
+        config: { federationClient: { federation: { max_short_retries: 0 } } },
+      });
+      evil = await several.scripted('evil.test');
+      anna = await a.person('anna');
+    });
+    after(() => several.stop());
+    beforeEach(() => {
+      room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
+      evil.asked.splice(0);
+      evil.on(template, () => room.template(anna.id, 'join'));
+      evil.on(sending, () => ({ ...room.answer() }));
+    });
+
+    const join = () => anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'evil.test' });
+    const joins = () => evil.asked.filter(({ path }) => path.includes('/send_join/'));
+    const wasSent = () => joins().length > 0;
+    async function fails(status = 502, errcode = 'M_UNKNOWN') {
+      const answer = await join();
+      assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode], answer.raw);
+      const { rooms } = await anna.sync();
+      assert.equal(rooms?.join?.[room.roomId], undefined);
+      const { joined_rooms: joined } = await anna.do('GET', '/joined_rooms');
+      assert.ok(!(joined as string[]).includes(room.roomId));
+    }
+
+    it('is believed when it does not', async () => {
+      const { status, raw } = await join();
+      assert.equal(status, 200, raw);
+      const sent = joins()[0]!.body;
+      assert.deepEqual(
+        [sent['type'], sent['sender'], sent['state_key'], sent['room_id']],
+        ['m.room.member', anna.id, anna.id, room.roomId],
+      );
+      assert.equal((sent['content'] as JsonObject)['membership'], 'join');
+    });
+
+    const templates: [what: string, change: (event: JsonObject) => JsonObject, more?: JsonObject][] = [
+      ['of another type', (event) => ({ ...event, type: 'm.room.power_levels', state_key: '' })],
+      ['of another room', (event) => ({ ...event, room_id: '!other:a.test' })],
+      ['by another sender', (event) => ({ ...event, sender: '@admin:a.test' })],
+      ['about another user', (event) => ({ ...event, state_key: '@admin:a.test' })],
+      ['with another membership', (event) => ({ ...event, content: { membership: 'ban' } })],
+      ['without previous events', ({ prev_events: _prev, ...event }) => event],
+      ['with previous events that are none', (event) => ({ ...event, prev_events: ['x', { a: 1 }] })],
+      ['of an unknown version', (event) => event, { room_version: '99' }],
+    ];
+    for (const [what, change, more] of templates) {
+      it(`gets nothing signed by a template ${what}`, async () => {
+        evil.on(template, () => {
+          const right = room.template(anna.id, 'join');
+          return { ...right, event: change(right['event'] as JsonObject), ...more };
+        });
+        await fails();
+        assert.equal(wasSent(), false);
+      });
+    }
+
+    it('does not get further content of a template signed', async () => {
+      evil.on(template, () => room.template(anna.id, 'join', { displayname: 'Fool', evil: true }));
+      assert.equal((await join()).status, 200);
+      const { content } = joins()[0]!.body;
+      assert.deepEqual(content, { membership: 'join', displayname: 'anna' });
+    });
+
+    const answers: [what: string, answer: () => ScriptedAnswer][] = [
+      ['without a create event', () => ({ ...room.answer(), state: [] })],
+      [
+        'with a state that another key has signed',
+        () =>
+          new SignedRoom('11', { serverName: 'evil.test', key: SigningKey.generate('scripted') }).answer(),
+      ],
+      [
+        'with the state of another room',
+        () => new SignedRoom('11', { serverName: 'evil.test', key: evil.key }).answer(),
+      ],
+      [
+        'with an event of another room among the others',
+        () => {
+          const other = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
+          const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
+          return { ...room.answer(), auth_chain: [...room.answer().auth_chain, topic] };
+        },
+      ],
+      [
+        'with a state that does not let the user in',
+        () => {
+          const closed = room.setState('m.room.join_rules', { join_rule: 'invite' });
+          assert.ok(closed);
+          return room.answer();
+        },
+      ],
+      ['that is no room', () => ({ hello: 'world' })],
+      ['that is a list', () => [200, [] as unknown as JsonObject]],
+      ['whose lists are none', () => ({ state: {}, auth_chain: 'x' })],
+      ['that refuses with a strange code', () => [401, { errcode: 'M_UNKNOWN_TOKEN', error: 'log out!' }]],
+      ['that blames the event', () => [400, { errcode: 'M_INVALID_PARAM', error: 'no' }]],
+    ];
+    for (const [what, answer] of answers) {
+      it(`does not get anybody into its room by an answer ${what}`, async () => {
+        evil.on(sending, answer);
+        await fails();
+        assert.ok(wasSent());
+      });
+    }
+
+    it('does not get anybody into a room of another version than it says', async () => {
+      evil.on(template, () => ({ ...room.template(anna.id, 'join'), room_version: '10' }));
+      await fails();
+    });
+
+    it('can not make the answer endless, another type, or a way to somewhere else', async () => {
+      evil.on(template, (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        const flood = () => {
+          if (!response.destroyed) response.write(' '.repeat(256 * 1024), () => setImmediate(flood));
+        };
+        flood();
+        return undefined;
+      });
+      await fails();
+      evil.on(template, (_request, response) => {
+        const body = JSON.stringify(room.template(anna.id, 'join'));
+        response.writeHead(200, { 'content-type': 'text/html' }).end(body);
+        return undefined;
+      });
+      await fails();
+      evil.on(template, (_request, response) => {
+        response.writeHead(302, { location: 'https://a.test/_matrix/client/versions' }).end();
+        return undefined;
+      });
+      await fails();
+      evil.on(template, (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{"event":');
+        return undefined;
+      });
+      await fails();
+      assert.equal(wasSent(), false);
+    });
+
+    it('may be an old one, that knows send_join only as it was', async () => {
+      evil.on(sending, () => [404, { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized' }]);
+      evil.on('PUT /_matrix/federation/v1/send_join/', (_request, response) => {
+        const body = JSON.stringify([200, { ...room.answer(), origin: 'evil.test' }]);
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+        return undefined;
+      });
+      const { status, raw } = await join();
+      assert.equal(status, 200, raw);
+    });
+  });
+
+  describe('a server that lies to one whose room it wants to be in', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let evil: ScriptedServer;
+    let anna: Person;
+    let roomId: string;
+    const userId = '@mallory:evil.test';
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test');
+      evil = await several.scripted('evil.test');
+      anna = await a.person('anna');
+    });
+    after(() => several.stop());
+    beforeEach(async () => {
+      roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
+    });
+
+    const v1 = '/_matrix/federation/v1';
+    const prepare = (membership = 'join', user = userId, query = '?ver=11&ver=10') =>
+      evil.ask('a.test', 'GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(user)}${query}`);
+    async function refused(answer: ReturnType<ScriptedServer['ask']>, status: number, errcode: string) {
+      const { status: actual, body } = await answer;
+      assert.deepEqual([actual, body['errcode']], [status, errcode], JSON.stringify(body));
+    }
+
+    it('gets templates for its own users only, in versions that it knows', async () => {
+      const { status, body } = await prepare();
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(body['room_version'], '11');
+      await refused(prepare('join', anna.id), 403, 'M_FORBIDDEN');
+      await refused(prepare('leave', anna.id, ''), 403, 'M_FORBIDDEN');
+      await refused(prepare('join', '@x:third.test'), 403, 'M_FORBIDDEN');
+      await refused(prepare('join', 'mallory'), 403, 'M_FORBIDDEN');
+      await refused(prepare('join', userId, '?ver=9'), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await refused(prepare('join', userId, ''), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await refused(prepare('leave', userId, ''), 403, 'M_FORBIDDEN');
+      await refused(prepare('knock'), 403, 'M_FORBIDDEN');
+      roomId = '!unknown:a.test';
+      await refused(prepare(), 404, 'M_NOT_FOUND');
+    });
+
+    it('gets nothing when the room does not admit it', async () => {
+      await anna.setState(roomId, 'm.room.server_acl', { allow: ['*'], deny: ['evil.test'] });
+      await refused(prepare(), 403, 'M_FORBIDDEN');
+      const path = `/_matrix/federation/v2/send_join/${enc(roomId)}/$x`;
+      await refused(evil.ask('a.test', 'PUT', path, {}), 403, 'M_FORBIDDEN');
+    });
+  });
+});
