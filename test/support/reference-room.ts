@@ -50,7 +50,9 @@ export class ReferenceRoom {
   readonly #after = new Map<string, StateMap<string>>();
   readonly #signers = new Map<string, EventSigner>();
   #ends: readonly string[] = [];
-  #ts = 1_000_000;
+  readonly #number = rooms++;
+  /** Also tells rooms apart that have no id of their own. */
+  #ts = 1_000_000 + this.#number;
   #ids = 0;
 
   /** A public room that `ann` has made; she and `ben` are in it, and he may do less than she. */
@@ -58,7 +60,7 @@ export class ReferenceRoom {
     const version = getRoomVersion(versionId);
     if (!version) throw new Error(`there is no room version ${versionId}`);
     this.version = version;
-    const own = version.roomId === 'origin' ? `!reference${rooms++}:a.example` : '';
+    const own = version.roomId === 'origin' ? `!reference${this.#number}:a.example` : '';
     this.roomId = own;
     const creator = version.creator === 'content' ? { creator: ann } : {};
     const create = this.#build(
@@ -205,7 +207,7 @@ export class ReferenceRoom {
         authEventIds,
         prevEventIds: prev,
         ...(this.version.eventId === 'origin' && {
-          eventId: `$${this.#ids++}:${serverOfUser(deed.sender)}`,
+          eventId: `$${this.#number}-${this.#ids++}:${serverOfUser(deed.sender)}`,
           referenceHash: (eventId: string) => referenceHash(this.one(eventId).event.pdu, this.version),
         }),
       },

@@ -77,7 +77,7 @@ export class BeforeStates {
     const names: string[] = [];
     const note = (key: string, nid: number) => {
       const keyNid = stateKeys.peek(key);
-      if (keyNid === undefined) return;
+      if (keyNid === undefined) throw new Error('a state key was not prepared');
       delta.set(keyNid, nid);
       names.push(key);
     };

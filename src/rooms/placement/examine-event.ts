@@ -2,7 +2,7 @@ import { type RoomEvent, stateKeyOf } from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import { redactionTakesEffect } from '../timeline/redaction.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
-import type { BeforeStates, GroupState } from './before-state.ts';
+import { type BeforeStates, type GroupState, groupsOf } from './before-state.ts';
 import { MissingEvents } from './missing-events.ts';
 import type { PlacementParts } from './placement-parts.ts';
 import { readBackwardExtremities, readPendingRedactionsOf } from './store.ts';
@@ -70,7 +70,7 @@ export class ExamineEvent {
     const isEnd = before.id === head.chain.id;
     const softFailed =
       rejected === undefined && options.softFails && !isEnd
-        ? objectionByState(event, await surroundingNow(this.#parts, event, head))
+        ? objectionByState(event, await this.#surroundingNow(head, event, before, options))
         : undefined;
     const own = event.stateKey === undefined ? undefined : around.get(stateKeyOf(event.type, event.stateKey));
     const isHidden = rejected !== undefined || softFailed !== undefined;
@@ -113,6 +113,26 @@ export class ExamineEvent {
     const groups = prev.map(({ stateGroup }) => stateGroup).filter((group) => group !== undefined);
     // Without previous events there is nothing that could allow it.
     return groups.length === 0 ? this.#before.of(head, []) : this.#before.after(event.version, groups, head);
+  }
+
+  /**
+   * What is around the event now. Who was told the state before it has missed events, and may have missed what changed
+   * the current state: so that state takes part, as if the history had parted. Gaps are easily made up, therefore it
+   * does not stand alone.
+   */
+  async #surroundingNow(
+    head: RoomHead,
+    event: RoomEvent,
+    before: GroupState,
+    { stateBefore }: ExamineOptions,
+  ): Promise<Surrounding> {
+    if (stateBefore === undefined) return surroundingNow(this.#parts, event, head);
+    const resolved = await this.#before.after(event.version, [...groupsOf(head), before.id], head);
+    try {
+      return await surroundingIn(this.#parts, event, resolved.id);
+    } finally {
+      this.#before.drop(resolved.made);
+    }
   }
 
   async #redaction(

@@ -39,10 +39,10 @@ interface Arrival {
 
 /** Where an event goes, worked out against a head that has not moved since. */
 interface Course {
-  /** On the timeline, and a forward extremity. */
-  readonly isCurrent: boolean;
   readonly isOnTimeline: boolean;
-  /** The extremities that stay besides it. */
+  /** It is a forward extremity. */
+  readonly isEnd: boolean;
+  /** The extremities that stay. */
   readonly rest: readonly Extremity[];
   /** Nothing else is there: the state after the event is the current one. */
   readonly isLinear: boolean;
@@ -115,34 +115,47 @@ export class PlaceEvent {
 
   /** Works out where the event goes. */
   async #course(head: RoomHead, arrival: Arrival): Promise<Course> {
-    const { event, known, found } = arrival;
+    const { event, found } = arrival;
     const isOnTimeline = found.rejected === undefined && found.softFailed === undefined;
-    const isCurrent = isOnTimeline && !found.fills;
+    const rest = isOnTimeline ? await this.#rest(head, found) : head.extremities;
+    // What the timeline names already has something after it; what it names itself has that, too, from now on.
+    const isEnd = isOnTimeline && (!found.fills || rest.length === 0);
+    const isLinear = isEnd && rest.length === 0 && found.before.id === head.chain.id;
     const makesGroup = event.stateKey !== undefined && found.rejected === undefined;
-    const rest = isCurrent ? await this.#rest(head, found) : head.extremities;
-    const isLinear = isCurrent && rest.length === 0 && found.before.id === head.chain.id;
     const keyNid = makesGroup
       ? await this.#parts.stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''))
       : undefined;
-    let { number } = arrival;
-    const course = { isCurrent, isOnTimeline, rest, isLinear, keyNid, number };
-    if (isLinear || !isCurrent) {
+    const { number } = arrival;
+    const course = { isEnd, isOnTimeline, rest, isLinear, keyNid, number, after: undefined };
+    if (isLinear || !isOnTimeline) {
       const chain = isLinear ? head.chain : await found.before.chain();
-      return { ...course, chain, after: undefined, change: undefined };
+      return { ...course, chain, change: undefined };
     }
-    let after: GroupState | undefined;
-    let newcomer: StoredEvent | undefined;
-    if (keyNid !== undefined) {
-      // State is resolved with the event before its place is certain, so it needs its number now.
-      number ??= numberOf(known) ?? this.#burn();
-      after = await this.#groupAfter(found.before, keyNid, number);
-      newcomer = this.#storedAt(head, arrival, { nid: number, stateGroup: after.id, resolves: false });
-      if (numberOf(known) === undefined) this.#parts.authEdges.add(number, found.auth);
+    const groups = rest.map(({ stateGroup }) => stateGroup ?? 0);
+    if (!isEnd) {
+      const end = { state: found.before, newcomer: undefined };
+      const change = await changeOfCurrentState(this.#parts, head, groups, end);
+      return { ...course, chain: await found.before.chain(), change };
     }
-    const groups = [...rest.map(({ stateGroup }) => stateGroup ?? 0), after?.id ?? found.before.id];
-    const state = after ?? found.before;
-    const change = await changeOfCurrentState(this.#parts, head, groups, { state, newcomer });
-    return { ...course, number, chain: undefined, after, change };
+    const after = keyNid === undefined ? undefined : await this.#afterEarly(head, arrival, keyNid);
+    const end = after ?? { state: found.before, newcomer: undefined };
+    const change = await changeOfCurrentState(this.#parts, head, [...groups, end.state.id], end);
+    const early = after ? { number: after.newcomer.nid, after: after.state } : undefined;
+    return { ...course, ...early, chain: undefined, change };
+  }
+
+  /** State is resolved with the event before its place is certain, so it needs its number and its group now. */
+  async #afterEarly(
+    head: RoomHead,
+    arrival: Arrival,
+    keyNid: number,
+  ): Promise<{ state: GroupState; newcomer: StoredEvent }> {
+    const { known, found } = arrival;
+    const number = arrival.number ?? numberOf(known) ?? this.#burn();
+    const state = await this.#groupAfter(found.before, keyNid, number);
+    const newcomer = this.#storedAt(head, arrival, { nid: number, stateGroup: state.id, resolves: false });
+    if (numberOf(known) === undefined) this.#parts.authEdges.add(number, found.auth);
+    return { state, newcomer };
   }
 
   async #groupAfter(before: GroupState, keyNid: number, nid: number): Promise<GroupState> {
@@ -175,7 +188,7 @@ export class PlaceEvent {
   /** Gives the event its place, in memory. */
   #extend(head: RoomHead, arrival: Arrival, course: Course): PreparedWrite {
     const { event, json, known, found } = arrival;
-    const { isCurrent, isOnTimeline, rest, keyNid, chain, change } = course;
+    const { isEnd, isOnTimeline, rest, keyNid, chain, change } = course;
     const { streams, stream, groupIds, resolver } = this.#parts;
     const reservation = streams.reserve(stream);
     const { position } = reservation;
@@ -191,12 +204,12 @@ export class PlaceEvent {
     });
     const applied = this.#apply(head, stored, course, position);
     if (found.before.resolves.length > 0) resolver.remember(found.before.resolves, found.before.id);
-    if (isCurrent) {
+    if (isOnTimeline) {
       const { eventId, depth } = event;
-      head.setExtremities([...rest, { nid, eventId, depth, stateGroup }]);
+      head.setExtremities(isEnd ? [...rest, { nid, eventId, depth, stateGroup }] : rest);
       resolver.remember(groupsOf(head), head.chain.id ?? 0);
+      head.remember(stored);
     }
-    if (isOnTimeline) head.remember(stored);
     if (found.redacts) head.redact(found.redacts, nid);
     return {
       head,
@@ -206,7 +219,7 @@ export class PlaceEvent {
         ? { roomId: head.roomId, position, onTimeline: true, stored, ...applied }
         : undefined,
       content: json,
-      end: isCurrent ? { extremities: head.extremities, group: head.chain.id } : undefined,
+      end: isOnTimeline ? { extremities: head.extremities, group: head.chain.id } : undefined,
       groups: [
         ...found.before.made,
         ...(course.after?.made ?? []),

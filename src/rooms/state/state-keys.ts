@@ -59,8 +59,9 @@ export class StateKeys {
 
   /** `prepare` for many keys. @returns key to number; keys that no database can hold are absent */
   async prepareMany(keys: Iterable<string>): Promise<Map<string, number>> {
-    const found = await this.findMany(keys);
-    for (const key of keys) {
+    const all = [...keys];
+    const found = await this.findMany(all);
+    for (const key of all) {
       const [type, stateKey] = splitStateKey(key);
       if (!found.has(key) && isText(type) && isText(stateKey))
         found.set(key, this.peek(key) ?? this.#make(key));
