@@ -28,7 +28,8 @@ let transactions = 0;
 const newTransaction = () => `txn${transactions++}`;
 
 /** What a test may want otherwise than usual. */
-export interface RoomsTuning extends Partial<Pick<RoomsParts, 'limits' | 'profiles' | 'eventCacheSize'>> {
+export interface RoomsTuning
+  extends Partial<Pick<RoomsParts, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers'>> {
   readonly options?: Partial<RoomsParts['options']>;
   /** Puts something between the rooms and their database. */
   readonly between?: (database: Database) => Database;
@@ -60,9 +61,10 @@ export class RoomsUnderTest {
   }
 
   /** The same rooms after a restart of the program; what was made of these must not be used any more. */
-  async restart(open: OpenDatabase): Promise<RoomsUnderTest> {
+  async restart(open: OpenDatabase, tuning: RoomsTuning = {}): Promise<RoomsUnderTest> {
+    await this.rooms.incoming.close();
     await this.engine.close();
-    return RoomsUnderTest.#over(await open.restart(this.database), this.clock, {});
+    return RoomsUnderTest.#over(await open.restart(this.database), this.clock, tuning);
   }
 
   static async #over(
