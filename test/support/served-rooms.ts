@@ -83,5 +83,5 @@ export function eventsIn({ body }: Answer, list: string, roomVersion = '10'): Re
 }
 
 /** The ids of the events of a list in an answer. */
-export const idsIn = (answer: Answer, list: string): string[] =>
-  eventsIn(answer, list).map(({ event }) => event.eventId);
+export const idsIn = (answer: Answer, list: string, roomVersion?: string): string[] =>
+  eventsIn(answer, list, roomVersion).map(({ event }) => event.eventId);

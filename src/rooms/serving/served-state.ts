@@ -28,9 +28,9 @@ export class ServedState {
   /** The state before an event of the room. @throws MatrixError M_NOT_FOUND, also when that state is not known */
   async before(head: RoomHead, eventId: string): Promise<StateNumbers> {
     const stored = await this.#event(head, eventId);
-    const isFirst = stored.event.type === 'm.room.create' && stored.event.prevEventIds.length === 0;
-    if (isFirst && stored.stateBefore !== undefined) return { state: [], authChain: [] };
+    if (stored.event.type === 'm.room.create') return { state: [], authChain: [] };
     if (stored.stateBefore === undefined) throw notFound('The state at this event is not known');
+    if (await this.#isPartial(head)) throw notFound('The state of this room is not complete yet');
     const state = [...(await this.#engine.groups.load(stored.stateBefore)).values()];
     return { state, authChain: await this.#authChain(state) };
   }
@@ -60,6 +60,11 @@ export class ServedState {
     const stored = await this.#engine.events.getById(eventId);
     if (!stored || stored.roomNid !== roomNid || stored.rejected) throw notFound('There is no such event');
     return stored;
+  }
+
+  async #isPartial({ roomId }: RoomHead): Promise<boolean> {
+    const rooms = await this.#engine.placement.partialRooms();
+    return rooms.some((room) => room.roomId === roomId);
   }
 
   #authChain(nids: readonly number[]): Promise<number[]> {
