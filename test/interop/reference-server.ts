@@ -154,6 +154,7 @@ rc_login: {address: ${unlimited}, account: ${unlimited}, failed_attempts: ${unli
 rc_joins: {local: ${unlimited}, remote: ${unlimited}}
 rc_joins_per_room: ${unlimited}
 rc_invites: {per_room: ${unlimited}, per_user: ${unlimited}, per_issuer: ${unlimited}}
+rc_room_creation: ${unlimited}
 rc_presence: {per_user: ${unlimited}}
 rc_federation: {window_size: 1000, sleep_limit: 1000000, sleep_delay: 0, reject_limit: 1000000, concurrent: 100}`;
 

@@ -30,8 +30,11 @@ export interface EventDraft {
   readonly redacts?: string | undefined;
   /** Only for room versions 1 and 2, where the origin chooses ids: `$<unique>:<server>`. */
   readonly eventId?: string | undefined;
-  /** Only for room versions 1 and 2: the reference hash (unpadded base64) of each auth and previous event. */
-  readonly referenceHash?: ((eventId: string) => string) | undefined;
+  /**
+   * Only for room versions 1 and 2: the reference hash (unpadded base64) of each auth and previous event; `undefined`
+   * for those whose hash is not known, which other servers accept.
+   */
+  readonly referenceHash?: ((eventId: string) => string | undefined) | undefined;
 }
 
 /** Who signs. */
@@ -152,5 +155,8 @@ function references(ids: readonly string[], draft: EventDraft, version: RoomVers
   if (version.eventReferences === 'ids') return ids;
   const { referenceHash } = draft;
   if (referenceHash === undefined && ids.length > 0) throw badJson('Reference hashes are missing');
-  return ids.map((id) => [id, { sha256: referenceHash!(id) }]);
+  return ids.map((id) => {
+    const hash = referenceHash!(id);
+    return [id, hash === undefined ? {} : { sha256: hash }];
+  });
 }

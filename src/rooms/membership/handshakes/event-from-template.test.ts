@@ -64,6 +64,15 @@ describe('an event from a template', () => {
     });
   }
 
+  it('refers without a hash to what the template names without one', () => {
+    const version = roomVersions.get('1')!;
+    const [prev, create] = [referenceIn(version, 'prev'), ['$create:b.test', {}]];
+    const template: JsonObject = { depth: 3, prev_events: [prev], auth_events: [create] };
+    const { event } = eventAt(placeIn(template, version), ownIn(version), version, parts);
+    assert.deepEqual(event.pdu['prev_events'], [prev]);
+    assert.deepEqual(event.pdu['auth_events'], [create]);
+  });
+
   it('is made from no template that has no place in a history', () => {
     const version = roomVersions.get('10')!;
     const right = { prev_events: [referenceIn(version, 'p')], auth_events: [], depth: 3 };

@@ -31,10 +31,10 @@ export interface OwnEvent {
   readonly content: JsonObject;
 }
 
-/** A place in a room's history: event ids, in room versions 1 and 2 with their hashes. */
+/** A place in a room's history: event ids, in room versions 1 and 2 with their hashes where the template has them. */
 export interface TemplatePlace {
-  readonly prev: ReadonlyMap<string, string>;
-  readonly auth: ReadonlyMap<string, string>;
+  readonly prev: ReadonlyMap<string, string | undefined>;
+  readonly auth: ReadonlyMap<string, string | undefined>;
   readonly depth: number;
 }
 
@@ -66,7 +66,7 @@ export function eventAt(
       authEventIds: [...auth.keys()],
       ...(version.eventId === 'origin' && {
         eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
-        referenceHash: (eventId: string) => (prev.get(eventId) ?? auth.get(eventId))!,
+        referenceHash: (eventId: string) => prev.get(eventId) ?? auth.get(eventId),
       }),
     },
     version,
@@ -77,20 +77,18 @@ export function eventAt(
   return built;
 }
 
-/** By event id; the hashes are empty where the room version has none. */
+/** By event id. The reference server leaves hashes out of some references, of room versions that have them, too. */
 function referencesIn(
   value: JsonValue | undefined,
   most: number,
   version: RoomVersion,
-): ReadonlyMap<string, string> {
+): ReadonlyMap<string, string | undefined> {
   if (!Array.isArray(value) || value.length > most) throw badJson('The template has no place in the history');
-  const references = (value as readonly JsonValue[]).map((one): [string, string] => {
+  const references = (value as readonly JsonValue[]).map((one): [string, string | undefined] => {
     const [eventId, hashes] = version.eventReferences === 'ids' ? [one] : Array.isArray(one) ? one : [];
+    if (!isEventIdOf(version, eventId)) throw badJson('The template names something that is no event');
     const hash = isJsonObject(hashes) ? hashes['sha256'] : undefined;
-    const isWhole = version.eventReferences === 'ids' || typeof hash === 'string';
-    if (!isEventIdOf(version, eventId) || !isWhole)
-      throw badJson('The template names something that is no event');
-    return [eventId, typeof hash === 'string' ? hash : ''];
+    return [eventId, typeof hash === 'string' ? hash : undefined];
   });
   return new Map(references);
 }
