@@ -71,9 +71,9 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           conversations,
           shutdown,
         });
-        const handshakes = await openHandshakes(kernel, federation, people, rooms);
-        const traffic = await startFederationTraffic({ kernel, federation, rooms, conversations }, shutdown);
         const thirdParties = openThirdPartyInvites(kernel, people, rooms, federation);
+        const handshakes = await openHandshakes(kernel, federation, people, rooms, thirdParties);
+        const traffic = await startFederationTraffic({ kernel, federation, rooms, conversations }, shutdown);
         await startJobs(kernel, shutdown);
         rooms.incoming.start();
         const routes = [

@@ -7,6 +7,7 @@ import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import { prejoinKeys } from './rooms.ts';
 import { loadSigningKey } from './signing-key.ts';
+import type { ThirdPartyServices } from './third-party-invites.ts';
 
 /** Lets users into rooms of other servers, and users of other servers into rooms of this one. */
 export async function openHandshakes(
@@ -14,6 +15,7 @@ export async function openHandshakes(
   federation: Federation,
   people: People,
   rooms: Rooms,
+  { redemption }: Pick<ThirdPartyServices, 'redemption'>,
 ): Promise<Route[]> {
   const { serverName, database, configuration } = kernel;
   const { engine, incoming, memberships } = rooms;
@@ -43,5 +45,6 @@ export async function openHandshakes(
     serverName,
     signer,
     prejoinKeys: prejoinKeys(kernel),
+    redeem: (roomId, sender, signed) => redemption.invite(roomId, sender, signed),
   });
 }

@@ -1,4 +1,4 @@
-import type { EventSigner } from '../../protocol/index.ts';
+import type { EventSigner, JsonObject } from '../../protocol/index.ts';
 import type {
   Incoming,
   Memberships,
@@ -22,6 +22,8 @@ export interface HandshakeDeps {
   readonly signer: EventSigner;
   /** What of a room those are shown who knock, as `stateKeyOf`. */
   readonly prejoinKeys: readonly string[];
+  /** Invites the user who has an address that `sender` has invited, if what was signed for them is right. */
+  readonly redeem: (roomId: string, sender: string, signed: JsonObject) => Promise<void>;
 }
 
 /** What a user of another server wants to become in a room that this server is in. */

@@ -9,13 +9,12 @@ import {
 import type { HandshakeDeps } from './handshake-deps.ts';
 
 /**
- * Invites the user who has an address that a user of this server has invited. Whether the address is theirs, the
- * authorization rules check by the keys in the room.
+ * Invites the user who has an address that a user of this server has invited.
  * Source: server-server API, `PUT /exchange_third_party_invite/{roomId}`.
  * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND
  */
 export async function exchangeThirdPartyInvite(
-  { access, memberships, serverName }: HandshakeDeps,
+  { access, serverName, redeem }: HandshakeDeps,
   origin: string,
   roomId: string,
   partial: JsonObject,
@@ -32,16 +31,9 @@ export async function exchangeThirdPartyInvite(
   if (!isUserId(sender) || serverOfUser(sender) !== serverName) {
     throw invalidParam('The sender is no user of this server');
   }
-  const { third_party_invite: invite } = content;
-  if (!isJsonObject(invite) || !isJsonObject(invite['signed'])) {
-    throw invalidParam('third_party_invite is missing');
-  }
-  const { display_name: displayName, signed } = invite;
-  const given = {
-    third_party_invite: {
-      ...(typeof displayName === 'string' && { display_name: displayName }),
-      signed,
-    },
-  };
-  await memberships.invite(sender, roomId, userId, { given });
+  const invite = content['third_party_invite'];
+  const signed = isJsonObject(invite) ? invite['signed'] : undefined;
+  if (!isJsonObject(signed)) throw invalidParam('third_party_invite is missing');
+  if (signed['mxid'] !== userId) throw forbidden('This is signed for another user');
+  await redeem(roomId, sender, signed);
 }

@@ -68,11 +68,5 @@ export interface MembershipPeers {
   sendKnock(server: string, knock: HandshakeEvent, request?: PeerRequest): Promise<readonly JsonValue[]>;
   /** @returns the event with the signature of the other server */
   invite(server: string, invite: HandshakeInvite, request?: PeerRequest): Promise<JsonObject>;
-  exchangeThirdPartyInvite(
-    server: string,
-    roomId: string,
-    event: JsonObject,
-    request?: PeerRequest,
-  ): Promise<void>;
   complexity(server: string, roomId: string, request?: PeerRequest): Promise<number | undefined>;
 }

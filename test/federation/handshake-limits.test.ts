@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../support/databases.ts';
+import { enc, type Person } from '../support/person.ts';
+import { registerAdmin } from '../support/register-admin.ts';
+import type { ConfigurationOverrides } from '../support/server.ts';
+import { SeveralServers } from '../support/several-servers.ts';
+
+const few = { per_second: 0, burst_count: 2 };
+
+forEachDatabase(({ kind }) => {
+  describe('limits on what is done across servers', () => {
+    let several: SeveralServers;
+    afterEach(() => several.stop());
+
+    /** `anna` on a server without limits, and `ben` on one that is configured so. */
+    async function open(config: ConfigurationOverrides) {
+      several = new SeveralServers(kind);
+      const a = await several.homeserver('a.test');
+      const b = await several.homeserver('b.test', { config });
+      return { a, b, anna: await a.person('anna'), ben: await b.person('ben') };
+    }
+
+    const join = (person: Person, roomId: string, via = ['a.test', 'b.test']) =>
+      person.call('POST', `/join/${enc(roomId)}`, {}, { via });
+    const invite = (person: Person, roomId: string, userId: string) =>
+      person.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: userId });
+    const isIn = async (person: Person, roomId: string) => {
+      const { joined_rooms: rooms } = await person.do('GET', '/joined_rooms');
+      return (rooms as string[]).includes(roomId);
+    };
+
+    it('rooms that are too complex are not joined [option: limit_remote_rooms.enabled, limit_remote_rooms.complexity, limit_remote_rooms.complexity_error, limit_remote_rooms.admins_can_join]', async () => {
+      const limit = {
+        enabled: true,
+        complexity: 0.02,
+        complexity_error: 'Far too much',
+        admins_can_join: true,
+      };
+      const { anna, ben, b } = await open({ rooms: { limit_remote_rooms: limit } });
+      const simple = await anna.createRoom();
+      assert.equal((await join(ben, simple)).status, 200);
+      const complex = await anna.createRoom();
+      for (let i = 0; i < 10; i++) await anna.setState(complex, 'org.example.entry', { i }, String(i));
+      const refused = await join(ben, complex);
+      assert.deepEqual(
+        [refused.status, refused.body['errcode'], refused.body['error']],
+        [400, 'M_RESOURCE_LIMIT_EXCEEDED', 'Far too much'],
+      );
+      const { joined } = await anna.do('GET', `/rooms/${enc(complex)}/joined_members`);
+      assert.deepEqual(Object.keys(joined as object), [anna.id]);
+      // Of rooms that are not public the other server does not tell: it is found out by joining.
+      const secret = await anna.createRoom({ preset: 'private_chat' });
+      for (let i = 0; i < 10; i++) await anna.setState(secret, 'org.example.entry', { i }, String(i));
+      await invite(anna, secret, ben.id);
+      assert.equal((await join(ben, secret)).body['errcode'], 'M_RESOURCE_LIMIT_EXCEEDED');
+      assert.equal(await isIn(ben, secret), false);
+      const admin = await registerAdmin(b);
+      assert.equal((await join(admin, complex)).status, 200);
+    });
+
+    it('joins of rooms that the server is not in [option: rc_joins.remote]', async () => {
+      const { anna, ben } = await open({ rateLimits: { rc_joins: { remote: few } } });
+      const rooms = await Promise.all([1, 2, 3].map(() => anna.createRoom()));
+      const statuses = [];
+      for (const roomId of rooms) statuses.push((await join(ben, roomId)).status);
+      assert.deepEqual(statuses, [200, 200, 429]);
+      const own = await ben.createRoom();
+      assert.equal((await join(ben, own)).status, 200);
+    });
+
+    it('joins by users of other servers count for the room [option: rc_joins_per_room]', async () => {
+      const { b, anna, ben } = await open({ rateLimits: { rc_joins_per_room: few } });
+      const roomId = await ben.createRoom();
+      const albert = await several.homeserver('c.test').then((c) => c.person('albert'));
+      assert.equal((await join(anna, roomId)).status, 200);
+      assert.equal((await join(albert, roomId, ['b.test'])).status, 200);
+      const benno = await b.person('benno');
+      assert.equal((await join(benno, roomId)).status, 429);
+    });
+
+    it('invites by users of other servers [option: rc_invites.per_user]', async () => {
+      const { anna, ben } = await open({ rateLimits: { rc_invites: { per_user: few } } });
+      const statuses = [];
+      for (let i = 0; i < 3; i++) {
+        statuses.push((await invite(anna, await anna.createRoom(), ben.id)).status);
+      }
+      assert.deepEqual(statuses, [200, 200, 429]);
+    });
+
+    it('invites to one room by users of other servers [option: rc_invites.per_room]', async () => {
+      const { b, anna, ben } = await open({ rateLimits: { rc_invites: { per_room: few } } });
+      const roomId = await anna.createRoom();
+      const [benno, bert] = [await b.person('benno'), await b.person('bert')];
+      const statuses = [];
+      for (const { id } of [ben, benno, bert]) statuses.push((await invite(anna, roomId, id)).status);
+      assert.deepEqual(statuses, [200, 200, 429]);
+    });
+
+    it('invites are refused altogether [option: block_non_admin_invites]', async () => {
+      const { anna, ben } = await open({ rooms: { block_non_admin_invites: true } });
+      const { status, body } = await invite(anna, await anna.createRoom(), ben.id);
+      assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+    });
+
+    it('no invite comes from those whom a user blocks', async () => {
+      const { anna, ben } = await open({});
+      await ben.do('PUT', `/user/${enc(ben.id)}/account_data/m.invite_permission_config`, {
+        default_action: 'block',
+      });
+      const { status, body } = await invite(anna, await anna.createRoom(), ben.id);
+      assert.deepEqual([status, body['errcode']], [403, 'M_INVITE_BLOCKED']);
+    });
+  });
+});
