@@ -1,4 +1,5 @@
 import type { JsonObject, StrippedState } from '../../protocol/index.ts';
+import type { UserRoom } from '../membership/user-rooms.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { PartialRoom } from './partial-state.ts';
@@ -74,6 +75,12 @@ export interface Placement {
     event: VerifiedEvent,
     strippedState: readonly StrippedState[],
   ): Promise<StoredEvent>;
+
+  /**
+   * What a user who is invited or knocks has been shown of a room by another server; `undefined` where they have their
+   * membership from the room's own events.
+   */
+  strippedState(userId: string, room: UserRoom): Promise<readonly StrippedState[] | undefined>;
 
   /**
    * Puts older events at the beginning of the timeline. Each must be named as a previous event by one that is on the

@@ -9,7 +9,7 @@ import { type PlacedEvent, PlaceEvent } from './place-event.ts';
 import type { Placement } from './placement.ts';
 import type { PlacementParts } from './placement-parts.ts';
 import { RoomQueues } from './room-queues.ts';
-import { readAllBackwardExtremities, readPartialRooms } from './store.ts';
+import { readAllBackwardExtremities, readPartialRooms, readStrippedState } from './store.ts';
 import { templateFor } from './template.ts';
 
 /** Puts the events of other servers at their places: one at a time in each room, so that each finds its forebears. */
@@ -45,6 +45,13 @@ export class RoomPlacement implements Placement {
 
   outOfBand: Placement['outOfBand'] = (room, event, strippedState) =>
     this.#placed(room.roomId, () => this.#outOfBand.take(room, event, strippedState));
+
+  strippedState: Placement['strippedState'] = async (userId, { roomId, roomNid, eventNid }) => {
+    const { heads, database } = this.#parts;
+    const head = await heads.get(roomId);
+    if (head?.entry('m.room.member', userId)?.nid === eventNid) return undefined;
+    return readStrippedState(database.reader(), roomNid, userId);
+  };
 
   backfill: Placement['backfill'] = (roomId, events) =>
     this.#queues.run(roomId, () => this.#backfill.add(roomId, events));

@@ -1,4 +1,5 @@
 import type { Reader } from '../../kernel/database/index.ts';
+import type { StrippedState } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 import type { PartialRoom, PartialState } from './partial-state.ts';
 
@@ -66,4 +67,19 @@ export async function readPartialRooms(reader: Reader<RoomTables>): Promise<Part
     ...(JSON.parse(row.partial_state ?? '{}') as PartialState),
     roomId: row.room_id,
   }));
+}
+
+/** What another server has shown a user of a room, with an invite or a knock; `undefined` when none has. */
+export async function readStrippedState(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  userId: string,
+): Promise<readonly StrippedState[] | undefined> {
+  const row = await reader
+    .selectFrom('stripped_state')
+    .select('json')
+    .where('room_nid', '=', roomNid)
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  return row && (JSON.parse(row.json) as StrippedState[]);
 }

@@ -75,6 +75,11 @@ export class EventStore {
     if (stored) stored.redactedBy = by;
   }
 
+  /** There is no event of that number any more: it has got another one. */
+  renumbered(nid: number): void {
+    this.#byNid.delete(nid);
+  }
+
   /** The event could not be written. */
   forget(stored: StoredEvent): void {
     this.#settled(stored);

@@ -1,8 +1,9 @@
-import { strippedState } from '../../protocol/index.ts';
+import { type StrippedState, strippedState } from '../../protocol/index.ts';
 import {
   type RoomEngine,
   type RoomHead,
   RoomView,
+  type StoredEvent,
   type UserRoom,
   type VisibleEvent,
   visibleContent,
@@ -36,11 +37,18 @@ export class OtherRooms {
 
   /** What people see of a room before they are in it: stripped events as JSON text, their own membership the last. */
   async strippedEvents(head: RoomHead, room: UserRoom): Promise<string[]> {
+    const own = await this.#engine.events.get(room.eventNid);
+    const userId = own?.event.stateKey ?? '';
+    const told = await this.#engine.placement.strippedState(userId, room);
+    const events = told
+      ? told.filter(({ type, state_key }) => type !== 'm.room.member' || state_key !== userId)
+      : (await this.#prejoinState(head)).map(asStripped);
+    return [...events, ...(own ? [asStripped(own)] : [])].map((event) => JSON.stringify(event));
+  }
+
+  async #prejoinState(head: RoomHead): Promise<StoredEvent[]> {
     const nids = this.#prejoinKeys.map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
-    const events = await this.#engine.events.getMany([...nids, room.eventNid]);
-    return [...events.values()].map((stored) =>
-      JSON.stringify(strippedState({ ...stored.event, content: visibleContent(stored) })),
-    );
+    return [...(await this.#engine.events.getMany(nids)).values()];
   }
 
   /** A room that the user has left or was banned from: what they may see of it up to then. */
@@ -76,7 +84,8 @@ export class OtherRooms {
     const range = { userId, after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
     const timeline = await readTimeline(this.#engine, head, filter, range);
     const own = await this.#engine.events.get(room.eventNid);
-    if (!own || timeline.events.some(({ stored }) => stored.nid === own.nid)) return timeline;
+    if (!own || !endsStay(own) || timeline.events.some(({ stored }) => stored.nid === own.nid))
+      return timeline;
     const shown: VisibleEvent = { stored: own, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
   }
@@ -101,3 +110,9 @@ export class OtherRooms {
     return state;
   }
 }
+
+const asStripped = (stored: StoredEvent): StrippedState =>
+  strippedState({ ...stored.event, content: visibleContent(stored) });
+
+/** Whether an event says itself that a user is out of a room; state resolution may take a membership away as well. */
+export const endsStay = ({ event }: StoredEvent): boolean => event.type === 'm.room.member';

@@ -1,7 +1,7 @@
 import { stateKeyOf } from '../../protocol/index.ts';
 import { type RoomEngine, type RoomHead, RoomView, type VisibleEvent } from '../../rooms/index.ts';
 import type { EventText } from '../classic/event-text.ts';
-import type { OtherRooms } from '../classic/other-rooms.ts';
+import { endsStay, type OtherRooms } from '../classic/other-rooms.ts';
 import { type StateNids, stateChanges, stateOfGroup } from '../classic/room-state.ts';
 import { readTimeline, type Timeline } from '../classic/timeline.ts';
 import { pastFields } from './room-fields.ts';
@@ -85,7 +85,8 @@ export class OtherRoom {
     const range = { userId: subject.userId, after, upTo: room.stream, limit, view };
     const timeline = await readTimeline(engine, head, subject.filter, range);
     const own = await engine.events.get(room.eventNid);
-    if (!own || timeline.events.some(({ stored }) => stored.nid === own.nid)) return timeline;
+    if (!own || !endsStay(own) || timeline.events.some(({ stored }) => stored.nid === own.nid))
+      return timeline;
     const shown: VisibleEvent = { stored: own, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
   }

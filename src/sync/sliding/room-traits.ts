@@ -47,12 +47,36 @@ export class RoomTraitsReader {
   /** The room as the user may know it: as it is, or as it was when their stay ended. */
   async of(room: UserRoom): Promise<RoomTraits> {
     if (room.membership === 'leave' || room.membership === 'ban') return this.#ofPast(room);
+    if (room.membership !== 'join') {
+      const told = await this.#ofStripped(room);
+      if (told) return told;
+    }
     const known = this.#current.get(room.roomNid);
     if (known) return known;
     const dropped = this.#dropped;
     const head = await this.#engine.heads.get(room.roomId);
     const traits = await this.#read((key) => head?.state.get(keys[key])?.nid);
     if (dropped === this.#dropped) this.#current.set(room.roomNid, traits);
+    return traits;
+  }
+
+  /** The room as another server has shown it to a user who is not in it; `undefined` when none has. */
+  async #ofStripped(room: UserRoom): Promise<RoomTraits | undefined> {
+    const known = this.#past.get(room.eventNid);
+    if (known) return known;
+    const { events, placement } = this.#engine;
+    const own = await events.get(room.eventNid);
+    const told = await placement.strippedState(own?.event.stateKey ?? '', room);
+    if (!told) return undefined;
+    const text = (key: Key, field: string) => {
+      const entry = told.find(({ type, state_key }) => stateKeyOf(type, state_key) === keys[key]);
+      const value = entry?.content[field];
+      return typeof value === 'string' && value !== '' ? value : undefined;
+    };
+    const isEncrypted = told.some(({ type, state_key }) => stateKeyOf(type, state_key) === keys.encryption);
+    const name = text('name', 'name') ?? text('alias', 'alias');
+    const traits = { isEncrypted, type: text('create', 'type'), name };
+    this.#past.set(room.eventNid, traits);
     return traits;
   }
 
