@@ -84,8 +84,9 @@ export class SenderUnderTest {
   /** Stops everything but the recipients and starts it again. @param crash nothing is written down before */
   async restart(crash = false): Promise<void> {
     if (!crash) await this.sender.stop();
-    await this.#http?.close();
+    const before = this.#http;
     this.under = await this.under.restart(this.#open);
+    await before?.close();
     await this.#start();
   }
 

@@ -1,4 +1,3 @@
-import type { Clock } from '../../kernel/clock.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine, RoomFact, StoredEvent } from '../../rooms/index.ts';
@@ -7,9 +6,8 @@ import { RoomServers } from './room-servers.ts';
 
 export interface EventFanOutDeps {
   readonly serverName: string;
-  readonly engine: Pick<RoomEngine, 'stream' | 'events' | 'heads'>;
+  readonly engine: Pick<RoomEngine, 'stream' | 'events' | 'heads' | 'groups'>;
   readonly streams: Pick<Streams, 'current'>;
-  readonly clock: Clock;
   /** Whether there is federation with a server. */
   readonly isDestination: (serverName: string) => boolean;
   /** Takes an event and all servers that it is for. */
@@ -31,15 +29,15 @@ const page = 500;
 export class EventFanOut {
   readonly #deps: EventFanOutDeps;
   readonly #servers: RoomServers;
-  /** Facts about events to be sent, and about members who come and go, in order; complete after `#factsSince`. */
-  #facts: { readonly fact: RoomFact; readonly position: number }[] = [];
+  /** Events to be sent, and state events of others, in order; complete after `#factsSince`. */
+  #facts: { readonly stored: StoredEvent; readonly position: number }[] = [];
   #factsSince: number;
   /** Events up to this place on the stream were handed out. */
   #handedOut = 0;
 
   constructor(deps: EventFanOutDeps) {
     this.#deps = deps;
-    this.#servers = new RoomServers(deps.clock);
+    this.#servers = new RoomServers(deps.engine);
     this.#factsSince = deps.streams.current;
     deps.engine.stream.subscribe((fact, position) => this.#take(fact, position));
   }
@@ -52,15 +50,12 @@ export class EventFanOut {
     // Should this fail, it is the disk that is read the next time.
     this.#factsSince = Math.max(this.#factsSince, upTo);
     if (!isComplete) return this.#handOutStored(after, upTo);
-    for (const { fact } of facts) {
-      await this.#handOut(fact.stored, fact);
-      this.#servers.changed(fact);
-    }
+    for (const { stored } of facts) await this.#handOut(stored);
   }
 
-  #take(fact: RoomFact, position: number): void {
-    if (!this.#isOurs(fact.stored) && fact.membershipChanges.length === 0) return;
-    this.#facts.push({ fact, position });
+  #take({ stored }: RoomFact, position: number): void {
+    if (!this.#isOurs(stored) && stored.event.stateKey === undefined) return;
+    this.#facts.push({ stored, position });
     if (this.#facts.length <= mostFacts) return;
     this.#facts = [];
     this.#factsSince = position;
@@ -70,7 +65,7 @@ export class EventFanOut {
     for (let from = after; from < upTo; ) {
       const events = await this.#deps.engine.events.between(from, upTo, page);
       for (const stored of events) {
-        await this.#handOut(stored, undefined);
+        await this.#handOut(stored);
       }
       const last = events.at(-1)?.stream;
       if (events.length < page || last === undefined) break;
@@ -78,40 +73,41 @@ export class EventFanOut {
     }
   }
 
-  async #handOut(stored: StoredEvent, fact: RoomFact | undefined): Promise<void> {
-    if (!isPlaced(stored) || !this.#isOurs(stored) || stored.stream <= this.#handedOut) return;
+  async #handOut(stored: StoredEvent): Promise<void> {
+    if (!isPlaced(stored) || stored.stream <= this.#handedOut) return;
+    if (this.#isOurs(stored)) await this.#deliver(stored);
+    await this.#servers.pass(stored);
+    this.#handedOut = stored.stream;
+  }
+
+  async #deliver(stored: Placed): Promise<void> {
     const { engine, deliver } = this.#deps;
     const { roomId } = stored.event;
     const head = engine.heads.peek(roomId) ?? (await engine.heads.get(roomId));
     if (!head) return;
-    const servers = this.#servers.of(head);
-    const destinations = new Set(servers);
-    for (const server of await this.#targets(stored, fact)) destinations.add(server);
+    const destinations = new Set((await this.#servers.before(stored, head)).keys());
+    const target = await this.#target(stored);
+    if (target !== undefined) destinations.add(target);
     const wanted = [...destinations].filter((server) => this.#isWanted(server, stored));
     if (wanted.length > 0) deliver(outgoingPdu(stored), wanted);
-    this.#handedOut = stored.stream;
   }
 
   /**
-   * Servers of users who have just ceased to be in the room, or to be invited: they learn it from the event. Users who
-   * are invited hear of it through a request of its own.
+   * The server of a user who was only invited, or had knocked, and is not any more: it learns that from the event.
+   * Users who are invited hear of it through a request of its own.
    */
-  async #targets(stored: Placed, fact: RoomFact | undefined): Promise<string[]> {
-    const gone = (fact?.membershipChanges ?? []).filter(({ from, to }) => from === 'join' && to !== 'join');
-    const targets = gone.map(({ userId }) => serverOfUser(userId));
+  async #target(stored: Placed): Promise<string | undefined> {
     const { type, stateKey, content } = stored.event;
-    const isEnd =
-      type === 'm.room.member' && (content['membership'] === 'leave' || content['membership'] === 'ban');
-    if (isEnd && stateKey !== undefined && (await this.#wasInvolved(stored)))
-      targets.push(serverOfUser(stateKey));
-    return targets;
+    const isEnd = type === 'm.room.member' && ['leave', 'ban'].includes(String(content['membership']));
+    if (!isEnd || stateKey === undefined || !(await this.#wasInvolved(stored))) return undefined;
+    return serverOfUser(stateKey);
   }
 
   /** Whether the user whose membership the event ends had one that their server knows of. */
   async #wasInvolved({ replaces }: Placed): Promise<boolean> {
     const before = replaces === undefined ? undefined : await this.#deps.engine.events.get(replaces);
     const membership = before?.event.content['membership'];
-    return membership === 'join' || membership === 'invite' || membership === 'knock';
+    return membership === 'invite' || membership === 'knock';
   }
 
   #isOurs({ event, distribute }: StoredEvent): boolean {

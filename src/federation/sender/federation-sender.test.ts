@@ -3,24 +3,42 @@ import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { type Recipient, SenderUnderTest, until } from '../../../test/support/federation-sender.ts';
 import { alice } from '../../../test/support/rooms.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { SenderTables } from './tables.ts';
+
+const minute = 60_000;
 
 forEachDatabase((open) => {
   describe('the federation sender', () => {
     let test: SenderUnderTest;
     afterEach(() => test.close());
 
-    async function start(...names: readonly string[]) {
-      test = await SenderUnderTest.open(open);
+    async function start<const Names extends readonly string[]>(names: Names, options = {}) {
+      test = await SenderUnderTest.open(open, options);
       const recipients: Recipient[] = [];
       for (const name of names) recipients.push(await test.recipient(name));
-      const roomId = await test.under.room(alice, ...names.map((name) => `@user:${name}` as const));
-      await test.sender.caughtUp();
-      return { roomId, recipients, say: (body: string) => test.under.say(alice, roomId, body) };
+      const roomId = await room(...names);
+      return {
+        roomId,
+        recipients: recipients as unknown as { readonly [I in keyof Names]: Recipient },
+        say: (body: string) => test.under.say(alice, roomId, body),
+      };
     }
 
+    const room = (...names: readonly string[]) =>
+      test.under.room(alice, ...names.map((name) => `@user:${name}`));
+
+    const missedRooms = async () => {
+      const reader = test.under.database.reader<SenderTables>();
+      return (await reader.selectFrom('destination_rooms').selectAll().execute()).length;
+    };
+
+    const waitsToRetry = (count: number) =>
+      until(() => test.sender.status.destinations['waiting to retry'] === count, `${count} waiting`);
+
     it('sends events of this server, in order, to the servers in the room and no others', async () => {
-      const { recipients, say, roomId } = await start('a.example', 'b.example');
-      const [a, b] = recipients as [Recipient, Recipient];
+      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
       const other = await test.recipient('c.example');
       for (const body of ['1', '2', '3']) await say(body);
       await test.under.say('@user:a.example', roomId, 'of another server');
@@ -32,5 +50,459 @@ forEachDatabase((open) => {
       const ids = [...a.arrived, ...b.arrived].map(({ id }) => id);
       assert.equal(new Set(ids).size, ids.length);
     });
+
+    it('sends one transaction at a time, of 50 events at most', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      let [underWay, most] = [0, 0];
+      a.answer = async () => {
+        most = Math.max(most, ++underWay);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        underWay--;
+        return 200;
+      };
+      const bodies = Array.from({ length: 120 }, (_, index) => String(index));
+      await Promise.all(bodies.map(say));
+      await until(() => a.messages.length === 120);
+      assert.deepEqual(
+        a.messages.toSorted((one, other) => Number(one) - Number(other)),
+        bodies,
+      );
+      assert.equal(most, 1);
+      assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
+      assert.ok(a.arrived.some(({ pdus }) => pdus.length === 50));
+    });
+
+    it('does not let a slow server delay the others', async () => {
+      const { recipients, say } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      let finish = () => {};
+      const slow = new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      a.answer = async () => {
+        await slow;
+        return 200;
+      };
+      for (const body of ['1', '2', '3']) {
+        await say(body);
+        await until(() => b.messages.at(-1) === body);
+      }
+      assert.ok(a.arrived.length <= 1);
+      finish();
+      await until(() => a.messages.length === 3);
+      assert.deepEqual(a.messages, ['1', '2', '3']);
+    });
+
+    it('sends a transaction again as it was until it is taken', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      a.answer = () => 502;
+      await say('1');
+      await waitsToRetry(1);
+      await say('2');
+      const [first] = a.arrived.slice(-1);
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('2'));
+      const [again, ...later] = a.arrived.slice(a.arrived.indexOf(first!) + 1);
+      assert.deepEqual([again?.id, again?.pdus], [first?.id, first?.pdus]);
+      assert.ok(later.every(({ id }) => id !== first?.id));
+      assert.deepEqual(a.messages, ['1', '1', '2']);
+    });
+
+    it('repeats a request a little before it gives a server up [option: federation.max_long_retries]', async () => {
+      const { recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      const before = a.arrived.length;
+      a.answer = () => 502;
+      await say('1');
+      await until(() => {
+        test.clock.advance(1_000);
+        return test.sender.status.destinations['waiting to retry'] === 1;
+      });
+      const attempts = a.arrived.slice(before);
+      assert.deepEqual([attempts.length, new Set(attempts.map(({ id }) => id)).size], [3, 1]);
+    });
+
+    it('leaves a server alone for longer each time [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
+      const { recipients, say } = await start(['a.example'], {
+        federation: {
+          max_long_retries: 0,
+          destination_min_retry_interval: 10_000,
+          destination_retry_multiplier: 20,
+          destination_max_retry_interval: 100_000,
+        },
+      });
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      a.answer = () => 503;
+      await say('1');
+      const left = async () => {
+        await waitsToRetry(1);
+        return (await test.client.destinations.blockedUntil('a.example'))! - test.clock.now();
+      };
+      assert.equal(await left(), 10_000);
+      test.clock.advance(10_000);
+      await until(async () => (await left()) > 10_000);
+      assert.equal(await left(), 100_000);
+    });
+
+    it('catches up with the newest event of each room after an outage, and goes on from there', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      const others = [await room('a.example'), await room('a.example')];
+      await until(() => test.sender.status.destinations.sending === 0);
+      a.answer = () => 503;
+      await say('1');
+      await waitsToRetry(1);
+      const before = a.arrived.length;
+      for (const body of ['2', '3', '4']) await say(body);
+      for (const roomId of others) {
+        await test.under.say(alice, roomId, 'first there');
+        await test.under.say(alice, roomId, `last in ${roomId}`);
+      }
+      await test.sender.caughtUp();
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes(`last in ${others[1]}`));
+      const came = a.arrived.slice(before).flatMap(({ pdus }) => bodiesOf(pdus));
+      assert.deepEqual(came, ['1', '4', ...others.map((roomId) => `last in ${roomId}`)]);
+      await until(() => test.sender.status.destinations['catching up'] === 0);
+      await say('5');
+      await until(() => a.messages.includes('5'));
+      test.clock.advance(minute);
+      await until(async () => (await missedRooms()) === 0);
+    });
+
+    it('sends the events of others too that lead to its own when it catches up', async () => {
+      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      a.answer = () => 503;
+      await say('1');
+      await waitsToRetry(1);
+      await say('2');
+      await test.under.say('@user:b.example', roomId, 'of another server');
+      await test.sender.caughtUp();
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('of another server'));
+      assert.equal(a.messages.includes('2'), false);
+    });
+
+    it('tries at once when a server shows that it is back', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      a.answer = () => 503;
+      await say('1');
+      await waitsToRetry(1);
+      a.answer = () => 200;
+      await test.client.destinations.reached('a.example');
+      await until(() => a.arrived.at(-1)?.pdus.length !== 0 && test.sender.status.destinations.sending === 0);
+      await until(() => a.messages.filter((body) => body === '1').length === 2);
+    });
+
+    it('notes what is lacking to a server that can not keep up', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      let finish = () => {};
+      const slow = new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      a.answer = async () => {
+        await slow;
+        return 200;
+      };
+      for (let i = 0; i < 12; i++) {
+        await Promise.all(Array.from({ length: 50 }, (_, index) => say(`${i}.${index}`)));
+      }
+      const last = await say('last');
+      await test.sender.caughtUp();
+      assert.ok(test.sender.status.pendingPdus <= 100);
+      assert.equal(test.sender.status.destinations['catching up'], 1);
+      finish();
+      await until(() => a.messages.includes('last'));
+      assert.ok(a.messages.length < 600);
+      assert.ok(last);
+    });
+
+    it('takes up after a restart what was not delivered', async () => {
+      const { recipients, say } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      a.answer = () => 503;
+      await say('1');
+      await waitsToRetry(1);
+      await say('2');
+      await until(() => b.messages.includes('2'));
+      await test.restart();
+      const toB = b.arrived.length;
+      a.answer = () => 200;
+      const before = a.arrived.length;
+      test.clock.advance(200);
+      await waitsToRetry(1);
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('2'));
+      assert.deepEqual(
+        a.arrived.slice(before).flatMap(({ pdus }) => bodiesOf(pdus)),
+        ['2'],
+      );
+      assert.equal(b.arrived.length, toB);
+    });
+
+    it('takes up after a crash what was not delivered', async () => {
+      const { recipients, say } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      test.clock.advance(1_000);
+      await until(async () => (await missedRooms()) === 0);
+      const stuck = new Promise<void>(() => {});
+      a.answer = async () => {
+        await stuck;
+        return 200;
+      };
+      await say('1');
+      await say('2');
+      await until(() => b.messages.includes('2') && a.arrived.length > 0);
+      const before = a.arrived.length;
+      a.answer = () => 200;
+      await test.restart(true);
+      await until(() =>
+        a.arrived
+          .slice(before)
+          .flatMap(({ pdus }) => bodiesOf(pdus))
+          .includes('2'),
+      );
+      assert.deepEqual(
+        a.arrived.slice(before).flatMap(({ pdus }) => bodiesOf(pdus)),
+        ['1', '2'],
+      );
+    });
+
+    it('notes what has waited for long, and forgets that when it has arrived', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      let finish = () => {};
+      const slow = new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+      a.answer = async () => {
+        await slow;
+        return 200;
+      };
+      await say('1');
+      await until(() => a.messages.includes('1'));
+      assert.equal(await missedRooms(), 0);
+      await until(async () => {
+        test.clock.advance(1_000);
+        return (await missedRooms()) === 1;
+      });
+      finish();
+      await until(async () => {
+        test.clock.advance(1_000);
+        return (await missedRooms()) === 0;
+      });
+      assert.deepEqual(a.messages, ['1']);
+    });
+
+    it('tells the servers of those who are removed from a room, or are invited no more, and nothing after that', async () => {
+      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      const c = await test.recipient('c.example');
+      const { memberships } = test.under.rooms;
+      await test.under.rooms.memberships.kick(alice, roomId, '@user:a.example');
+      await memberships.invite(alice, roomId, '@user:c.example');
+      await memberships.kick(alice, roomId, '@user:c.example');
+      await say('not for a and c');
+      await until(() => b.messages.length === 1);
+      const memberOf = ({ arrived }: Recipient) =>
+        arrived.flatMap(({ pdus }) =>
+          pdus.flatMap(({ type, state_key: user, content }) =>
+            type === 'm.room.member' && user !== alice && user !== '@user:b.example'
+              ? `${user} ${(content as JsonObject)['membership']}`
+              : [],
+          ),
+        );
+      await until(() => memberOf(c).length > 0 && memberOf(a).includes('@user:a.example leave'));
+      assert.deepEqual(memberOf(c), ['@user:c.example leave']);
+      assert.deepEqual([a.messages, c.messages], [[], []]);
+    });
+
+    it('does not send what came before the first user of a server', async () => {
+      const { recipients, say, roomId } = await start(['a.example']);
+      const [a] = recipients;
+      const b = await test.recipient('b.example');
+      const sent = Array.from({ length: 20 }, (_, index) => say(`early ${index}`));
+      sent.push(test.under.join('@user:b.example', roomId).then(() => say('late')));
+      for (let index = 0; index < 20; index++) sent.push(say(`early too ${index}`));
+      await Promise.all(sent);
+      await until(() => a.messages.length === 41 && b.messages.includes('late'));
+      const joinedAt = b.arrived.flatMap(({ pdus }) => pdus.map(({ depth }) => Number(depth)));
+      const join = await test.under.engine.heads.get(roomId);
+      const entry = join?.entry('m.room.member', '@user:b.example');
+      const joined = await test.under.engine.events.get(entry!.nid);
+      assert.ok(joinedAt.every((depth) => depth > joined!.event.depth));
+    });
+
+    it('leaves out one event that a server refuses, and no other', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      const taken: string[] = [];
+      a.answer = ({ pdus }) => {
+        const bodies = bodiesOf(pdus);
+        if (bodies.includes('bad')) return 400;
+        taken.push(...bodies);
+        return 200;
+      };
+      await Promise.all(['1', '2', 'bad', '3', '4', '5'].map(say));
+      await until(() => taken.length === 5);
+      assert.deepEqual(taken.toSorted(), ['1', '2', '3', '4', '5']);
+    });
+
+    it('does not send to servers with which there is no federation [option: federation_domain_whitelist]', async () => {
+      const { recipients, say } = await start(['a.example', 'b.example'], {
+        federation_domain_whitelist: ['b.example'],
+      });
+      const [a, b] = recipients;
+      await say('1');
+      await until(() => b.messages.length === 1);
+      assert.deepEqual(a.arrived, []);
+    });
+
+    describe('EDUs that must arrive', () => {
+      const edu = (number: number) => ({
+        type: 'm.direct_to_device',
+        content: { message_id: String(number) },
+      });
+      const add = (...numbers: readonly number[]) =>
+        test.under.database.transaction<SenderTables, void>(async (writer) => {
+          for (const number of numbers) await test.outbox.add(writer, 'a.example', edu(number));
+        });
+      const idsIn = ({ arrived }: Recipient) =>
+        arrived.flatMap(({ edus }) => edus.map(({ content }) => Number(content['message_id'])));
+      const rows = async () => {
+        const reader = test.under.database.reader<SenderTables>();
+        return (await reader.selectFrom('federation_outbox').selectAll().execute()).length;
+      };
+
+      it('are sent in order, 100 at a time, and then forgotten', async () => {
+        const { recipients } = await start(['a.example']);
+        const [a] = recipients;
+        const numbers = Array.from({ length: 250 }, (_, index) => index);
+        await add(...numbers);
+        await until(async () => (await rows()) === 0);
+        assert.deepEqual(idsIn(a), numbers);
+        assert.ok(a.arrived.every(({ edus }) => edus.length <= 100));
+      });
+
+      it('are part of the transaction that causes them', async () => {
+        const { recipients } = await start(['a.example']);
+        const [a] = recipients;
+        const failing = test.under.database.transaction<SenderTables, void>(async (writer) => {
+          await test.outbox.add(writer, 'a.example', edu(1));
+          throw new Error('not after all');
+        });
+        await assert.rejects(failing, /not after all/);
+        await add(2);
+        await until(() => idsIn(a).length > 0);
+        assert.deepEqual(idsIn(a), [2]);
+      });
+
+      it('wait for their server, also through a restart', async () => {
+        const { recipients } = await start(['a.example']);
+        const [a] = recipients;
+        await until(() => test.sender.status.destinations.sending === 0);
+        a.answer = () => 503;
+        await add(1);
+        await waitsToRetry(1);
+        await add(2);
+        await test.restart();
+        const before = a.arrived.length;
+        await waitsToRetry(1);
+        a.answer = () => 200;
+        test.clock.advance(minute);
+        await until(async () => (await rows()) === 0);
+        assert.deepEqual(
+          a.arrived.slice(before).flatMap(({ edus }) => edus.map(({ content }) => content['message_id'])),
+          ['1', '2'],
+        );
+      });
+
+      it('come once to a server that has taken them though its answer was lost', async () => {
+        const { recipients } = await start(['a.example']);
+        const [a] = recipients;
+        await until(() => test.sender.status.destinations.sending === 0);
+        a.answer = () => 502;
+        await add(1);
+        await waitsToRetry(1);
+        a.answer = () => 200;
+        await add(2);
+        test.clock.advance(minute);
+        await until(async () => (await rows()) === 0);
+        const carrying = a.arrived.filter(({ edus }) => edus.length > 0);
+        assert.deepEqual(
+          carrying.map(({ edus }) => edus.map(({ content }) => content['message_id'])),
+          [['1'], ['1'], ['2']],
+        );
+        assert.equal(carrying[0]?.id, carrying[1]?.id);
+      });
+
+      it('are not kept for servers with which there is no federation', async () => {
+        await start([], { federation_domain_whitelist: ['b.example'] });
+        await add(1);
+        assert.equal(await rows(), 0);
+      });
+    });
+
+    describe('EDUs that are about now', () => {
+      const typing = (userId: string, isTyping: boolean) => ({
+        type: 'm.typing',
+        key: userId,
+        lifetime: 30_000,
+        content: { user_id: userId, typing: isTyping },
+      });
+      const contents = ({ arrived }: Recipient) =>
+        arrived.flatMap(({ edus }) => edus.map(({ content }) => content));
+
+      it('take the place of earlier ones and go with the events', async () => {
+        const { recipients } = await start(['a.example']);
+        const [a] = recipients;
+        await until(() => test.sender.status.destinations.sending === 0);
+        test.sender.sendEdu(['a.example', 'test'], typing(alice, true));
+        test.sender.sendEdu(['a.example'], typing('@bob:test', true));
+        test.sender.sendEdu(['a.example'], typing(alice, false));
+        await until(() => contents(a).length === 2);
+        assert.deepEqual(contents(a), [
+          { user_id: '@bob:test', typing: true },
+          { user_id: alice, typing: false },
+        ]);
+      });
+
+      it('are not sent when they are stale, nor to servers that were not there', async () => {
+        const { recipients, say } = await start(['a.example', 'b.example']);
+        const [a, b] = recipients;
+        await until(() => test.sender.status.destinations.sending === 0);
+        a.answer = () => 503;
+        await say('1');
+        await waitsToRetry(1);
+        test.sender.sendEdu(['a.example'], typing(alice, true));
+        test.sender.sendEdu(['b.example'], typing(alice, true), { lazy: true });
+        test.clock.advance(50);
+        a.answer = () => 200;
+        test.clock.advance(minute);
+        await until(() => a.messages.filter((body) => body === '1').length === 2);
+        await say('2');
+        await until(() => a.messages.includes('2') && b.messages.includes('2'));
+        assert.deepEqual([contents(a), contents(b)], [[], []]);
+      });
+    });
   });
 });
+
+const bodiesOf = (pdus: readonly JsonObject[]): string[] =>
+  pdus.flatMap(({ type, content }) =>
+    type === 'm.room.message' ? String((content as JsonObject)['body']) : [],
+  );

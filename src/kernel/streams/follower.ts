@@ -64,7 +64,8 @@ export class Follower {
   async start(): Promise<void> {
     const stored = await this.#stored();
     this.#cursor = stored ?? this.#options.startAt ?? this.#streams.current;
-    if (stored === undefined) await this.#save();
+    // At zero too: after a crash, it is from here that the next run goes on.
+    if (stored === undefined) await writeCursor(this.#database, this.#options.name, this.#cursor);
     this.#streams.onAdvance(() => this.#wake());
     this.#wake();
   }

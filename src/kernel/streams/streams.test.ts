@@ -128,6 +128,30 @@ forEachDatabase((open) => {
     assert.deepEqual(handled, positions);
   });
 
+  test('a follower that crashes goes on where its work was settled', async () => {
+    const [database, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    const surroundings = { streams, database, clock: systemClock, log };
+    let settled = 0;
+    const begun: number[] = [];
+    const options = {
+      name: 'settling',
+      follow: async (after: number) => void begun.push(after),
+      settled: () => settled,
+    };
+    await new Follower(surroundings, options).start();
+    const [first, second] = [await write(streams, stream, 'a'), await write(streams, stream, 'b')];
+    const afterCrash = new Follower(surroundings, options);
+    assert.equal(await afterCrash.startingPoint(), 0);
+    await afterCrash.start();
+    await afterCrash.caughtUp();
+    assert.equal(begun.at(-1), 0);
+    settled = first;
+    await afterCrash.stop();
+    assert.ok(second > first);
+    assert.equal(await new Follower(surroundings, options).startingPoint(), first);
+  });
+
   test('a follower whose work fails tries again', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes');
