@@ -1,4 +1,3 @@
-import type { JsonValue } from '../../src/protocol/index.ts';
 import type { OtherServers, RemoteEvents } from '../../src/rooms/index.ts';
 import type { RemoteRoom } from './remote-room.ts';
 
@@ -85,17 +84,5 @@ function honest(room: RemoteRoom): RemoteEvents {
       if (!closest) throw new Error('there is none');
       return { eventId: closest.eventId, originServerTs: closest.originServerTs };
     },
-  };
-}
-
-/** Endless events of a server, each naming one before it that nobody has seen. */
-export function endless(room: RemoteRoom, sender: string): () => JsonValue[] {
-  let before = room.tip;
-  return () => {
-    const [tip] = [room.tip];
-    const unseen = room.say(sender, 'unseen', { prev: [before] });
-    before = unseen;
-    room.tip = tip;
-    return room.pdus([unseen]);
   };
 }

@@ -51,7 +51,8 @@ export class RemoteRoom {
   /** The newest event. */
   tip = '';
   #now: number;
-  #unique = 0;
+  /** The number in the id of the next event, in room versions 1 and 2. */
+  unique = 1_000;
 
   /** @param creator who makes the room and joins it, public and with shared history */
   constructor(creator: string, { version = '10', now = 1_600_000_000_000 } = {}) {
@@ -114,7 +115,7 @@ export class RemoteRoom {
         authEventIds: auth,
         prevEventIds: prev,
         ...(this.version.eventId === 'origin' && {
-          eventId: `$${this.#unique++}:${serverName}`,
+          eventId: `$${String(this.unique++).padStart(4, '0')}:${serverName}`,
           referenceHash: (id: string) => {
             const named = this.events.get(id);
             return named ? referenceHash(named.event.pdu, this.version) : 'AAAA';
@@ -130,6 +131,15 @@ export class RemoteRoom {
     this.events.set(eventId, { ...built, stateBefore: before, stateAfter: after });
     this.tip = eventId;
     return eventId;
+  }
+
+  /** What a message of the user names as its auth events, after an event. */
+  authFor(eventId: string, sender: string): string[] {
+    const state = this.get(eventId).stateAfter;
+    const message = { type: 'm.room.message', sender, stateKey: undefined, content: {} };
+    return selectAuthEventKeys(message, this.version)
+      .map((key) => state.get(key))
+      .filter((id) => id !== undefined);
   }
 
   get(eventId: string): RemoteEvent {

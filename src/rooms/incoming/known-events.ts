@@ -9,8 +9,6 @@ export interface KnownEvent {
   readonly nid: number;
   readonly roomNid: number;
   readonly rejected: boolean;
-  /** Whether it has a place in the history, so that the state after it is known. */
-  readonly hasState: boolean;
 }
 
 /** Looks up many events at once, without reading them: states have many thousands. */
@@ -21,22 +19,22 @@ export class KnownEvents {
     this.#reader = database.scanner<RoomTables>();
   }
 
-  /** Those that are stored, by id. */
+  /** Those that are stored and were checked, by id: what came with an invite was not. */
   async find(eventIds: Iterable<string>): Promise<Map<string, KnownEvent>> {
     const found = new Map<string, KnownEvent>();
     const ids = [...new Set(eventIds)].filter((id) => !id.includes('\0') && id.isWellFormed());
     for (let start = 0; start < ids.length; start += chunk) {
       const rows = await this.#reader
         .selectFrom('events')
-        .select(['nid', 'event_id', 'room_nid', 'flags', 'state_group'])
+        .select(['nid', 'event_id', 'room_nid', 'flags'])
         .where('event_id', 'in', ids.slice(start, start + chunk))
         .execute();
       for (const row of rows) {
+        if ((row.flags & EventFlag.unchecked) !== 0) continue;
         found.set(row.event_id, {
           nid: row.nid,
           roomNid: row.room_nid,
           rejected: (row.flags & EventFlag.rejected) !== 0,
-          hasState: row.state_group !== null,
         });
       }
     }

@@ -51,7 +51,10 @@ export class Processor {
       const stored = known.get(id);
       return stored !== undefined && isSettled(stored);
     };
-    return event.prevEventIds.every(isPlaced) && event.authEventIds.every((id) => known.has(id));
+    return (
+      event.prevEventIds.every(isPlaced) &&
+      event.authEventIds.every((id) => known.get(id)?.unchecked === false)
+    );
   }
 
   /**

@@ -13,7 +13,7 @@ export type Outcome =
   | { readonly kind: 'done' }
   /** It has no place now, and may have one later. */
   | { readonly kind: 'failed'; readonly error: unknown }
-  /** It was not tried; `until` in milliseconds since the epoch. */
+  /** It was not tried, and will not be until then (milliseconds since the epoch), unless the program restarts. */
   | { readonly kind: 'put off'; readonly until: number };
 
 export interface RoomWorkersParts {
@@ -80,7 +80,7 @@ export class RoomWorkers {
     if (this.#closed && outcome.kind !== 'done') return;
     if (outcome.kind === 'done') staging.remove(staged.eventId);
     else if (outcome.kind === 'failed') await this.#fail(staged, outcome.error);
-    else await this.#postpone(staged, outcome.until, staged.attempts);
+    else staged.retryTs = outcome.until;
     log.trace({ eventId: staged.eventId, outcome: outcome.kind }, 'An event of another server was handled');
   }
 

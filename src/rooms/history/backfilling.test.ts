@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import type { RemoteRoom } from '../../../test/support/remote-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { everything } from '../../filters/index.ts';
+import { SigningKey } from '../../protocol/index.ts';
+import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../incoming/test/joined-room.ts';
+
+const viewer = { userId: alice, deviceId: 'DEVICE' };
+const { timeline: filter } = everything.room;
+
+const read = ({ under, room }: JoinedRoom, limit: number, from?: string) =>
+  under.rooms.reading.messages(viewer, room.roomId, { direction: 'backward', limit, filter, from });
+
+/** All that can be read backward, newest first. */
+async function readAll(joined: JoinedRoom, limit = 10): Promise<string[]> {
+  const ids: string[] = [];
+  let from: string | undefined;
+  for (let pages = 0; pages < 100; pages++) {
+    const page = await read(joined, limit, from);
+    ids.push(...page.chunk.map(({ event_id }) => String(event_id)));
+    from = page.end;
+    if (from === undefined) return ids;
+  }
+  throw new Error('the history has no end');
+}
+
+const talk = (count: number) => (room: RemoteRoom) => {
+  for (let index = 0; index < count; index++) room.say(index % 2 ? creator : remoteBob, `message ${index}`);
+};
+
+forEachDatabase((open) => {
+  describe('older history', () => {
+    it('comes from other servers as somebody reads it, to its beginning and in order', async () => {
+      for (const version of ['1', '10', '12']) {
+        const joined = await joinedRoom(open, { version, prepare: talk(60) });
+        const all = [...joined.room.events.keys()].toReversed();
+        assert.deepEqual(await readAll(joined), all, version);
+        const asked = joined.peers.asked.length;
+        assert.deepEqual(await readAll(joined), all, version);
+        assert.equal(joined.peers.asked.length, asked, 'what has come stays');
+        assert.ok(joined.peers.count('backfill') <= 5, `${joined.peers.count('backfill')} questions`);
+      }
+    });
+
+    it('is asked for by the event that it comes before, of the server with most members first', async () => {
+      const joined = await joinedRoom(open, { prepare: (room) => void room.join('@second:b.example') });
+      const [before = ''] = joined.room.get(joined.join).event.prevEventIds;
+      await read(joined, 50);
+      const [{ server, args } = { server: '', args: [] }] = joined.peers.asked;
+      assert.equal(server, 'b.example');
+      assert.deepEqual(args.slice(1, 4), [joined.room.roomId, [before], 50]);
+    });
+
+    it('has no forged events in it, and no others than lead back', async () => {
+      const joined = await joinedRoom(open, { prepare: talk(10) });
+      const { room, peers, join } = joined;
+      const aside = room.say(creator, 'aside', { prev: [room.get(join).event.prevEventIds[0]!] });
+      const honest = peers.events.backfill;
+      for (const server of ['a.example', 'b.example']) {
+        peers.scripts.set(server, {
+          async backfill(_server, roomId, ids, limit) {
+            const pdus = await honest('c.example', roomId, ids, limit);
+            return [null, ...pdus, ...room.pdus([aside])];
+          },
+        });
+      }
+      const all = [...room.events.keys()].filter((id) => id !== aside);
+      assert.deepEqual(await readAll(joined), all.toReversed());
+
+      const forged = await joinedRoom(open, {
+        prepare: (room) => void room.say(creator, 'forged', { key: SigningKey.generate('k') }),
+      });
+      assert.deepEqual(await readAll(forged), [forged.join]);
+    });
+
+    it('is shared by all who ask at the same time', async () => {
+      const joined = await joinedRoom(open, { prepare: talk(20) });
+      const pages = await Promise.all([1, 2, 3, 4].map(() => read(joined, 10)));
+      assert.equal(joined.peers.count('backfill'), 1);
+      for (const { chunk } of pages) assert.equal(chunk.length, 10);
+    });
+
+    it('lets nobody wait for long: a page has what there is, and its end leads on', async () => {
+      const joined = await joinedRoom(open, { prepare: talk(5) });
+      const { peers, under, join } = joined;
+      const { promise: stuck, resolve: release } = Promise.withResolvers<void>();
+      const honest = peers.events.backfill;
+      for (const server of ['a.example', 'b.example']) {
+        peers.scripts.set(server, {
+          async backfill(_server, ...rest) {
+            await stuck;
+            return honest('c.example', ...rest);
+          },
+        });
+      }
+      const reading = read(joined, 10);
+      while (peers.count('backfill') === 0) await new Promise(setImmediate);
+      under.clock.advance(10_000);
+      const page = await reading;
+      assert.deepEqual(
+        page.chunk.map(({ event_id }) => event_id),
+        [join],
+      );
+      release();
+      await under.rooms.incoming.settled();
+      const rest = await read(joined, 100, page.end);
+      assert.equal(rest.chunk.length, joined.room.events.size - 1);
+      assert.equal(rest.end, undefined);
+    });
+
+    it('that nobody has is not asked for again and again', async () => {
+      const joined = await joinedRoom(open, { prepare: talk(5) });
+      const { peers, under, join } = joined;
+      peers.down.add('a.example').add('b.example');
+      for (let times = 0; times < 5; times++) assert.deepEqual(await readAll(joined), [join]);
+      const asked = peers.count('backfill');
+      assert.equal(asked, 2);
+      peers.down.clear();
+      under.clock.advance(5 * 60_000 + 1);
+      assert.equal((await readAll(joined)).length, joined.room.events.size);
+    });
+
+    it('comes with the context of an event', async () => {
+      const joined = await joinedRoom(open, { prepare: talk(10) });
+      const { under, room, join } = joined;
+      const context = await under.rooms.reading.context(viewer, room.roomId, join, { limit: 10, filter });
+      assert.equal(context.events_before.length, 5);
+    });
+
+    it('costs a room without other servers nothing', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const page = () =>
+        under.rooms.reading.messages(viewer, roomId, { direction: 'backward', limit: 3, filter });
+      await page();
+      const { reads, scans } = under.database.statistics;
+      await page();
+      const cost = under.database.statistics.reads - reads;
+      assert.equal(under.database.statistics.scans, scans);
+      assert.ok(cost <= 2, `${cost} reads`);
+    });
+  });
+
+  describe('an event that is looked for by its time', () => {
+    it('comes from other servers where this one has a gap', async () => {
+      const joined = await joinedRoom(open, { prepare: talk(50) });
+      const { under, room, peers } = joined;
+      const ids = [...room.events.keys()];
+      const wanted = room.get(ids[20]!).event;
+      const { eventByTime } = under.rooms;
+      const find = async (ts: number, direction: 'forward' | 'backward') =>
+        (await eventByTime.find(alice, room.roomId, ts, direction)).event.eventId;
+      assert.equal(await find(wanted.originServerTs - 1, 'forward'), wanted.eventId);
+      const next = room.get(ids[30]!).event;
+      assert.equal(await find(next.originServerTs + 1, 'backward'), next.eventId);
+      const asked = peers.count('timestampToEvent');
+      const join = room.get(joined.join).event;
+      assert.equal(await find(join.originServerTs + 1, 'backward'), join.eventId);
+      assert.equal(peers.count('timestampToEvent'), asked, 'the end of the history is here');
+      const context = await under.rooms.reading.context(viewer, room.roomId, wanted.eventId, {
+        limit: 10,
+        filter,
+      });
+      assert.equal(context.events_before.length, 5);
+      assert.deepEqual(new Set(await readAll(joined)), new Set(ids));
+    });
+
+    it('is what is known here when others say what is not true, or nothing', async () => {
+      const joined = await joinedRoom(open, { prepare: talk(10) });
+      const { under, room, peers, join } = joined;
+      const [first = '', second = ''] = room.events.keys();
+      const ts = room.get(first).event.originServerTs - 5;
+      for (const server of ['a.example', 'b.example']) {
+        peers.scripts.set(server, {
+          timestampToEvent: async () => ({ eventId: second, originServerTs: ts }),
+        });
+      }
+      const found = await under.rooms.eventByTime.find(alice, room.roomId, ts, 'forward');
+      assert.equal(found.event.eventId, join);
+      peers.down.add('a.example').add('b.example');
+      under.clock.advance(3_600_000);
+      const again = await under.rooms.eventByTime.find(alice, room.roomId, ts, 'forward');
+      assert.ok([join, second].includes(again.event.eventId));
+    });
+  });
+});
