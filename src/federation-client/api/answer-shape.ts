@@ -31,6 +31,13 @@ export class AnswerShape {
     return value as readonly JsonValue[];
   }
 
+  /** The only entry of a list. */
+  only(name: string): JsonValue {
+    const [entry] = this.list(name, 1);
+    if (entry === undefined) throw this.#malformed(`${name} is empty`);
+    return entry;
+  }
+
   eventIds(name: string, most: number): readonly string[] {
     const ids = this.list(name, most);
     if (!ids.every(isEventId)) throw this.#malformed(`${name} holds something that is no event id`);

@@ -32,8 +32,7 @@ export class EventsApi {
   async event(server: string, eventId: string, request?: ApiRequest): Promise<JsonValue> {
     const path = federationPath`/_proto/federation/v1/event/${eventId}`;
     const answer = await this.#get(server, path, request, { maxBody: maxBody.event });
-    const [event = null] = answer.list('pdus', 1);
-    return event;
+    return answer.only('pdus');
   }
 
   /** The events before `latest` and not before `earliest`, `limit` at the most. */
@@ -59,7 +58,7 @@ export class EventsApi {
       },
       maxBody: maxBody.page,
     });
-    return answer.list('events', gap.limit);
+    return answer.list('events', mostEntries).slice(0, gap.limit);
   }
 
   /** The state before an event, as ids. */
@@ -109,7 +108,7 @@ export class EventsApi {
       query: { v: eventIds, limit },
       maxBody: maxBody.page,
     });
-    return answer.list('pdus', limit);
+    return answer.list('pdus', mostEntries).slice(0, limit);
   }
 
   /** The event that is closest to a time. @param ts milliseconds since the epoch */

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { openTestFederation, type TestFederation } from '../../../test/support/federation.ts';
+import { serveOnLoopback } from '../../../test/support/loopback.ts';
+import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { isEventId, type JsonValue, SigningKey } from '../../protocol/index.ts';
+import { MalformedAnswer } from '../index.ts';
+import { EventsApi } from './events-api.ts';
+
+const room = '!r/?:a.example';
+const event = '$e/1';
+
+forEachDatabase((open) => {
+  describe('questions about events', () => {
+    let authority: TestAuthority;
+    let federation: TestFederation;
+    let server: Awaited<ReturnType<typeof serveOnLoopback>>;
+    let api: EventsApi;
+    let name: string;
+    let answer: string;
+    const asked: { method: string; url: string; body: string }[] = [];
+
+    before(async () => {
+      authority = makeTestAuthority();
+      server = await serveOnLoopback(async (request: IncomingMessage, response) => {
+        asked.push({ method: request.method!, url: request.url!, body: await text(request) });
+        response.writeHead(200, { 'content-type': 'application/json' }).end(answer);
+      }, authority.issue('a.example'));
+      const key = SigningKey.generate('k');
+      federation = await openTestFederation({ name: 'here.example', key, authority, open });
+      api = new EventsApi(federation.requests);
+      name = `a.example:${server.port}`;
+    });
+    after(async () => {
+      await federation.close();
+      await server.close();
+      authority.remove();
+    });
+
+    /** What comes of an answer, and what was asked for it. */
+    async function ask<T>(json: JsonValue, question: (server: string) => Promise<T>) {
+      answer = JSON.stringify(json);
+      asked.length = 0;
+      const given = await question(name);
+      return { given, asked: asked[0] };
+    }
+
+    it('are asked as the specification has them, and their answers read', async () => {
+      const path = '/_matrix/federation/v1';
+      const [r, e] = [encodeURIComponent(room), encodeURIComponent(event)];
+      const get = (url: string) => ({ method: 'GET', url: path + url, body: '' });
+      const pdus = [{ type: 'x' }, 5];
+      assert.deepEqual(await ask({ pdus: [{ a: 1 }] }, (to) => api.event(to, event)), {
+        given: { a: 1 },
+        asked: get(`/event/${e}`),
+      });
+      const gap = { earliest: ['$a'], latest: ['$b', '$c'], limit: 10, minDepth: 4 };
+      assert.deepEqual(await ask({ events: pdus }, (to) => api.missingEvents(to, room, gap)), {
+        given: pdus,
+        asked: {
+          method: 'POST',
+          url: `${path}/get_missing_events/${r}`,
+          body: '{"earliest_events":["$a"],"latest_events":["$b","$c"],"limit":10,"min_depth":4}',
+        },
+      });
+      const ids = { pdu_ids: ['$a'], auth_chain_ids: ['$b'] };
+      assert.deepEqual(await ask(ids, (to) => api.stateIds(to, room, event)), {
+        given: { state: ['$a'], authChain: ['$b'] },
+        asked: get(`/state_ids/${r}?event_id=${e}`),
+      });
+      assert.deepEqual(await ask({ pdus, auth_chain: [] }, (to) => api.state(to, room, event)), {
+        given: { state: pdus, authChain: [] },
+        asked: get(`/state/${r}?event_id=${e}`),
+      });
+      assert.deepEqual(await ask({ auth_chain: pdus }, (to) => api.eventAuth(to, room, event)), {
+        given: pdus,
+        asked: get(`/event_auth/${r}/${e}`),
+      });
+      assert.deepEqual(await ask({ pdus }, (to) => api.backfill(to, room, ['$a', '$b'], 20)), {
+        given: pdus,
+        asked: get(`/backfill/${r}?v=%24a&v=%24b&limit=20`),
+      });
+      const closest = { event_id: '$a', origin_server_ts: 7 };
+      assert.deepEqual(await ask(closest, (to) => api.timestampToEvent(to, room, 5, 'backward')), {
+        given: { eventId: '$a', originServerTs: 7 },
+        asked: get(`/timestamp_to_event/${r}?ts=5&dir=b`),
+      });
+    });
+
+    it('are answered with more than was asked for, which is passed over, or with nothing', async () => {
+      const many = Array.from({ length: 21 }, (_, index) => ({ index }));
+      const gap = { earliest: [], latest: [], limit: 20, minDepth: 0 };
+      const missing = await ask({ events: many }, (to) => api.missingEvents(to, room, gap));
+      assert.deepEqual(missing.given, many.slice(0, 20));
+      const older = await ask({ pdus: many }, (to) => api.backfill(to, room, ['$a'], 20));
+      assert.deepEqual(older.given, many.slice(0, 20));
+      for (const pdus of [many, []]) {
+        await assert.rejects(
+          ask({ pdus }, (to) => api.event(to, event)),
+          MalformedAnswer,
+        );
+      }
+    });
+
+    it('are answered with anything: it has the right shape, or is no answer', async () => {
+      const value = fc.oneof(
+        fc.jsonValue(),
+        fc.array(fc.oneof(fc.jsonValue(), fc.constantFrom('$a', '$b:x', '$', 'a', '$\u0000'))),
+        fc.constantFrom('$a', 7, -1, 1.5, 2 ** 53),
+      ) as fc.Arbitrary<JsonValue>;
+      const keys = [
+        'pdus',
+        'events',
+        'pdu_ids',
+        'auth_chain_ids',
+        'auth_chain',
+        'event_id',
+        'origin_server_ts',
+      ];
+      const body = fc.dictionary(fc.constantFrom(...keys), value, { minKeys: 5 });
+      const gap = { earliest: [], latest: [], limit: 3, minDepth: 0 };
+      const isList = (given: unknown) => Array.isArray(given);
+      const isIds = (given: unknown) => Array.isArray(given) && given.every(isEventId);
+      const questions: readonly ((to: string) => Promise<boolean>)[] = [
+        async (to) => isList(await api.missingEvents(to, room, gap)),
+        async (to) => isList(await api.backfill(to, room, ['$a'], 3)),
+        async (to) => isList(await api.eventAuth(to, room, event)),
+        async (to) => (await api.event(to, event)) !== undefined,
+        async (to) => {
+          const { state, authChain } = await api.stateIds(to, room, event);
+          return isIds(state) && isIds(authChain);
+        },
+        async (to) => Object.values(await api.state(to, room, event)).every(isList),
+        async (to) => {
+          const { eventId, originServerTs } = await api.timestampToEvent(to, room, 5, 'forward');
+          return isEventId(eventId) && Number.isSafeInteger(originServerTs);
+        },
+      ];
+      await fc.assert(
+        fc.asyncProperty(body, fc.constantFrom(...questions), async (json, question) => {
+          const right = await ask(json, question).catch((error: unknown) => error);
+          if (right instanceof Error) assert.equal(right.name, 'MalformedAnswer', right.stack);
+          else assert.equal((right as { given: boolean }).given, true);
+        }),
+        { numRuns: 150 },
+      );
+    });
+  });
+});
