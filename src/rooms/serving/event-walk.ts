@@ -23,7 +23,7 @@ export class EventWalk {
   async newestFirst(from: readonly string[], limit: number): Promise<StoredEvent[]> {
     const served: StoredEvent[] = [];
     const seen = new Set(from);
-    const waiting = [...(await this.#events(from))].sort(isOlder);
+    const waiting = (await this.#events(seen)).sort(isOlder);
     await this.#readAhead(waiting.at(-1), limit);
     for (let left = limit * lookedAtPerEvent; left > 0 && served.length < limit; left--) {
       const next = waiting.pop();
@@ -46,7 +46,7 @@ export class EventWalk {
   ): Promise<StoredEvent[]> {
     const served: StoredEvent[] = [];
     const known = new Set(earliest);
-    let level = await this.#events(latest.filter((eventId) => !known.has(eventId)));
+    let level = await this.#events(new Set(latest).difference(known));
     const seen = known.union(new Set(latest));
     await this.#readAhead(level.toSorted(isOlder).at(-1), limit);
     for (let left = limit * lookedAtPerEvent; left > 0 && level.length > 0 && served.length < limit; ) {

@@ -56,9 +56,13 @@ export class ServedState {
     for await (const pdus of this.#pdus.read(nids)) yield pdus.map(({ json }) => json);
   }
 
+  /** An event of the room that is on disk: then what came before it is, too. */
   async #event({ roomNid }: RoomHead, eventId: string): Promise<StoredEvent> {
     const stored = await this.#engine.events.getById(eventId);
-    if (!stored || stored.roomNid !== roomNid || stored.rejected) throw notFound('There is no such event');
+    const isTold = stored?.roomNid === roomNid && !stored.rejected;
+    if (!isTold || (await this.#pdus.eventIds([stored.nid])).length === 0) {
+      throw notFound('There is no such event');
+    }
     return stored;
   }
 

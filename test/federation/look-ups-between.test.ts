@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { enc, type Person } from '../support/person.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`two servers that look things up at each other, on ${database}`, () => {
+    let several: SeveralServers;
+    let here: ServerOfSeveral;
+    let there: ServerOfSeveral;
+    let alice: Person;
+    let tess: Person;
+    before(async () => {
+      const lists = { allow_public_rooms_over_federation: true, room_list_publication_rules: [{}] };
+      const opened = await SeveralServers.open(database, ['here.test', 'there.test'], {
+        config: { directory: lists },
+      });
+      several = opened.several;
+      [here, there] = opened.servers;
+      [alice, tess] = [await here.person('alice'), await there.person('tess')];
+    });
+    after(() => several.stop());
+
+    it('find users, rooms and spaces', async () => {
+      assert.deepEqual(await alice.do('GET', `/profile/${enc(tess.id)}`), { displayname: 'tess' });
+      const garden = await tess.createRoom({
+        preset: 'public_chat',
+        visibility: 'public',
+        room_alias_name: 'garden',
+        name: 'Garden',
+        creation_content: { type: 'm.space' },
+      });
+      const pond = await tess.createRoom({ preset: 'public_chat', name: 'Pond' });
+      const shed = await tess.createRoom({ preset: 'private_chat', name: 'Shed' });
+      for (const child of [pond, shed]) {
+        await tess.setState(garden, 'm.space.child', { via: ['there.test'] }, child);
+      }
+      const alias = await alice.do('GET', `/directory/room/${enc('#garden:there.test')}`);
+      assert.deepEqual(alias, { room_id: garden, servers: ['there.test'] });
+      const list = await alice.do('GET', '/publicRooms', undefined, { server: 'there.test' });
+      assert.deepEqual(
+        (list['chunk'] as { name: string }[]).map(({ name }) => name),
+        ['Garden'],
+      );
+      const summary = await alice.ask(
+        'GET',
+        `/_matrix/client/v1/room_summary/${enc('#garden:there.test')}`,
+        undefined,
+      );
+      assert.deepEqual([summary.body['name'], summary.body['num_joined_members']], ['Garden', 1]);
+      const root = await alice.createRoom({ preset: 'public_chat', creation_content: { type: 'm.space' } });
+      await alice.setState(root, 'm.space.child', { via: ['there.test'] }, garden);
+      const tree = await alice.ask('GET', `/_matrix/client/v1/rooms/${enc(root)}/hierarchy`, undefined);
+      const names = (tree.body['rooms'] as { name?: string }[]).map(({ name }) => name);
+      assert.deepEqual(names, [undefined, 'Garden', 'Pond'], 'and not what nobody here may enter');
+    });
+
+    it('give each other what has been said in a room, as far as it may be seen', async () => {
+      const roomId = await tess.createRoom({
+        preset: 'public_chat',
+        initial_state: [{ type: 'm.room.history_visibility', content: { history_visibility: 'joined' } }],
+      });
+      await tess.say(roomId, 'before');
+      await alice.do('POST', `/join/${enc(roomId)}`, {}, { via: 'there.test' });
+      await alice.say(roomId, 'after');
+      const { chunk } = await alice.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {
+        dir: 'b',
+        limit: 50,
+      });
+      const raw = JSON.stringify(chunk);
+      assert.ok(raw.includes('after') && !raw.includes('before'));
+    });
+  });
+}
