@@ -1,4 +1,5 @@
 import {
+  isUserId,
   type JsonObject,
   type JsonValue,
   parseStrippedState,
@@ -74,7 +75,7 @@ export async function readPrejoinState(
       : version.roomId === 'create event'
         ? undefined
         : parseStrippedState(entries[index]!);
-    if (!stripped) continue;
+    if (!stripped || !isUserId(stripped.sender)) continue;
     bytes += Buffer.byteLength(JSON.stringify(stripped));
     if (bytes > mostBytes) {
       problem ??= 'it is too long';

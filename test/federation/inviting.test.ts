@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../support/databases.ts';
+import { until } from '../support/federation-sender.ts';
+import { enc, type Person } from '../support/person.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+
+async function membershipSeen(person: Person, roomId: string, userId: string): Promise<unknown> {
+  const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(userId)}`;
+  return (await person.do('GET', path))['membership'];
+}
+
+forEachDatabase(({ kind }) => {
+  describe('inviting users of other servers', () => {
+    let several: SeveralServers;
+    let [a, b]: ServerOfSeveral[] = [];
+    let anna: Person;
+    let ben: Person;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
+      several = opened.several;
+      [a, b] = opened.servers;
+      anna = await a!.person('anna');
+      ben = await b!.person('ben');
+    });
+    after(() => several.stop());
+
+    const invite = (roomId: string, userId = ben.id) =>
+      anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: userId, reason: 'come' });
+
+    for (const version of ['1', '2', '3', '6', '10', '11', '12']) {
+      it(`shows them the room, and lets them in, in room version ${version}`, async () => {
+        const roomId = await anna.createRoom({
+          preset: 'private_chat',
+          room_version: version,
+          name: 'Secrets',
+        });
+        const { status, raw } = await invite(roomId);
+        assert.equal(status, 200, raw);
+        const { rooms } = await ben.sync();
+        const shown = rooms?.invite?.[roomId]?.invite_state.events ?? [];
+        const name = shown.find(({ type }) => type === 'm.room.name');
+        assert.equal(name?.content['name'], 'Secrets');
+        assert.ok(shown.some(({ type }) => type === 'm.room.create'));
+        const own = shown.find(({ type, state_key }) => type === 'm.room.member' && state_key === ben.id);
+        assert.deepEqual([own?.sender, own?.content['membership']], [anna.id, 'invite']);
+        assert.equal(shown[0]!.event_id, undefined);
+        // No server is named: the one that has invited is asked.
+        await ben.join(roomId);
+        assert.equal(await membershipSeen(ben, roomId, ben.id), 'join');
+        assert.equal(await membershipSeen(anna, roomId, ben.id), 'join');
+        assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      });
+    }
+
+    it('is turned down where the room is', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
+      await invite(roomId);
+      const since = (await ben.sync()).next_batch;
+      await ben.do('POST', `/rooms/${enc(roomId)}/leave`, { reason: 'no' });
+      const member = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`);
+      assert.deepEqual([member['membership'], member['reason']], ['leave', 'no']);
+      const { rooms } = await ben.sync(since);
+      assert.ok(rooms?.leave?.[roomId]);
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      await ben.membership('forget', roomId);
+      assert.equal((await invite(roomId)).status, 200);
+      assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
+    });
+
+    it('is turned down here at least when the other server is gone', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
+      await invite(roomId);
+      a!.cut();
+      await ben.leave(roomId);
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      a!.mend();
+      assert.equal(await membershipSeen(anna, roomId, ben.id), 'invite');
+      await b!.restart();
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+    });
+
+    it('survives a restart', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat', name: 'Kept' });
+      await invite(roomId);
+      await b!.restart();
+      const shown = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
+      assert.ok(shown.some(({ content }) => content['name'] === 'Kept'));
+      await ben.join(roomId);
+    });
+
+    it('is refused for users who do not exist, and when their server is gone', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
+      const nobody = await invite(roomId, '@nobody:b.test');
+      assert.deepEqual([nobody.status, nobody.body['errcode']], [404, 'M_NOT_FOUND']);
+      b!.cut();
+      const gone = await invite(roomId);
+      assert.deepEqual([gone.status, gone.body['errcode']], [502, 'M_UNKNOWN']);
+      b!.mend();
+      const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
+      assert.deepEqual(Object.keys(joined as object), [anna.id]);
+      const members = await anna.do('GET', `/rooms/${enc(roomId)}/members`);
+      assert.equal((members['chunk'] as unknown[]).length, 1);
+    });
+
+    it('is refused by those who may not invite', async () => {
+      const roomId = await anna.createRoom({ preset: 'public_chat' });
+      const albert = await a!.person(`albert${kind}`);
+      await albert.join(roomId);
+      await anna.setState(roomId, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
+      const { status, body } = await albert.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
+      assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+    });
+
+    it('is part of making a room, which is made without those who can not be asked as well', async () => {
+      const roomId = await anna.createRoom({
+        preset: 'trusted_private_chat',
+        is_direct: true,
+        invite: [ben.id, '@ghost:nowhere.test'],
+      });
+      const shown = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
+      const own = shown.find(({ state_key }) => state_key === ben.id);
+      assert.equal(own?.content['is_direct'], true);
+      await ben.join(roomId);
+    });
+
+    it('ends when the invited user is removed', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
+      await invite(roomId);
+      await anna.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: ben.id });
+      assert.equal(await membershipSeen(anna, roomId, ben.id), 'leave');
+      const isInvited = async () => (await ben.sync()).rooms?.invite?.[roomId] !== undefined;
+      await until(async () => !(await isInvited()));
+      assert.equal((await invite(roomId)).status, 200);
+      assert.equal(await isInvited(), true);
+      await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: ben.id });
+      assert.equal(await membershipSeen(anna, roomId, ben.id), 'ban');
+      await until(async () => !(await isInvited()));
+      await anna.do('POST', `/rooms/${enc(roomId)}/unban`, { user_id: ben.id });
+      assert.equal(await membershipSeen(anna, roomId, ben.id), 'leave');
+    });
+  });
+});

@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../support/databases.ts';
+import { enc, type Person } from '../support/person.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+
+forEachDatabase(({ kind }) => {
+  describe('knocking on rooms of other servers', () => {
+    let several: SeveralServers;
+    let [a, b]: ServerOfSeveral[] = [];
+    let anna: Person;
+    let ben: Person;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
+      several = opened.several;
+      [a, b] = opened.servers;
+      anna = await a!.person('anna');
+      ben = await b!.person('ben');
+    });
+    after(() => several.stop());
+
+    const room = (version: string, rule = 'knock') =>
+      anna.createRoom({
+        preset: 'private_chat',
+        room_version: version,
+        name: 'Door',
+        initial_state: [{ type: 'm.room.join_rules', content: { join_rule: rule } }],
+      });
+    const knock = (roomId: string) =>
+      ben.call('POST', `/knock/${enc(roomId)}`, { reason: 'please' }, { via: 'a.test' });
+    const memberOf = async (roomId: string) =>
+      anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`);
+
+    for (const version of ['7', '10', '11', '12']) {
+      it(`is heard, and answered by an invite, in room version ${version}`, async () => {
+        const roomId = await room(version);
+        const { status, raw } = await knock(roomId);
+        assert.equal(status, 200, raw);
+        const member = await memberOf(roomId);
+        assert.deepEqual([member['membership'], member['reason']], ['knock', 'please']);
+        const shown = (await ben.sync()).rooms?.knock?.[roomId]?.knock_state.events ?? [];
+        assert.ok(shown.some(({ content }) => content['name'] === 'Door'));
+        assert.ok(shown.some(({ type }) => type === 'm.room.create'));
+        await anna.do('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
+        const { rooms } = await ben.sync();
+        assert.ok(rooms?.invite?.[roomId]);
+        assert.equal(rooms?.knock?.[roomId], undefined);
+        await ben.join(roomId);
+        assert.equal((await memberOf(roomId))['membership'], 'join');
+      });
+    }
+
+    it('is taken back', async () => {
+      const roomId = await room('10');
+      await knock(roomId);
+      await b!.restart();
+      await ben.leave(roomId);
+      assert.equal((await memberOf(roomId))['membership'], 'leave');
+      assert.equal((await ben.sync()).rooms?.knock?.[roomId], undefined);
+    });
+
+    it('is refused where nobody may knock', async () => {
+      for (const [version, rule] of [
+        ['10', 'invite'],
+        ['6', 'invite'],
+      ] as const) {
+        const { status, body } = await knock(await room(version, rule));
+        assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+      }
+      const unknown = await knock('!unknown:a.test');
+      assert.deepEqual([unknown.status, unknown.body['errcode']], [404, 'M_NOT_FOUND']);
+      a!.cut();
+      assert.equal((await knock(await (async () => '!any:a.test')())).status, 502);
+      a!.mend();
+    });
+  });
+});
