@@ -4,6 +4,10 @@ import { EventStatus, EventTimeline, EventType, SyncState } from 'matrix-js-sdk'
 import type { CryptoApi } from 'matrix-js-sdk/lib/crypto-api/index.js';
 import { eventually } from '../eventually.ts';
 import { freshName, logIn, password, register, Session } from './session.ts';
+import { slidingSyncOf } from './sliding-session.ts';
+
+/** By which kind of sync a client follows. */
+export type Follows = 'classic' | 'sliding';
 
 type Credentials = RegisterResponse | LoginResponse;
 
@@ -39,8 +43,16 @@ export class EncryptedSession extends Session {
   /** What opens the user's secret storage, as they would have it on paper. */
   recoveryKey: Uint8Array<ArrayBuffer> | undefined;
   readonly #line: Line;
+  readonly #follows: Follows;
 
-  private constructor(url: string, login: Credentials, recoveryKey?: Uint8Array<ArrayBuffer>) {
+  private constructor(
+    url: string,
+    login: Credentials,
+    {
+      recoveryKey,
+      follows = 'classic',
+    }: { recoveryKey?: Uint8Array<ArrayBuffer> | undefined; follows?: Follows } = {},
+  ) {
     const line = new Line();
     const options: Partial<ICreateClientOpts> = {
       fetchFn: line.fetch,
@@ -57,16 +69,18 @@ export class EncryptedSession extends Session {
     super(url, login, options);
     this.recoveryKey = recoveryKey;
     this.#line = line;
+    this.#follows = follows;
   }
 
   /** Registers a user, who has neither cross-signing nor a backup yet. */
-  static override async ofNewUser(url: string, name: string): Promise<EncryptedSession> {
-    return new EncryptedSession(url, await register(url, freshName(name))).started();
+  static override async ofNewUser(url: string, name: string, follows?: Follows): Promise<EncryptedSession> {
+    const login = await register(url, freshName(name));
+    return new EncryptedSession(url, login, { ...(follows && { follows }) }).started();
   }
 
   /** Registers a user with cross-signing, secret storage and a key backup. */
-  static async ofEquippedUser(url: string, name: string): Promise<EncryptedSession> {
-    const session = await EncryptedSession.ofNewUser(url, name);
+  static async ofEquippedUser(url: string, name: string, follows?: Follows): Promise<EncryptedSession> {
+    const session = await EncryptedSession.ofNewUser(url, name, follows);
     await session.equip();
     return session;
   }
@@ -75,7 +89,8 @@ export class EncryptedSession extends Session {
   async onAnotherDevice({ withRecoveryKey = false } = {}): Promise<EncryptedSession> {
     const url = this.client.baseUrl;
     const recoveryKey = withRecoveryKey ? this.recoveryKey : undefined;
-    return new EncryptedSession(url, await logIn(url, this.userId), recoveryKey).started();
+    const options = { recoveryKey, follows: this.#follows };
+    return new EncryptedSession(url, await logIn(url, this.userId), options).started();
   }
 
   get crypto(): CryptoApi {
@@ -105,8 +120,12 @@ export class EncryptedSession extends Session {
   /** What the event says, once it has arrived and could be decrypted. */
   async read(roomId: string, eventId: string, patience?: number): Promise<MatrixEvent> {
     let event: MatrixEvent | undefined;
-    const look = () => {
+    const look = async () => {
       event = this.client.getRoom(roomId)?.findEventById(eventId);
+      // As an application does for what it shows: the client leaves alone what was read already.
+      if (event?.isEncrypted() && event.decryptionFailureReason === null) {
+        await this.client.decryptEventIfNeeded(event);
+      }
       return event && !event.isBeingDecrypted() && isClear(event) && event;
     };
     try {
@@ -176,7 +195,11 @@ export class EncryptedSession extends Session {
 
   protected override async started(initialSyncLimit?: number): Promise<this> {
     await this.client.initRustCrypto({ useIndexedDB: false });
-    return super.started(initialSyncLimit);
+    if (this.#follows === 'classic') return super.started(initialSyncLimit);
+    const slidingSync = slidingSyncOf(this.client, this.client.baseUrl);
+    await this.client.startClient({ slidingSync, threadSupport: true });
+    await eventually(`the first sync of ${this.userId}`, () => this.client.isInitialSyncComplete());
+    return this;
   }
 
   readonly #proveIdentity = async <T>(

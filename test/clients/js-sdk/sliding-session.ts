@@ -19,6 +19,10 @@ const lists = (): Map<string, MSC3575List> =>
     ['spaces', { ranges: [[0, 9]], ...room, filters: { room_types: ['m.space'] } }],
   ]);
 
+/** What a client follows its rooms with. */
+export const slidingSyncOf = (client: MatrixClient, url: string): SlidingSync =>
+  new SlidingSync(url, lists(), room, client, 5_000);
+
 /** A logged-in user whose client follows by sliding sync. */
 export class SlidingSession {
   readonly client: MatrixClient;
@@ -26,7 +30,7 @@ export class SlidingSession {
 
   private constructor(client: MatrixClient, url: string) {
     this.client = client;
-    this.slidingSync = new SlidingSync(url, lists(), room, client, 5_000);
+    this.slidingSync = slidingSyncOf(client, url);
   }
 
   /** Registers a user whose name begins with `name` and starts to sync. */
