@@ -117,10 +117,11 @@ export class RoomEngine {
       groupIds: sequences.groups,
       roomNids: sequences.rooms,
     };
-    this.timeline = new Append(shared);
     const resolver = new StateResolver({ events, groups, stateKeys, authEdges });
     const { userRooms } = this;
-    this.placement = new RoomPlacement({ ...shared, groups, authEdges, userRooms, resolver });
+    const placement = new RoomPlacement({ ...shared, groups, authEdges, userRooms, resolver });
+    this.placement = placement;
+    this.timeline = new Append({ ...shared, sendOverForks: placement.sendOverForks });
   }
 
   static async open(parts: RoomEngineParts): Promise<RoomEngine> {

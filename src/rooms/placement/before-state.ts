@@ -120,7 +120,7 @@ export function stateMapOf(events: Iterable<StoredEvent>, roomNid: number): Map<
 }
 
 /** The distinct groups of a room's forward extremities. */
-export function groupsOf(head: RoomHead): number[] {
+export function groupsOf(head: Pick<RoomHead, 'extremities'>): number[] {
   return [...new Set(head.extremities.map(({ stateGroup }) => stateGroup ?? 0))];
 }
 

@@ -1,6 +1,7 @@
 import { forbidden, notFound, type RoomEvent, stateKeyOf } from '../../protocol/index.ts';
 import type { GroupChain } from '../state/group-chain.ts';
 import type { StoredEvent } from '../stored-event.ts';
+import type { AppendOptions } from '../timeline/append.ts';
 import type { PreparedWrite } from '../timeline/event-writer.ts';
 import type { Extremity, RoomHead } from '../timeline/room-head.ts';
 import { type BeforeStates, type GroupState, groupsOf } from './before-state.ts';
@@ -26,12 +27,17 @@ export interface PlacedEvent {
 /** Events that were hidden, behind which the extremities are looked for that an event replaces. */
 const mostHidden = 100;
 
+/** Options of events, those of local users included. */
+export interface OwnPlaceOptions extends PlaceOptions {
+  readonly transaction?: AppendOptions['transaction'];
+}
+
 /** An event on its way to its place. */
 interface Arrival {
   readonly event: RoomEvent;
   readonly json: string;
   readonly known: StoredEvent | undefined;
-  readonly options: PlaceOptions;
+  readonly options: OwnPlaceOptions;
   readonly found: Findings;
   /** A number that it was given early. */
   readonly number: number | undefined;
@@ -72,7 +78,11 @@ export class PlaceEvent {
     this.#examine = new ExamineEvent(parts, before);
   }
 
-  async place(roomId: string, { event, json }: VerifiedEvent, options: PlaceOptions): Promise<PlacedEvent> {
+  async place(
+    roomId: string,
+    { event, json }: VerifiedEvent,
+    options: OwnPlaceOptions,
+  ): Promise<PlacedEvent> {
     const { heads, events, writer, resolver, userRooms } = this.#parts;
     let number: number | undefined;
     for (;;) {
@@ -228,6 +238,7 @@ export class PlaceEvent {
       ],
       auth: event.stateKey !== undefined && numberOf(known) === undefined ? found.auth : [],
       redacts: found.redacts,
+      transaction: arrival.options.transaction,
       reservation,
       remote: {
         stateKeys: keysOf(event, found.before, course),

@@ -1,7 +1,10 @@
 import { authChain } from '../state/auth-chains.ts';
 import type { StoredEvent } from '../stored-event.ts';
+import type { AppendOptions } from '../timeline/append.ts';
+import type { EventToSend } from '../timeline/event-to-send.ts';
 import { Backfill } from './backfill.ts';
 import { BeforeStates } from './before-state.ts';
+import { buildOverForks } from './build-over-forks.ts';
 import { EnterRoom } from './enter-room.ts';
 import { OutOfBand } from './out-of-band.ts';
 import { Outliers } from './outliers.ts';
@@ -15,6 +18,7 @@ import { templateFor } from './template.ts';
 /** Puts the events of other servers at their places: one at a time in each room, so that each finds its forebears. */
 export class RoomPlacement implements Placement {
   readonly #parts: PlacementParts;
+  readonly #before: BeforeStates;
   readonly #queues = new RoomQueues();
   readonly #outliers: Outliers;
   readonly #placing: PlaceEvent;
@@ -25,6 +29,7 @@ export class RoomPlacement implements Placement {
   constructor(parts: PlacementParts) {
     const before = new BeforeStates(parts);
     this.#parts = parts;
+    this.#before = before;
     this.#outliers = new Outliers(parts);
     this.#placing = new PlaceEvent(parts, before);
     this.#entering = new EnterRoom({ ...parts, before, outliers: this.#outliers, placing: this.#placing });
@@ -39,6 +44,13 @@ export class RoomPlacement implements Placement {
 
   append: Placement['append'] = (roomId, event, options = {}) =>
     this.#placed(roomId, () => this.#placing.place(roomId, event, options));
+
+  /** Sends an event of a local user where the history has more ends than one event can come after. */
+  sendOverForks = (roomId: string, draft: EventToSend, options: AppendOptions): Promise<StoredEvent> =>
+    this.#placed(roomId, async () => {
+      const built = await buildOverForks(this.#parts, this.#before, roomId, draft);
+      return this.#placing.place(roomId, built, { ...options, refuse: true });
+    });
 
   enter: Placement['enter'] = (room, entry) =>
     this.#placed(room.roomId, () => this.#entering.enter(room, entry));

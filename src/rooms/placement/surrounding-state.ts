@@ -1,4 +1,5 @@
 import {
+  type AuthEventSubject,
   createEventIdOf,
   type RoomEvent,
   type StateLookup,
@@ -15,8 +16,11 @@ type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys'>;
 /** Entries of a state, as far as one event depends on them: `stateKeyOf` to the event there. */
 export type Surrounding = ReadonlyMap<string, StoredEvent>;
 
+/** As much of an event as the entries around it depend on. */
+export type Subject = AuthEventSubject & Pick<RoomEvent, 'version'>;
+
 /** The entries that decide about an event, and the one whose place it takes. */
-export function keysAround(event: RoomEvent): string[] {
+export function keysAround(event: Subject): string[] {
   const keys = new Set(selectAuthEventKeys(event, event.version));
   keys.add(stateKeyOf('m.room.create', '')).add(stateKeyOf('m.room.power_levels', ''));
   if (event.stateKey !== undefined) keys.add(stateKeyOf(event.type, event.stateKey));
@@ -26,7 +30,7 @@ export function keysAround(event: RoomEvent): string[] {
 /** What is around an event in the state of a group. */
 export async function surroundingIn(
   { events, groups, stateKeys }: Parts,
-  event: RoomEvent,
+  event: Subject,
   group: number,
 ): Promise<Surrounding> {
   const nids = await stateKeys.findMany(keysAround(event));

@@ -3,7 +3,13 @@ import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
 import { authorize, forbidden, notFound, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
-import { type ComposedEvent, type ComposerParts, composeCreation, composeEvent } from './compose-event.ts';
+import {
+  type ComposedEvent,
+  type ComposerParts,
+  composeCreation,
+  composeEvent,
+  mostPrevEvents,
+} from './compose-event.ts';
 import type { EventStore } from './event-store.ts';
 import { checkStorable, type EventToSend } from './event-to-send.ts';
 import type { EventWriter, PreparedWrite } from './event-writer.ts';
@@ -25,6 +31,12 @@ export interface AppendParts extends ComposerParts {
   readonly writer: EventWriter;
   readonly streams: Streams;
   readonly stream: Stream<RoomFact>;
+  /** Sends where histories have parted so often that an event can not come after all of them. */
+  readonly sendOverForks: (
+    roomId: string,
+    draft: EventToSend,
+    options: AppendOptions,
+  ) => Promise<StoredEvent>;
 }
 
 interface Staged {
@@ -107,12 +119,23 @@ export class Append {
       await surroundings.load(head, stateKeys);
       // Nothing may be awaited from here until the event is staged: the head must not change under it.
       if (head.broken || !surroundings.isComplete(head)) continue;
+      if (hasManyStates(head)) return this.#sendOverForks(roomId, draft, transaction);
       const unchanged = unchangedEntry(head, draft, surroundings);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       const composed = composeEvent(this.#parts, draft, head, surroundings);
       const write = this.#extend(head, draft, composed, surroundings);
       return { stored: write.stored, durable: writer.stage({ ...write, transaction }) };
     }
+  }
+
+  async #sendOverForks(
+    roomId: string,
+    draft: EventToSend,
+    transaction: AppendOptions['transaction'],
+  ): Promise<Staged> {
+    const options = transaction === undefined ? {} : { transaction };
+    const stored = await this.#parts.sendOverForks(roomId, draft, options);
+    return { stored, durable: Promise.resolve() };
   }
 
   /** Makes an event the end of the room's history, in memory. @throws MatrixError M_FORBIDDEN */
@@ -184,6 +207,15 @@ export class Append {
     if (keyNid === undefined) throw new Error('a state key was not prepared');
     return { id: this.#parts.groupIds.next(), keyNid };
   }
+}
+
+/**
+ * Whether an event can not come after all ends of the history, and these do not agree on the state. Then the state
+ * before the event is not the current one.
+ */
+function hasManyStates({ extremities }: RoomHead): boolean {
+  if (extremities.length <= mostPrevEvents) return false;
+  return extremities.some(({ stateGroup }) => stateGroup !== extremities[0]?.stateGroup);
 }
 
 /** The present state event, when the draft says the same. */

@@ -26,7 +26,8 @@ export interface ComposedEvent {
   readonly auth: readonly number[];
 }
 
-interface Place {
+/** Where an event goes. */
+export interface Place {
   readonly roomId: string | undefined;
   readonly prev: readonly Extremity[];
   readonly authEventIds: readonly string[];
@@ -75,12 +76,13 @@ export function composeCreation(
   return { unsigned: eventAt(parts, draft, version, place, undefined), prev: [], auth: [] };
 }
 
-function eventAt(
+/** What a draft becomes at a place; the same for every event of this server. */
+export function eventAt(
   parts: ComposerParts,
   draft: EventToSend,
   version: RoomVersion,
   place: Place,
-  surroundings: Surroundings | undefined,
+  surroundings: Pick<Surroundings, 'byId'> | undefined,
 ): UnsignedEvent {
   const deepest = place.prev.reduce((depth, extremity) => Math.max(depth, extremity.depth), 0);
   return prepareEvent(
@@ -103,7 +105,10 @@ function eventAt(
 }
 
 /** What only room versions 1 and 2 need: an id of our own choice, and hashes of the events that are referred to. */
-function originChosen({ randomness, signer }: ComposerParts, surroundings: Surroundings | undefined) {
+function originChosen(
+  { randomness, signer }: ComposerParts,
+  surroundings: Pick<Surroundings, 'byId'> | undefined,
+) {
   return {
     eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
     referenceHash: (eventId: string) => {
