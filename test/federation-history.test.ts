@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from './support/databases.ts';
+import { enc, type Person } from './support/person.ts';
+import { type ServerOfSeveral, SeveralServers } from './support/several-servers.ts';
+
+forEachDatabase(({ kind }) => {
+  describe(`the history of a room that two servers share`, () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let b: ServerOfSeveral;
+    let anna: Person;
+    let ben: Person;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
+      several = opened.several;
+      [a, b] = opened.servers;
+      anna = await a.person('anna');
+      ben = await b.person('ben');
+    });
+    after(() => several.stop());
+
+    /** All that somebody can read of a room, oldest first. */
+    async function history(person: Person, roomId: string): Promise<string[]> {
+      const ids: string[] = [];
+      let from: string | undefined;
+      do {
+        const query: Record<string, string> = { dir: 'b', limit: '15', ...(from !== undefined && { from }) };
+        const page = await person.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query);
+        const chunk = page['chunk'] as readonly { event_id: string }[];
+        ids.push(...chunk.map(({ event_id }) => event_id));
+        from = page['end'] as string | undefined;
+      } while (from !== undefined);
+      return ids.toReversed();
+    }
+
+    async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+      for (let times = 0; times < 300; times++) {
+        if (await isSo()) return;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      throw new Error(`it never came to that: ${what}`);
+    }
+
+    it('is the same on both: what was said before, while away, and after', async () => {
+      const roomId = await anna.createRoom();
+      for (let index = 0; index < 30; index++) await anna.say(roomId, `before ${index}`);
+      await ben.do('POST', `/join/${enc(roomId)}`, {}, { server_name: 'a.test' });
+      assert.deepEqual(await history(ben, roomId), await history(anna, roomId));
+
+      b.cut();
+      for (let index = 0; index < 30; index++) await anna.say(roomId, `away ${index}`);
+      await anna.setState(roomId, 'm.room.topic', { topic: 'while ben was away' });
+      b.mend();
+      // What ben says makes his server known to be back.
+      await ben.say(roomId, 'here again');
+      const last = await anna.say(roomId, 'last');
+      await until('ben reads the last message', async () => (await history(ben, roomId)).includes(last));
+      assert.deepEqual(new Set(await history(ben, roomId)), new Set(await history(anna, roomId)));
+      const topic = await ben.do('GET', `/rooms/${enc(roomId)}/state/m.room.topic`);
+      assert.equal(topic['topic'], 'while ben was away');
+    });
+  });
+});
