@@ -33,6 +33,12 @@ const pause = 2_000;
 /** How many lists are fetched at a time: of the few jobs that run together, some are left for others. */
 const parallel = 2;
 
+/**
+ * Milliseconds after a failed attempt: from half a minute, doubling to half a day, which makes a week of twenty
+ * attempts. A server that was away and is back is asked at once: see `hasten`.
+ */
+const backoff = (attempt: number) => Math.min(30_000 * 2 ** (attempt - 1), 43_200_000);
+
 /** How many lists are hastened at a time. */
 const pageSize = 500;
 
@@ -46,7 +52,7 @@ export class Resync {
   /** Before `jobs` are started. */
   constructor(deps: ResyncDeps) {
     this.#deps = deps;
-    deps.jobs.register(kind, { run: (attempt) => this.#run(attempt), parallel });
+    deps.jobs.register(kind, { run: (attempt) => this.#run(attempt), parallel, backoff });
   }
 
   /**
