@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import fc from 'fast-check';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
@@ -240,6 +241,78 @@ for (const database of ['sqlite', 'postgres'] as const) {
         assert.equal(await refusal('GET', path('!hidden:far.test', '?via=far.test')), '404 M_NOT_FOUND');
         assert.equal(await refusal('GET', path('!hidden:far.test', '?via=here.test')), '404 M_NOT_FOUND');
       });
+    });
+
+    it('nothing that another server answers breaks the answer to a client', async () => {
+      const leaf = fc.oneof(
+        fc.jsonValue({ maxDepth: 2 }),
+        fc.constantFrom(
+          '!a:far.test',
+          '#a:far.test',
+          'far.test',
+          'mxc://far.test/a',
+          'public',
+          'm.space',
+          '\0',
+          5,
+        ),
+      );
+      const room = fc.dictionary(
+        fc.constantFrom(
+          ...[
+            'room_id',
+            'name',
+            'topic',
+            'avatar_url',
+            'canonical_alias',
+            'join_rule',
+            'room_type',
+            '__proto__',
+          ],
+          ...['num_joined_members', 'world_readable', 'guest_can_join', 'children_state', 'allowed_room_ids'],
+        ),
+        leaf,
+      );
+      const some = fc.oneof(leaf, fc.array(fc.oneof(room, leaf), { maxLength: 3 }), room);
+      const answers = fc.dictionary(
+        fc.constantFrom(
+          ...[
+            'displayname',
+            'avatar_url',
+            'm.tz',
+            'org.example.x',
+            '__proto__',
+            'room_id',
+            'servers',
+            'chunk',
+          ],
+          ...['next_batch', 'total_room_count_estimate', 'room', 'children', 'inaccessible_children'],
+        ),
+        some,
+      );
+      let made = 0;
+      await fc.assert(
+        fc.asyncProperty(answers, room, async (given, shown) => {
+          const id = made++;
+          const summary = { children_state: [], ...shown, room_id: `!any${id}:far.test` };
+          const answer = { children: [], inaccessible_children: [], room: summary, ...given };
+          far.on('', (_request, response) => {
+            response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+            return undefined;
+          });
+          for (const path of [
+            `/v3/profile/${enc(`@any${id}:far.test`)}`,
+            `/v3/profile/${enc(`@any${id}:far.test`)}/displayname`,
+            `/v3/directory/room/${enc(`#any${id}:far.test`)}`,
+            '/v3/publicRooms?server=far.test',
+            `/v1/room_summary/${enc(`!any${id}:far.test`)}?via=far.test`,
+          ]) {
+            const { status } = await alice.ask('GET', `/_matrix/client${path}`, undefined);
+            assert.ok([200, 404, 502].includes(status), `${path}: ${status}`);
+          }
+        }),
+        { numRuns: 60 },
+      );
     });
 
     it('a server that is unwell is left alone for a while', async () => {
