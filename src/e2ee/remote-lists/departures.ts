@@ -65,8 +65,10 @@ export class Departures {
 
   #note({ roomId, membershipChanges }: RoomFact): void {
     const moves = membershipChanges.filter(({ from, to }) => (from === 'join') !== (to === 'join'));
-    if (moves.length === 0) return;
-    const { log } = this.#deps;
+    const { log, serverName } = this.#deps;
+    const matters = ({ userId, to }: MembershipChange) =>
+      to !== 'join' || serverOfUser(userId) !== serverName;
+    if (!moves.some(matters)) return;
     this.#work = this.#work
       .then(() => this.#settle(roomId, moves))
       .catch((error: unknown) =>

@@ -1,7 +1,7 @@
 import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
 
 /** How many users' rooms are looked up before other requests get their turn. */
-const usersAtOnce = 100;
+const usersAtOnce = 500;
 
 /** Knows which users of other servers are in a room with a user of this one: theirs are the devices that matter. */
 export class Sharing {
@@ -21,14 +21,16 @@ export class Sharing {
   async of(userIds: readonly string[]): Promise<Set<string>> {
     const sharing = new Set<string>();
     const ours = new Map<string, boolean>();
-    for (const [index, userId] of userIds.entries()) {
-      if (index % usersAtOnce === usersAtOnce - 1) await new Promise(setImmediate);
-      for (const { roomId, membership } of (await this.#engine.userRooms.of(userId)).values()) {
-        if (membership !== 'join') continue;
-        if (!ours.has(roomId)) ours.set(roomId, await this.#isOurs(roomId));
-        if (!ours.get(roomId)) continue;
-        sharing.add(userId);
-        break;
+    for (let start = 0; start < userIds.length; start += usersAtOnce) {
+      if (start > 0) await new Promise(setImmediate);
+      const some = userIds.slice(start, start + usersAtOnce);
+      for (const [userId, rooms] of await this.#engine.userRooms.joinedIds(some)) {
+        for (const roomId of rooms) {
+          if (!ours.has(roomId)) ours.set(roomId, await this.#isOurs(roomId));
+          if (!ours.get(roomId)) continue;
+          sharing.add(userId);
+          break;
+        }
       }
     }
     return sharing;

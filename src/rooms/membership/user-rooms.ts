@@ -95,6 +95,31 @@ export class UserRooms {
     return found;
   }
 
+  /** As `joinedNids`, with the ids of the rooms; from memory for users who are active here. At most 30,000 users. */
+  async joinedIds(userIds: readonly string[]): Promise<Map<string, string[]>> {
+    const found = new Map<string, string[]>();
+    const others: string[] = [];
+    for (const userId of userIds) {
+      const known = this.#users.get(userId);
+      if (!known) others.push(userId);
+      else found.set(userId, joinedOf(known));
+    }
+    if (others.length === 0) return found;
+    const rows = await this.#reader
+      .selectFrom('memberships')
+      .innerJoin('rooms', 'rooms.room_nid', 'memberships.room_nid')
+      .select(['memberships.user_id', 'rooms.room_id'])
+      .where('memberships.user_id', 'in', others)
+      .where('memberships.membership', '=', 'join')
+      .execute();
+    for (const row of rows) {
+      const rooms = found.get(row.user_id);
+      if (rooms) rooms.push(row.room_id);
+      else found.set(row.user_id, [row.room_id]);
+    }
+    return found;
+  }
+
   /** The rooms that users of a server are in now. Reads all memberships: for work that nobody waits for. */
   async joinedNidsOfServer(serverName: string): Promise<Set<number>> {
     const rows = await this.#database
@@ -177,3 +202,6 @@ export class UserRooms {
     this.#loading.get(userId)?.missed.push(change);
   }
 }
+
+const joinedOf = (rooms: ReadonlyMap<string, UserRoom>) =>
+  [...rooms.values()].filter(({ membership }) => membership === 'join').map(({ roomId }) => roomId);
