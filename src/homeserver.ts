@@ -10,6 +10,7 @@ import { openHandshakes } from './composition/handshakes.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
+import { openRoomPurge } from './composition/room-purge.ts';
 import { startRooms } from './composition/rooms.ts';
 import { Shutdown } from './composition/shutdown.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
@@ -74,6 +75,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const thirdParties = openThirdPartyInvites(kernel, people, rooms, federation);
         const handshakes = await openHandshakes(kernel, federation, people, rooms, thirdParties);
         const traffic = await startFederationTraffic({ kernel, federation, rooms, conversations }, shutdown);
+        openRoomPurge(kernel, rooms);
         await startJobs(kernel, shutdown);
         rooms.incoming.start();
         const routes = [

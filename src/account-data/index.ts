@@ -4,6 +4,7 @@ export { IgnoredUsers } from './ignored-users.ts';
 export { InvitePermissions } from './invite-permissions.ts';
 export type { InviteDecision } from './invite-rules.ts';
 export { accountDataMigrations } from './migrations.ts';
+export { accountDataRoomRows } from './room-rows.ts';
 export { accountDataRoutes, tagRoutes } from './routes.ts';
 export type { AccountDataEntry, AccountDataKey } from './store.ts';
 export { Tags } from './tags.ts';

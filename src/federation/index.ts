@@ -25,6 +25,7 @@ export { userInfoRoute } from './openid/routes.ts';
 export { RemoteProfiles } from './profiles/remote-profiles.ts';
 export { profileQueryRoutes } from './profiles/routes.ts';
 export { isInRoom, RoomAccess, type RoomAccessDeps } from './room-access.ts';
+export { federationRoomRows } from './room-rows.ts';
 export type { Edu } from './sender/edu.ts';
 export { EduOutbox } from './sender/edu-outbox.ts';
 export { FederationSender, type SenderStatus } from './sender/federation-sender.ts';

@@ -5,5 +5,6 @@ export { ReadUpTo } from './read-up-to.ts';
 export type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 export type { ReceiptContent } from './receipt-content.ts';
 export { Receipts, type ReceiptsDeps } from './receipts.ts';
+export { receiptRoomRows } from './room-rows.ts';
 export { receiptRoutes } from './routes.ts';
 export { threadIdOf } from './threads.ts';

@@ -3,5 +3,6 @@ export type { Ignoring } from './bundler.ts';
 export { relationMigrations } from './migrations.ts';
 export { RelatedEvents } from './related-events.ts';
 export { Relations } from './relations.ts';
+export { relationRoomRows } from './room-rows.ts';
 export { relationRoutes } from './routes.ts';
 export { ThreadList } from './thread-list.ts';

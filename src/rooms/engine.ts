@@ -148,6 +148,11 @@ export class RoomEngine {
     return (await this.userRooms.shared(userId, otherUserId)).length > 0;
   }
 
+  /** Resolves when every event that has been added until now has settled. */
+  settled(): Promise<void> {
+    return this.#writer.settled();
+  }
+
   /** Resolves when every event that was added has settled. */
   async close(): Promise<void> {
     await this.#writer.settled();

@@ -5,6 +5,7 @@ export { eventStreamRoutes } from './event-stream/routes.ts';
 export { type Changes, Feed, RoomPart, UserPart } from './feeds/feed.ts';
 export type { Feeds } from './feeds/feeds.ts';
 export { openSync, type SyncServices, type SyncServicesParts } from './open-sync.ts';
+export { syncRoomRows } from './room-rows.ts';
 export { type ReadFilter, type SetPresence, syncRoutes } from './routes.ts';
 export { slidingSyncCleanup } from './sliding/cleanup.ts';
 export { slidingSyncMigrations } from './sliding/migrations.ts';

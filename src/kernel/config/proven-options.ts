@@ -137,6 +137,7 @@ export const provenOptions: readonly string[] = [
   'auto_join_mxid_localpart',
   'auto_join_rooms_for_guests',
   'redaction_retention_period',
+  'forgotten_room_retention_period',
   'allow_public_rooms_without_auth',
   'allow_public_rooms_over_federation',
   'enable_room_list_search',

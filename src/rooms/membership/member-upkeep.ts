@@ -91,8 +91,11 @@ async function leaveAll(
 ): Promise<void> {
   for (const { roomId, membership } of (await engine.userRooms.of(userId)).values()) {
     if (signal.aborted) return;
-    if (membership === 'leave' || membership === 'ban') continue;
-    await memberships.leave(userId, roomId).catch(ignoreRefusal);
+    if (membership !== 'leave' && membership !== 'ban') {
+      await memberships.leave(userId, roomId).catch(ignoreRefusal);
+    }
+    // Nobody will come back to it.
+    await memberships.forget(userId, roomId).catch(ignoreRefusal);
   }
 }
 

@@ -1,5 +1,5 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
-import type { Database, Reader } from '../../kernel/database/index.ts';
+import type { AnyWriter, Database, Reader } from '../../kernel/database/index.ts';
 import type { Stream } from '../../kernel/streams/index.ts';
 import type { Membership } from '../../protocol/index.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
@@ -38,6 +38,7 @@ export class UserRooms {
   readonly #reader: Reader<RoomTables>;
   readonly #users = new RecentlyUsed<string, Map<string, UserRoom>>({ max: usersInMemory });
   readonly #loading = new Map<string, Loading>();
+  #whenForgotten: ((writer: AnyWriter, room: UserRoom) => Promise<void>) | undefined;
 
   constructor(database: Database, stream: Stream<RoomFact>) {
     this.#database = database;
@@ -133,6 +134,16 @@ export class UserRooms {
     return new Set(rows.map((row) => row.room_nid));
   }
 
+  /** Has something done in the transactions in which rooms are forgotten. */
+  whenForgotten(work: (writer: AnyWriter, room: UserRoom) => Promise<void>): void {
+    this.#whenForgotten = work;
+  }
+
+  /** A room has been deleted. */
+  purged(roomId: string): void {
+    for (const rooms of this.#users.values()) rooms.delete(roomId);
+  }
+
   /** Marks a room as forgotten; joining it again undoes that. */
   async forget(userId: string, room: UserRoom): Promise<void> {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
@@ -143,6 +154,7 @@ export class UserRooms {
         .where('room_nid', '=', room.roomNid)
         .where('stream', '=', room.stream)
         .execute();
+      await this.#whenForgotten?.(writer, room);
     });
     this.#set(userId, { room: { ...room, forgotten: true }, isRenewal: false });
   }

@@ -1,6 +1,7 @@
 import type { Migration } from '../../kernel/database/index.ts';
 import { incomingMigration } from '../incoming/migration.ts';
 import { federationMigration } from './federation.ts';
+import { forgottenRoomsMigration } from './forgotten-rooms.ts';
 
 export const roomMigrations: readonly Migration[] = [
   {
@@ -177,4 +178,5 @@ export const roomMigrations: readonly Migration[] = [
   },
   federationMigration,
   incomingMigration,
+  forgottenRoomsMigration,
 ];

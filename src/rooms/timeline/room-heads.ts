@@ -20,6 +20,8 @@ export class RoomHeads {
     if (!this.#inUse.get(roomId)?.deref()) this.#inUse.delete(roomId);
   });
   readonly #loading = new Map<string, Promise<RoomHead | undefined>>();
+  /** Rooms that are being deleted. */
+  readonly #retired = new Set<string>();
 
   /** @param size how many entries of current state all heads together may hold */
   constructor(database: Database, groups: StateGroups, size: number) {
@@ -30,6 +32,7 @@ export class RoomHeads {
 
   /** The head when it is in memory. */
   peek(roomId: string): RoomHead | undefined {
+    if (this.#retired.has(roomId)) return undefined;
     const cached = this.#cache.get(roomId);
     if (cached) return cached;
     const head = this.#inUse.get(roomId)?.deref();
@@ -42,7 +45,7 @@ export class RoomHeads {
   async get(roomId: string): Promise<RoomHead | undefined> {
     const known = this.peek(roomId);
     if (known) return known;
-    if (!isText(roomId)) return undefined;
+    if (!isText(roomId) || this.#retired.has(roomId)) return undefined;
     let loading = this.#loading.get(roomId);
     if (!loading) {
       loading = this.#load(roomId).finally(() => this.#loading.delete(roomId));
@@ -68,6 +71,18 @@ export class RoomHeads {
   abandon(head: RoomHead): void {
     head.broken = true;
     if (this.#cache.peek(head.roomId) === head) this.#cache.delete(head.roomId);
+  }
+
+  /** From now on nobody is given the room's head; those who hold it look again before they add to it. */
+  retire(roomId: string): void {
+    this.#retired.add(roomId);
+    const head = this.#inUse.get(roomId)?.deref() ?? this.#cache.peek(roomId);
+    if (head) this.abandon(head);
+  }
+
+  /** The opposite: the head is loaded anew, if the room is still there. */
+  restore(roomId: string): void {
+    this.#retired.delete(roomId);
   }
 
   /** The head's state has grown on disk: the cache counts its entries again. */

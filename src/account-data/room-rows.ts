@@ -1,0 +1,6 @@
+/** What this slice keeps of rooms. */
+export const accountDataRoomRows = {
+  tables: [
+    { table: 'account_data', column: 'room_id', holds: 'room id', key: ['user_id', 'room_id', 'type'] },
+  ],
+} as const;

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { sql } from 'kysely';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../test/support/rooms.ts';
+import type { Reader } from '../kernel/database/index.ts';
+import { RoomPurge } from '../rooms/index.ts';
+import { migrations } from './kernel.ts';
+import { roomRows } from './room-purge.ts';
+
+/**
+ * Tables that name rooms and are not a room's: reports stay for moderators, key backups belong to their users, and
+ * these are deleted with the room by the purge itself.
+ */
+const others = ['reports', 'room_keys', 'rooms', 'events', 'state_groups'];
+
+/** Tables whose rows name events only. */
+const ofEvents = ['event_auth', 'redacted_events'];
+
+forEachDatabase((open) => {
+  describe('deleting a room', () => {
+    let play: RoomsUnderTest;
+    let purge: RoomPurge;
+    before(async () => {
+      play = await RoomsUnderTest.open(open, migrations.slice(0, 0));
+    });
+    after(() => play.engine.close());
+
+    /** Names of tables with their columns. */
+    const columnsOf = async (reader: Reader<never>) => {
+      const { rows } = await (open.kind === 'sqlite'
+        ? sql<{ table_name: string; column_name: string }>`
+            select m.name as table_name, p.name as column_name
+            from sqlite_master m join pragma_table_info(m.name) p where m.type = 'table'`
+        : sql<{ table_name: string; column_name: string }>`
+            select table_name, column_name from information_schema.columns where table_schema = 'public'`
+      ).execute(reader);
+      return rows;
+    };
+
+    it('speaks for all tables that name rooms', async () => {
+      const database = await open(migrations);
+      const rows = await columnsOf(database.reader<never>());
+      const naming = rows
+        .filter(({ column_name: name }) => name === 'room_id' || name === 'room_nid')
+        .map(({ table_name: name }) => name);
+      purge = new RoomPurge({ database, engine: play.engine });
+      for (const slice of roomRows(database)) purge.register(slice);
+      const spokenFor = [
+        ...purge.tables.map(({ table }) => table),
+        ...others,
+        'event_times',
+        'event_relations',
+      ];
+      assert.deepEqual([...new Set(naming)].filter((name) => !spokenFor.includes(name)).sort(), []);
+      assert.ok(naming.length > 15, 'the tables could not be read');
+      const known = new Map(Map.groupBy(rows, ({ table_name: name }) => name));
+      for (const { table, column, key } of purge.tables) {
+        const columns = known.get(table)?.map(({ column_name: name }) => name) ?? [];
+        assert.ok(
+          [column, ...key].every((name) => columns.includes(name)),
+          table,
+        );
+      }
+    });
+  });
+
+  describe('a room that is deleted', () => {
+    it('leaves nothing behind, and other rooms as they are', async (context) => {
+      const all = migrations.filter(({ name }) => !/^(streams|rooms)\//.test(name));
+      const play = await RoomsUnderTest.open(open, all);
+      context.after(() => play.engine.close());
+      const { database, engine } = play;
+      const purge = new RoomPurge({ database, engine });
+      for (const slice of roomRows(database)) purge.register(slice);
+      const [room, kept] = [await play.room(alice, bob), await play.room(alice, bob)];
+      for (const roomId of [room, kept]) {
+        const root = await play.say(alice, roomId, 'root');
+        await play.redact(alice, roomId, await play.say(alice, roomId, 'gone'));
+        for (let index = 0; index < 220; index++) await play.reply(bob, roomId, root, `reply ${index}`);
+      }
+      const { roomNid } = (await engine.heads.get(room))!;
+      const count = async (table: string, column: string, value: string | number) => {
+        const { rows } = await sql<{ n: number }>`
+          select count(*) as n from ${sql.table(table)} where ${sql.ref(column)} = ${value}`.execute(
+          database.reader<never>(),
+        );
+        return Number(rows[0]?.n);
+      };
+      const total = async (table: string) => {
+        const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}`.execute(
+          database.reader<never>(),
+        );
+        return Number(rows[0]?.n);
+      };
+      const totals = await Promise.all(ofEvents.map(total));
+      const never = new AbortController().signal;
+      const interrupted = new AbortController();
+      interrupted.abort();
+
+      const where = { roomId: room, roomNid };
+      assert.equal(await purge.purge(where, async () => false, never), false);
+      assert.ok(await engine.heads.get(room));
+      assert.equal(await purge.purge(where, async () => true, interrupted.signal), false);
+      assert.equal(await engine.heads.get(room), undefined);
+      const unasked = async () => assert.fail('its deletion has begun');
+      assert.equal(await purge.purge(where, unasked, never), true);
+
+      for (const { table, column, holds } of purge.tables) {
+        assert.equal(await count(table, column, holds === 'room id' ? room : roomNid), 0, table);
+      }
+      for (const table of ['rooms', 'events', 'state_groups']) {
+        assert.equal(await count(table, 'room_nid', roomNid), 0, table);
+      }
+      const left = await Promise.all(ofEvents.map(total));
+      for (const [index, name] of ofEvents.entries()) assert.equal(left[index]! * 2, totals[index], name);
+      assert.equal((await engine.userRooms.of(alice)).has(room), false);
+      await assert.rejects(play.say(alice, room, 'anybody?'), { errcode: 'M_NOT_FOUND' });
+      await play.say(alice, kept, 'still here');
+    });
+  });
+});

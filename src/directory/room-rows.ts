@@ -1,0 +1,4 @@
+/** What this slice keeps of rooms. */
+export const directoryRoomRows = {
+  tables: [{ table: 'room_stats', column: 'room_nid', holds: 'room nid', key: ['room_nid'] }],
+} as const;

@@ -1,0 +1,6 @@
+/** What this slice keeps of rooms. */
+export const federationRoomRows = {
+  tables: [
+    { table: 'destination_rooms', column: 'room_nid', holds: 'room nid', key: ['destination', 'room_nid'] },
+  ],
+} as const;

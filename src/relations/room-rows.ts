@@ -1,0 +1,14 @@
+import { writerFor } from '../kernel/database/index.ts';
+import type { RoomRows } from '../rooms/index.ts';
+import type { RelationTables } from './tables.ts';
+
+/** What this slice keeps of rooms. */
+export const relationRoomRows: RoomRows = {
+  tables: [{ table: 'threads', column: 'room_nid', holds: 'room nid', key: ['root_id', 'room_nid'] }],
+  async ofEvents(writer, nids) {
+    await writerFor<RelationTables>(writer)
+      .deleteFrom('event_relations')
+      .where('child_nid', 'in', nids)
+      .execute();
+  },
+};

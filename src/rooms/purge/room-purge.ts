@@ -1,0 +1,104 @@
+import type { Database } from '../../kernel/database/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { RoomTables } from '../tables.ts';
+import { ownRoomRows } from './own-rows.ts';
+import type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';
+import * as store from './store.ts';
+
+export interface RoomPurgeParts {
+  readonly database: Database;
+  readonly engine: RoomEngine;
+}
+
+/** Rows, events and state groups that are deleted in one transaction: others write in between. */
+const [rowsAtOnce, eventsAtOnce, groupsAtOnce] = [1_000, 200, 100];
+
+/**
+ * Deletes rooms with all that any slice keeps of them. It takes as many transactions as a room is large; when it is
+ * begun again after it was interrupted, it goes on.
+ */
+export class RoomPurge {
+  readonly #parts: RoomPurgeParts;
+  readonly #rows: RoomRows[] = [ownRoomRows];
+
+  constructor(parts: RoomPurgeParts) {
+    this.#parts = parts;
+  }
+
+  /** Adds what a slice keeps of rooms. */
+  register(rows: RoomRows): void {
+    this.#rows.push(rows);
+  }
+
+  /** The tables that are spoken for, for the test that finds the others. */
+  get tables(): readonly RoomTable[] {
+    return this.#rows.flatMap(({ tables = [] }) => tables);
+  }
+
+  /**
+   * Deletes a room. From its beginning to its end the room is unknown to everybody here.
+   * @param mayGo asked twice: before, so that a room that stays is never unknown, and when nothing can change in the
+   * room any more; not when the deletion has begun before
+   * @returns whether the room is gone: not if it may not go, or if `signal` aborted before the end
+   */
+  async purge(room: PurgedRoom, mayGo: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+    const { database, engine } = this.#parts;
+    const { heads } = engine;
+    if ((await store.roomIsThere(database, room)) && !(await mayGo())) return false;
+    heads.retire(room.roomId);
+    try {
+      await engine.settled();
+      if (await store.roomIsThere(database, room)) {
+        if (!(await mayGo())) return false;
+        await database.transaction<RoomTables, void>(async (writer) => {
+          await writer.deleteFrom('rooms').where('room_nid', '=', room.roomNid).execute();
+        });
+      }
+      for (const table of this.tables) if (!(await this.#deleteTable(table, room, signal))) return false;
+      if (!(await this.#deleteGroups(room, signal)) || !(await this.#deleteEvents(room, signal)))
+        return false;
+      engine.userRooms.purged(room.roomId);
+      for (const { gone } of this.#rows) gone?.(room);
+      return true;
+    } finally {
+      heads.restore(room.roomId);
+    }
+  }
+
+  async #deleteTable(table: RoomTable, room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
+    const { database } = this.#parts;
+    for (;;) {
+      const rows = await store.someRows(database, table, room, rowsAtOnce);
+      if (rows.length === 0) return true;
+      if (signal.aborted) return false;
+      await database.batch([store.deletionOf(table, rows)]);
+    }
+  }
+
+  async #deleteGroups(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
+    const { database } = this.#parts;
+    for (;;) {
+      const ids = await store.someGroups(database, room, groupsAtOnce);
+      if (ids.length === 0) return true;
+      if (signal.aborted) return false;
+      await database.transaction<RoomTables, void>((writer) => store.deleteGroups(writer, ids));
+    }
+  }
+
+  async #deleteEvents(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
+    const { database, engine } = this.#parts;
+    for (;;) {
+      const nids = await store.someEvents(database, room, eventsAtOnce);
+      if (nids.length === 0) return true;
+      if (signal.aborted) return false;
+      await database.transaction<RoomTables, void>(async (writer) => {
+        for (const { ofEvents } of this.#rows) await ofEvents?.(writer, nids);
+        await writer.deleteFrom('events').where('nid', 'in', nids).execute();
+      });
+      for (const nid of nids) {
+        const stored = engine.events.peek(nid);
+        if (stored) engine.events.forget(stored);
+      }
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { sql } from 'kysely';
+import type { Database, Statement, Writer } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../tables.ts';
+import type { PurgedRoom, RoomTable } from './room-rows.ts';
+
+type Row = Readonly<Record<string, string | number>>;
+
+/** The keys of some rows of a room: looked for without holding up those who write. */
+export async function someRows(
+  database: Database,
+  { table, column, holds, key }: RoomTable,
+  room: PurgedRoom,
+  limit: number,
+): Promise<Row[]> {
+  const value = holds === 'room id' ? room.roomId : room.roomNid;
+  const columns = sql.join(key.map((name) => sql.ref(name)));
+  const { rows } = await sql<Row>`
+    select ${columns} from ${sql.table(table)} where ${sql.ref(column)} = ${value} limit ${sql.lit(limit)}
+  `.execute(database.scanner<RoomTables>());
+  return rows;
+}
+
+/** Deletes rows by their keys. */
+export const deletionOf = ({ table, key }: RoomTable, rows: readonly Row[]): Statement => ({
+  sql: `delete from ${table} where ${key.map((name) => `${name} = ?`).join(' and ')}`,
+  rows: rows.map((row) => key.map((name) => row[name] ?? null)),
+});
+
+/** Not any more once its deletion has begun. */
+export async function roomIsThere(database: Database, { roomNid }: PurgedRoom): Promise<boolean> {
+  const row = await database
+    .reader<RoomTables>()
+    .selectFrom('rooms')
+    .select('room_nid')
+    .where('room_nid', '=', roomNid)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Some events of a room, whatever their place. */
+export async function someEvents(
+  database: Database,
+  { roomNid }: PurgedRoom,
+  limit: number,
+): Promise<number[]> {
+  const events = () => database.scanner<RoomTables>().selectFrom('events').select('nid');
+  const placed = await events()
+    .where('room_nid', '=', roomNid)
+    .where('stream', 'is not', null)
+    .limit(limit)
+    .execute();
+  if (placed.length > 0) return placed.map(({ nid }) => nid);
+  const others = await events()
+    .where('room_nid', '=', roomNid)
+    .where('stream', 'is', null)
+    .limit(limit)
+    .execute();
+  return others.map(({ nid }) => nid);
+}
+
+/** Some state groups of a room. */
+export async function someGroups(
+  database: Database,
+  { roomNid }: PurgedRoom,
+  limit: number,
+): Promise<number[]> {
+  const rows = await database
+    .scanner<RoomTables>()
+    .selectFrom('state_groups')
+    .select('id')
+    .where('room_nid', '=', roomNid)
+    .limit(limit)
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+export async function deleteGroups(writer: Writer<RoomTables>, ids: readonly number[]): Promise<void> {
+  await writer.deleteFrom('state_groups_state').where('group_id', 'in', ids).execute();
+  await writer.deleteFrom('state_group_edges').where('id', 'in', ids).execute();
+  await writer.deleteFrom('state_groups').where('id', 'in', ids).execute();
+}
+
+/** Whether a local user has something to do with a room and has not forgotten it. */
+export async function isRemembered(
+  database: Database,
+  { roomNid }: PurgedRoom,
+  serverName: string,
+): Promise<boolean> {
+  const row = await database
+    .reader<RoomTables>()
+    .selectFrom('memberships')
+    .select('user_id')
+    .where('room_nid', '=', roomNid)
+    .where('forgotten', '=', 0)
+    .where('user_id', 'like', `%:${serverName}`)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Rooms that some user has forgotten. */
+export async function forgottenRooms(
+  database: Database,
+  after: number,
+  limit: number,
+): Promise<PurgedRoom[]> {
+  const rows = await database
+    .scanner<RoomTables>()
+    .selectFrom('memberships')
+    .innerJoin('rooms', 'rooms.room_nid', 'memberships.room_nid')
+    .select(['rooms.room_nid', 'rooms.room_id'])
+    .distinct()
+    .where('memberships.forgotten', '=', 1)
+    .where('memberships.room_nid', '>', after)
+    .orderBy('rooms.room_nid')
+    .limit(limit)
+    .execute();
+  return rows.map((row) => ({ roomId: row.room_id, roomNid: row.room_nid }));
+}

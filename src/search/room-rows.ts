@@ -1,0 +1,9 @@
+import type { Database } from '../kernel/database/index.ts';
+import type { RoomRows } from '../rooms/index.ts';
+import { eventTexts } from './search-index.ts';
+
+/** What this slice keeps of rooms. */
+export function searchRoomRows(database: Database): RoomRows {
+  const texts = database.fullText(eventTexts);
+  return { ofEvents: (writer, nids) => texts.remove(writer, nids) };
+}

@@ -1,0 +1,11 @@
+/** What this slice keeps of rooms. */
+export const syncRoomRows = {
+  tables: [
+    {
+      table: 'sliding_sync_rooms',
+      column: 'room_nid',
+      holds: 'room nid',
+      key: ['connection', 'room_nid', 'generation'],
+    },
+  ],
+} as const;

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../support/databases.ts';
+import { manualClock } from '../support/manual-clock.ts';
+import { enc, Person } from '../support/person.ts';
+import { startTestServer, type TestServer } from '../support/server.ts';
+
+const minute = 60_000;
+
+forEachDatabase((open) => {
+  describe('rooms that everybody has forgotten', () => {
+    let server: TestServer;
+    afterEach(() => server.stop());
+
+    const start = async (forgotten_room_retention_period: number | null) => {
+      const clock = manualClock();
+      const config = { rooms: { forgotten_room_retention_period } };
+      server = await startTestServer({ database: open.kind, clock, config });
+      const [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      const room = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'place' });
+      await ben.join(room);
+      await anna.say(room, 'hello');
+      return { clock, anna, ben, room };
+    };
+    const isThere = async (person: Person, room: string) => {
+      const answer = await person.call('GET', `/directory/room/${enc('#place:test')}`);
+      if (answer.status === 200) assert.equal(answer.body['room_id'], room);
+      return answer.status === 200;
+    };
+    /** Jobs run beside requests. */
+    const goneWithin = async (person: Person, room: string, attempts = 200) => {
+      for (let attempt = 0; attempt < attempts; attempt++) {
+        if (!(await isThere(person, room))) return true;
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      return false;
+    };
+    const forget = async (person: Person, room: string) => {
+      await person.leave(room);
+      await person.membership('forget', room);
+    };
+
+    it('are deleted after a time, counted from the last of them [option: forgotten_room_retention_period]', async () => {
+      const { clock, anna, ben, room } = await start(7 * minute);
+      await forget(anna, room);
+      clock.advance(8 * minute);
+      await ben.say(room, 'still here');
+      await forget(ben, room);
+      await server.restart();
+      clock.advance(6 * minute);
+      assert.equal(await goneWithin(anna, room, 20), false);
+      clock.advance(minute);
+      assert.equal(await goneWithin(anna, room), true);
+      const join = await anna.call('POST', `/join/${enc(room)}`, {});
+      assert.equal(join.status, 404, join.raw);
+      const sync = await anna.sync(undefined, { filter: { room: { include_leave: true } } });
+      assert.equal(sync.rooms, undefined);
+      const again = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'place' });
+      assert.notEqual(again, room);
+    });
+
+    it('are kept when somebody comes back, and when the operator wants to keep them', async () => {
+      const { clock, anna, ben, room } = await start(7 * minute);
+      await forget(anna, room);
+      await forget(ben, room);
+      clock.advance(3 * minute);
+      await anna.join(room);
+      clock.advance(8 * minute);
+      assert.equal(await goneWithin(anna, room, 20), false);
+      await anna.say(room, 'I am back');
+      await server.stop();
+      const kept = await start(null);
+      await forget(kept.anna, kept.room);
+      await forget(kept.ben, kept.room);
+      kept.clock.advance(40 * minute);
+      assert.equal(await goneWithin(kept.anna, kept.room, 20), false);
+    });
+  });
+});
