@@ -88,7 +88,9 @@ export class RoomAliases {
 
   /** Like `of`, for a user. @throws MatrixError M_FORBIDDEN when they may not read the room */
   async ofReadable(userId: string, roomId: string): Promise<string[]> {
-    await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
+    const view = await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
+    // Those who have left hear of no aliases that the room was given since.
+    if (!view.isJoined && !(await view.isWorldReadable())) throw forbidden('You are not in this room');
     return this.of(roomId);
   }
 

@@ -42,13 +42,28 @@ export class OtherRooms {
     const told = await this.#engine.placement.strippedState(userId, room);
     const events = told
       ? told.filter(({ type, state_key }) => type !== 'm.room.member' || state_key !== userId)
-      : (await this.#prejoinState(head)).map(asStripped);
+      : (await this.#prejoinState(head, room)).map(asStripped);
     return [...events, ...(own ? [asStripped(own)] : [])].map((event) => JSON.stringify(event));
   }
 
-  async #prejoinState(head: RoomHead): Promise<StoredEvent[]> {
-    const nids = this.#prejoinKeys.map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
+  async #prejoinState(head: RoomHead, room: UserRoom): Promise<StoredEvent[]> {
+    const nids = room.membership === 'knock' ? await this.#stateBefore(room) : this.#stateNow(head);
     return [...(await this.#engine.events.getMany(nids)).values()];
+  }
+
+  #stateNow(head: RoomHead): number[] {
+    return this.#prejoinKeys.map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
+  }
+
+  /** Nobody has asked those in who knock: they hear of what there was when they did, not of what comes after. */
+  async #stateBefore({ eventNid }: UserRoom): Promise<readonly number[]> {
+    const { events, groups, stateKeys } = this.#engine;
+    const group = (await events.get(eventNid))?.stateBefore;
+    if (group === undefined) return [];
+    const keys = await Promise.all(this.#prejoinKeys.map((key) => stateKeys.find(key)));
+    const known = keys.filter((key) => key !== undefined);
+    const state = (await groups.entries([group], known)).get(group);
+    return [...(state?.values() ?? [])];
   }
 
   /** A room that the user has left or was banned from: what they may see of it up to then. */

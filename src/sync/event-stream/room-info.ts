@@ -47,7 +47,8 @@ export class RoomInfos {
     const membership = (await engine.userRooms.of(viewer.userId)).get(roomId)?.membership;
     return {
       room_id: roomId,
-      ...(membership && { membership }),
+      // The specification does not know of knocks here.
+      ...(membership && membership !== 'knock' && { membership }),
       messages: {
         ...(page.end === undefined ? undefined : { start: page.end }),
         end,

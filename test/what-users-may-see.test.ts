@@ -1,0 +1,117 @@
+/**
+ * Nobody learns what they should not: everything that clients can read, in rooms of every history visibility, by
+ * everybody who has something to do with the room or nothing.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { operations } from './support/matrix-spec.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+import { endpoints } from './what-users-may-see/endpoints.ts';
+import { marksIn, type Story, tell, viewers, visibilities } from './what-users-may-see/story.ts';
+
+for (const database of (process.env['ONE'] ? ['sqlite'] : ['sqlite', 'postgres']) as (
+  | 'sqlite'
+  | 'postgres'
+)[]) {
+  describe(`what users may see, on ${database}`, () => {
+    let server: TestServer;
+    const stories: Story[] = [];
+    before(async () => {
+      server = await startTestServer({
+        database,
+        config: {
+          accounts: { allow_guest_access: true },
+          rooms: { max_event_delay_duration: 86_400_000 },
+        },
+      });
+      for (const visibility of visibilities) stories.push(await tell(server, visibility));
+    });
+    after(() => server.stop());
+
+    for (const [name, endpoint] of Object.entries(endpoints)) {
+      it(`by ${name}`, async () => {
+        const wrong: Record<string, { readonly leaked: string[]; readonly missing: string[] }> = {};
+        for (const story of stories) {
+          for (const viewer of viewers) {
+            const { visibility, people } = story;
+            const seen = new Set(marksIn(await endpoint.look(people[viewer], story)));
+            const expected = new Set(endpoint.expected({ viewer, visibility }));
+            const leaked = [...seen.difference(expected)].sort();
+            const missing = [...expected.difference(seen)].sort();
+            if (leaked.length + missing.length > 0) wrong[`${visibility}, ${viewer}`] = { leaked, missing };
+          }
+        }
+        assert.deepEqual(wrong, {});
+      });
+    }
+  });
+}
+
+/** Operations that read and are not about what goes on in rooms, by what they tell of. */
+const others: Readonly<Record<string, readonly string[]>> = {
+  'the user themselves': [
+    'getAccount3PIDs',
+    'getDevice',
+    'getDevices',
+    'getFilter',
+    'getPushRule',
+    'getPushRuleActions',
+    'getPushRules',
+    'getPushRulesGlobal',
+    'getPushers',
+    'getRoomKeyBySessionId',
+    'getRoomKeys',
+    'getRoomKeysByRoomId',
+    'getRoomKeysVersion',
+    'getRoomKeysVersionCurrent',
+    'getTokenOwner',
+    'getTurnServer',
+    'isPushRuleEnabled',
+  ],
+  'the server': [
+    'checkUsernameAvailability',
+    'getAuthMetadata',
+    'getCapabilities',
+    'getConfig',
+    'getConfigAuthed',
+    'getLoginFlows',
+    'getProtocolMetadata',
+    'getProtocols',
+    'getVersions',
+    'getWellknown',
+    'getWellknownPolicy',
+    'getWellknownSupport',
+    'redirectToIdP',
+    'redirectToSSO',
+    'registrationTokenValidity',
+  ],
+  'what everybody may know who has its name': [
+    'getContent',
+    'getContentAuthed',
+    'getContentOverrideName',
+    'getContentOverrideNameAuthed',
+    'getContentThumbnail',
+    'getContentThumbnailAuthed',
+    'getProfileField',
+    'getRoomIdByAlias',
+    'getRoomVisibilityOnDirectory',
+    'getUrlPreview',
+    'getUrlPreviewAuthed',
+    'queryLocationByAlias',
+    'queryLocationByProtocol',
+    'queryUserByID',
+    'queryUserByProtocol',
+  ],
+  // Their own tests show whom they tell of: src/e2ee/device-lists.
+  'devices of others': ['getKeysChanges'],
+  administrators: ['getAdminLockUser', 'getAdminSuspendUser', 'getWhoIs'],
+};
+
+it('covers every operation that reads', () => {
+  const reading = operations().filter(({ api, method }) => api === 'client-server' && method === 'GET');
+  const listed = new Set([...Object.keys(endpoints), ...Object.values(others).flat()]);
+  assert.deepEqual(
+    reading.map(({ operationId }) => operationId).filter((id) => !listed.has(id)),
+    [],
+  );
+});
