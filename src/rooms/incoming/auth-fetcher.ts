@@ -72,16 +72,13 @@ export class AuthFetcher {
   }
 
   async #fetchChain(inquiry: Inquiry, eventId: string, needed: readonly string[]): Promise<void> {
-    const { remote, intake, known } = this.#parts;
+    const { remote, intake } = this.#parts;
     const { roomId, signal } = inquiry;
     await inquiry.ask('event_auth', async (server) => {
       const request = { signal, timeout: requestTimeout.long };
       const jsons = await remote.eventAuth(server, roomId, eventId, request);
       if (jsons.length > longestChain) return undefined;
-      const events = await intake.take(inquiry, server, jsons, (event) => event.stateKey !== undefined);
-      const stored = await known.find(events.keys());
-      for (const id of stored.keys()) events.delete(id);
-      await this.store(inquiry, events);
+      await this.store(inquiry, await intake.takeNewState(inquiry, server, jsons));
       return (await this.missing(needed)).length === 0 || undefined;
     });
   }

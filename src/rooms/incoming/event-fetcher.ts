@@ -28,7 +28,7 @@ export class EventFetcher {
   async fetch(inquiry: Inquiry, eventIds: Iterable<string>): Promise<Map<string, VerifiedEvent>> {
     const missing = new Set(eventIds);
     const found = new Map<string, VerifiedEvent>();
-    for (const server of inquiry.servers) {
+    for (const server of await inquiry.servers()) {
       if (missing.size === 0 || inquiry.signal.aborted) break;
       const ids = [...missing].filter((id) => !this.#refused.has(server, id));
       for (let start = 0; start < ids.length; start += checkedTogether) {

@@ -52,6 +52,7 @@ export class Incoming {
   readonly #staging: Staging;
   readonly #patience: Patience;
   readonly #inquiries: Inquiries;
+  readonly #states: StateFetcher;
   readonly #processor: Processor;
   readonly #receiving: Receiving;
   readonly #backfilling: Backfilling;
@@ -75,7 +76,7 @@ export class Incoming {
     const inquiries = new Inquiries({ ...parts, servers, patience });
     const refused = new RefusedEvents(clock);
     const known = new KnownEvents(database);
-    const intake = new Intake({ verifier, refused });
+    const intake = new Intake({ verifier, refused, known });
     const fetcher = new EventFetcher({ remote, intake, refused });
     const auth = new AuthFetcher({ remote, intake, fetcher, known, placement });
     const states = new StateFetcher({ remote, intake, fetcher, known, auth });
@@ -83,6 +84,7 @@ export class Incoming {
     this.#verifier = verifier;
     this.#patience = patience;
     this.#inquiries = inquiries;
+    this.#states = states;
     this.#processor = new Processor({
       ...shared,
       gaps: new GapFiller(shared),
@@ -133,6 +135,18 @@ export class Incoming {
     if (!head) throw notFound('Unknown room');
     this.#patience.helped(roomId, origin);
     return this.#locks.run(roomId, () => this.#process(head, origin, event));
+  }
+
+  /**
+   * The whole state before an event of a room, all of which is stored when this resolves.
+   * @param first whom to ask first
+   * @returns event ids
+   * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when no server gives it
+   */
+  async stateBefore(roomId: string, first: readonly string[], eventId: string): Promise<readonly string[]> {
+    const head = await this.#parts.heads.get(roomId);
+    if (!head) throw notFound('Unknown room');
+    return this.#inquiries.run(head, first, (inquiry) => this.#states.before(inquiry, eventId));
   }
 
   /** Whether somebody could be asked for older events of a room: a look into memory. */

@@ -35,15 +35,15 @@ export class Inquiries {
   async run<T>(head: RoomHead, first: readonly string[], work: (inquiry: Inquiry) => Promise<T>): Promise<T> {
     const { servers, clock } = this.#parts;
     const { roomId, roomNid, version } = head;
+    const toAsk = () => servers.toAsk(head, first);
     const ending = new AbortController();
     const end = () => ending.abort();
     const timer = clock.setTimer(longest, end);
     this.#closing.signal.addEventListener('abort', end, { once: true });
     if (this.closed) end();
     try {
-      const asked = await servers.toAsk(head, first);
       const { signal } = ending;
-      return await work(new Inquiry({ ...this.#parts, roomId, roomNid, version, servers: asked, signal }));
+      return await work(new Inquiry({ ...this.#parts, roomId, roomNid, version, servers: toAsk, signal }));
     } finally {
       timer.cancel();
       this.#closing.signal.removeEventListener('abort', end);

@@ -14,8 +14,8 @@ export interface InquiryParts {
   readonly roomId: string;
   readonly roomNid: number;
   readonly version: RoomVersion;
-  /** Whom to ask, most likely ones first. */
-  readonly servers: readonly string[];
+  /** Whom to ask, most likely ones first; found out when somebody has to be asked. */
+  readonly servers: () => Promise<readonly string[]>;
   /** When it aborts, nobody is asked any more. */
   readonly signal: AbortSignal;
   readonly patience: Patience;
@@ -29,6 +29,7 @@ export class Inquiry {
   readonly version: RoomVersion;
   readonly signal: AbortSignal;
   readonly #parts: InquiryParts;
+  #servers: Promise<readonly string[]> | undefined;
 
   constructor(parts: InquiryParts) {
     this.roomId = parts.roomId;
@@ -39,8 +40,9 @@ export class Inquiry {
   }
 
   /** Whom to ask, most likely ones first. */
-  get servers(): readonly string[] {
-    return this.#parts.servers;
+  servers(): Promise<readonly string[]> {
+    this.#servers ??= this.#parts.servers();
+    return this.#servers;
   }
 
   /**
@@ -51,7 +53,7 @@ export class Inquiry {
    */
   async ask<T>(what: string, ask: (server: string) => Promise<T | undefined>): Promise<T | undefined> {
     const { patience, log } = this.#parts;
-    for (const server of this.servers) {
+    for (const server of await this.servers()) {
       if (this.signal.aborted) return undefined;
       try {
         const answer = await ask(server);
@@ -62,7 +64,7 @@ export class Inquiry {
         log.debug({ server, roomId: this.roomId, what }, 'A server does not help with a room');
       } catch (error) {
         if (this.signal.aborted) return undefined;
-        log.info({ err: error, server, roomId: this.roomId, what }, 'A server does not help with a room');
+        log.debug({ err: error, server, roomId: this.roomId, what }, 'A server does not help with a room');
       }
       patience.failed(this.roomId, server);
     }

@@ -1,6 +1,7 @@
 import type { JsonValue, ReceivedEvent, ReferenceLimits, RoomEvent } from '../../protocol/index.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
 import type { Inquiry } from './inquiry.ts';
+import type { KnownEvents } from './known-events.ts';
 import type { RefusedEvents } from './refused-events.ts';
 import { isRefusal, type Verifier } from './verifier.ts';
 
@@ -8,10 +9,16 @@ import { isRefusal, type Verifier } from './verifier.ts';
 export class Intake {
   readonly #verifier: Verifier;
   readonly #refused: RefusedEvents;
+  readonly #known: KnownEvents;
 
-  constructor(parts: { readonly verifier: Verifier; readonly refused: RefusedEvents }) {
+  constructor(parts: {
+    readonly verifier: Verifier;
+    readonly refused: RefusedEvents;
+    readonly known: KnownEvents;
+  }) {
     this.#verifier = parts.verifier;
     this.#refused = parts.refused;
+    this.#known = parts.known;
   }
 
   /**
@@ -30,10 +37,31 @@ export class Intake {
     const wanted = (await this.#verifier.read(version, jsons, references))
       .filter((one): one is ReceivedEvent => !isRefusal(one))
       .filter(({ event }) => event.roomId === roomId && isWanted(event));
-    const unique = [...new Map(wanted.map((one) => [one.event.eventId, one])).values()];
+    return this.#check(server, new Map(wanted.map((one) => [one.event.eventId, one])));
+  }
+
+  /** The same for state events that are not stored yet: most of an auth chain is, as a rule. */
+  async takeNewState(
+    { roomId, version }: Pick<Inquiry, 'roomId' | 'version'>,
+    server: string,
+    jsons: readonly JsonValue[],
+  ): Promise<Map<string, VerifiedEvent>> {
+    const read = (await this.#verifier.read(version, jsons))
+      .filter((one): one is ReceivedEvent => !isRefusal(one))
+      .filter(({ event }) => event.roomId === roomId && event.stateKey !== undefined);
+    const events = new Map(read.map((one) => [one.event.eventId, one]));
+    for (const id of (await this.#known.find(events.keys())).keys()) events.delete(id);
+    return this.#check(server, events);
+  }
+
+  async #check(
+    server: string,
+    events: ReadonlyMap<string, ReceivedEvent>,
+  ): Promise<Map<string, VerifiedEvent>> {
+    const ids = [...events.keys()];
     const taken = new Map<string, VerifiedEvent>();
-    for (const [index, checked] of (await this.#verifier.check(unique)).entries()) {
-      const { eventId } = unique[index]!.event;
+    for (const [index, checked] of (await this.#verifier.check([...events.values()])).entries()) {
+      const eventId = ids[index]!;
       if (isRefusal(checked)) this.#refused.add(server, eventId);
       else taken.set(eventId, checked);
     }

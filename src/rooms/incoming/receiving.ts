@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
 import {
   isEventId,
   isJsonObject,
@@ -32,6 +33,8 @@ type Outcomes = Map<string, PduOutcome>;
 
 const taken: PduOutcome = {};
 
+const nothing: Outcomes = new Map();
+
 /** Takes events that other servers send, as far as they pass the first checks, and lets them wait for their places. */
 export class Receiving {
   readonly #parts: {
@@ -42,6 +45,7 @@ export class Receiving {
     readonly verifier: Verifier;
     readonly staging: Staging;
     readonly clock: Clock;
+    readonly log: Logger;
     readonly onRefused: (count: number) => void;
     readonly outside: OutsideEvents;
     /** Told of rooms in which events wait now. */
@@ -56,6 +60,7 @@ export class Receiving {
     readonly verifier: Verifier;
     readonly staging: Staging;
     readonly clock: Clock;
+    readonly log: Logger;
     readonly onRefused: (count: number) => void;
     readonly outside: OutsideEvents;
     readonly wake: (roomId: string) => void;
@@ -63,15 +68,26 @@ export class Receiving {
     this.#parts = parts;
   }
 
-  /** By event id. Rooms do not wait for each other. */
+  /**
+   * By event id. Rooms do not wait for each other, nor does one that is broken stop the others.
+   * @throws when nothing could be taken, so that the server sends it again
+   */
   async receive(origin: string, pdus: readonly JsonValue[]): Promise<Record<string, PduOutcome>> {
-    const rooms = Map.groupBy(pdus, (pdu) => (isJsonObject(pdu) ? pdu.room_id : undefined));
-    const outcomes = await Promise.all(
-      [...rooms].map(([roomId, ofRoom]) =>
-        typeof roomId === 'string' ? this.#receiveInRoom(origin, roomId, ofRoom) : undefined,
+    const rooms = [...Map.groupBy(pdus, (pdu) => (isJsonObject(pdu) ? pdu.room_id : undefined))];
+    const outcomes = await Promise.allSettled(
+      rooms.map(async ([roomId, ofRoom]) =>
+        typeof roomId === 'string' ? this.#receiveInRoom(origin, roomId, ofRoom) : nothing,
       ),
     );
-    const all = outcomes.flatMap((ofRoom) => [...(ofRoom ?? [])]);
+    const failures = outcomes.filter(({ status }) => status === 'rejected');
+    const [failure] = failures;
+    if (failure?.status === 'rejected' && failures.length === outcomes.length) throw failure.reason;
+    for (const [index, outcome] of outcomes.entries()) {
+      const context = { origin, roomId: rooms[index]?.[0] };
+      if (outcome.status === 'rejected')
+        this.#parts.log.error({ err: outcome.reason, ...context }, 'Events of a room could not be taken');
+    }
+    const all = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [...outcome.value] : []));
     this.#parts.onRefused(all.filter(([, { error }]) => error !== undefined).length);
     return Object.fromEntries(all);
   }

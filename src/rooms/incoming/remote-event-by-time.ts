@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
 import type { Placement } from '../placement/placement.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
@@ -31,6 +32,7 @@ export class RemoteEventByTime {
     readonly states: StateFetcher;
     readonly inquiries: Inquiries;
     readonly clock: Clock;
+    readonly log: Logger;
   };
 
   constructor(parts: {
@@ -41,6 +43,7 @@ export class RemoteEventByTime {
     readonly states: StateFetcher;
     readonly inquiries: Inquiries;
     readonly clock: Clock;
+    readonly log: Logger;
   }) {
     this.#parts = parts;
   }
@@ -51,10 +54,15 @@ export class RemoteEventByTime {
    * Source: server-server API, `GET /timestamp_to_event/{roomId}`.
    */
   async find(head: RoomHead, question: TimeQuestion): Promise<StoredEvent | undefined> {
-    const { inquiries, clock } = this.#parts;
+    const { inquiries, clock, log } = this.#parts;
     const waiting = new AbortController();
     const late = sleep(clock, patienceOfClients, waiting.signal).then(() => undefined);
-    const found = inquiries.run(head, [], (inquiry) => this.#ask(inquiry, question)).catch(() => undefined);
+    const found = inquiries
+      .run(head, [], (inquiry) => this.#ask(inquiry, question))
+      .catch((error: unknown) => {
+        log.info({ err: error, roomId: head.roomId }, 'An event could not be looked for by its time');
+        return undefined;
+      });
     try {
       return await Promise.race([found, late]);
     } finally {
