@@ -33,12 +33,16 @@ export interface ScriptedServer {
   readonly asked: ScriptedRequest[];
   /** Says what it answers to requests whose `METHOD path` begins so; the one given last counts. */
   on(start: string, handler: ScriptedHandler): void;
-  /** Signs and sends a request to a server. @param path as it is sent, in the ecosystem's spelling */
+  /**
+   * Signs and sends a request to a server.
+   * @param path as it is sent, in the ecosystem's spelling
+   * @param body JSON, or its canonical text
+   */
   ask(
     destination: string,
     method: string,
     path: string,
-    body?: JsonObject,
+    body?: JsonObject | string,
   ): Promise<{ status: number; body: JsonObject }>;
   stop(): Promise<void>;
 }
@@ -105,9 +109,9 @@ function ask(
   destination: string,
   method: string,
   path: string,
-  body: JsonObject | undefined,
+  body: JsonObject | string | undefined,
 ): Promise<{ status: number; body: JsonObject }> {
-  const content = body && canonicalJson(body, 'as written');
+  const content = typeof body === 'string' ? body : body && canonicalJson(body, 'as written');
   const parts = { method, uri: path, origin: from.name, destination, content };
   return new Promise((resolve, reject) => {
     const request = httpsRequest(

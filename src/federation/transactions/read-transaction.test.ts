@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { readTransaction } from './transactions.ts';
+
+describe('readTransaction', () => {
+  it('answers anything with lists within bounds or an error of the protocol', () => {
+    const list = fc.oneof(fc.array(fc.constantFrom(null, {}, 'x'), { maxLength: 120 }), fc.jsonValue());
+    const body = fc.record(
+      {
+        origin: fc.oneof(fc.constant('a.example'), fc.jsonValue()),
+        pdus: list,
+        edus: list,
+        more: fc.jsonValue(),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 300 }), body, (txnId, transaction) => {
+        try {
+          const { pdus, edus } = readTransaction('a.example', txnId, transaction as JsonObject);
+          assert.ok(pdus.length <= 50 && edus.length <= 100);
+          assert.ok(txnId.isWellFormed() && !txnId.includes('\0') && txnId.length <= 255);
+          assert.deepEqual(pdus, transaction.pdus ?? []);
+        } catch (error) {
+          assert.ok(error instanceof MatrixError, String(error));
+        }
+      }),
+    );
+  });
+
+  it('takes what there is', () => {
+    assert.deepEqual(readTransaction('a.example', '1', {}), { pdus: [], edus: [] });
+    const body = { origin: 'a.example', pdus: [1], edus: [2] };
+    assert.deepEqual(readTransaction('a.example', '1', body), { pdus: [1], edus: [2] });
+  });
+});

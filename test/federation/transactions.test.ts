@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { canonicalJson, type JsonObject } from '../../src/protocol/index.ts';
+import { forEachDatabase } from '../support/databases.ts';
+import type { Person } from '../support/person.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+
+let transactions = 0;
+
+forEachDatabase(({ kind }) => {
+  describe('transactions of other servers', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let c: ScriptedServer;
+    let alice: Person;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test']);
+      several = opened.several;
+      [a] = opened.servers;
+      alice = await a.person('alice');
+      c = await several.scripted('c.test');
+    });
+    after(() => several.stop());
+
+    const send = (body: JsonObject, txnId = `t${++transactions}`) =>
+      c.ask('a.test', 'PUT', `/_matrix/federation/v1/send/${txnId}`, {
+        origin: 'c.test',
+        origin_server_ts: Date.now(),
+        pdus: [],
+        ...body,
+      });
+    const message = (id: string): JsonObject => ({
+      edu_type: 'm.direct_to_device',
+      content: {
+        sender: '@carol:c.test',
+        type: 'm.test',
+        message_id: id,
+        messages: { [alice.id]: { '*': { id } } },
+      },
+    });
+    let since: string | undefined;
+    /** Ids of the messages to Alice's device that have come since the last time. */
+    const received = async () => {
+      const query = { timeout: 0, ...(since !== undefined && { since }) };
+      const { to_device: toDevice, next_batch: next } = await alice.do('GET', '/sync', undefined, query);
+      since = String(next);
+      const { events = [] } = (toDevice ?? {}) as { events?: { content: { id: string } }[] };
+      return events.map(({ content }) => content.id);
+    };
+
+    it('take effect once, and are answered the same again, also after a restart', async () => {
+      const first = await send({ edus: [message('1')] }, 'once');
+      assert.deepEqual(first, { status: 200, body: { pdus: {} } });
+      assert.deepEqual(await send({ edus: [message('2')] }, 'once'), first);
+      const together = await Promise.all([
+        send({ edus: [message('3')] }, 'together'),
+        send({ edus: [message('4')] }, 'together'),
+      ]);
+      assert.deepEqual(together, [first, first]);
+      await a.restart();
+      assert.deepEqual(await send({ edus: [message('5')] }, 'once'), first);
+      await send({ edus: [message('6')] }, 'another');
+      const came = await received();
+      assert.equal(came.length, 3);
+      assert.deepEqual([came[0], came[2]], ['1', '6']);
+      assert.ok(['3', '4'].includes(came[1]!));
+    });
+
+    it('of one server are not those of another', async () => {
+      const d = await several.scripted('d.test');
+      await send({ edus: [message('of c')] }, 'same');
+      const content = { ...(message('of d')['content'] as JsonObject), sender: '@dave:d.test' };
+      await d.ask('a.test', 'PUT', '/_matrix/federation/v1/send/same', {
+        origin: 'd.test',
+        origin_server_ts: 1,
+        pdus: [],
+        edus: [{ edu_type: 'm.direct_to_device', content }],
+      });
+      assert.deepEqual(await received(), ['of c', 'of d']);
+    });
+
+    it('are refused when they are too large, or from somebody else', async () => {
+      const many = (count: number) => Array.from({ length: count }, () => ({}));
+      for (const [status, body] of [
+        [400, { pdus: many(51) }],
+        [400, { edus: many(101) }],
+        [400, { pdus: {} }],
+        [400, { edus: 'none' }],
+        [403, { origin: 'a.test' }],
+        [200, { pdus: many(50), edus: many(100) }],
+      ] as const) {
+        const answer = await send(body as JsonObject);
+        assert.equal(answer.status, status, JSON.stringify(answer.body));
+      }
+      assert.equal((await send({}, 'x'.repeat(300))).status, 400);
+    });
+
+    it('say of each event what became of it', async () => {
+      const room = { room_id: '!unknown:c.test', type: 'm.room.message', sender: '@carol:c.test' };
+      const pdus = [{ ...room, event_id: '$one:c.test' }, {}, null, 5, { ...room, room_id: 7 }, 'event'];
+      const { status, body } = await send({ pdus: pdus as JsonObject[] });
+      assert.equal(status, 200);
+      const outcomes = body['pdus'] as Record<string, { error?: unknown }>;
+      assert.equal(typeof outcomes['$one:c.test']?.error, 'string');
+      assert.ok(Object.values(outcomes).every(({ error }) => typeof error === 'string'));
+    });
+
+    it('are not stopped by EDUs that make no sense', async () => {
+      const strange: unknown[] = [
+        null,
+        'edu',
+        [],
+        {},
+        { edu_type: 5, content: {} },
+        { edu_type: 'm.typing' },
+        { edu_type: 'm.unheard_of', content: {} },
+      ];
+      for (const type of [
+        'm.typing',
+        'm.receipt',
+        'm.presence',
+        'm.device_list_update',
+        'm.direct_to_device',
+      ]) {
+        for (const content of [{}, [], { push: [null, {}] }, { '!x:c.test': { 'm.read': { '@a:b': 5 } } }]) {
+          strange.push({ edu_type: type, content });
+        }
+      }
+      const { status } = await send({ edus: [...strange, message('after all')] as JsonObject[] });
+      assert.equal(status, 200);
+      assert.deepEqual(await received(), ['after all']);
+    });
+
+    it('are not stopped by an event that is nested too deeply', async () => {
+      // Deeper than this program writes JSON: the text is made by hand.
+      const text = (levels: number, id: string) => {
+        const edus = canonicalJson([message(id)]);
+        const pdus = `[{"a":${'['.repeat(levels)}${']'.repeat(levels)}},{}]`;
+        return `{"edus":${edus},"origin":"c.test","origin_server_ts":1,"pdus":${pdus}}`;
+      };
+      for (const levels of [900, 1_100, 20_000]) {
+        const path = `/_matrix/federation/v1/send/deep${levels}`;
+        const { status } = await c.ask('a.test', 'PUT', path, text(levels, `beside ${levels}`));
+        assert.equal(status, 200, String(levels));
+      }
+      assert.deepEqual(await received(), ['beside 900', 'beside 1100', 'beside 20000']);
+    });
+  });
+});
