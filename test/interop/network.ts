@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, HearthProcess } from '../clients/hearth-process.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/test-authority.ts';
@@ -41,10 +42,18 @@ export class Network {
     };
   }
 
+  /** @throws AssertionError when Hearth had to log an error, whatever became of it */
   async stop(): Promise<void> {
-    await this.hearth.process.remove();
+    const { process } = this.hearth;
+    await process.stop();
+    const log = readFileSync(join(process.directory, 'hearth.log'), 'utf8').split('\n');
+    await process.remove();
     await this.reference.remove();
     this.#authority.remove();
+    assert.deepEqual(
+      log.filter((line) => line.includes('"level":"error"') || line.includes('"level":"fatal"')),
+      [],
+    );
   }
 }
 

@@ -4,6 +4,16 @@ import type { Member } from './network.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
+export interface SyncedRoom {
+  readonly ephemeral?: { readonly events: readonly Json[] };
+  readonly invite_state?: { readonly events: readonly Json[] };
+}
+
+export interface Sync {
+  readonly next_batch: string;
+  readonly rooms?: Readonly<Record<string, Readonly<Record<string, SyncedRoom>>>>;
+}
+
 let transactions = 0;
 
 /** A user of a homeserver, whoever made it, through its client-server API. */
@@ -11,6 +21,7 @@ export class Someone {
   readonly id: string;
   readonly server: Member;
   readonly #token: string;
+  #since = '';
 
   private constructor(id: string, server: Member, token: string) {
     this.id = id;
@@ -43,6 +54,26 @@ export class Someone {
     const answer = await this.call(method, path, body);
     assert.equal(answer.status, 200, `${this.id} ${method} ${path}: ${JSON.stringify(answer.body)}`);
     return answer.body;
+  }
+
+  /** Syncs on from where the last one ended, until one has what is looked for. */
+  async synced<T>(what: string, look: (sync: Sync) => T | undefined | false): Promise<T> {
+    return eventually(what, async () => {
+      const sync = (await this.do('GET', `/sync?timeout=1000${this.#since}`)) as unknown as Sync;
+      this.#since = `&since=${enc(sync.next_batch)}`;
+      return look(sync);
+    });
+  }
+
+  /** Waits until a sync tells of a room under that membership. */
+  listed(room: string, membership: 'invite' | 'knock' | 'leave' | 'join'): Promise<SyncedRoom> {
+    const what = `${room} among the rooms of ${this.id}`;
+    return this.synced(what, ({ rooms }) => rooms?.[membership]?.[room]);
+  }
+
+  /** The content of a member's event. */
+  async member(room: string, userId: string): Promise<Json> {
+    return ((await this.state(room)).get(`m.room.member|${userId}`)?.['content'] ?? {}) as Json;
   }
 
   /** Makes a room, public unless asked for otherwise. */
