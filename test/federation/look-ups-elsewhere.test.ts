@@ -13,7 +13,7 @@ const bad: Record<string, [ScriptedAnswer, status: number, errcode: string]> = {
   'does not know it': [[404, { errcode: 'M_NOT_FOUND', error: 'No' }], 404, 'M_NOT_FOUND'],
   'does not tell': [[403, { errcode: 'M_FORBIDDEN', error: 'No' }], 403, 'M_FORBIDDEN'],
   'says that the client is logged out': [[401, { errcode: 'M_UNKNOWN_TOKEN', error: 'x' }], 502, 'M_UNKNOWN'],
-  'does not know the endpoint': [[404, { errcode: 'M_UNRECOGNIZED', error: 'x' }], 404, 'M_UNRECOGNIZED'],
+  'does not know the endpoint': [[404, { errcode: 'M_UNRECOGNIZED', error: 'x' }], 404, 'M_NOT_FOUND'],
 };
 
 for (const database of ['sqlite', 'postgres'] as const) {

@@ -80,9 +80,7 @@ export class RemoteProfiles {
       return wellFormed(await this.#queries.profile(serverOfUser(userId), userId));
     } catch (error) {
       const shown = errorForClient(error);
-      if (shown instanceof MatrixError && shown.status === 404 && shown.errcode === 'M_NOT_FOUND') {
-        return undefined;
-      }
+      if (shown instanceof MatrixError && shown.status === 404) return undefined;
       throw shown;
     }
   }

@@ -153,6 +153,18 @@ forEachDatabase((open) => {
       assert.deepEqual(idsIn(auth, 'auth_chain').sort(), chainOf(room, [outlier]));
     });
 
+    it('are not told while they are not complete', async () => {
+      const room = new ReferenceRoom();
+      const { placement } = served.under.engine;
+      const partial = { servers: [asking], from: asking };
+      const { event } = await placement.enter(room.room, { ...room.join(alice), partial });
+      for (const name of ['state', 'state_ids']) {
+        const answer = await get(`/${name}/${enc(room.roomId)}?event_id=${enc(event.eventId)}`);
+        assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_NOT_FOUND'], name);
+      }
+      assert.deepEqual(idsIn(await get(`/event/${enc(event.eventId)}`), 'pdus'), [event.eventId]);
+    });
+
     it('are nothing before the room has begun', async () => {
       const roomId = await served.room();
       await served.member(roomId, fay, 'join');

@@ -6,14 +6,6 @@ import { eventColumns, storedEventOf } from '../timeline/event-row.ts';
 /** Ids in one query. */
 const chunk = 500;
 
-/** A piece of a room's state or auth chain, as it is sent. */
-export interface PduText {
-  readonly nid: number;
-  readonly eventId: string;
-  /** The PDU as JSON, without what a redaction has taken away. */
-  readonly json: string;
-}
-
 /** Reads events as servers exchange them: as text, which is parsed only where something is to be left out. */
 export class PduStore {
   readonly #scanner: Reader<RoomTables>;
@@ -23,14 +15,15 @@ export class PduStore {
   }
 
   /**
-   * The events that are on disk and were not rejected, in the order of the numbers, some hundred at a time.
+   * The JSON of the events that are on disk and were not rejected, in the order of the numbers, some hundred at a
+   * time; without what redactions have taken away.
    * @param hidden those of which only what a redaction leaves may be told
    */
-  async *read(nids: readonly number[], hidden?: ReadonlySet<number>): AsyncGenerator<readonly PduText[]> {
+  async *read(nids: readonly number[], hidden?: ReadonlySet<number>): AsyncGenerator<readonly string[]> {
     for (let start = 0; start < nids.length; start += chunk) {
       const wanted = nids.slice(start, start + chunk);
       const found = await this.#chunk(wanted, hidden);
-      yield wanted.map((nid) => found.get(nid)).filter((pdu) => pdu !== undefined);
+      yield wanted.map((nid) => found.get(nid)).filter((json) => json !== undefined);
     }
   }
 
@@ -56,19 +49,18 @@ export class PduStore {
   async #chunk(
     nids: readonly number[],
     hidden: ReadonlySet<number> | undefined,
-  ): Promise<Map<number, PduText>> {
+  ): Promise<Map<number, string>> {
     const rows = await this.#scanner
       .selectFrom('events')
       .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
       .select(eventColumns)
       .where('events.nid', 'in', nids)
       .execute();
-    const found = new Map<number, PduText>();
+    const found = new Map<number, string>();
     for (const row of rows) {
       if (!isAccepted(row)) continue;
       const isCut = row.redacted_by !== null || hidden?.has(row.nid) === true;
-      const json = isCut ? redactEvent(storedEventOf(row).event).json : row.json;
-      found.set(row.nid, { nid: row.nid, eventId: row.event_id, json });
+      found.set(row.nid, isCut ? redactEvent(storedEventOf(row).event).json : row.json);
     }
     return found;
   }

@@ -37,7 +37,7 @@ export class ServedHistory {
     this.#eventByTime = eventByTime;
   }
 
-  /** An event and the id of its room. @throws MatrixError M_NOT_FOUND */
+  /** An event of any room. @throws MatrixError M_NOT_FOUND */
   async find(eventId: string): Promise<StoredEvent> {
     const stored = await this.#engine.events.getById(eventId);
     if (!stored || stored.rejected) throw notFound('There is no such event');
@@ -87,13 +87,9 @@ export class ServedHistory {
 
   async #texts(head: RoomHead, serverName: string, events: readonly StoredEvent[]): Promise<string[]> {
     const hidden = await new ServerView(this.#engine, head, serverName).hidden(events);
+    const nids = events.map(({ nid }) => nid);
     const texts: string[] = [];
-    for await (const pdus of this.#pdus.read(
-      events.map(({ nid }) => nid),
-      hidden,
-    )) {
-      for (const { json } of pdus) texts.push(json);
-    }
+    for await (const some of this.#pdus.read(nids, hidden)) texts.push(...some);
     return texts;
   }
 }

@@ -52,8 +52,8 @@ export class ServedState {
   }
 
   /** The JSON of events, in the same order, piece by piece. */
-  async *texts(nids: readonly number[]): AsyncGenerator<readonly string[]> {
-    for await (const pdus of this.#pdus.read(nids)) yield pdus.map(({ json }) => json);
+  texts(nids: readonly number[]): AsyncGenerator<readonly string[]> {
+    return this.#pdus.read(nids);
   }
 
   /** An event of the room that is on disk: then what came before it is, too. */
