@@ -132,5 +132,63 @@ forEachDatabase(({ kind }) => {
       assert.deepEqual(Object.keys(keys), [bob.userId]);
       assert.deepEqual(Object.keys(claimed['failures'] as object), ['evil.test']);
     });
+
+    it('send messages to devices, each of which arrives once, whatever else comes with them', async () => {
+      const message = (message_id: string, n: number): JsonObject => ({
+        edu_type: 'm.direct_to_device',
+        content: {
+          sender: '@bob:b.test',
+          type: 'm.test',
+          message_id,
+          messages: { [alice.userId]: { [alice.deviceId]: { n } } },
+        },
+      });
+      const forged = {
+        ...message('forged', 0),
+        content: { ...(message('forged', 0)['content'] as JsonObject), sender: alice.userId },
+      };
+      const nonsense = ['m.direct_to_device', 'm.device_list_update', 'm.signing_key_update'].flatMap(
+        (edu_type) =>
+          [{}, { user_id: alice.userId, device_id: 'X', stream_id: 1 }, { messages: 5 }].map((content) => ({
+            edu_type,
+            content,
+          })),
+      );
+      for (const [txn, edus] of [
+        [message('one', 1), ...nonsense, message('two', 2), message('one', 1)],
+        [message('two', 2), forged, message('three', 3)],
+      ].entries()) {
+        const body = { origin: 'b.test', origin_server_ts: 1, pdus: [], edus } as unknown as JsonObject;
+        assert.equal((await ask('PUT', `/send/txn${txn}`, body)).status, 200);
+      }
+      const { body } = await a.api('GET', '/_matrix/client/v3/sync', { token: alice.token });
+      const { events } = body['to_device'] as { events: { sender: string; content: JsonObject }[] };
+      assert.deepEqual(
+        events.map(({ sender, content }) => [sender, content['n']]),
+        [1, 2, 3].map((n) => ['@bob:b.test', n]),
+      );
+    });
+
+    it('are sent messages to devices, each once though it is asked for again', async () => {
+      const received: JsonObject[] = [];
+      b.on('PUT /_matrix/federation/v1/send/', ({ body }) => {
+        const edus = body['edus'] as readonly { edu_type: string; content: JsonObject }[];
+        received.push(
+          ...edus.filter(({ edu_type }) => edu_type === 'm.direct_to_device').map(({ content }) => content),
+        );
+        return { pdus: {} };
+      });
+      const messages = { '@bob:b.test': { '*': { n: 1 } } };
+      for (const txnId of ['x', 'x', 'y']) await call('PUT', `/sendToDevice/m.test/${txnId}`, { messages });
+      for (const end = performance.now() + 20_000; received.length < 2; ) {
+        assert.ok(performance.now() < end, 'the messages do not arrive');
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      assert.deepEqual(
+        received.map(({ sender, type, messages }) => [sender, type, messages]),
+        [1, 2].map(() => [alice.userId, 'm.test', messages]),
+      );
+      assert.equal(new Set(received.map(({ message_id }) => message_id)).size, 2);
+    });
   });
 });
