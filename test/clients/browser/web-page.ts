@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { build } from 'esbuild';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+/** Where Debian has it. */
+const chromiumPath = process.env['HEARTH_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
+
+export interface WebPage {
+  readonly page: Page;
+  /** Errors that nobody caught, and what was logged as errors; that there is no relay for calls is none. */
+  readonly complaints: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Opens the client in Chromium, from a web server of its own, as web clients have one. */
+export async function openWebPage(): Promise<WebPage> {
+  const files = new Map([
+    ['/', { type: 'text/html', body: await readFile(new URL('index.html', import.meta.url)) }],
+    ['/page.js', { type: 'text/javascript', body: await bundle() }],
+  ]);
+  const server = createServer((request, response) => {
+    const file = files.get(request.url ?? '');
+    if (!file) return response.writeHead(404).end();
+    return response.writeHead(200, { 'content-type': file.type }).end(file.body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  let browser: Browser | undefined;
+  try {
+    browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
+    const page = await browser.newPage();
+    page.setDefaultTimeout(20_000);
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    page.on('console', (message) => {
+      const isAboutCalls = message.location().url.endsWith('/voip/turnServer') || /TURN/.test(message.text());
+      if (message.type() === 'error' && !isAboutCalls) complaints.push(message.text());
+    });
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const opened = browser;
+    return {
+      page,
+      complaints,
+      async close() {
+        await opened.close();
+        server.close();
+      },
+    };
+  } catch (error) {
+    await browser?.close();
+    server.close();
+    throw error;
+  }
+}
+
+/** The page and the SDK as one file. What is encrypted is left to the tests that run without a browser. */
+async function bundle(): Promise<Uint8Array> {
+  const { outputFiles } = await build({
+    entryPoints: [new URL('page.js', import.meta.url).pathname],
+    bundle: true,
+    format: 'esm',
+    write: false,
+    define: { global: 'globalThis' },
+    logLevel: 'error',
+  });
+  return outputFiles[0]!.contents;
+}
