@@ -31,7 +31,9 @@ export class RoomServers {
   async toAsk(head: RoomHead, first: readonly string[] = []): Promise<string[]> {
     const { serverName, serverAcls, health, patience } = this.#parts;
     const bySize = [...head.servers].sort(([, a], [, b]) => b - a).map(([server]) => server);
-    const considered = [...new Set([...first, ...bySize])]
+    // While the state of a room is not complete, most of its members are not known.
+    const whenJoined = head.partial ? [head.partial.from, ...head.partial.servers] : [];
+    const considered = [...new Set([...first, ...bySize, ...whenJoined])]
       .filter((server) => server !== serverName)
       .slice(0, mostConsidered);
     const asked: string[] = [];
@@ -46,6 +48,7 @@ export class RoomServers {
 
   /** Whether any other server is in the room: a look into memory. */
   hasOthers(head: RoomHead): boolean {
+    if (head.partial) return true;
     for (const server of head.servers.keys()) if (server !== this.#parts.serverName) return true;
     return false;
   }
