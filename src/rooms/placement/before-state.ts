@@ -61,22 +61,38 @@ export class BeforeStates {
    * @param head whose current state it is written down as a change of
    */
   async of(head: RoomHead, eventIds: readonly string[]): Promise<GroupState> {
-    const { events, stateKeys } = this.#parts;
+    const { events } = this.#parts;
     const found = await events.getManyById(eventIds);
     const missing = eventIds.filter((eventId) => !found.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
     const state = stateMapOf(found.values(), head.roomNid);
-    await stateKeys.prepareMany(state.keys());
-    return this.ofMap(head, state);
+    return this.ofMap(head, state, await this.keysOf(head, state));
   }
 
-  /** The same of events whose keys were prepared; does not wait, so the head stays as it is. */
-  ofMap(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): GroupState {
+  /** The numbers of the entries of a state, and of those that the current state has besides. */
+  async keysOf(head: RoomHead, state: ReadonlyMap<string, unknown>): Promise<Map<string, number>> {
     const { stateKeys } = this.#parts;
+    for (const nids = new Map<string, number>(); ; ) {
+      const missing = new Set<string>();
+      for (const keys of [state.keys(), head.state.keys()]) {
+        for (const key of keys) if (!nids.has(key)) missing.add(key);
+      }
+      if (missing.size === 0) return nids;
+      // While they are looked up the current state may get others.
+      for (const [key, nid] of await stateKeys.prepareMany(missing)) nids.set(key, nid);
+    }
+  }
+
+  /** The same with the numbers that `keysOf` has found just now; does not wait, so the head stays as it is. */
+  ofMap(
+    head: RoomHead,
+    state: ReadonlyMap<string, StoredEvent>,
+    keyNids: ReadonlyMap<string, number>,
+  ): GroupState {
     const delta = new Map<number, number>();
     const names: string[] = [];
     const note = (key: string, nid: number) => {
-      const keyNid = stateKeys.peek(key);
+      const keyNid = keyNids.get(key);
       if (keyNid === undefined) throw new Error('a state key was not prepared');
       delta.set(keyNid, nid);
       names.push(key);
@@ -86,7 +102,7 @@ export class BeforeStates {
     if (delta.size === 0 && head.chain.id !== undefined) return this.#existing(head.chain.id, head);
     if (delta.size <= state.size) return this.#make(head.chain.fork(), delta, names);
     // A line of history of its own costs less than saying of everything that it is not there.
-    const whole = new Map([...state].map(([key, { nid }]) => [stateKeys.peek(key) ?? 0, nid]));
+    const whole = new Map([...state].map(([key, { nid }]) => [keyNids.get(key) ?? 0, nid]));
     return this.#make(new GroupChain(), whole, [...state.keys()]);
   }
 

@@ -16,6 +16,8 @@ export interface CurrentChange {
   readonly entries: ReadonlyMap<string, number>;
   /** The events of the new entries, by nid. */
   readonly events: ReadonlyMap<number, StoredEvent>;
+  /** The numbers of the entries by `stateKeyOf`; of one that is missing it is in memory. */
+  readonly keyNids: ReadonlyMap<string, number>;
 }
 
 /**
@@ -46,14 +48,16 @@ export async function changeOfCurrentState(
   const keyNids = [...delta.keys()];
   const names = await stateKeys.names(keyNids);
   const entries = new Map(keyNids.map((keyNid, index) => [names[index] ?? '', delta.get(keyNid) ?? 0]));
+  const keys = new Map(keyNids.map((keyNid, index) => [names[index] ?? '', keyNid]));
   const same = distinct.find((group) => resolution.changesFrom(group).size === 0);
   if (same !== undefined) {
     const chain = same === after?.state.id ? await after.state.chain() : await parts.groups.chain(same);
-    return { chain, made: [], entries, events: found };
+    return { chain, made: [], entries, events: found, keyNids: keys };
   }
   if (head.chain.id !== current) return undefined; // the head has moved: whoever asked looks again
   const chain = head.chain.fork();
-  return { chain, made: [chain.advance(groupIds.next(), delta)], entries, events: found };
+  const made = [chain.advance(groupIds.next(), delta)];
+  return { chain, made, entries, events: found, keyNids: keys };
 }
 
 /** What became of a room's state and members. */
@@ -65,7 +69,7 @@ export interface AppliedChange {
 /** Changes the current state in memory; waits for nothing. @param cause the event, in its place of another copy */
 export function applyCurrentState(
   head: RoomHead,
-  { chain, entries, events }: Pick<CurrentChange, 'chain' | 'entries' | 'events'>,
+  { chain, entries, events, keyNids }: Omit<CurrentChange, 'made'>,
   cause: StoredEvent,
   position: number,
 ): AppliedChange {
@@ -76,7 +80,7 @@ export function applyCurrentState(
     if (type === 'm.room.member') before.set(stateKey, head.membership(stateKey));
     const stored = nid === cause.nid ? cause : events.get(nid);
     if (nid !== 0 && !stored) throw new Error(`state event ${nid} is not in memory`);
-    stateChanges.push(head.setEntry(type, stateKey, stored, position));
+    stateChanges.push({ ...head.setEntry(type, stateKey, stored, position), keyNid: keyNids.get(key) });
   }
   head.chain = chain;
   return {

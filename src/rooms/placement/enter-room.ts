@@ -11,7 +11,7 @@ import type { PartialState } from './partial-state.ts';
 import { hasPlace, type PlacedEvent, type PlaceEvent } from './place-event.ts';
 import type { Entry } from './placement.ts';
 import type { PlacementParts } from './placement-parts.ts';
-import { authIdsOf } from './surrounding-state.ts';
+import { authIdsOf, withNamedMembers } from './surrounding-state.ts';
 import { objectionByAuthEvents, objectionByState } from './verdicts.ts';
 import type { RoomOfVersion } from './verified-event.ts';
 
@@ -29,6 +29,8 @@ interface Ground {
   readonly auth: readonly number[];
   readonly missing: readonly string[];
   readonly before: GroupState;
+  /** The numbers of all entries, by `stateKeyOf`. */
+  readonly keyNids: ReadonlyMap<string, number>;
 }
 
 /** Enters rooms by what a server in them has answered to a join. */
@@ -50,7 +52,7 @@ export class EnterRoom {
         return placing.place(room.roomId, event, { stateBefore: stateIds, refuse: true });
       }
       const [extremities, group] = [head.extremities, head.chain.id];
-      const ground = await this.#ground(head, event, stateIds);
+      const ground = await this.#ground(head, event, stateIds, partial !== undefined);
       const chain = await ground.before.chain();
       // Nothing may be awaited from here until the event is staged: the head must not change under it.
       if (head.broken || head.extremities !== extremities || head.chain.id !== group) {
@@ -66,7 +68,12 @@ export class EnterRoom {
   }
 
   /** @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents */
-  async #ground(head: RoomHead, { event }: Entry['event'], stateIds: readonly string[]): Promise<Ground> {
+  async #ground(
+    head: RoomHead,
+    { event }: Entry['event'],
+    stateIds: readonly string[],
+    isPartial: boolean,
+  ): Promise<Ground> {
     const { events, stateKeys } = this.#parts;
     const known = await events.getById(event.eventId);
     if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
@@ -76,24 +83,27 @@ export class EnterRoom {
     if (lacking.length > 0) throw new MissingEvents(lacking);
     const state = stateMapOf((await events.getManyById(stateIds)).values(), head.roomNid);
     if (!state.has(stateKeyOf('m.room.create', ''))) throw forbidden('The state has no create event');
-    const objection = objectionByAuthEvents(event, named) ?? objectionByState(event, state);
+    const around = isPartial ? withNamedMembers(state, named.values()) : state;
+    const objection = objectionByAuthEvents(event, named) ?? objectionByState(event, around);
     if (objection !== undefined) throw forbidden(objection);
     const prev = await events.getManyById(event.prevEventIds);
-    await stateKeys.prepareMany([...state.keys(), stateKeyOf(event.type, event.stateKey ?? '')]);
+    await stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''));
+    const keyNids = await this.#parts.before.keysOf(head, state);
     const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
     return {
       state,
       known,
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
-      before: this.#parts.before.ofMap(head, state),
+      before: this.#parts.before.ofMap(head, state, keyNids),
+      keyNids,
     };
   }
 
   #extend(
     head: RoomHead,
     { event, json }: Entry['event'],
-    { state, known, auth, missing, before }: Ground,
+    { state, known, auth, missing, before, keyNids }: Ground,
     chain: Awaited<ReturnType<GroupState['chain']>>,
     partial: PartialState | undefined,
   ): PreparedWrite {
@@ -119,9 +129,10 @@ export class EnterRoom {
     for (const [key, one] of state) if (head.state.get(key)?.nid !== one.nid) entries.set(key, one.nid);
     entries.set(ownKey, nid);
     const events = new Map([...state.values()].map((one) => [one.nid, one]));
-    const applied = applyCurrentState(head, { chain, entries, events }, stored, position);
+    const applied = applyCurrentState(head, { chain, entries, events, keyNids }, stored, position);
     head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
     head.remember(stored);
+    head.partial = partial;
     return {
       head,
       stored,

@@ -6,7 +6,14 @@ import { type BeforeStates, type GroupState, groupsOf } from './before-state.ts'
 import { MissingEvents } from './missing-events.ts';
 import type { PlacementParts } from './placement-parts.ts';
 import { readBackwardExtremities, readPendingRedactionsOf } from './store.ts';
-import { authIdsOf, lookUp, type Surrounding, surroundingIn, surroundingNow } from './surrounding-state.ts';
+import {
+  authIdsOf,
+  lookUp,
+  type Surrounding,
+  surroundingIn,
+  surroundingNow,
+  withNamedMembers,
+} from './surrounding-state.ts';
 import { objectionByAuthEvents, objectionByState } from './verdicts.ts';
 
 /** What is found out about an event before it gets its place. */
@@ -63,10 +70,12 @@ export class ExamineEvent {
     const prev = [...prevById.values()].filter(({ roomNid }) => roomNid === head.roomNid);
     this.#requireAll(event, named, prevById, options);
     const before = await this.#stateBefore(head, event, prev, options);
+    const complete = (state: Surrounding) =>
+      head.isPartial ? withNamedMembers(state, named.values()) : state;
     const around = await surroundingIn(this.#parts, event, before.id);
     const rejected =
       objectionByAuthEvents(event, named) ??
-      (options.known?.rejected ? 'it was rejected before' : objectionByState(event, around));
+      (options.known?.rejected ? 'it was rejected before' : objectionByState(event, complete(around)));
     const isEnd = before.id === head.chain.id;
     const softFailed =
       rejected === undefined && options.softFails && !isEnd

@@ -12,3 +12,16 @@ export interface PartialState {
 export interface PartialRoom extends PartialState {
   readonly roomId: string;
 }
+
+/** What `rooms.partial_state` holds: what is known of the room, or since when its state is complete. */
+export type PartialStateColumn = PartialState | { readonly completedAt: number };
+
+export function parsePartialState(json: string | null): {
+  readonly partial: PartialState | undefined;
+  readonly completedAt: number;
+} {
+  const column = json === null ? { completedAt: 0 } : (JSON.parse(json) as PartialStateColumn);
+  return 'completedAt' in column
+    ? { partial: undefined, completedAt: column.completedAt }
+    : { partial: column, completedAt: 0 };
+}

@@ -262,7 +262,12 @@ export class PlaceEvent {
     if (change) return applyCurrentState(head, change, stored, position);
     if (!isLinear || stateKey === undefined || !chain) return { stateChanges: [], membershipChanges: [] };
     const entries = new Map([[stateKeyOf(type, stateKey), stored.nid]]);
-    return applyCurrentState(head, { chain, entries, events: new Map() }, stored, position);
+    return applyCurrentState(
+      head,
+      { chain, entries, events: new Map(), keyNids: new Map() },
+      stored,
+      position,
+    );
   }
 
   #storedAt(head: RoomHead, { event, found, known, options }: Arrival, at: Spot): StoredEvent {

@@ -5,6 +5,7 @@ import type { EventToSend } from '../timeline/event-to-send.ts';
 import { Backfill } from './backfill.ts';
 import { BeforeStates } from './before-state.ts';
 import { buildOverForks } from './build-over-forks.ts';
+import { CompleteState } from './complete-state.ts';
 import { EnterRoom } from './enter-room.ts';
 import { OutOfBand } from './out-of-band.ts';
 import { Outliers } from './outliers.ts';
@@ -25,6 +26,7 @@ export class RoomPlacement implements Placement {
   readonly #entering: EnterRoom;
   readonly #outOfBand: OutOfBand;
   readonly #backfill: Backfill;
+  readonly #completing: CompleteState;
 
   constructor(parts: PlacementParts) {
     const before = new BeforeStates(parts);
@@ -35,6 +37,7 @@ export class RoomPlacement implements Placement {
     this.#entering = new EnterRoom({ ...parts, before, outliers: this.#outliers, placing: this.#placing });
     this.#outOfBand = new OutOfBand(parts, this.#outliers);
     this.#backfill = new Backfill(parts, before);
+    this.#completing = new CompleteState(parts, before);
   }
 
   known: Placement['known'] = (eventIds) => this.#parts.events.getManyById(eventIds);
@@ -88,9 +91,8 @@ export class RoomPlacement implements Placement {
 
   partialRooms: Placement['partialRooms'] = () => readPartialRooms(this.#parts.database.reader());
 
-  completeState: Placement['completeState'] = async () => {
-    throw new Error('this part of placement is being built');
-  };
+  completeState: Placement['completeState'] = (roomId, state) =>
+    this.#queues.run(roomId, () => this.#completing.complete(roomId, state));
 
   /** Others may go on in the room as soon as the event has its place; whoever asked waits for the disk. */
   async #placed(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {

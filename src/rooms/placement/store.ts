@@ -1,7 +1,7 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { StrippedState } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
-import type { PartialRoom, PartialState } from './partial-state.ts';
+import { type PartialRoom, parsePartialState } from './partial-state.ts';
 
 /** Ids in one query. */
 const chunk = 500;
@@ -63,10 +63,12 @@ export async function readPartialRooms(reader: Reader<RoomTables>): Promise<Part
     .select(['room_id', 'partial_state'])
     .where('partial_state', 'is not', null)
     .execute();
-  return rows.map((row) => ({
-    ...(JSON.parse(row.partial_state ?? '{}') as PartialState),
-    roomId: row.room_id,
-  }));
+  const rooms: PartialRoom[] = [];
+  for (const row of rows) {
+    const { partial } = parsePartialState(row.partial_state);
+    if (partial) rooms.push({ ...partial, roomId: row.room_id });
+  }
+  return rooms;
 }
 
 /** What another server has shown a user of a room, with an invite or a knock; `undefined` when none has. */
@@ -82,4 +84,25 @@ export async function readStrippedState(
     .where('user_id', '=', userId)
     .executeTakeFirst();
   return row && (JSON.parse(row.json) as StrippedState[]);
+}
+
+/** The nids of the events that got their place, or were hidden, after a position, in that order. */
+export async function readPlacedSince(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  after: number,
+): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('events')
+    .select(['nid', 'stream'])
+    .where('room_nid', '=', roomNid)
+    .where('state_group', 'is not', null)
+    .where((where) =>
+      where.or([
+        where('stream', '>', after),
+        where.and([where('stream', 'is', null), where('nid', '>', after)]),
+      ]),
+    )
+    .execute();
+  return rows.sort((a, b) => (a.stream ?? a.nid) - (b.stream ?? b.nid)).map(({ nid }) => nid);
 }

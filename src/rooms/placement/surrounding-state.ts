@@ -64,6 +64,21 @@ export async function surroundingNow(
   return surrounding;
 }
 
+/**
+ * With the members that an event names itself, where a state does not have them because it is not complete.
+ * Source: server-server API, "Partial state" of `send_join`: such events are authorized by what is known.
+ */
+export function withNamedMembers(surrounding: Surrounding, named: Iterable<StoredEvent>): Surrounding {
+  const completed = new Map(surrounding);
+  for (const stored of named) {
+    const { type, stateKey } = stored.event;
+    if (type !== 'm.room.member' || stateKey === undefined || stored.rejected) continue;
+    const key = stateKeyOf(type, stateKey);
+    if (!completed.has(key)) completed.set(key, stored);
+  }
+  return completed;
+}
+
 /** What an event itself names as its state. */
 export function surroundingNamed(auth: Iterable<StoredEvent>): Surrounding {
   const surrounding = new Map<string, StoredEvent>();

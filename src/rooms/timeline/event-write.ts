@@ -14,8 +14,11 @@ export interface RoomEnd {
 export interface EventWrite {
   readonly head: RoomHead;
   readonly stored: StoredEvent;
-  /** Whether the event is new, was known before and gets its place now, or is only the cause of what is written. */
-  readonly row: 'new' | 'known' | 'untouched';
+  /**
+   * Whether the event is new, was known before and gets its place now, has its place and something else is known of
+   * it, or is only the cause of what is written.
+   */
+  readonly row: 'new' | 'known' | 'revised' | 'untouched';
   /** What is published; nothing for events that have no place. */
   readonly fact: RoomFact | undefined;
   /** The end of the room after the event; absent where it stays as it is. */
@@ -51,7 +54,7 @@ export interface RemoteParts {
   readonly redactedTs?: number | undefined;
   /** What users are shown of the room who are not in it, as JSON; `undefined`: nothing any more. */
   readonly stripped?: ReadonlyMap<string, string | undefined>;
-  /** `PartialState` as JSON; `null`: the state is complete. */
+  /** `PartialStateColumn` as JSON. */
   readonly partialState?: string | null;
 }
 

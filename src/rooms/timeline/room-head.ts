@@ -6,6 +6,7 @@ import {
   splitStateKey,
   stateKeyOf,
 } from '../../protocol/index.ts';
+import type { PartialState } from '../placement/partial-state.ts';
 import type { GroupChain } from '../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../stored-event.ts';
 
@@ -42,6 +43,10 @@ export class RoomHead {
   /** Ends in the group of the current state. */
   chain: GroupChain;
   broken = false;
+  /** Set while the state of a room that was joined the fast way is not complete. */
+  partial: PartialState | undefined;
+  /** Where on the stream the state became complete without an event that said so; 0 where that never happened. */
+  completedAt: number;
   #extremities: readonly Extremity[];
   readonly #state: Map<string, StateEntry>;
   readonly #members = new Map<string, Membership>();
@@ -56,6 +61,8 @@ export class RoomHead {
     chain: GroupChain;
     extremities: readonly Extremity[];
     state: Map<string, StateEntry>;
+    partial?: PartialState | undefined;
+    completedAt?: number;
   }) {
     this.roomNid = parts.roomNid;
     this.roomId = parts.roomId;
@@ -63,7 +70,14 @@ export class RoomHead {
     this.chain = parts.chain;
     this.#extremities = parts.extremities;
     this.#state = parts.state;
+    this.partial = parts.partial;
+    this.completedAt = parts.completedAt ?? 0;
     for (const [key, entry] of parts.state) this.#count(key, undefined, entry.membership);
+  }
+
+  /** Whether members may be missing in the state. */
+  get isPartial(): boolean {
+    return this.partial !== undefined;
   }
 
   get extremities(): readonly Extremity[] {
@@ -93,9 +107,10 @@ export class RoomHead {
     return this.#counts.get(membership) ?? 0;
   }
 
-  /** How many users of each server are joined. */
+  /** How many users of each server are joined; 0 where all that is known is that some are. */
   get servers(): ReadonlyMap<string, number> {
-    return this.#servers;
+    if (!this.partial) return this.#servers;
+    return new Map([...this.partial.servers.map((name): [string, number] => [name, 0]), ...this.#servers]);
   }
 
   /** The newest events of the timeline that this process has seen, oldest first. */
@@ -120,6 +135,14 @@ export class RoomHead {
   remember(stored: StoredEvent): void {
     this.#recent.push(stored);
     if (this.#recent.length > recentEvents * 2) this.#recent.splice(0, recentEvents);
+  }
+
+  /** Replaces the copy of an event of which something is known better now. */
+  revise(stored: StoredEvent): void {
+    const index = this.#recent.findIndex(({ nid }) => nid === stored.nid);
+    if (index < 0) return;
+    if (stored.stream === undefined) this.#recent.splice(index, 1);
+    else this.#recent[index] = stored;
   }
 
   /** Marks an event of the room as redacted; `recent` may hold it in another copy than the caller has. */

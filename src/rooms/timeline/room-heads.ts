@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../kernel/database/index.ts';
 import { getRoomVersion, type Membership, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
+import { parsePartialState } from '../placement/partial-state.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import type { RoomTables } from '../tables.ts';
@@ -105,7 +106,17 @@ export class RoomHeads {
       this.#loadExtremities(JSON.parse(room.extremities) as number[]),
       room.state_group === null ? new GroupChain() : this.#groups.chain(room.state_group),
     ]);
-    const head = new RoomHead({ roomNid: room.room_nid, roomId, version, chain, extremities, state });
+    const { partial, completedAt } = parsePartialState(room.partial_state);
+    const head = new RoomHead({
+      roomNid: room.room_nid,
+      roomId,
+      version,
+      chain,
+      extremities,
+      state,
+      partial,
+      completedAt,
+    });
     this.adopt(head);
     return head;
   }

@@ -126,7 +126,7 @@ export class WriteBatch {
       this.#push('event', [stored.nid, event.eventId, head.roomNid, event.depth, ...state, json]);
     else this.#push('eventUpdate', [...state, stored.nid]);
     for (const nid of auth) this.#push('auth', [stored.nid, nid]);
-    if (stored.stream === undefined) return;
+    if (stored.stream === undefined || row === 'revised') return;
     this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
     this.#index.add(stored, stored.redactedBy === undefined ? redacts : stored);
   }
@@ -138,7 +138,7 @@ export class WriteBatch {
   }
 
   #addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteParts): void {
-    for (const key of remote.stateKeys ?? []) this.#keyNid(key);
+    for (const key of remote.stateKeys ?? []) if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
     if (remote.replacesNid !== undefined) {
       this.#push('eventRemoval', [remote.replacesNid]);
       this.#push('membershipMove', [stored.nid, roomNid, remote.replacesNid]);
@@ -166,7 +166,7 @@ export class WriteBatch {
   }
 
   #addStateChange(roomNid: number, { position }: RoomFact, change: StateChange): void {
-    const keyNid = this.#keyNid(stateKeyOf(change.type, change.stateKey));
+    const keyNid = this.#keyNid(stateKeyOf(change.type, change.stateKey), change.keyNid);
     const nid = change.event?.nid;
     const isMember = change.type === 'm.room.member';
     const membership = isMember && change.event ? membershipOf(change.event.event.content) : null;
@@ -192,8 +192,8 @@ export class WriteBatch {
     } else this.#memberships.set(key, { table: 'renewal', row: [eventNid, userId, roomNid] });
   }
 
-  #keyNid(key: string): number {
-    const nid = this.#stateKeys.peek(key);
+  #keyNid(key: string, known?: number): number {
+    const nid = known ?? this.#stateKeys.peek(key);
     if (nid === undefined) throw new Error('a state key was not prepared');
     if (this.#stateKeys.isUnsaved(key) && !this.#newKeys.has(key)) {
       this.#newKeys.add(key);

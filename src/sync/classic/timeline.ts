@@ -75,6 +75,7 @@ export async function readTimeline(
     prevBatch: await placeToGoOn(engine, head, oldest, upTo),
     hidesState:
       limited ||
+      (after !== undefined && head.completedAt > after) ||
       stretch.some(
         ({ nid, event, resolves }) => resolves || (event.stateKey !== undefined && !shownNids.has(nid)),
       ),

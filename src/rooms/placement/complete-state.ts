@@ -1,0 +1,243 @@
+import { notFound, stateKeyOf } from '../../protocol/index.ts';
+import type { GroupRows } from '../state/group-chain.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { PreparedWrite } from '../timeline/event-writer.ts';
+import type { Extremity, RoomHead } from '../timeline/room-head.ts';
+import { type BeforeStates, type GroupState, stateMapOf } from './before-state.ts';
+import { applyCurrentState, type CurrentChange, changeOfCurrentState } from './current-state.ts';
+import { MissingEvents } from './missing-events.ts';
+import type { PartialStateColumn } from './partial-state.ts';
+import type { PlacementParts } from './placement-parts.ts';
+import { readPlacedSince } from './store.ts';
+import { surroundingIn } from './surrounding-state.ts';
+import { objectionByState } from './verdicts.ts';
+
+/** What the events since the join are with the whole state before it. */
+interface Revision {
+  /** Events of which something is known better, by nid, in the order in which they got their places. */
+  readonly events: Map<number, StoredEvent>;
+  readonly groups: GroupRows[];
+  readonly stateKeys: Set<string>;
+  readonly join: StoredEvent;
+  readonly before: GroupState;
+  /** How far on the stream it goes. */
+  upTo: number;
+}
+
+/** Events that are revised before others get their turn. */
+const slice = 100;
+
+/**
+ * Gives rooms that were joined the fast way the rest of their state: the events since the join are gone through again.
+ * Source: server-server API, `send_join`, "omit_members".
+ */
+export class CompleteState {
+  readonly #parts: PlacementParts;
+  readonly #before: BeforeStates;
+
+  constructor(parts: PlacementParts, before: BeforeStates) {
+    this.#parts = parts;
+    this.#before = before;
+  }
+
+  /** One call at a time in each room; does nothing for rooms that are complete. */
+  async complete(roomId: string, stateIds: readonly string[]): Promise<void> {
+    const { heads, resolver } = this.#parts;
+    const first = await heads.get(roomId);
+    if (!first) throw notFound('Unknown room');
+    if (!first.partial) return;
+    await this.#flushed(first);
+    const revision = await this.#begin(first, first.partial.joinEventId, stateIds);
+    try {
+      for (;;) {
+        const head = await heads.get(roomId);
+        if (head !== first || head.broken) throw new Error('the room could not be written to');
+        // Only local users can add to the room now, and what they add is in memory.
+        const news = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
+        for (const stored of news) await this.#revise(head, stored, revision);
+        const [extremities, group] = [head.extremities, head.chain.id];
+        const ends = await this.#ends(head, revision);
+        const groups = ends.map(({ stateGroup }) => stateGroup ?? 0);
+        const state = { state: revision.before, newcomer: undefined };
+        const change = await changeOfCurrentState(this.#parts, head, groups, state);
+        // Nothing may be awaited from here until everything is staged: the head must not change under it.
+        if (head.extremities !== extremities || head.chain.id !== group) continue;
+        const staged = this.#stage(head, revision, ends, change);
+        revision.groups.length = 0;
+        await Promise.all(staged);
+        return;
+      }
+    } catch (error) {
+      resolver.forgetAll();
+      throw error;
+    } finally {
+      this.#before.drop(revision.groups);
+    }
+  }
+
+  /** Resolves when everything that was added to the room until now is on disk. */
+  async #flushed(head: RoomHead): Promise<void> {
+    const { streams, stream, writer } = this.#parts;
+    const [stored] = head.recent;
+    if (!stored) return;
+    await writer.stage({ ...nothing, head, stored, reservation: streams.reserve(stream) });
+  }
+
+  async #begin(head: RoomHead, joinEventId: string, stateIds: readonly string[]): Promise<Revision> {
+    const { events, database } = this.#parts;
+    const found = await events.getManyById([joinEventId, ...stateIds]);
+    const missing = [joinEventId, ...stateIds].filter((eventId) => !found.has(eventId));
+    const join = found.get(joinEventId);
+    if (missing.length > 0 || join?.stream === undefined) throw new MissingEvents(missing);
+    found.delete(joinEventId);
+    const state = stateMapOf(found.values(), head.roomNid);
+    const upTo = head.recent.at(-1)?.stream ?? join.stream;
+    const nids = await readPlacedSince(database.reader(), head.roomNid, join.stream - 1);
+    const before = this.#before.ofMap(head, state, await this.#before.keysOf(head, state));
+    const revision: Revision = {
+      events: new Map(),
+      groups: [...before.made],
+      stateKeys: new Set(before.keys),
+      join,
+      before,
+      upTo,
+    };
+    for (let start = 0; start < nids.length; start += slice) {
+      const some = nids.slice(start, start + slice);
+      const placed = await events.getMany(some);
+      for (const nid of some) {
+        const stored = placed.get(nid);
+        if (stored && (stored.stream ?? 0) <= upTo) await this.#revise(head, stored, revision);
+      }
+      await new Promise(setImmediate);
+    }
+    return revision;
+  }
+
+  /** Works out the states at an event anew, and whether it is allowed. */
+  async #revise(head: RoomHead, stored: StoredEvent, revision: Revision): Promise<void> {
+    const { event } = stored;
+    revision.upTo = Math.max(revision.upTo, stored.stream ?? 0);
+    const before =
+      stored.nid === revision.join.nid ? revision.before : await this.#stateBefore(head, stored, revision);
+    if (!before) return;
+    for (const rows of before.made) if (!revision.groups.includes(rows)) revision.groups.push(rows);
+    for (const key of before.keys) revision.stateKeys.add(key);
+    const isJoin = stored.nid === revision.join.nid;
+    const rejected =
+      stored.rejected ||
+      (!isJoin && objectionByState(event, await surroundingIn(this.#parts, event, before.id)) !== undefined);
+    let group = before.id;
+    if (event.stateKey !== undefined && !rejected) {
+      const key = stateKeyOf(event.type, event.stateKey);
+      const keyNid = await this.#parts.stateKeys.prepare(key);
+      const chain = await before.chain();
+      const rows = chain.advance(this.#parts.groupIds.next(), new Map([[keyNid, stored.nid]]));
+      this.#parts.groups.add(rows);
+      revision.groups.push(rows);
+      revision.stateKeys.add(key);
+      group = rows.id;
+    }
+    revision.events.set(stored.nid, {
+      ...stored,
+      stateBefore: before.id,
+      stateGroup: group,
+      rejected,
+      stream: rejected ? undefined : stored.stream,
+    });
+  }
+
+  /** `undefined`: another server has told of it, or it does not come after the join. */
+  async #stateBefore(
+    head: RoomHead,
+    { event, followsGap }: StoredEvent,
+    { events }: Revision,
+  ): Promise<GroupState | undefined> {
+    const prev = await this.#parts.events.getManyById(event.prevEventIds);
+    if (followsGap || prev.size < event.prevEventIds.length) return undefined;
+    if (![...prev.values()].some(({ nid }) => events.has(nid))) return undefined;
+    const groups = [...prev.values()].map((one) => (events.get(one.nid) ?? one).stateGroup);
+    const known = groups.filter((group) => group !== undefined);
+    if (known.length < groups.length) return undefined;
+    const before = await this.#before.after(head.version, known, undefined);
+    if (before.resolves.length > 0) this.#parts.resolver.remember(before.resolves, before.id);
+    return before;
+  }
+
+  /** The extremities with their new groups; in the place of one that is not allowed, what comes before it. */
+  async #ends(head: RoomHead, { events }: Revision): Promise<Extremity[]> {
+    const ends = new Map<number, Extremity>();
+    const pending = head.extremities.map(({ nid }) => nid);
+    const seen = new Set<number>();
+    for (let nid = pending.pop(); nid !== undefined; nid = pending.pop()) {
+      if (seen.has(nid)) continue;
+      seen.add(nid);
+      const stored = events.get(nid) ?? (await this.#parts.events.get(nid));
+      if (!stored) continue;
+      if (stored.rejected || stored.softFailed) {
+        const prev = await this.#parts.events.getManyById(stored.event.prevEventIds);
+        pending.push(...prev.keys().map((eventId) => prev.get(eventId)?.nid ?? 0));
+      } else {
+        const { eventId, depth } = stored.event;
+        ends.set(nid, { nid, eventId, depth, stateGroup: stored.stateGroup });
+      }
+    }
+    // What another end comes after is none itself.
+    const named = new Set<string>();
+    for (const nid of ends.keys()) {
+      const stored = events.get(nid) ?? (await this.#parts.events.get(nid));
+      for (const eventId of stored?.event.prevEventIds ?? []) named.add(eventId);
+    }
+    return [...ends.values()].filter(({ eventId }) => !named.has(eventId));
+  }
+
+  /** Writes it all down, together. */
+  #stage(
+    head: RoomHead,
+    { events, groups, stateKeys, join }: Revision,
+    ends: readonly Extremity[],
+    change: CurrentChange | undefined,
+  ): Promise<void>[] {
+    const { streams, stream, writer } = this.#parts;
+    const writes: PreparedWrite[] = [];
+    for (const stored of events.values()) {
+      writes.push({ ...nothing, head, stored, row: 'revised', reservation: streams.reserve(stream) });
+      head.revise(stored);
+    }
+    const cause = events.get(join.nid) ?? join;
+    const reservation = streams.reserve(stream);
+    const { position } = reservation;
+    const applied = change
+      ? applyCurrentState(head, change, cause, position)
+      : { stateChanges: [], membershipChanges: [] };
+    head.setExtremities(ends);
+    head.partial = undefined;
+    head.completedAt = position;
+    const column: PartialStateColumn = { completedAt: position };
+    writes.push({
+      ...nothing,
+      head,
+      stored: cause,
+      fact: { roomId: head.roomId, position, onTimeline: false, stored: cause, ...applied },
+      end: { extremities: ends, group: head.chain.id },
+      groups: [...groups, ...(change?.made ?? [])],
+      reservation,
+      remote: {
+        stateKeys: [...stateKeys, ...(change?.made.length ? change.entries.keys() : [])],
+        partialState: JSON.stringify(column),
+      },
+    });
+    return writes.map((write) => writer.stage(write));
+  }
+}
+
+/** A write that writes nothing. */
+const nothing = {
+  row: 'untouched',
+  fact: undefined,
+  content: '',
+  end: undefined,
+  groups: [],
+  auth: [],
+  redacts: undefined,
+} as const;
