@@ -4,7 +4,7 @@ import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
 import { Notifications, notificationRoutes } from '../push/index.ts';
 import { RelatedEvents, type Relations, relationRoutes, ThreadList } from '../relations/index.ts';
 import { Reports, reportRoutes } from '../reports/index.ts';
-import { RedactionRetention, type Rooms, SettingsTransfer } from '../rooms/index.ts';
+import { DummyEvents, RedactionRetention, type Rooms, SettingsTransfer } from '../rooms/index.ts';
 import { Search, SearchIndex, searchRoutes } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
@@ -47,6 +47,13 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
     period: kernel.configuration.rooms.redaction_retention_period,
   });
   retention.register();
+  const dummies = new DummyEvents({
+    ...kernel,
+    log: kernel.namedLog('rooms'),
+    engine: rooms.engine,
+    threshold: kernel.configuration.rooms.dummy_events_threshold,
+  });
+  dummies.register();
   await startSettingsTransfer(surroundings);
   const openIdTokens = new OpenIdTokens(kernel);
   const routes = [

@@ -3,11 +3,12 @@
 export { AutoJoin } from './auto-join/auto-join.ts';
 export type { DelayedSending, EventToDelay } from './delayed-sending.ts';
 export type { DirectoryRules } from './directory-rules.ts';
+export { DummyEvents } from './dummy-events/dummy-events.ts';
 export type { RoomEngine } from './engine.ts';
 export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';
 export type { ClientEvents, ClientFormat, Viewer } from './history/client-events.ts';
 export { decodePlace, encodePlace, placeBefore } from './history/history-token.ts';
-export { type Ignoring, ignoringNobody, isIgnored } from './history/ignoring.ts';
+export { type Ignoring, ignoringNobody, isLeftOut } from './history/ignoring.ts';
 export { readPage } from './history/pages.ts';
 export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';

@@ -1,5 +1,5 @@
 import type { Streams } from '../../kernel/streams/index.ts';
-import { serverOfUser } from '../../protocol/index.ts';
+import { isDummyEvent, serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine, RoomFact, StoredEvent } from '../../rooms/index.ts';
 import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
 import { RoomServers } from './room-servers.ts';
@@ -75,7 +75,8 @@ export class EventFanOut {
 
   async #handOut(stored: StoredEvent): Promise<void> {
     if (!isPlaced(stored) || stored.stream <= this.#handedOut) return;
-    if (this.#isOurs(stored)) await this.#deliver(stored);
+    // Others ask for those when an event comes that names them: else each server would answer each other's.
+    if (this.#isOurs(stored) && !isDummyEvent(stored.event)) await this.#deliver(stored);
     await this.#servers.pass(stored);
     this.#handedOut = stored.stream;
   }

@@ -120,6 +120,7 @@ export const provenOptions: readonly string[] = [
   'default_power_level_content_override.public_chat',
   'room_prejoin_state.disable_default_event_types',
   'room_prejoin_state.additional_event_types',
+  'dummy_events_threshold',
   'max_event_delay_duration',
   'use_frozen_dicts',
   'block_non_admin_invites',

@@ -8,6 +8,7 @@ export {
   type UnsignedEvent,
 } from './build.ts';
 export { type ClientEvent, clientEvent, clientEventWithoutRoomId } from './client-format.ts';
+export { dummyEventType, isDummyEvent } from './dummy-event.ts';
 export type { ReferenceLimits } from './format.ts';
 export { contentHash, hasContentHash, referenceHash } from './hashes.ts';
 export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';

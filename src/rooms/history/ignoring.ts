@@ -1,3 +1,5 @@
+import { isDummyEvent } from '../../protocol/index.ts';
+
 /** Whom users do not want to hear from; declared here, supplied at composition. */
 export interface Ignoring {
   /** Those whom a user ignores. */
@@ -10,11 +12,12 @@ export const ignoringNobody: Ignoring = { of: async () => nobody };
 
 /**
  * Whether an event is kept from somebody who ignores these users: state is not, so that a room looks the same to all.
+ * What servers send for the room's history alone is kept from everybody.
  * Source: client-server API, "Ignoring Users".
  */
-export function isIgnored(
-  { sender, stateKey }: { readonly sender: string; readonly stateKey?: string | undefined },
+export function isLeftOut(
+  event: { readonly type: string; readonly sender: string; readonly stateKey?: string | undefined },
   ignored: ReadonlySet<string>,
 ): boolean {
-  return stateKey === undefined && ignored.has(sender);
+  return event.stateKey === undefined && (ignored.has(event.sender) || isDummyEvent(event));
 }

@@ -10,7 +10,7 @@ import type { RoomEngine } from '../engine.ts';
 import type { StateHistoryEntry } from '../state/state-history.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
-import { isIgnored } from './ignoring.ts';
+import { isLeftOut } from './ignoring.ts';
 
 /** An event that a user may see. */
 export interface VisibleEvent {
@@ -84,12 +84,10 @@ export class RoomView {
     return change?.event ? membershipOf(change.event.event.content) : 'leave';
   }
 
-  /** Those of the events that the user is shown, in the same order: what they may see, but from whom they ignore. */
+  /** Those of the events that the user is shown, in the same order: what they may see, and is not left out. */
   async shown(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const ignored = await this.#engine.ignored.of(this.userId);
-    return this.filter(
-      ignored.size === 0 ? events : events.filter(({ event }) => !isIgnored(event, ignored)),
-    );
+    return this.filter(events.filter(({ event }) => !isLeftOut(event, ignored)));
   }
 
   /** Those of the events that the user may see, in the same order, whoever sent them. */

@@ -1,7 +1,7 @@
 import type { Filter } from '../../filters/index.ts';
 import {
   encodePlace,
-  isIgnored,
+  isLeftOut,
   placeBefore,
   type RoomEngine,
   type RoomHead,
@@ -94,7 +94,7 @@ async function placeToGoOn(
 
 function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>): VisibleEvent[] {
   return events
-    .filter(({ rejected, softFailed, event }) => !rejected && !softFailed && !isIgnored(event, ignored))
+    .filter(({ rejected, softFailed, event }) => !rejected && !softFailed && !isLeftOut(event, ignored))
     .map((stored) => ({ stored, membership: 'join' }));
 }
 

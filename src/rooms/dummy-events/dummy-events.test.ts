@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { ann, ReferenceRoom } from '../../../test/support/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { everything } from '../../filters/index.ts';
+import { Jobs, jobMigrations } from '../../kernel/jobs/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { DummyEvents } from './dummy-events.ts';
+
+const minute = 60_000;
+
+forEachDatabase((open) => {
+  /** A room of another server, with so many loose ends after alice has joined. */
+  const frayed = async (ends: number, threshold: number) => {
+    const under = await RoomsUnderTest.open(open, jobMigrations);
+    const { engine, database, clock } = under;
+    const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+    const parts = { database, clock, jobs, log: silentLogger, engine, serverName: 'test', threshold };
+    new DummyEvents(parts).register();
+    await jobs.start();
+    const room = new ReferenceRoom();
+    await engine.placement.enter(room.room, room.join(alice));
+    const fork = async (count: number) => {
+      const { ends: before } = room;
+      const eventIds = Array.from({ length: count }, () => room.say(ann, before));
+      for (const eventId of eventIds) await engine.placement.append(room.roomId, room.one(eventId));
+    };
+    await fork(ends);
+    const extremities = async () => (await engine.heads.get(room.roomId))?.extremities.length;
+    /** Lets the time of the job come, and waits for what becomes of it. */
+    const later = async () => {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      clock.advance(minute);
+      await jobs.settled();
+      return extremities();
+    };
+    const dummies = async () => {
+      const all = await engine.events.between(0, under.streams.current, 1_000);
+      return all.filter(({ event }) => event.type === 'org.proto.dummy_event');
+    };
+    const stop = async () => {
+      await jobs.stop();
+      await engine.close();
+    };
+    return { under, room, fork, extremities, later, dummies, stop };
+  };
+
+  describe('a room with many loose ends', () => {
+    it('is tied together by a local user [option: dummy_events_threshold]', async () => {
+      const { under, room, extremities, later, dummies, stop } = await frayed(25, 5);
+      assert.equal(await extremities(), 25);
+      assert.ok(((await later()) ?? 9) < 5);
+      const sent = await dummies();
+      assert.ok(sent.length > 0 && sent.length < 5);
+      for (const { event } of sent) assert.deepEqual([event.sender, event.content], [alice, {}]);
+      const viewer = { userId: alice, deviceId: undefined };
+      const request = { direction: 'backward', limit: 100 } as const;
+      const { chunk } = await under.rooms.reading.messages(viewer, room.roomId, {
+        ...request,
+        filter: everything.room.timeline,
+      });
+      assert.ok(chunk.length >= 25);
+      assert.ok(chunk.every(({ type }) => type !== 'org.proto.dummy_event'));
+      await stop();
+    });
+
+    it('is left alone below the threshold, and when it is tied together in time', async () => {
+      const few = await frayed(4, 5);
+      assert.equal(await few.later(), 4);
+      await few.stop();
+      const { under, room, later, dummies, stop } = await frayed(8, 5);
+      await under.say(alice, room.roomId, 'hello');
+      assert.equal(await later(), 1);
+      assert.equal((await dummies()).length, 0);
+      await stop();
+    });
+
+    it('is left alone for an hour when nobody here may send to it', async () => {
+      const { under, room, fork, later, dummies, stop } = await frayed(1, 5);
+      const levels = {
+        type: 'm.room.power_levels',
+        sender: ann,
+        stateKey: '',
+        content: { users: { [ann]: 100 }, events_default: 50 },
+      };
+      await under.engine.placement.append(room.roomId, room.one(room.do(levels)));
+      await fork(8);
+      assert.equal(await later(), 8);
+      const allowed = { ...levels, content: { users: { [ann]: 100, [alice]: 50 }, events_default: 50 } };
+      const { ends } = room;
+      await under.engine.placement.append(room.roomId, room.one(room.do({ ...allowed, prev: [ends[0]!] })));
+      assert.equal(await later(), 8);
+      assert.equal((await dummies()).length, 0);
+      under.clock.advance(60 * minute);
+      await under.engine.placement.append(room.roomId, room.one(room.say(ann, [ends[1]!])));
+      assert.ok(((await later()) ?? 9) < 5);
+      assert.equal((await dummies()).length, 1);
+      await stop();
+    });
+  });
+});

@@ -1,0 +1,123 @@
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import {
+  dummyEventType,
+  MatrixError,
+  PowerLevels,
+  type RoomEvent,
+  serverOfUser,
+} from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+export interface DummyEventsParts {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly jobs: Jobs;
+  readonly log: Logger;
+  readonly engine: RoomEngine;
+  readonly serverName: string;
+  /** `dummy_events_threshold`: forward extremities. */
+  readonly threshold: number;
+}
+
+const job = 'rooms/dummy-events';
+
+/** Milliseconds in which what somebody says may tie the ends together by itself. */
+const delay = 30_000;
+
+/** Milliseconds for which a room is left alone in which nobody here may send. */
+const pause = 3_600_000;
+
+/** Rooms that are remembered to be left alone, and events that are sent to a room at a time. */
+const [pausedRooms, mostEvents] = [10_000, 10];
+
+/**
+ * Ties the loose ends of rooms together (`dummy_events_threshold`): each event that comes after many others means that
+ * their states are resolved, so a history must not fray. In the name of a local user who may send to the room.
+ */
+export class DummyEvents {
+  readonly #parts: DummyEventsParts;
+  readonly #ordered = new Set<string>();
+  /** Until when. */
+  readonly #paused = new LRUCache<string, number>({ max: pausedRooms });
+
+  constructor(parts: DummyEventsParts) {
+    this.#parts = parts;
+  }
+
+  /** Says how the work is done, and watches rooms for it; before jobs are started. */
+  register(): void {
+    const { jobs, engine } = this.#parts;
+    jobs.register<string>(job, { run: ({ payload: roomId }) => this.#tie(roomId), parallel: 1 });
+    engine.stream.subscribe(({ roomId }) => {
+      if (this.#isFrayed(engine.heads.peek(roomId))) this.#order(roomId);
+    });
+  }
+
+  #isFrayed(head: RoomHead | undefined): head is RoomHead {
+    return (
+      head !== undefined && head.extremities.length >= this.#parts.threshold && head.extremities.length > 1
+    );
+  }
+
+  #order(roomId: string): void {
+    const { database, jobs, clock, log } = this.#parts;
+    if (this.#ordered.has(roomId) || (this.#paused.get(roomId) ?? 0) > clock.now()) return;
+    this.#ordered.add(roomId);
+    const order = { kind: job, key: roomId, payload: roomId, runAt: clock.now() + delay };
+    // Whoever sends next makes it be ordered again.
+    void database
+      .transaction((writer) => jobs.schedule(writer, order))
+      .catch((error: unknown) => {
+        this.#ordered.delete(roomId);
+        log.warn({ err: error, roomId }, 'Loose ends of a room could not be noted');
+      });
+  }
+
+  async #tie(roomId: string): Promise<void> {
+    const { engine, clock } = this.#parts;
+    this.#ordered.delete(roomId);
+    for (let sent = 0; sent < mostEvents; sent++) {
+      const head = await engine.heads.get(roomId);
+      if (!this.#isFrayed(head)) return;
+      const before = head.extremities.length;
+      const isSent = await this.#send(head);
+      const left = (await engine.heads.get(roomId))?.extremities.length ?? 0;
+      if (isSent && left < before) continue;
+      this.#paused.set(roomId, clock.now() + pause);
+      return;
+    }
+  }
+
+  async #send(head: RoomHead): Promise<boolean> {
+    const sender = await this.#sender(head);
+    if (sender === undefined) return false;
+    try {
+      await this.#parts.engine.timeline.append(head.roomId, { type: dummyEventType, sender, content: {} });
+      return true;
+    } catch (error) {
+      if (!(error instanceof MatrixError)) throw error;
+      return false;
+    }
+  }
+
+  /** A local user in the room who may send it. */
+  async #sender(head: RoomHead): Promise<string | undefined> {
+    const { serverName, engine } = this.#parts;
+    const current = async (type: string): Promise<RoomEvent | undefined> => {
+      const entry = head.entry(type, '');
+      return entry && (await engine.events.get(entry.nid))?.event;
+    };
+    const levels = new PowerLevels(await current('m.room.create'), await current('m.room.power_levels'));
+    const required = levels.requiredToSend(dummyEventType, false);
+    for (const [userId, membership] of head.members) {
+      if (membership !== 'join' || serverOfUser(userId) !== serverName) continue;
+      if (levels.ofUser(userId) >= required) return userId;
+    }
+    return undefined;
+  }
+}
