@@ -106,6 +106,24 @@ forEachDatabase(({ kind }) => {
       assert.ok(Object.values(outcomes).every(({ error }) => typeof error === 'string'));
     });
 
+    it('are limited with all that their server asks [option: rc_federation.sleep_limit, rc_federation.reject_limit]', async () => {
+      const limits = { window_size: 60_000, sleep_limit: 2, sleep_delay: 1, reject_limit: 0, concurrent: 5 };
+      const strict = await several.homeserver('strict.test', {
+        config: { rateLimits: { rc_federation: limits } },
+      });
+      const ask = (path: string) => c.ask(strict.name, 'GET', `/_matrix/federation/v1${path}`);
+      const statuses = [
+        (await ask('/query/profile?user_id=@x:strict.test')).status,
+        (await ask('/query/directory?room_alias=%23x:strict.test')).status,
+      ];
+      const refused = await ask('/query/profile?user_id=@x:strict.test');
+      assert.deepEqual(statuses, [404, 404]);
+      assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
+      const other = await several.scripted('e.test');
+      const path = '/_matrix/federation/v1/query/profile?user_id=@x:strict.test';
+      assert.equal((await other.ask(strict.name, 'GET', path)).status, 404);
+    });
+
     it('are not stopped by EDUs that make no sense', async () => {
       const strange: unknown[] = [
         null,

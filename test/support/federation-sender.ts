@@ -98,7 +98,8 @@ export class SenderUnderTest {
     this.#authority.remove();
   }
 
-  async recipient(name: string): Promise<Recipient> {
+  /** @param more further names of the same server */
+  async recipient(name: string, ...more: readonly string[]): Promise<Recipient> {
     const recipient: Recipient = {
       name,
       arrived: [],
@@ -111,16 +112,22 @@ export class SenderUnderTest {
         );
       },
     };
-    const server = await serveOnLoopback(async (request, response) => {
-      const body = JSON.parse(await text(request)) as ArrivedTransaction;
-      const transaction = { ...body, id: request.url!.split('/').at(-1)! };
-      recipient.arrived.push(transaction);
-      const status = await recipient.answer(transaction);
-      response.writeHead(status, { 'content-type': 'application/json' }).end('{"pdus":{}}');
-    }, this.#authority.issue(name));
+    const server = await serveOnLoopback(
+      async (request, response) => {
+        const body = JSON.parse(await text(request)) as ArrivedTransaction;
+        const transaction = { ...body, id: request.url!.split('/').at(-1)! };
+        recipient.arrived.push(transaction);
+        const status = await recipient.answer(transaction);
+        response.writeHead(status, { 'content-type': 'application/json' }).end('{"pdus":{}}');
+      },
+      this.#authority.issue(name, ...more),
+    );
     this.#recipients.push(server);
-    this.resolver.hosts.set(name, ['127.0.0.1']);
-    this.resolver.srv.set(`_matrix-fed._tcp.${name}`, [{ name, port: server.port, priority: 0, weight: 0 }]);
+    for (const one of [name, ...more]) {
+      this.resolver.hosts.set(one, ['127.0.0.1']);
+      const record = { name: one, port: server.port, priority: 0, weight: 0 };
+      this.resolver.srv.set(`_matrix-fed._tcp.${one}`, [record]);
+    }
     return recipient;
   }
 

@@ -1,0 +1,31 @@
+export interface Comparison {
+  readonly name: string;
+  /** How many things one round does, and what they are. */
+  readonly count: number;
+  readonly unit: string;
+  readonly work: () => Promise<unknown>;
+  readonly plain: () => Promise<unknown>;
+}
+
+const rounds = 7;
+
+/** The best of several rounds each, in turns, so that the machine's other work counts little. */
+export async function compare({ name, count, unit, work, plain }: Comparison): Promise<void> {
+  const best = { work: Number.POSITIVE_INFINITY, plain: Number.POSITIVE_INFINITY };
+  for (let round = 0; round < rounds; round++) {
+    best.work = Math.min(best.work, await milliseconds(work));
+    best.plain = Math.min(best.plain, await milliseconds(plain));
+  }
+  const cells = [
+    `${best.work.toFixed(1)} ms`.padStart(12),
+    `${Math.round((count / best.work) * 1_000)} ${unit}/s`.padStart(20),
+    `${(best.work / best.plain).toFixed(2)} x plain`.padStart(16),
+  ];
+  console.log(name.padEnd(44), ...cells);
+}
+
+async function milliseconds(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}

@@ -1,0 +1,73 @@
+import { federationPath } from '../../src/federation-client/index.ts';
+import {
+  type DatabaseOptions,
+  type Migration,
+  migrate,
+  openDatabase,
+} from '../../src/kernel/database/index.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
+import { makePlace, type OpenDatabase } from '../../test/support/databases.ts';
+import { SenderUnderTest, until } from '../../test/support/federation-sender.ts';
+import { alice } from '../../test/support/rooms.ts';
+import { compare } from './compare.ts';
+
+const servers = 200;
+const transactionText = (body: string) =>
+  `{"edus":[],"origin":"test","origin_server_ts":1,"pdus":[{"body":"${body}"}]}`;
+
+/**
+ * One message to all servers of a room, against the bare requests: discovery, signature, TLS. Servers and sender share
+ * this process.
+ */
+export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
+  const test = await SenderUnderTest.open(opener(kind));
+  const names = Array.from({ length: servers }, (_, index) => `s${index}.example`);
+  const recipient = await test.recipient(names[0]!, ...names.slice(1));
+  const roomId = await test.under.room(alice, ...names.map((name) => `@user:${name}`));
+  await test.sender.caughtUp();
+  let sent = 0;
+  const arrived = async (count: number) => {
+    const before = recipient.arrived.length;
+    return () => until(() => recipient.arrived.length >= before + count);
+  };
+  await until(() => test.sender.status.pendingPdus === 0);
+  await compare({
+    name: `one event to ${servers} servers`,
+    count: servers,
+    unit: 'deliveries',
+    work: async () => {
+      const all = await arrived(servers);
+      await test.under.say(alice, roomId, `message ${++sent}`);
+      await all();
+    },
+    plain: async () => {
+      const text = transactionText(`plain ${++sent}`.padEnd(600, '.'));
+      await Promise.all(
+        names.map((destination) =>
+          test.client.requests.request({
+            destination,
+            method: 'PUT',
+            path: federationPath`/_proto/federation/v1/send/${`plain${sent}`}`,
+            bodyText: text,
+            retry: 'none',
+          }),
+        ),
+      );
+    },
+  });
+  await test.close();
+}
+
+/** A database as the tests open it, outside of a test. */
+function opener(kind: DatabaseOptions['kind']): OpenDatabase {
+  const never = () => {
+    throw new Error('the bench does not do that');
+  };
+  const open = async (migrations: readonly Migration[] = []) => {
+    const place = await makePlace(kind);
+    const database = await openDatabase(place.options, { log: silentLogger });
+    await migrate(database, migrations);
+    return database;
+  };
+  return Object.assign(open, { kind, restart: never, another: never, optionsOf: never });
+}

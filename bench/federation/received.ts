@@ -1,0 +1,50 @@
+import type { DatabaseOptions } from '../../src/kernel/database/index.ts';
+import { until } from '../../test/support/federation-sender.ts';
+import type { Person } from '../../test/support/person.ts';
+import { SeveralServers } from '../../test/support/several-servers.ts';
+import { inParallel } from '../load/parallel.ts';
+import { compare } from './compare.ts';
+
+const messages = 400;
+const clients = 32;
+
+/**
+ * Messages from a client of one server until the other server has them all, against messages in rooms that nobody
+ * else is in. Both servers and the clients share this process.
+ */
+export async function received(kind: DatabaseOptions['kind'], rooms: number): Promise<void> {
+  const { several, servers } = await SeveralServers.open(kind, ['a.test', 'b.test']);
+  const [alice, bob] = [await servers[0].person('alice'), await servers[1].person('bob')];
+  const own: string[] = [];
+  const shared: string[] = [];
+  for (let i = 0; i < rooms; i++) {
+    own.push(await alice.createRoom());
+    shared.push(await alice.createRoom());
+    const path = `/join/${encodeURIComponent(shared[i]!)}`;
+    await bob.do('POST', path, {}, { server_name: 'a.test', via: 'a.test' });
+  }
+  await compare({
+    name: `messages to another server, ${rooms} ${rooms === 1 ? 'room' : 'rooms'}`,
+    count: messages,
+    unit: 'events',
+    work: async () => {
+      for (const [roomId, eventId] of await say(alice, shared)) {
+        const path = `/rooms/${encodeURIComponent(roomId)}/event/${encodeURIComponent(eventId)}`;
+        await until(async () => (await bob.call('GET', path)).status === 200);
+      }
+    },
+    plain: () => say(alice, own),
+  });
+  await several.stop();
+}
+
+/** @returns the last event of each room */
+async function say(person: Person, rooms: readonly string[]): Promise<Map<string, string>> {
+  const last = new Map<string, string>();
+  await inParallel(messages, clients, async (index) => {
+    const roomId = rooms[index % rooms.length]!;
+    last.set(roomId, await person.say(roomId, `message ${index}`));
+  });
+  for (const roomId of rooms) last.set(roomId, await person.say(roomId, 'the last one'));
+  return last;
+}
