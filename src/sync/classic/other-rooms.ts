@@ -1,4 +1,4 @@
-import { type StrippedState, strippedState } from '../../protocol/index.ts';
+import { type StrippedState, stateKeyOf, strippedState } from '../../protocol/index.ts';
 import {
   type RoomEngine,
   type RoomHead,
@@ -42,17 +42,20 @@ export class OtherRooms {
     const told = await this.#engine.placement.strippedState(userId, room);
     const events = told
       ? told.filter(({ type, state_key }) => type !== 'm.room.member' || state_key !== userId)
-      : (await this.#prejoinState(head, room)).map(asStripped);
-    return [...events, ...(own ? [asStripped(own)] : [])].map((event) => JSON.stringify(event));
+      : (await this.#prejoinState(head, room, own)).map(asStripped);
+    return [...events, ...(own ? [withTime(own)] : [])].map((event) => JSON.stringify(event));
   }
 
-  async #prejoinState(head: RoomHead, room: UserRoom): Promise<StoredEvent[]> {
-    const nids = room.membership === 'knock' ? await this.#stateBefore(room) : this.#stateNow(head);
+  async #prejoinState(head: RoomHead, room: UserRoom, own: StoredEvent | undefined): Promise<StoredEvent[]> {
+    const nids =
+      room.membership === 'knock' ? await this.#stateBefore(room) : this.#stateNow(head, own?.event.sender);
     return [...(await this.#engine.events.getMany(nids)).values()];
   }
 
-  #stateNow(head: RoomHead): number[] {
-    return this.#prejoinKeys.map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
+  /** With how the inviter is called in the room, and what they look like. */
+  #stateNow(head: RoomHead, inviter = ''): number[] {
+    const keys = [...this.#prejoinKeys, stateKeyOf('m.room.member', inviter)];
+    return keys.map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
   }
 
   /** Nobody has asked those in who knock: they hear of what there was when they did, not of what comes after. */
@@ -125,6 +128,13 @@ export class OtherRooms {
     return state;
   }
 }
+
+/** One's own membership tells more: clients show since when somebody is invited. */
+const withTime = (stored: StoredEvent) => ({
+  ...asStripped(stored),
+  event_id: stored.event.eventId,
+  origin_server_ts: stored.event.originServerTs,
+});
 
 const asStripped = (stored: StoredEvent): StrippedState =>
   strippedState({ ...stored.event, content: visibleContent(stored) });

@@ -179,6 +179,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
         assert.equal(state?.find(({ type }) => type === 'm.room.name')?.content['name'], 'Inside');
         const own = state?.find(({ state_key }) => state_key === ben.id);
         assert.deepEqual([own?.content['membership'], own?.sender], ['invite', anna.id]);
+        assert.ok(own && 'origin_server_ts' in own, 'since when');
+        const inviter = state?.find(({ state_key }) => state_key === anna.id);
+        assert.equal(inviter?.content['membership'], 'join', 'by whom');
         assert.notEqual((await ben.sync()).rooms?.invite?.[roomId], undefined);
         await anna.say(roomId, 'secret');
         assert.equal((await ben.sync(invited.next_batch)).rooms, undefined);
