@@ -75,8 +75,10 @@ export class RelationIndex {
 
   #apply({ stored }: RoomFact): void {
     const { eventId, sender } = stored.event;
-    // Nobody can relate to an event whose id is not known yet; those of other servers may have been overtaken.
-    if (serverOfUser(sender) === this.#serverName && !this.#children.has(eventId)) {
+    // Nobody can relate to an event whose id is not known yet; those of other servers may have been overtaken, and so
+    // may those of this one that were forgotten and have come back.
+    const isNew = stored.stream === stored.nid && serverOfUser(sender) === this.#serverName;
+    if (isNew && !this.#children.has(eventId)) {
       this.#children.set(eventId, none);
     }
     const change = this.#changes.get(stored);

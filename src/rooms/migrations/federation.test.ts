@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import type { Kysely } from 'kysely';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { type Database, migrate } from '../../kernel/database/index.ts';
+import { streamMigrations } from '../../kernel/streams/index.ts';
+import type { RoomTables } from '../tables.ts';
+import { roomMigrations } from './index.ts';
+
+const older = roomMigrations.slice(
+  0,
+  roomMigrations.findIndex(({ name }) => name === 'rooms/0007-federation'),
+);
+
+/** What an older version of the program would have written of these rooms. */
+async function copyAsOlder(from: Database, to: Database): Promise<void> {
+  const tables = from.reader<RoomTables>();
+  const rooms = await tables.selectFrom('rooms').selectAll().execute();
+  const events = await tables.selectFrom('events').selectAll().execute();
+  const current = await tables.selectFrom('current_state').selectAll().execute();
+  await to.transaction<RoomTables, void>(async (writer) => {
+    const insert = writer as unknown as Kysely<Record<string, Record<string, unknown>>>;
+    for (const { partial_state, ...room } of rooms) await insert.insertInto('rooms').values(room).execute();
+    for (const event of events) await insert.insertInto('events').values(event).execute();
+    for (const { stream, ...entry } of current) {
+      await insert.insertInto('current_state').values(entry).execute();
+    }
+  });
+}
+
+forEachDatabase((open) => {
+  it('rooms of older versions get the auth edges of their state, and know since when their state is so', async () => {
+    const under = await RoomsUnderTest.open(open);
+    for (const version of ['1', '10', '12']) {
+      const options = { preset: 'public_chat', room_version: version } as const;
+      const roomId = await under.rooms.creation.create(alice, options);
+      for (const userId of [bob, carol]) await under.join(userId, roomId);
+      for (let index = 0; index < 250; index++) await under.say(bob, roomId, `${index}`);
+      await under.leave(bob, roomId);
+    }
+    const old = await open([...streamMigrations, ...older]);
+    await copyAsOlder(under.database, old);
+    await migrate(old, [...streamMigrations, ...roomMigrations]);
+    const edgesIn = (database: Database) =>
+      database
+        .reader<RoomTables>()
+        .selectFrom('event_auth')
+        .selectAll()
+        .orderBy('event_nid')
+        .orderBy('auth_nid')
+        .execute();
+    const edges = await edgesIn(old);
+    assert.ok(edges.length > 30);
+    assert.ok(edges.every(({ event_nid, auth_nid }) => auth_nid < event_nid));
+    assert.deepEqual(edges, await edgesIn(under.database));
+    const currentIn = (database: Database) =>
+      database
+        .reader<RoomTables>()
+        .selectFrom('current_state')
+        .selectAll()
+        .orderBy('room_nid')
+        .orderBy('key_nid')
+        .execute();
+    assert.deepEqual(await currentIn(old), await currentIn(under.database));
+  });
+});
