@@ -78,6 +78,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         openRoomPurge(kernel, rooms);
         await startJobs(kernel, shutdown);
         rooms.incoming.start();
+        await rooms.completion.start();
         const routes = [
           ...ownRoutes(kernel),
           ...federation.routes,

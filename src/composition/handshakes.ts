@@ -18,7 +18,7 @@ export async function openHandshakes(
   { redemption }: Pick<ThirdPartyServices, 'redemption'>,
 ): Promise<Route[]> {
   const { serverName, database, configuration } = kernel;
-  const { engine, incoming, memberships } = rooms;
+  const { engine, incoming, memberships, completion } = rooms;
   const { accounts } = people.accounts;
   const signer = { serverName, key: await loadSigningKey(kernel) };
   memberships.attach(
@@ -26,6 +26,7 @@ export async function openHandshakes(
       ...kernel,
       engine,
       incoming,
+      completion,
       placement: engine.placement,
       peers: new MembershipApi(federation.requests),
       keys: federation.keys,
@@ -35,7 +36,7 @@ export async function openHandshakes(
       complexity: new ComplexityLimit(configuration.rooms.limit_remote_rooms, (userId) =>
         accounts.isAdmin(userId),
       ),
-      omitMembers: false,
+      omitMembers: true,
     }),
   );
   return membershipHandshakeRoutes({

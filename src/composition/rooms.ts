@@ -69,7 +69,9 @@ export async function startRooms(
   people.autoJoin.register(rooms);
   registerTransactionUpkeep(kernel.jobs, kernel);
   shutdown.add('rooms', async () => {
+    const completed = rooms.completion.close();
     await rooms.incoming.close();
+    await completed;
     await rooms.engine.close();
   });
   return rooms;

@@ -21,6 +21,7 @@ import type { OtherServers } from './incoming/remote-servers.ts';
 import { type RoomLimits, Throttle } from './limits.ts';
 import { EndedInvites } from './membership/handshakes/ended-invites.ts';
 import { shownState } from './membership/handshakes/shown-state.ts';
+import { StateCompletion } from './membership/handshakes/state-completion.ts';
 import { type InvitePolicy, inviteAnybody } from './membership/invite-policy.ts';
 import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
 import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
@@ -76,6 +77,8 @@ export interface Rooms {
   readonly clientEvents: ClientEvents;
   readonly serverAcls: ServerAcls;
   readonly incoming: Incoming;
+  /** Completes rooms that were joined without their members. */
+  readonly completion: StateCompletion;
 }
 
 export async function openRooms(parts: RoomsParts): Promise<Rooms> {
@@ -118,6 +121,14 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     }),
     metrics: parts.metrics,
   });
+  const completion = new StateCompletion({
+    engine,
+    incoming,
+    serverName,
+    clock,
+    log: parts.log ?? silentLogger,
+  });
+  memberships.wait((roomId) => completion.whole(roomId));
   return {
     engine,
     aliases,
@@ -146,9 +157,10 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     sending: new Sending({ engine, memberships, aliases, throttle }),
     reading: new Reading(engine, clientEvents, incoming),
     eventByTime: new EventByTime(engine, database, incoming),
-    stateReading: new StateReading(engine, clientEvents),
+    stateReading: new StateReading(engine, clientEvents, completion),
     clientEvents,
     serverAcls,
     incoming,
+    completion,
   };
 }

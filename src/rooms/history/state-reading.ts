@@ -21,6 +21,12 @@ export interface MembersRequest {
   readonly notMembership?: string | undefined;
 }
 
+/** Rooms that were joined without their members. */
+export interface Completion {
+  /** Resolves when all members of the room are known. */
+  whole(roomId: string): Promise<void>;
+}
+
 /**
  * Reads the state of rooms for users: the current one for those who are in the room, the one at the time they left
  * for those who were. Source: client-server API, "Getting events for a room".
@@ -28,14 +34,17 @@ export interface MembersRequest {
 export class StateReading {
   readonly #engine: RoomEngine;
   readonly #clientEvents: ClientEvents;
+  readonly #completion: Completion;
 
-  constructor(engine: RoomEngine, clientEvents: ClientEvents) {
+  constructor(engine: RoomEngine, clientEvents: ClientEvents, completion: Completion) {
     this.#engine = engine;
     this.#clientEvents = clientEvents;
+    this.#completion = completion;
   }
 
   /** The whole state. */
   async all(viewer: Viewer, roomId: string): Promise<ClientEvent[]> {
+    await this.#whole(viewer.userId, roomId);
     const view = await this.#view(viewer.userId, roomId);
     const events = await this.#engine.events.getMany(await this.#stateNids(view));
     return this.#render(view, viewer, [...events.values()]);
@@ -53,6 +62,7 @@ export class StateReading {
 
   /** The membership events. */
   async members(viewer: Viewer, roomId: string, request: MembersRequest): Promise<ClientEvent[]> {
+    await this.#whole(viewer.userId, roomId);
     const view = await this.#view(viewer.userId, roomId);
     const nids =
       request.at === undefined ? await this.#memberNids(view) : await this.#memberNidsAt(view, request.at);
@@ -69,6 +79,7 @@ export class StateReading {
 
   /** Who is in the room, with their profiles. @throws MatrixError M_FORBIDDEN for those who are not in it */
   async joinedMembers(userId: string, roomId: string): Promise<Record<string, JsonObject>> {
+    await this.#whole(userId, roomId);
     const head = await this.#engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
     const nids = [...head.state.values()]
@@ -83,6 +94,12 @@ export class StateReading {
       };
     }
     return joined;
+  }
+
+  /** Members of the room wait until all of its members are known. */
+  async #whole(userId: string, roomId: string): Promise<void> {
+    const head = await this.#engine.heads.get(roomId);
+    if (head?.isPartial && head.membership(userId) === 'join') await this.#completion.whole(roomId);
   }
 
   async #view(userId: string, roomId: string): Promise<RoomView> {

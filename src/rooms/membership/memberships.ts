@@ -58,6 +58,7 @@ export class Memberships {
   readonly #parts: MembershipsParts;
   /** Absent: there are no other servers. */
   #remote: RemoteMemberships | undefined;
+  #whole: (roomId: string) => Promise<void> = async () => undefined;
 
   constructor(parts: MembershipsParts) {
     this.#parts = parts;
@@ -66,6 +67,11 @@ export class Memberships {
   /** From now on users get into rooms of other servers, and users of these are asked before they are invited. */
   attach(remote: RemoteMemberships): void {
     this.#remote = remote;
+  }
+
+  /** Who acts on the memberships of others waits until these are known. @param whole resolves when they are */
+  wait(whole: (roomId: string) => Promise<void>): void {
+    this.#whole = whole;
   }
 
   /** The part of a membership event that says who somebody is. */
@@ -96,6 +102,14 @@ export class Memberships {
     const head = await this.#head(roomId);
     const present = head.membership(userId);
     if (present === 'join' && !given) return this.#present(head, userId);
+    if (present !== 'join' && head.partial && remote) {
+      // Whether the user is banned, for instance, is not known here yet.
+      const { from, servers } = head.partial;
+      throttle.join(requester, roomId);
+      const profile = await contents.withProfile(userId, given ?? {}, 'join');
+      const joined = await remote.join({ userId, roomId, only: [from, ...servers], content: profile });
+      if (joined) return joined;
+    }
     if (present !== 'join') {
       throttle.join(requester, roomId);
       if (requester?.isGuest && !(await guestsMayJoin(engine, head))) {
@@ -137,6 +151,7 @@ export class Memberships {
     userId: string,
     { requester, given }: MembershipRequest = {},
   ): Promise<StoredEvent> {
+    await this.#whole(roomId);
     await this.checkInvitee(sender, userId);
     const head = await this.#head(roomId);
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
@@ -234,6 +249,7 @@ export class Memberships {
     userId: string,
     { given = {} }: MembershipRequest = {},
   ): Promise<StoredEvent> {
+    await this.#whole(roomId);
     const head = await this.#head(roomId);
     const present = head.membership(userId);
     if (present !== 'join' && present !== 'invite' && present !== 'knock') {
@@ -250,6 +266,7 @@ export class Memberships {
     userId: string,
     { given = {} }: MembershipRequest = {},
   ): Promise<StoredEvent> {
+    await this.#whole(roomId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     await this.#head(roomId);
     const banned = await this.#send(sender, roomId, userId, this.#content(given, 'ban'));
@@ -264,6 +281,7 @@ export class Memberships {
     userId: string,
     { given = {} }: MembershipRequest = {},
   ): Promise<StoredEvent> {
+    await this.#whole(roomId);
     const head = await this.#head(roomId);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
     return this.#send(sender, roomId, userId, this.#content(given, 'leave'));

@@ -5,6 +5,7 @@ import {
   type RoomEvent,
   type RoomVersion,
   type StateLookup,
+  serverOfUser,
   stateKeyOf,
 } from '../../../protocol/index.ts';
 import type { Incoming } from '../../incoming/incoming.ts';
@@ -67,14 +68,14 @@ export async function checkJoinAnswer(
     stateByKey.set(key, entry);
   }
   checkCreate(stateByKey.get(stateKeyOf('m.room.create', '')), expected);
-  if (answer.membersOmitted && answer.serversInRoom.length === 0) {
+  // This server is in the room by its own users only, whatever others say.
+  const servers = answer.serversInRoom.filter((name) => name !== serverOfUser(event.event.sender));
+  if (answer.membersOmitted && servers.length === 0) {
     throw new HandshakeFailure(server, 'it does not say which servers are in the room');
   }
   const verdict = authorize(event.event, lookupIn(stateByKey, authChain, event.event));
   if (!verdict.allowed) throw new HandshakeFailure(server, `the join is not allowed: ${verdict.reason}`);
-  const partial = answer.membersOmitted
-    ? { partial: { servers: answer.serversInRoom, from: server } }
-    : undefined;
+  const partial = answer.membersOmitted ? { partial: { servers, from: server } } : undefined;
   return { event, state, authChain, ...partial };
 }
 

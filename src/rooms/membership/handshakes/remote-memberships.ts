@@ -13,11 +13,13 @@ import { RemoteKnock } from './remote-knock.ts';
 import { RemoteLeave } from './remote-leave.ts';
 import type { ComplexityLimit } from './room-complexity.ts';
 import { RoomTurns } from './room-turns.ts';
+import type { StateCompletion } from './state-completion.ts';
 
 export interface RemoteMembershipsParts extends HandshakeParts, CandidateParts {
   readonly placement: Placement;
   readonly prejoinKeys: readonly string[];
   readonly complexity: ComplexityLimit;
+  readonly completion: Pick<StateCompletion, 'begin'>;
   /** Asks for rooms without their members, which follow later. */
   readonly omitMembers: boolean;
 }
@@ -81,6 +83,7 @@ export class RemoteMemberships {
     const isLimited = !only && (await complexity.holdsFor(userId));
     if (isLimited) await complexity.checkElsewhere(peers, servers, roomId);
     const joined = await this.#join.join({ ...place, servers });
+    if ((await engine.heads.get(roomId))?.partial) this.#parts.completion.begin(roomId);
     if (isLimited) await this.#leaveIfTooMuch(userId, roomId);
     return joined;
   }

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { JsonObject } from '../../src/protocol/index.ts';
+import { forEachDatabase } from '../support/databases.ts';
+import { until } from '../support/federation-sender.ts';
+import { enc, type Person } from '../support/person.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { SignedRoom } from '../support/signed-room.ts';
+
+const v1 = '/_matrix/federation/v1';
+
+forEachDatabase(({ kind }) => {
+  describe('joining a room before its members are known', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let far: ScriptedServer;
+    let anna: Person;
+    let room: SignedRoom;
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test');
+      far = await several.scripted('far.test');
+      anna = await a.person('anna');
+    });
+    after(() => several.stop());
+
+    const names = ['one', 'two', 'three'].map((name) => `@${name}:far.test`);
+
+    /** Lets `anna` join a room of five, of which she is told without its members. */
+    async function join() {
+      room = new SignedRoom('11', { serverName: 'far.test', key: far.key });
+      room.setState('m.room.name', { name: 'Crowd' });
+      for (const userId of names) room.setState('m.room.member', { membership: 'join' }, userId, userId);
+      const held = Promise.withResolvers<void>();
+      const before = [...room.state.values()].map(({ event }) => event);
+      const asked: string[] = [];
+      far.on(`GET ${v1}/make_join/`, () => room.template(anna.id, 'join'));
+      far.on('PUT /_matrix/federation/v2/send_join/', ({ query }) => {
+        assert.equal(query.get('omit_members'), 'true');
+        const state = before.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
+        const chain = before.filter(({ stateKey }) => stateKey === room.creator).map(({ pdu }) => pdu);
+        return { state, auth_chain: chain, members_omitted: true, servers_in_room: ['far.test', 'a.test'] };
+      });
+      far.on(`GET ${v1}/state_ids/`, async ({ query }) => {
+        asked.push(query.get('event_id')!);
+        await held.promise;
+        const ids = before.map(({ eventId }) => eventId);
+        return { pdu_ids: ids, auth_chain_ids: ids };
+      });
+      far.on(`GET ${v1}/event/`, ({ path }) => {
+        const event = before.find(({ eventId }) => path.endsWith(eventId));
+        return event ? { origin: 'far.test', origin_server_ts: 1, pdus: [event.pdu] } : [404, {}];
+      });
+      far.on(`PUT ${v1}/send/`, ({ body }) => ({
+        pdus: Object.fromEntries((body['pdus'] as JsonObject[]).map((_, index) => [String(index), {}])),
+      }));
+      const { status, raw } = await anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'far.test' });
+      assert.equal(status, 200, raw);
+      return { complete: held.resolve, asked };
+    }
+    const members = async (person = anna) => {
+      const { joined } = await person.do('GET', `/rooms/${enc(room.roomId)}/joined_members`);
+      return Object.keys(joined as object).sort();
+    };
+    const everybody = () => [anna.id, room.creator, ...names].sort();
+
+    it('shows the room at once, and its members when they are known', async () => {
+      const { complete, asked } = await join();
+      const name = await anna.do('GET', `/rooms/${enc(room.roomId)}/state/m.room.name`);
+      assert.equal(name['name'], 'Crowd');
+      const since = (await anna.sync()).next_batch;
+      await anna.say(room.roomId, 'hello, whoever is here');
+      let isKnown = false;
+      const known = members().then((found) => {
+        isKnown = true;
+        return found;
+      });
+      // What is said goes to the servers that are in the room though no member of theirs is known.
+      await until(() =>
+        far.asked.some(({ path, raw }) => raw.method === 'PUT' && path.startsWith(`${v1}/send/`)),
+      );
+      assert.equal(isKnown, false);
+      complete();
+      assert.deepEqual(await known, everybody());
+      assert.equal(asked.length, 1);
+      const { rooms } = await anna.sync(since);
+      const told = rooms?.join?.[room.roomId];
+      const keys = [...(told?.state?.events ?? []), ...(told?.timeline.events ?? [])].map(
+        (one) => one.state_key,
+      );
+      for (const userId of names) assert.ok(keys.includes(userId), userId);
+    });
+
+    it('goes on after a restart', async () => {
+      const { complete } = await join();
+      await a.restart();
+      complete();
+      const { user_id: userId } = (await anna.call('GET', '/account/whoami')).body;
+      assert.equal(userId, anna.id);
+      assert.deepEqual(await members(), everybody());
+    });
+
+    it('lets no other user of this server in whom the room may have banned', async () => {
+      const { complete } = await join();
+      const albert = await a.person(`albert${kind}`);
+      far.on(`GET ${v1}/make_join/`, () => [403, { errcode: 'M_FORBIDDEN', error: 'banned' }]);
+      const { status } = await albert.call('POST', `/join/${enc(room.roomId)}`, {});
+      assert.equal(status, 403);
+      complete();
+      assert.deepEqual(await members(), everybody());
+    });
+  });
+});

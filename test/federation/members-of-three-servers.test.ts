@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../support/databases.ts';
+import { until } from '../support/federation-sender.ts';
+import { enc, type Person } from '../support/person.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+
+forEachDatabase(({ kind }) => {
+  describe('members of a room of three servers', () => {
+    let several: SeveralServers;
+    let [a, b, c]: ServerOfSeveral[] = [];
+    let anna: Person;
+    let ben: Person;
+    let cleo: Person;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test', 'c.test']);
+      several = opened.several;
+      [a, b, c] = opened.servers;
+      anna = await a!.person('anna');
+      ben = await b!.person('ben');
+      cleo = await c!.person('cleo');
+    });
+    after(() => several.stop());
+
+    const membership = async (viewer: Person, roomId: string, of: Person) => {
+      const answer = await viewer.call('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(of.id)}`);
+      return answer.status === 200 ? answer.body['membership'] : undefined;
+    };
+    const sees = (viewer: Person, roomId: string, of: Person, expected: string) =>
+      until(async () => (await membership(viewer, roomId, of)) === expected, `${viewer.id} sees ${expected}`);
+    const joinVia = (person: Person, roomId: string, server: ServerOfSeveral) =>
+      person.do('POST', `/join/${enc(roomId)}`, {}, { via: server.name });
+    const act = (person: Person, action: string, roomId: string, target: Person) =>
+      person.do('POST', `/rooms/${enc(roomId)}/${action}`, { user_id: target.id });
+
+    it('are told of who joins and leaves with the help of another server', async () => {
+      const roomId = await anna.createRoom();
+      await joinVia(ben, roomId, a!);
+      await joinVia(cleo, roomId, a!);
+      await sees(ben, roomId, cleo, 'join');
+      await sees(cleo, roomId, ben, 'join');
+      await cleo.leave(roomId);
+      for (const viewer of [anna, ben]) await sees(viewer, roomId, cleo, 'leave');
+      await joinVia(cleo, roomId, b!);
+      for (const viewer of [anna, ben]) await sees(viewer, roomId, cleo, 'join');
+    });
+
+    it('are told of invites, knocks and their ends', async () => {
+      const roomId = await anna.createRoom({
+        preset: 'private_chat',
+        initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
+      });
+      await act(anna, 'invite', roomId, ben);
+      await ben.join(roomId);
+      await cleo.do('POST', `/knock/${enc(roomId)}`, {}, { via: 'a.test' });
+      await sees(ben, roomId, cleo, 'knock');
+      await cleo.leave(roomId);
+      await sees(ben, roomId, cleo, 'leave');
+      await act(anna, 'invite', roomId, cleo);
+      await sees(ben, roomId, cleo, 'invite');
+      await cleo.leave(roomId);
+      await sees(ben, roomId, cleo, 'leave');
+    });
+
+    it('are removed, banned and let in again by those who may', async () => {
+      const roomId = await anna.createRoom();
+      await joinVia(ben, roomId, a!);
+      await joinVia(cleo, roomId, a!);
+      await sees(ben, roomId, cleo, 'join');
+      await act(anna, 'kick', roomId, cleo);
+      await sees(ben, roomId, cleo, 'leave');
+      await until(async () => {
+        const { joined_rooms: rooms } = await cleo.do('GET', '/joined_rooms');
+        return !(rooms as string[]).includes(roomId);
+      });
+      const { rooms } = await cleo.sync();
+      assert.equal(rooms?.join?.[roomId], undefined);
+      await joinVia(cleo, roomId, a!);
+      await sees(ben, roomId, cleo, 'join');
+      await act(anna, 'ban', roomId, cleo);
+      await sees(ben, roomId, cleo, 'ban');
+      await until(async () => {
+        const { joined_rooms: joined } = await cleo.do('GET', '/joined_rooms');
+        return !(joined as string[]).includes(roomId);
+      });
+      for (const server of [a!, b!]) {
+        const { status } = await cleo.call('POST', `/join/${enc(roomId)}`, {}, { via: server.name });
+        assert.equal(status, 403);
+      }
+      await act(anna, 'unban', roomId, cleo);
+      await sees(ben, roomId, cleo, 'leave');
+      await joinVia(cleo, roomId, b!);
+      await sees(anna, roomId, cleo, 'join');
+      const { status } = await ben.call('POST', `/rooms/${enc(roomId)}/kick`, { user_id: cleo.id });
+      assert.equal(status, 403);
+    });
+
+    it('forget a room that they have left', async () => {
+      const roomId = await anna.createRoom();
+      await joinVia(ben, roomId, a!);
+      await ben.leave(roomId);
+      await ben.membership('forget', roomId);
+      const { rooms } = await ben.sync(undefined, { filter: { room: { include_leave: true } } });
+      assert.equal(rooms?.leave?.[roomId], undefined);
+      await joinVia(ben, roomId, a!);
+      assert.ok((await ben.sync()).rooms?.join?.[roomId]);
+    });
+  });
+});
