@@ -180,6 +180,30 @@ forEachDatabase((open) => {
       assert.deepEqual(await again.fates(last), ['placed']);
     });
 
+    it('that have arrived just before the program ends get their places after its next start', async () => {
+      const joined = await joinedRoom(open);
+      const { room, under } = joined;
+      const ids = ['a', 'b', 'c'].map((text) => room.say(creator, text));
+      const received = under.rooms.incoming.receive('a.example', room.pdus(ids));
+      const closed = under.rooms.incoming.close();
+      assert.deepEqual(Object.keys(await received), ids);
+      await closed;
+      const again = await joined.restart();
+      assert.ok((await again.fates(...ids)).includes('unknown'), 'not all had their places before');
+      again.under.rooms.incoming.start();
+      await again.under.rooms.incoming.settled();
+      assert.deepEqual(await again.fates(...ids), ['placed', 'placed', 'placed']);
+    });
+
+    it('that come together get their places together, with few flushes', async () => {
+      const { room, under, send, fates } = await joinedRoom(open);
+      const ids = Array.from({ length: 50 }, (_, index) => room.say(creator, `${index}`));
+      const { batches } = under.database.statistics;
+      await send('a.example', ...ids);
+      assert.deepEqual(new Set(await fates(...ids)), new Set(['placed']));
+      assert.ok(under.database.statistics.batches - batches <= 55, 'and are cleared away together');
+    });
+
     it('are tried again later when nobody can be asked, and given up in the end', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       room.say(creator, 'lost');

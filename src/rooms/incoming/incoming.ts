@@ -92,6 +92,7 @@ export class Incoming {
     });
     this.#workers = new RoomWorkers({
       ...shared,
+      begin: (staged, isUnderWay) => this.#begin(staged, isUnderWay),
       handle: (staged) => this.#handle(staged),
       onDropped: () => this.#metrics.dropped(),
     });
@@ -185,6 +186,16 @@ export class Incoming {
     this.#inquiries.close();
     await this.#workers.close();
     await this.settled();
+  }
+
+  async #begin(staged: StagedEvent, isUnderWay: (eventId: string) => boolean) {
+    const { heads, serverName, clock } = this.#parts;
+    const head = await heads.get(staged.roomId);
+    const event = head?.servers.has(serverName) ? await this.#staging.read(staged, head.version) : undefined;
+    if (!event || !(await this.#processor.isComplete(event, isUnderWay))) return undefined;
+    const begun = clock.monotonic();
+    const placed = this.#processor.place(staged.roomId, event);
+    return { placed: placed.finally(() => this.#metrics.took(clock.monotonic() - begun)) };
   }
 
   async #handle(staged: StagedEvent): Promise<Outcome> {

@@ -44,17 +44,30 @@ export class Processor {
     this.#parts = parts;
   }
 
-  /** Whether the event can have its place without asking anybody. */
-  async isComplete({ event }: VerifiedEvent): Promise<boolean> {
+  /**
+   * Whether the event can have its place without asking anybody.
+   * @param isUnderWay whether an event is getting its place now, before this one
+   */
+  async isComplete(
+    { event }: VerifiedEvent,
+    isUnderWay: (eventId: string) => boolean = () => false,
+  ): Promise<boolean> {
     const known = await this.#parts.placement.known([...event.prevEventIds, ...event.authEventIds]);
     const isPlaced = (id: string) => {
       const stored = known.get(id);
-      return stored !== undefined && isSettled(stored);
+      return isUnderWay(id) || (stored !== undefined && isSettled(stored));
     };
     return (
       event.prevEventIds.every(isPlaced) &&
-      event.authEventIds.every((id) => known.get(id)?.unchecked === false)
+      event.authEventIds.every((id) => isUnderWay(id) || known.get(id)?.unchecked === false)
     );
+  }
+
+  /** Gives a complete event its place. @throws as `Placement.append` does */
+  async place(roomId: string, one: VerifiedEvent): Promise<StoredEvent> {
+    const stored = await this.#parts.placement.append(roomId, one);
+    this.#parts.onPlaced(stored);
+    return stored;
   }
 
   /**

@@ -8,6 +8,9 @@ const [firstDelay, longestDelay] = [10_000, 60 * 60_000];
 /** By what the delay grows, and after how many attempts an event is given up: after some six hours. */
 const [growth, mostAttempts] = [4, 10];
 
+/** Events of a room that get their places together: they share flushes. */
+const mostTogether = 50;
+
 /** What to do with an event that waited. */
 export type Outcome =
   | { readonly kind: 'done' }
@@ -20,6 +23,16 @@ export interface RoomWorkersParts {
   readonly staging: Staging;
   readonly clock: Clock;
   readonly log: Logger;
+  /**
+   * Gives an event its place if everything is here that it refers to, or is about to be.
+   * @param isUnderWay whether an event that came before is getting its place now
+   * @returns `undefined` when something is missing
+   */
+  readonly begin: (
+    staged: StagedEvent,
+    isUnderWay: (eventId: string) => boolean,
+  ) => Promise<{ readonly placed: Promise<unknown> } | undefined>;
+  /** Gives an event its place, whatever that takes. */
   readonly handle: (staged: StagedEvent) => Promise<Outcome>;
   /** Told of every event that is given up. */
   readonly onDropped: () => void;
@@ -62,10 +75,50 @@ export class RoomWorkers {
 
   async #run(roomId: string): Promise<void> {
     const { staging, clock } = this.#parts;
+    const underWay = new Map<string, Promise<void>>();
+    /** Events that are not begun with others again, for they have failed so. */
+    const alone = new Set<string>();
     for (;;) {
       const staged = this.#closed ? undefined : staging.due(roomId, clock.now());
-      if (!staged) return;
-      await this.#handle(staged);
+      if (!staged && underWay.size === 0) return;
+      if (!staged || underWay.size >= mostTogether) await Promise.race(underWay.values());
+      else if (alone.has(staged.eventId) || !(await this.#begin(staged, underWay, alone))) {
+        await Promise.all(underWay.values());
+        if (staging.has(staged.eventId)) await this.#handle(staged);
+      }
+    }
+  }
+
+  /** Lets an event get its place beside others. @returns whether that is possible */
+  async #begin(
+    staged: StagedEvent,
+    underWay: Map<string, Promise<void>>,
+    alone: Set<string>,
+  ): Promise<boolean> {
+    const { begin, staging, log } = this.#parts;
+    const { eventId } = staged;
+    try {
+      const begun = await begin(staged, (id) => underWay.has(id));
+      if (!begun) return false;
+      staged.isUnderWay = true;
+      const end = (isPlaced: boolean) => {
+        staged.isUnderWay = false;
+        underWay.delete(eventId);
+        if (isPlaced) staging.remove(eventId);
+        else alone.add(eventId);
+      };
+      const failed = (error: unknown) => {
+        log.debug({ err: error, eventId }, 'An event gets its place alone');
+        end(false);
+      };
+      underWay.set(
+        eventId,
+        begun.placed.then(() => end(true), failed),
+      );
+      return true;
+    } catch (error) {
+      log.debug({ err: error, eventId }, 'An event gets its place alone');
+      return false;
     }
   }
 

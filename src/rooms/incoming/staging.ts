@@ -17,10 +17,15 @@ export interface StagedEvent {
   readonly receivedTs: number;
   attempts: number;
   retryTs: number;
+  /** It is getting its place at this moment. */
+  isUnderWay?: boolean;
 }
 
 /** Events that wait: of one room, and altogether; an entry takes some 300 bytes of memory, its event 2 KiB on disk. */
 const limits = { room: 2_000, total: 50_000 } as const;
+
+/** Events that have their places are cleared away so many at a time, or when nothing waits any more. */
+const removedTogether = 100;
 
 /** Events that stay in memory until they are used, which is soon as a rule. */
 const eventsInMemory = 1_000;
@@ -106,7 +111,8 @@ export class Staging {
       json,
     }));
     if (rows.length === 0) return;
-    await this.#removing;
+    const isBack = rows.some((row) => this.#removed.includes(row.event_id));
+    if (isBack) await this.settled();
     await insertStaged(this.#database, rows);
     for (const one of events) {
       const { eventId } = one.event;
@@ -119,7 +125,7 @@ export class Staging {
   /** The first event of the room that may be tried. */
   due(roomId: string, now: number): StagedEvent | undefined {
     for (const staged of this.#rooms.get(roomId)?.values() ?? []) {
-      if (staged.retryTs <= now) return staged;
+      if (staged.retryTs <= now && !staged.isUnderWay) return staged;
     }
     return undefined;
   }
@@ -144,7 +150,7 @@ export class Staging {
     return { event: roomEventOf(pdu, version, eventId), json };
   }
 
-  /** The event has its place, or will have none. It goes from the disk a little later: twice is not too often. */
+  /** The event has its place, or will have none. It goes from the disk later: to take it up twice does no harm. */
   remove(eventId: string): void {
     const staged = this.#byId.get(eventId);
     if (!staged) return;
@@ -154,7 +160,7 @@ export class Staging {
     ofRoom?.delete(eventId);
     if (ofRoom?.size === 0) this.#rooms.delete(staged.roomId);
     this.#removed.push(eventId);
-    this.#removing ??= this.#removeAll();
+    if (this.#removed.length >= removedTogether || this.size === 0) this.#removing ??= this.#removeAll();
   }
 
   /** The event is tried again at that time. */
@@ -166,6 +172,7 @@ export class Staging {
 
   /** Resolves when what was removed has gone from the disk. */
   async settled(): Promise<void> {
+    if (this.#removed.length > 0) this.#removing ??= this.#removeAll();
     await this.#removing;
   }
 
