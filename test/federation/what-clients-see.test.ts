@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../support/databases.ts';
+import { until } from '../support/federation-sender.ts';
+import { enc, type Person } from '../support/person.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { SlidingClient } from '../support/sliding-client.ts';
+
+const everything = { lists: { all: { ranges: [[0, 19]], timeline_limit: 5, required_state: [['*', '*']] } } };
+
+forEachDatabase(({ kind }) => {
+  describe('clients of a server that comes into a room of another one', () => {
+    let several: SeveralServers;
+    let [a, b]: ServerOfSeveral[] = [];
+    let anna: Person;
+    let ben: Person;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
+      several = opened.several;
+      [a, b] = opened.servers;
+      anna = await a!.person('anna');
+      ben = await b!.person('ben');
+    });
+    after(() => several.stop());
+
+    it('see the invite with what belongs to it, that there is more before their timeline, and what is new', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat', name: 'Far away' });
+      await anna.say(roomId, 'before you came');
+      const start = await ben.sync();
+      const sliding = new SlidingClient(ben);
+      await sliding.sync(everything);
+      await anna.membership('invite', roomId, ben);
+      const invited = await ben.sync(start.next_batch);
+      const shown = invited.rooms?.invite?.[roomId]?.invite_state.events ?? [];
+      const name = shown.find(({ type }) => type === 'm.room.name');
+      assert.equal(name?.content['name'], 'Far away');
+      const own = shown.filter(({ type, state_key }) => type === 'm.room.member' && state_key === ben.id);
+      assert.deepEqual(
+        own.map(({ content }) => content['membership']),
+        ['invite'],
+      );
+      const inSliding = (await sliding.sync(everything)).rooms[roomId];
+      assert.equal(inSliding?.membership, 'invite');
+      assert.ok(inSliding.invite_state?.some(({ content }) => content['name'] === 'Far away'));
+      await b!.restart();
+      assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
+
+      await ben.do('POST', `/join/${enc(roomId)}`, {});
+      const joined = await ben.sync(invited.next_batch);
+      const room = joined.rooms?.join?.[roomId];
+      assert.equal(room?.timeline.limited, true);
+      assert.deepEqual(
+        room.timeline.events.map(({ type, sender }) => [type, sender]),
+        [['m.room.member', ben.id]],
+      );
+      assert.ok(room.state?.events.some(({ type }) => type === 'm.room.name'));
+      const live = (await sliding.sync(everything)).rooms[roomId];
+      assert.equal(live?.limited, true);
+      assert.equal(live?.name, 'Far away');
+
+      let since = joined.next_batch;
+      await anna.say(roomId, 'welcome');
+      await until(async () => {
+        const { next_batch, rooms } = await ben.sync(since);
+        since = next_batch;
+        const news = rooms?.join?.[roomId]?.timeline;
+        if (!news) return false;
+        assert.equal(news.limited, false);
+        return news.events.some(({ content }) => content['body'] === 'welcome');
+      });
+
+      await anna.membership('ban', roomId, ben);
+      await until(async () => {
+        const { next_batch, rooms } = await ben.sync(since);
+        since = next_batch;
+        return rooms?.leave?.[roomId] !== undefined;
+      });
+      await sliding.sync(everything);
+      assert.equal(sliding.rooms.get(roomId)?.membership, 'ban');
+    });
+  });
+});
