@@ -3,6 +3,7 @@ import {
   FederationSender,
   presenceHandler,
   receiptHandler,
+  registerOutboxUpkeep,
   TellPresence,
   TellReceipts,
   TellTyping,
@@ -49,7 +50,7 @@ export async function startFederationTraffic(parts: Parts, shutdown: Shutdown): 
     ...(metrics && { observer: metrics }),
   });
   transactions.registerUpkeep(kernel.jobs);
-  sender.registerUpkeep(kernel.jobs);
+  registerOutboxUpkeep(kernel.jobs, kernel);
   shutdown.add('federation sender', () => sender.stop());
   await sender.start();
   return transactionRoutes(transactions);

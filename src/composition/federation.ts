@@ -2,6 +2,7 @@ import { EduHandlers, EduOutbox, keyRoutes, versionRoute, whitelistRoutes } from
 import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
+import { isServerName } from '../protocol/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
 import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
@@ -40,7 +41,7 @@ export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promi
     ...whitelistRoutes({ ...configuration.federation, ...configuration.federationClient }),
   ];
   const isDestination = (serverName: string) =>
-    serverName !== kernel.serverName && client.whitelist.allows(serverName);
+    serverName !== kernel.serverName && isServerName(serverName) && client.whitelist.allows(serverName);
   const outbox = await EduOutbox.open({ ...kernel, isDestination });
   const eduHandlers = new EduHandlers(kernel.namedLog('federation'));
   return { ...client, http, isDestination, outbox, eduHandlers, routes };

@@ -29,6 +29,7 @@ export { federationRoomRows } from './room-rows.ts';
 export type { Edu } from './sender/edu.ts';
 export { EduOutbox } from './sender/edu-outbox.ts';
 export { FederationSender, type SenderStatus } from './sender/federation-sender.ts';
+export { registerOutboxUpkeep } from './sender/outbox-upkeep.ts';
 export type { EphemeralEdu } from './sender/pending-edus.ts';
 export { stateRoutes } from './state/routes.ts';
 export { transactionRoutes } from './transactions/routes.ts';

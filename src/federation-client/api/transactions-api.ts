@@ -10,9 +10,9 @@ const longestError = 500;
 
 /** Transactions, the way in which servers hand each other events and EDUs. */
 export class TransactionsApi {
-  readonly #client: FederationClient;
+  readonly #client: Pick<FederationClient, 'request'>;
 
-  constructor(client: FederationClient) {
+  constructor(client: Pick<FederationClient, 'request'>) {
     this.#client = client;
   }
 

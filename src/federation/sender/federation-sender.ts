@@ -1,7 +1,6 @@
 import type { Destinations, TransactionsApi } from '../../federation-client/index.ts';
 import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
@@ -17,7 +16,7 @@ import type { EphemeralEdu } from './pending-edus.ts';
 import { SendSlots } from './send-slots.ts';
 import type { SenderObserver, SenderParts } from './sender-parts.ts';
 import { type QueueState, ServerQueue } from './server-queue.ts';
-import { deleteOutgoingBefore, readPositions, readUnfinished } from './store.ts';
+import { readPositions, readUnfinished } from './store.ts';
 import type { SenderTables } from './tables.ts';
 
 export interface FederationSenderDeps {
@@ -44,11 +43,6 @@ const noteInterval = 1_000;
 
 /** Milliseconds for which an event may be in memory only. */
 const noteAfter = 5_000;
-
-const day = 24 * 3_600_000;
-
-/** Milliseconds for which an EDU of the outbox waits for its destination. */
-const outboxMemory = 30 * day;
 
 const silentObserver: SenderObserver = { acknowledged: () => undefined, failed: () => undefined };
 
@@ -129,17 +123,6 @@ export class FederationSender {
       outbox.onAdded((destination) => this.#queueOf(destination).addedToOutbox()),
     );
     await this.#follower.start();
-  }
-
-  /** Forgets EDUs of the outbox that nobody has taken for a month. */
-  registerUpkeep(jobs: Jobs): void {
-    const { database, clock } = this.#deps;
-    jobs.every('federation/forget-edus', day, {
-      run: () =>
-        database.transaction<SenderTables, void>((writer) =>
-          deleteOutgoingBefore(writer, clock.now() - outboxMemory),
-        ),
-    });
   }
 
   /** Gives up what is under way, and notes what it was. */

@@ -27,7 +27,11 @@ export class RoomServers {
   async before(stored: StoredEvent, head: RoomHead): Promise<ReadonlyMap<string, number>> {
     const group = stored.stateBefore;
     if (stored.event.type === 'm.room.create') return new Map();
-    if (group === undefined) return head.servers;
+    // While the state of a room is not complete, the servers that were in it when this one joined count as well.
+    if (group === undefined || head.isPartial) {
+      this.#known.delete(head.roomId);
+      return head.servers;
+    }
     const known = this.#known.get(head.roomId);
     if (known?.group === group) return known.servers;
     const servers = head.chain.id === group ? new Map(head.servers) : await this.#load(group, head);

@@ -44,6 +44,39 @@ export async function deleteOutgoingBefore(writer: Writer<SenderTables>, addedBe
   await writer.deleteFrom('federation_outbox').where('added_ts', '<', addedBefore).execute();
 }
 
+/** Servers for which more than `most` EDUs wait. */
+export async function readLongQueues(reader: Reader<SenderTables>, most: number): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('federation_outbox')
+    .select('destination')
+    .groupBy('destination')
+    .having(({ fn }) => fn.countAll<number>(), '>', most)
+    .execute();
+  return rows.map(({ destination }) => destination);
+}
+
+/** Keeps the newest `most` EDUs for a server. */
+export async function deleteOldestOutgoing(
+  writer: Writer<SenderTables>,
+  destination: string,
+  most: number,
+): Promise<void> {
+  const newestToGo = await writer
+    .selectFrom('federation_outbox')
+    .select('id')
+    .where('destination', '=', destination)
+    .orderBy('id', 'desc')
+    .offset(most)
+    .limit(1)
+    .executeTakeFirst();
+  if (!newestToGo) return;
+  await writer
+    .deleteFrom('federation_outbox')
+    .where('destination', '=', destination)
+    .where('id', '<=', newestToGo.id)
+    .execute();
+}
+
 /** Servers for which there is anything left from the last run. */
 export async function readUnfinished(
   reader: Reader<SenderTables>,

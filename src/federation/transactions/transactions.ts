@@ -72,7 +72,7 @@ export class Transactions {
 
   /** Forgets transactions whose servers have long given up repeating them. */
   registerUpkeep(jobs: Jobs): void {
-    jobs.every('federation/forget-transactions', hour, { run: () => this.#forget() });
+    jobs.every('federation/forget-transactions', hour, { run: () => this.forget() });
   }
 
   async #once(origin: string, txnId: string, { pdus, edus }: Received): Promise<string> {
@@ -92,11 +92,12 @@ export class Transactions {
     return answer;
   }
 
-  #forget(): Promise<void> {
+  /** One round of the upkeep. @param most how many transactions are remembered */
+  forget(most = mostRemembered): Promise<void> {
     const { database, clock } = this.#deps;
     return database.transaction<TransactionTables, void>(async (writer) => {
       await deleteTransactionsBefore(writer, clock.now() - memory);
-      await deleteOldestTransactions(writer, mostRemembered);
+      await deleteOldestTransactions(writer, most);
     });
   }
 }

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { FederationRequest } from '../requests/request.ts';
+import { TransactionsApi } from './transactions-api.ts';
+
+function answering(answer: JsonObject) {
+  const asked: FederationRequest[] = [];
+  const request = async (one: FederationRequest) => {
+    asked.push(one);
+    return answer;
+  };
+  return { api: new TransactionsApi({ request }), asked };
+}
+
+describe('TransactionsApi', () => {
+  it('sends the text under its id, and repeats that for long', async () => {
+    const { api, asked } = answering({ pdus: {} });
+    assert.equal((await api.send('a.example', 'a/1', '{"pdus":[]}')).size, 0);
+    const [{ method, path, bodyText, retry }] = asked as [FederationRequest];
+    assert.deepEqual(
+      [method, path, bodyText, retry],
+      ['PUT', '/_proto/federation/v1/send/a%2F1', '{"pdus":[]}', 'long'],
+    );
+  });
+
+  it('says what the other server has not taken', async () => {
+    const pdus = {
+      $a: {},
+      $b: { error: 'no' },
+      $c: { error: 'x'.repeat(9_999) },
+      $d: { error: 5 },
+      $e: null,
+    };
+    const refused = await answering({ pdus }).api.send('a.example', '1', '{}');
+    assert.deepEqual([...refused.keys()], ['$b', '$c']);
+    assert.deepEqual([refused.get('$b'), refused.get('$c')?.length], ['no', 500]);
+  });
+
+  it('takes any answer', async () => {
+    const anything = fc.dictionary(fc.constantFrom('pdus', 'x'), fc.jsonValue());
+    await fc.assert(
+      fc.asyncProperty(anything, async (answer) => {
+        const refused = await answering(answer as JsonObject).api.send('a.example', '1', '{}');
+        for (const error of refused.values()) assert.equal(typeof error, 'string');
+      }),
+    );
+  });
+});

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { manualClock } from '../../test/support/manual-clock.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { streamMigrations } from '../kernel/streams/index.ts';
+import { EduHandlers } from './edus/edu-handlers.ts';
+import { EduOutbox } from './sender/edu-outbox.ts';
+import { senderMigrations } from './sender/migrations.ts';
+import { trimOutbox } from './sender/outbox-upkeep.ts';
+import type { SenderTables } from './sender/tables.ts';
+import { transactionMigrations } from './transactions/migrations.ts';
+import { Transactions } from './transactions/transactions.ts';
+
+const day = 24 * 3_600_000;
+
+forEachDatabase((open) => {
+  const start = async () => ({
+    database: await open([...streamMigrations, ...transactionMigrations, ...senderMigrations]),
+    clock: manualClock(),
+  });
+
+  describe('transactions that were received', () => {
+    it('are known for a day, the newest ones if there are too many', async () => {
+      const { database, clock } = await start();
+      const received: string[] = [];
+      const incoming = {
+        receive: async (origin: string) => {
+          received.push(origin);
+          return {};
+        },
+      };
+      const transactions = new Transactions({
+        database,
+        clock,
+        incoming,
+        eduHandlers: new EduHandlers(silentLogger),
+      });
+      const send = (txnId: string) => transactions.receive('a.example', txnId, { pdus: [{}] });
+      await send('1');
+      clock.advance(day);
+      await send('2');
+      await transactions.forget();
+      for (const txnId of ['1', '2']) await send(txnId);
+      assert.equal(received.length, 2);
+      clock.advance(1);
+      await transactions.forget();
+      await send('1');
+      assert.equal(received.length, 3);
+      clock.advance(1);
+      await send('3');
+      await transactions.forget(2);
+      await send('1');
+      assert.equal(received.length, 4);
+      await send('2');
+      assert.equal(received.length, 5);
+    });
+  });
+
+  describe('the outbox', () => {
+    it('forgets what nobody has taken for a month, and the oldest beyond a number', async () => {
+      const { database, clock } = await start();
+      const outbox = await EduOutbox.open({ database, clock, isDestination: () => true });
+      const add = (destination: string, ...numbers: readonly number[]) =>
+        database.transaction<SenderTables, void>(async (writer) => {
+          for (const n of numbers) await outbox.add(writer, destination, { type: 'm.test', content: { n } });
+        });
+      const left = async () => {
+        const rows = await database
+          .reader<SenderTables>()
+          .selectFrom('federation_outbox')
+          .select(['destination', 'content'])
+          .orderBy('destination')
+          .orderBy('id')
+          .execute();
+        return rows.map(({ destination, content }) => `${destination} ${content}`);
+      };
+      await add('a.example', 1);
+      clock.advance(30 * day);
+      await add('a.example', 2, 3, 4);
+      await add('b.example', 5);
+      await trimOutbox({ database, clock }, 4);
+      assert.equal((await left()).length, 5);
+      clock.advance(1);
+      await trimOutbox({ database, clock }, 2);
+      assert.deepEqual(await left(), ['a.example {"n":3}', 'a.example {"n":4}', 'b.example {"n":5}']);
+    });
+  });
+});
