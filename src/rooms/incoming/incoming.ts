@@ -208,9 +208,9 @@ export class Incoming {
       return { kind: 'done' };
     }
     return this.#locks.run(roomId, async () => {
-      const pausedUntil = this.#patience.pausedUntil(roomId, origin);
-      if (pausedUntil !== undefined && !(await this.#processor.isComplete(event))) {
-        return { kind: 'put off', until: pausedUntil };
+      const until = this.#patience.waitsUntil(roomId, origin);
+      if (until !== undefined && !(await this.#processor.isComplete(event))) {
+        return { kind: 'put off', until };
       }
       try {
         await this.#process(head, origin, event);

@@ -20,6 +20,7 @@ interface Pause {
 export class Patience {
   readonly #clock: Clock;
   readonly #pauses = new LRUCache<string, Pause>({ max: mostRemembered });
+  readonly #turns = new LRUCache<string, number>({ max: mostRemembered });
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -27,8 +28,13 @@ export class Patience {
 
   /** Until when the server is not to be asked about the room; `undefined` when it may be. */
   pausedUntil(roomId: string, server: string): number | undefined {
-    const until = this.#pauses.get(nameOf(roomId, server))?.until ?? 0;
-    return until > this.#clock.now() ? until : undefined;
+    return this.#later(this.#pauses.get(nameOf(roomId, server))?.until);
+  }
+
+  /** Until when events of the server wait that can not be completed without asking; `undefined` when they need not. */
+  waitsUntil(roomId: string, server: string): number | undefined {
+    const turn = this.#turns.get(nameOf(roomId, server)) ?? 0;
+    return this.#later(Math.max(turn, this.pausedUntil(roomId, server) ?? 0));
   }
 
   failed(roomId: string, server: string): void {
@@ -41,12 +47,13 @@ export class Patience {
     this.#pauses.delete(nameOf(roomId, server));
   }
 
-  /** An event of the server has had its place. @param took milliseconds, all questions included */
+  /** An event of the server has had its turn. @param took milliseconds, all questions included */
   took(roomId: string, server: string, took: number): void {
-    if (took < times.slow) return;
-    const length = this.#pauses.get(nameOf(roomId, server))?.length ?? 0;
-    const until = Math.max(this.pausedUntil(roomId, server) ?? 0, this.#clock.now() + took);
-    this.#pauses.set(nameOf(roomId, server), { until, length });
+    if (took >= times.slow) this.#turns.set(nameOf(roomId, server), this.#clock.now() + took);
+  }
+
+  #later(until: number | undefined): number | undefined {
+    return until !== undefined && until > this.#clock.now() ? until : undefined;
   }
 }
 

@@ -117,7 +117,7 @@ export class Processor {
     const { placement, fetcher, auth, states, log } = this.#parts;
     const tips = new Map<string, VerifiedEvent>();
     for (const [id, stored] of await placement.known(eventIds)) {
-      if (stored.roomNid === inquiry.roomNid && !stored.rejected) tips.set(id, verifiedAgain(stored));
+      if (stored.roomNid === inquiry.roomNid) tips.set(id, verifiedAgain(stored));
     }
     const unknown = eventIds.filter((id) => !tips.has(id));
     for (const [id, tip] of await fetcher.fetch(inquiry, unknown)) tips.set(id, tip);
