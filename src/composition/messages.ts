@@ -96,9 +96,9 @@ async function startSearch({ kernel, rooms, shutdown }: MessageSurroundings) {
 
 function openNotifications({ kernel, people, rooms, conversations }: MessageSurroundings): Notifications {
   const { receipts } = conversations;
-  const { pushRules: rules, ignoredUsers: ignored } = people;
+  const { pushRules: rules, ignoredUsers: ignored, invitePermissions: invitePolicy } = people;
   const threads = people.threadSubscriptions.followed;
-  return new Notifications({ ...kernel, ...rooms, receipts, rules, ignored, threads });
+  return new Notifications({ ...kernel, ...rooms, receipts, rules, ignored, threads, invitePolicy });
 }
 
 function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] {

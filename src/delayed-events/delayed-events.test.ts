@@ -92,6 +92,15 @@ forEachDatabase((open) => {
       const { event_id: eventId } = await finalised(delayId);
       const event = await talk.event(bob!, String(eventId));
       assert.deepEqual([event.content, event.sender], [hello, alice!.userId]);
+      assert.deepEqual(
+        [event.unsigned?.['delay_id'], event.unsigned?.['transaction_id']],
+        [undefined, undefined],
+      );
+      const { unsigned } = await talk.event(alice!, String(eventId));
+      assert.deepEqual(
+        [unsigned?.['delay_id'], unsigned?.['org.matrix.msc4140.delay_id'], unsigned?.['transaction_id']],
+        [delayId, delayId, undefined],
+      );
       assert.equal((await messages())[0], eventId);
     });
 

@@ -11,7 +11,14 @@ import {
   notFound,
   suspended,
 } from '../protocol/index.ts';
-import type { ActionLimit, DelayedSending, EventToDelay, Rooms, Sender } from '../rooms/index.ts';
+import {
+  type ActionLimit,
+  type DelayedSending,
+  delayingDevice,
+  type EventToDelay,
+  type Rooms,
+  type Sender,
+} from '../rooms/index.ts';
 import type { DelayedEvent, Finalised } from './delayed-event.ts';
 import * as store from './store.ts';
 import type { DelayedEventTables } from './tables.ts';
@@ -47,9 +54,6 @@ const hour = 3_600_000;
 
 /** About 190 bits: who knows the id may manage the delayed event. */
 const idLength = 32;
-
-/** Stands for a device in transaction ids, so that a delayed event is sent once whatever happens. */
-const deviceId = 'org.matrix.msc4140';
 
 /** Sends events later. Source: MSC4140, "Cancellable delayed events". */
 export class DelayedEvents implements DelayedSending {
@@ -144,7 +148,7 @@ export class DelayedEvents implements DelayedSending {
     const { isSuspended, rooms } = this.#parts;
     const { sending } = rooms;
     const { delayId, userId, roomId, type, stateKey, content } = event;
-    const sender = { userId, deviceId, isSuspended: (await isSuspended?.(userId)) ?? false };
+    const sender = { userId, deviceId: delayingDevice, isSuspended: (await isSuspended?.(userId)) ?? false };
     const eventId =
       stateKey === undefined
         ? await sending.message(sender, roomId, { type, content }, delayId)

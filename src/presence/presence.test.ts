@@ -331,6 +331,11 @@ forEachDatabase((open) => {
       assert.throws(() => under.presence.set(device, 'unavailable', undefined), {
         errcode: 'M_LIMIT_EXCEEDED',
       });
+      const bridged = { ...device, appservice: 'bridge' };
+      under.presence.beginSync(bridged, 'unavailable')();
+      assert.equal(await presenceOf(), 'unavailable', 'users of application services are not limited');
+      under.presence.set(bridged, 'online', undefined);
+      assert.equal(await presenceOf(), 'online');
       under.rooms.clock.advance(10 * second);
       under.sync(alice, 'unavailable');
       assert.equal(await presenceOf(), 'unavailable');

@@ -34,6 +34,8 @@ export interface PresenceDeps {
 export interface PresentDevice {
   readonly userId: string;
   readonly deviceId: string | undefined;
+  /** Whose users are not limited. */
+  readonly appservice?: string | undefined;
 }
 
 /** A user who is not offline, or was not until lately. */
@@ -103,12 +105,13 @@ export class Presence {
    * A sync begins. What it says of the user counts unless they have said too much lately.
    * @returns to be called when the sync has ended
    */
-  beginSync({ userId, deviceId = '' }: PresentDevice, presence: PresenceState): () => void {
+  beginSync({ userId, deviceId = '', appservice }: PresentDevice, presence: PresenceState): () => void {
     if (this.#enabled !== true || presence === 'offline') return nothing;
     const { clock, limiter } = this.#deps;
     const known = this.#users.get(userId)?.source;
     const before = known instanceof UserActivity ? known.presenceOf(deviceId) : undefined;
-    const mayChange = before === presence || limiter.tryTake(userId) === 0;
+    const isLimited = appservice === undefined && before !== presence;
+    const mayChange = !isLimited || limiter.tryTake(userId) === 0;
     if (!mayChange && before === undefined) return nothing;
     const { user, activity } = this.#local(userId);
     if (mayChange && before !== presence) activity.set(deviceId, presence, clock.now());
@@ -122,12 +125,12 @@ export class Presence {
 
   /** What a user says of themselves. @throws MatrixError M_LIMIT_EXCEEDED */
   set(
-    { userId, deviceId = '' }: PresentDevice,
+    { userId, deviceId = '', appservice }: PresentDevice,
     presence: PresenceState,
     statusMsg: string | undefined,
   ): void {
     if (!this.isEnabled) return;
-    this.#deps.limiter.take(userId);
+    if (appservice === undefined) this.#deps.limiter.take(userId);
     if (this.#enabled !== true) return;
     const { user, activity } = this.#local(userId);
     activity.set(deviceId, presence, this.#deps.clock.now());

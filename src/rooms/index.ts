@@ -62,5 +62,6 @@ export type { AddressInvite, ThirdPartyInviting } from './third-party-inviting.t
 export type { HistoryPlace } from './timeline/event-store.ts';
 export type { EventToSend } from './timeline/event-to-send.ts';
 export type { RoomHead, StateEntry } from './timeline/room-head.ts';
+export { delayingDevice } from './timeline/transaction-ids.ts';
 export { registerTransactionUpkeep } from './timeline/transaction-upkeep.ts';
 export { SettingsTransfer } from './upgrade/settings-transfer.ts';

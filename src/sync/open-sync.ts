@@ -72,7 +72,8 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   });
   const repeated = new RepeatedSyncs(sync, clock, parts.answersKept);
   sources.accountData.accountDataStream.subscribe(({ userId, type }) => {
-    if (type === 'm.ignored_user_list') repeated.forget(userId);
+    const isAboutOthers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');
+    if (isAboutOthers) repeated.forget(userId);
   });
   return {
     sync: repeated,

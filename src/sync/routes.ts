@@ -11,7 +11,11 @@ export type ReadFilter = (userId: string, filter: string | undefined) => Promise
  * when the sync has ended.
  */
 export type SetPresence = (
-  device: { readonly userId: string; readonly deviceId: string | undefined },
+  device: {
+    readonly userId: string;
+    readonly deviceId: string | undefined;
+    readonly appservice?: string | undefined;
+  },
   presence: 'online' | 'offline' | 'unavailable',
 ) => () => void;
 

@@ -20,7 +20,7 @@ interface Source {
 /** Events of a room that are read together, and rooms that are read at the same time. */
 const [pageSize, roomsAtOnce] = [20, 16];
 
-/** The events of all rooms that a user is in, newest first, since they joined each. */
+/** The events of all rooms that a user is in, newest first, since they joined each; and the user's invites. */
 export class NewestFirst {
   readonly #engine: RoomEngine;
   readonly #sources: readonly Source[];
@@ -33,12 +33,26 @@ export class NewestFirst {
     this.#position = before;
   }
 
-  /** @param before a position on the stream, exclusive */
-  static async open(engine: RoomEngine, userId: string, before: number): Promise<NewestFirst> {
-    const joined = [...(await engine.userRooms.of(userId)).values()].filter(
-      ({ membership }) => membership === 'join',
-    );
+  /**
+   * @param before a position on the stream, exclusive
+   * @param isTold whether an invite is one that its user is told of
+   */
+  static async open(
+    engine: RoomEngine,
+    userId: string,
+    before: number,
+    isTold: (invite: StoredEvent) => Promise<boolean>,
+  ): Promise<NewestFirst> {
+    const rooms = [...(await engine.userRooms.of(userId)).values()];
+    const joined = rooms.filter(({ membership }) => membership === 'join');
     const sources: Source[] = [];
+    for (const { roomId, eventNid, stream, membership } of rooms) {
+      if (membership !== 'invite' || stream >= before) continue;
+      const [head, invite] = await Promise.all([engine.heads.get(roomId), engine.events.get(eventNid)]);
+      if (!head || !invite || !(await isTold(invite))) continue;
+      // An invite to a room that this server is not in has no place of its own on a timeline.
+      sources.push({ head, after: stream, events: [{ ...invite, stream }], before: undefined });
+    }
     for (let start = 0; start < joined.length; start += roomsAtOnce) {
       const some = joined.slice(start, start + roomsAtOnce).map(async ({ roomId, stream }) => {
         const head = await engine.heads.get(roomId);

@@ -66,6 +66,20 @@ forEachDatabase((open) => {
       assert.deepEqual(texts(await list(bob!)), ['three', 'one']);
     });
 
+    it('tell of invites, but not of those that nobody wants', async () => {
+      const [carol, dave] = [await server.register('carol'), await server.register('dave')];
+      const creation = { preset: 'private_chat', invite: [dave.userId] };
+      const { roomId } = await Talk.open(server, carol, [], creation);
+      const { notifications } = await list(dave);
+      assert.deepEqual(
+        notifications.map(({ room_id, event }) => [room_id, event.type, event.content['membership']]),
+        [[roomId, 'm.room.member', 'invite']],
+      );
+      const path = `/_matrix/client/v3/user/${dave.userId}/account_data/m.invite_permission_config`;
+      await server.api('PUT', path, { token: dave.token, body: { default_action: 'block' } });
+      assert.deepEqual((await list(dave)).notifications, []);
+    });
+
     it('refuse foreign tokens', async () => {
       const { status, body } = await server.api('GET', '/_matrix/client/v3/notifications', {
         token: alice!.token,

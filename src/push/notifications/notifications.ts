@@ -8,7 +8,14 @@ import {
   type PushMember,
 } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
-import type { ClientEvents, RoomEngine, RoomHead, StoredEvent, Viewer } from '../../rooms/index.ts';
+import type {
+  ClientEvents,
+  InvitePolicy,
+  RoomEngine,
+  RoomHead,
+  StoredEvent,
+  Viewer,
+} from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import { PushEvents } from '../unread/push-events.ts';
 import type { FollowedThreads, IgnoredUsers } from '../unread/unread.ts';
@@ -22,6 +29,8 @@ export interface NotificationsParts {
   readonly rules: PushRules;
   readonly ignored: IgnoredUsers;
   readonly threads: FollowedThreads;
+  /** What users want to become of invites. */
+  readonly invitePolicy: InvitePolicy;
 }
 
 export interface NotificationsRequest {
@@ -72,7 +81,7 @@ export class Notifications {
     viewer: Viewer,
     { from, limit, onlyHighlights }: NotificationsRequest,
   ): Promise<NotificationsPage> {
-    const { streams, rules, ignored, engine } = this.#parts;
+    const { streams, rules, ignored, engine, invitePolicy } = this.#parts;
     const subject = {
       viewer,
       rules: await rules.compiled(viewer.userId),
@@ -80,7 +89,9 @@ export class Notifications {
       members: new Map(),
     };
     const before = from === undefined ? streams.current + 1 : decodePosition(from);
-    const events = await NewestFirst.open(engine, viewer.userId, before);
+    const isTold = async ({ event }: StoredEvent) =>
+      (await invitePolicy.decide(viewer.userId, event.sender)) === 'allow';
+    const events = await NewestFirst.open(engine, viewer.userId, before, isTold);
     const found: Notification[] = [];
     for (let scanned = 0; scanned < mostScanned; scanned++) {
       const next = await events.next();
@@ -127,7 +138,12 @@ export class Notifications {
   }
 
   async #render(viewer: Viewer, found: readonly Notification[]): Promise<JsonObject[]> {
-    const visible = found.map(({ stored }) => ({ stored, membership: 'join' as const }));
+    const isInvite = ({ event }: StoredEvent) =>
+      event.stateKey === viewer.userId && event.content['membership'] === 'invite';
+    const visible = found.map(({ stored }) => ({
+      stored,
+      membership: isInvite(stored) ? ('invite' as const) : ('join' as const),
+    }));
     const events = await this.#parts.clientEvents.render(visible, viewer, 'without room id');
     return found.map(({ stored, actions, read }, index) => ({
       actions,

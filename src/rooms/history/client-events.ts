@@ -9,7 +9,7 @@ import {
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import type { StoredEvent } from '../stored-event.ts';
-import { transactionScope } from '../timeline/transaction-ids.ts';
+import { delayingDevice, transactionScope } from '../timeline/transaction-ids.ts';
 import type { VisibleEvent } from './room-view.ts';
 
 /** For whom events are made ready. */
@@ -47,11 +47,13 @@ export class ClientEvents {
   ): Promise<JsonObject[]> {
     const own = events.some(({ stored }) => stored.event.sender === viewer.userId);
     const scope = own ? transactionScope(viewer.userId, viewer.deviceId) : 0;
+    const delayScope = own ? transactionScope(viewer.userId, delayingDevice) : 0;
     const [previous, redactions, bundles] = await Promise.all([
       this.#previousState(events),
       this.#redactions(events),
       this.#engine.relations.bundled(events, viewer),
       own ? this.#engine.transactions.prepare(scope) : undefined,
+      own ? this.#engine.transactions.prepare(delayScope) : undefined,
     ]);
     const make = makers[format];
     return events.map(({ stored, membership }) => {
@@ -63,6 +65,7 @@ export class ClientEvents {
         ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
         ...(redaction === undefined ? undefined : { redacted_because: clientEvent(redaction.event) }),
         ...this.#transactionId(stored, viewer, scope),
+        ...this.#delayId(stored, viewer, delayScope),
         ...relationsMember(bundles.get(stored.nid)),
       };
       return make(redactedBy === undefined ? stored.event : redactEvent(stored.event).event, unsigned);
@@ -73,6 +76,13 @@ export class ClientEvents {
     if (event.sender !== viewer.userId) return undefined;
     const txnId = this.#engine.transactions.peek(scope, nid);
     return txnId === undefined ? undefined : { transaction_id: txnId };
+  }
+
+  /** Source: MSC4140, "`delay_id` in `unsigned` event data". */
+  #delayId({ nid, event }: StoredEvent, viewer: Viewer, scope: number): JsonObject | undefined {
+    if (event.sender !== viewer.userId) return undefined;
+    const delayId = this.#engine.transactions.peek(scope, nid);
+    return delayId === undefined ? undefined : { delay_id: delayId, 'org.matrix.msc4140.delay_id': delayId };
   }
 
   /** What each state event replaced, by the nid of what it replaced. */
