@@ -36,7 +36,6 @@ export async function openHandshakes(
       complexity: new ComplexityLimit(configuration.rooms.limit_remote_rooms, (userId) =>
         accounts.isAdmin(userId),
       ),
-      omitMembers: true,
     }),
   );
   return membershipHandshakeRoutes({

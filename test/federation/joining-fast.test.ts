@@ -101,6 +101,18 @@ forEachDatabase(({ kind }) => {
       assert.deepEqual(await members(), everybody());
     });
 
+    it('helps no other server in, and tells none of a state that is not whole', async () => {
+      const { complete } = await join();
+      const near = await several.scripted(`near${kind}.test`);
+      const visitor = `@visitor:near${kind}.test`;
+      const path = `${v1}/make_join/${enc(room.roomId)}/${enc(visitor)}?ver=11`;
+      const answer = await near.ask('a.test', 'GET', path);
+      assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_NOT_FOUND']);
+      complete();
+      await members();
+      assert.equal((await near.ask('a.test', 'GET', path)).status, 200);
+    });
+
     it('lets no other user of this server in whom the room may have banned', async () => {
       const { complete } = await join();
       const albert = await a.person(`albert${kind}`);

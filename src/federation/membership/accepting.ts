@@ -10,9 +10,15 @@ import {
   serverOfUser,
   signEvent,
 } from '../../protocol/index.ts';
-import { MissingEvents, prejoinPdus, type RoomHead, type StoredEvent } from '../../rooms/index.ts';
+import {
+  MissingEvents,
+  prejoinPdus,
+  type RoomHead,
+  type StoredEvent,
+  type VerifiedEvent,
+} from '../../rooms/index.ts';
 import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
-import { authorisationOf } from './templates.ts';
+import { authorisationOf, enterableRoom } from './templates.ts';
 
 /** An event as another server hands it in. */
 export interface HandedIn {
@@ -45,17 +51,20 @@ export class Accepting {
    */
   async join(origin: string, handedIn: HandedIn): Promise<Accepted> {
     const { access, throttle, signer } = this.#deps;
-    const head = await access.check(origin, handedIn.roomId);
+    const head = await enterableRoom(access, origin, handedIn.roomId);
     const { event } = this.#read(origin, head, handedIn, 'join');
-    throttle.joinOfOther(handedIn.roomId);
     const isOurs = await this.#isAuthorisedHere(head, event);
-    return this.#place(head, isOurs ? signEvent(event, signer).event : event);
+    const verified = await this.#verified(head, isOurs ? signEvent(event, signer).event : event);
+    // Only what is real counts, or a stranger could use up the limit of a room.
+    throttle.joinOfOther(handedIn.roomId);
+    return this.#place(head, verified);
   }
 
   /** As `join`. Source: server-server API, `PUT /send_leave/{roomId}/{eventId}`. */
   async leave(origin: string, handedIn: HandedIn): Promise<Accepted> {
-    const head = await this.#deps.access.check(origin, handedIn.roomId);
-    return this.#place(head, this.#read(origin, head, handedIn, 'leave').event);
+    const head = await enterableRoom(this.#deps.access, origin, handedIn.roomId);
+    const { event } = this.#read(origin, head, handedIn, 'leave');
+    return this.#place(head, await this.#verified(head, event));
   }
 
   /**
@@ -64,8 +73,9 @@ export class Accepting {
    */
   async knock(origin: string, handedIn: HandedIn): Promise<readonly JsonObject[]> {
     const { access, engine, prejoinKeys } = this.#deps;
-    const head = await access.check(origin, handedIn.roomId);
-    await this.#place(head, this.#read(origin, head, handedIn, 'knock').event);
+    const head = await enterableRoom(access, origin, handedIn.roomId);
+    const { event } = this.#read(origin, head, handedIn, 'knock');
+    await this.#place(head, await this.#verified(head, event));
     return prejoinPdus(engine, head, prejoinKeys);
   }
 
@@ -101,12 +111,14 @@ export class Accepting {
     return true;
   }
 
-  async #place(head: RoomHead, event: RoomEvent): Promise<Accepted> {
-    const { incoming, engine } = this.#deps;
-    const [verified] = await incoming.verify(head.version, [event.pdu]);
-    if (!verified || 'error' in verified) {
-      throw invalidParam(verified ? `The event can not be used: ${verified.error}` : 'There is no event');
-    }
+  async #verified(head: RoomHead, event: RoomEvent): Promise<VerifiedEvent> {
+    const [verified] = await this.#deps.incoming.verify(head.version, [event.pdu]);
+    if (verified && !('error' in verified)) return verified;
+    throw invalidParam(verified ? `The event can not be used: ${verified.error}` : 'There is no event');
+  }
+
+  async #place(head: RoomHead, verified: VerifiedEvent): Promise<Accepted> {
+    const { engine } = this.#deps;
     const servers = [...head.servers.keys()];
     const options = { distribute: true, refuse: true };
     const stored = await engine.placement.append(head.roomId, verified, options).catch(asClientError);

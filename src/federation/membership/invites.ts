@@ -47,9 +47,9 @@ export class Invites {
     if (!hashMatches) throw invalidParam('The hash of the event is wrong');
     const isHere = await this.#checkRoom(origin, event, userId);
     await memberships.checkInvitee(event.sender, userId);
-    throttle.inviteByOther(roomId, userId);
     const [verified] = await incoming.verify(version, [event.pdu]);
     if (!verified || 'error' in verified) throw invalidParam('The event is not rightly signed');
+    throttle.inviteByOther(roomId, userId);
     const { state, problem } = await readPrejoinState(incoming, { roomId, version }, invite.inviteRoomState);
     if (problem !== undefined && version.roomId === 'create event') {
       throw invalidParam(`invite_room_state is not as it should be: ${problem}`);

@@ -1,5 +1,13 @@
-import { forbidden, isUserId, type JsonObject, MatrixError, serverOfUser } from '../../protocol/index.ts';
+import {
+  forbidden,
+  isUserId,
+  type JsonObject,
+  MatrixError,
+  notFound,
+  serverOfUser,
+} from '../../protocol/index.ts';
 import { type RoomHead, restrictedJoin } from '../../rooms/index.ts';
+import type { RoomAccess } from '../room-access.ts';
 import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
 
 export interface TemplateRequest {
@@ -32,7 +40,7 @@ export class Templates {
     if (!isUserId(userId) || serverOfUser(userId) !== origin) {
       throw forbidden(`${origin} does not speak for ${userId}`);
     }
-    const head = await access.check(origin, roomId);
+    const head = await enterableRoom(access, origin, roomId);
     checkVersion(head, versions);
     const authorised = membership === 'join' ? await authorisationOf(this.#deps, head, userId) : {};
     const { event } = await engine.placement.template(roomId, {
@@ -43,6 +51,16 @@ export class Templates {
     });
     return { room_version: head.version.id, event: { ...event, origin: serverName } };
   }
+}
+
+/**
+ * A room into which, or out of which, this server can help: not one of which it does not know the members yet.
+ * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN
+ */
+export async function enterableRoom(access: RoomAccess, origin: string, roomId: string): Promise<RoomHead> {
+  const head = await access.check(origin, roomId);
+  if (head.isPartial) throw notFound('This server does not know all of the room yet');
+  return head;
 }
 
 function checkVersion({ version }: RoomHead, versions: readonly string[] | undefined): void {

@@ -16,8 +16,8 @@ export interface CandidateParts {
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
 }
 
-/** More are never asked. */
-const mostCandidates = 30;
+/** More are never asked; of those that a client names, some, so that others are asked as well. */
+const [mostCandidates, mostNamed] = [30, 8];
 
 /** Rooms whose members may join a room, of which servers are taken. */
 const mostAllowRooms = 10;
@@ -40,7 +40,7 @@ export class Candidates {
         if (found.size >= mostCandidates) return;
       }
     };
-    add(via);
+    add(via.slice(0, mostNamed));
     add(await this.#whoKnowsTheUser(userId, roomId));
     const head = await engine.heads.get(roomId);
     if (head) {

@@ -19,10 +19,13 @@ export interface JoinPlace {
   readonly content: JsonObject;
 }
 
-export interface RemoteJoinParts extends HandshakeParts {
-  readonly placement: Placement;
+export interface RemoteJoinPlace extends JoinPlace {
   /** Asks for the room without its members; they follow later. */
   readonly omitMembers: boolean;
+}
+
+export interface RemoteJoinParts extends HandshakeParts {
+  readonly placement: Placement;
 }
 
 /**
@@ -37,15 +40,15 @@ export class RemoteJoin {
   }
 
   /** @throws MatrixError that says best why no server has let the user in */
-  join(place: JoinPlace): Promise<StoredEvent> {
+  join(place: RemoteJoinPlace): Promise<StoredEvent> {
     return askInTurn(place.servers, this.#parts.clock, (server, ignoreBackoff) =>
       this.#through(server, place, ignoreBackoff),
     );
   }
 
-  async #through(server: string, place: JoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
-    const { peers, engine, incoming, placement, signer, omitMembers } = this.#parts;
-    const { userId, roomId, content } = place;
+  async #through(server: string, place: RemoteJoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
+    const { peers, engine, incoming, placement, signer } = this.#parts;
+    const { userId, roomId, content, omitMembers } = place;
     const head = await engine.heads.get(roomId);
     const prepared = await peers.template(server, 'join', place, knownVersions, { ignoreBackoff });
     const template = checkTemplate(prepared, { server, roomId, userId, membership: 'join' });

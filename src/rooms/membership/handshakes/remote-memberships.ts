@@ -20,8 +20,6 @@ export interface RemoteMembershipsParts extends HandshakeParts, CandidateParts {
   readonly prejoinKeys: readonly string[];
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
-  /** Asks for rooms without their members, which follow later. */
-  readonly omitMembers: boolean;
 }
 
 /** Who wants to get into which room, and with whose help. */
@@ -81,8 +79,10 @@ export class RemoteMemberships {
     const servers = only ?? (await this.#candidates.of(userId, roomId, via));
     if (servers.length === 0) throw notFound('No server is known that is in the room');
     const isLimited = !only && (await complexity.holdsFor(userId));
-    if (isLimited) await complexity.checkElsewhere(peers, servers, roomId);
-    const joined = await this.#join.join({ ...place, servers });
+    const isTold = isLimited && (await complexity.checkElsewhere(peers, servers, roomId));
+    // What is left out of a room can not be measured.
+    const omitMembers = !isLimited || isTold;
+    const joined = await this.#join.join({ ...place, servers, omitMembers });
     if ((await engine.heads.get(roomId))?.partial) this.#parts.completion.begin(roomId);
     if (isLimited) await this.#leaveIfTooMuch(userId, roomId);
     return joined;

@@ -39,15 +39,17 @@ export class ComplexityLimit {
 
   /**
    * Before a join: asks servers that are in the room. When none of them says, `checkJoined` will tell.
+   * @returns whether one has said
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED
    */
-  async checkElsewhere(peers: MembershipPeers, servers: readonly string[], roomId: string): Promise<void> {
+  async checkElsewhere(peers: MembershipPeers, servers: readonly string[], roomId: string): Promise<boolean> {
     for (const server of servers.slice(0, mostAsked)) {
       const complexity = await peers.complexity(server, roomId, { timeout: patience }).catch(() => undefined);
       if (complexity === undefined) continue;
       this.#check(complexity);
-      return;
+      return true;
     }
+    return false;
   }
 
   /** After a join. @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED */
