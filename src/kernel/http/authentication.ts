@@ -21,22 +21,23 @@ export function accessTokenOf(authorization: string | undefined, query: string |
  * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_GUEST_ACCESS_FORBIDDEN, M_FORBIDDEN and what else the
  * authenticator says
  */
-export async function authenticate(
+export function authenticate(
   authenticator: Authenticator,
   auth: ClientAuth,
   token: string | undefined,
   context: AuthenticationContext,
-): Promise<Requester | undefined> {
+): Requester | undefined | Promise<Requester> {
   if (token === undefined) {
     if (auth === 'optional') return undefined;
     throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
   }
-  const requester = await authenticator.authenticate(token, context);
-  admit(requester, auth);
-  return requester;
+  const requester = authenticator.authenticate(token, context);
+  return requester instanceof Promise
+    ? requester.then((found) => admitted(found, auth))
+    : admitted(requester, auth);
 }
 
-function admit(requester: Requester, auth: ClientAuth): void {
+function admitted(requester: Requester, auth: ClientAuth): Requester {
   if (auth === 'user' && requester.isGuest) {
     throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this');
   }
@@ -44,4 +45,5 @@ function admit(requester: Requester, auth: ClientAuth): void {
   if (auth === 'appservice' && requester.appservice === undefined) {
     throw forbidden('Only application services may do this');
   }
+  return requester;
 }

@@ -4,7 +4,7 @@ import { accessTokenOf, authenticate } from './authentication.ts';
 import type { Exchange } from './exchange.ts';
 import { clientJson, parseJson, parseServerBody } from './json-body.ts';
 import { hasBody, limitBody, readBody } from './read-body.ts';
-import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requester.ts';
+import type { Authenticator, Requester, ServerAdmission, ServerAuthenticator } from './requester.ts';
 import { sendError, sendResult } from './responses.ts';
 import type { Route, RouteRequest } from './route.ts';
 import { BodyChecker, QueryChecker } from './validation.ts';
@@ -49,20 +49,23 @@ export class Endpoint {
     this.#bodyLimit = contract.bodyLimit ?? (contract.auth === 'server' ? serverBodyLimit : clientBodyLimit);
   }
 
-  /** Answers one request; never rejects. */
+  /** Answers one request; never rejects. What is known at once is not waited for: most requests are short. */
   async serve(exchange: Exchange): Promise<void> {
     const { response } = exchange;
     let finished: (() => void) | undefined;
     try {
-      await this.#authenticate(exchange);
+      const authenticating = this.#authenticate(exchange);
+      if (authenticating) await authenticating;
       if (exchange.origin !== undefined) {
         finished = await this.#deps.serverAdmission?.admit(exchange.origin, exchange.signal);
       }
-      await this.#read(exchange);
+      const reading = this.#read(exchange);
+      if (reading) await reading;
       if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
       const result = await this.#route.handler(exchange as unknown as RouteRequest);
       if (response.destroyed) return;
-      await sendResult(response, result, this.#gzip && acceptsGzip(exchange));
+      const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
+      if (sending) await sending;
     } catch (error) {
       this.#fail(exchange, error);
     } finally {
@@ -72,17 +75,20 @@ export class Endpoint {
     }
   }
 
-  async #authenticate(exchange: Exchange): Promise<void> {
-    const { auth, allowLocked = false, refuseSuspended = false } = this.#route.contract;
-    if (auth === 'none') return;
-    if (auth === 'server') {
-      await this.#authenticateServer(exchange);
-      return;
-    }
+  #authenticate(exchange: Exchange): Promise<void> | undefined {
+    const { auth, allowLocked = false } = this.#route.contract;
+    if (auth === 'none') return undefined;
+    if (auth === 'server') return this.#authenticateServer(exchange);
     const token = accessTokenOf(exchange.headers.authorization, exchange.rawQuery['access_token']);
     exchange.allowLocked = allowLocked;
-    exchange.requester = await authenticate(this.#deps.authenticator, auth, token, exchange);
-    if (refuseSuspended && exchange.requester?.isSuspended) throw suspended();
+    const requester = authenticate(this.#deps.authenticator, auth, token, exchange);
+    if (requester instanceof Promise) return requester.then((found) => this.#admit(exchange, found));
+    return this.#admit(exchange, requester);
+  }
+
+  #admit(exchange: Exchange, requester: Requester | undefined): undefined {
+    exchange.requester = requester;
+    if (this.#route.contract.refuseSuspended && requester?.isSuspended) throw suspended();
   }
 
   /** The signature covers the body, so that is read first. */
@@ -105,16 +111,19 @@ export class Endpoint {
     });
   }
 
-  async #read(exchange: Exchange): Promise<void> {
+  #read(exchange: Exchange): Promise<void> | undefined {
     const { contract } = this.#route;
     if (contract.bodyMode === 'stream') {
       exchange.stream = limitBody(exchange.raw, contract.bodyLimit ?? Number.POSITIVE_INFINITY);
     } else if (this.#body !== undefined) {
-      if (contract.auth !== 'server' && hasBody(exchange.raw)) {
-        exchange.body = parseJson(await readBody(exchange.raw, this.#bodyLimit), clientJson);
-      }
+      if (contract.auth !== 'server' && hasBody(exchange.raw)) return this.#readBody(exchange, this.#body);
       exchange.body = this.#body.check(exchange.body);
     }
+    return undefined;
+  }
+
+  async #readBody(exchange: Exchange, checker: BodyChecker): Promise<void> {
+    exchange.body = checker.check(parseJson(await readBody(exchange.raw, this.#bodyLimit), clientJson));
   }
 
   #fail(exchange: Exchange, error: unknown): void {
