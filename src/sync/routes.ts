@@ -63,9 +63,7 @@ export function syncRoutes(
             stateAfter: query.use_state_after ?? false,
             tokenId: requester.tokenId,
             filterText: query.filter,
-            get signal() {
-              return request.signal;
-            },
+            client: request,
           });
           return new Reply(200, text);
         } finally {

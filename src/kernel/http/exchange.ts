@@ -112,6 +112,11 @@ export class Exchange implements AuthenticationContext {
   #watch(): AbortController {
     const controller = new AbortController();
     const { watched } = this.scope;
+    // Nobody will tell of the end any more.
+    if (this.response.closed || this.response.destroyed) {
+      controller.abort(new Error('The client went away'));
+      return controller;
+    }
     watched.add(this);
     this.response.once('close', () => {
       watched.delete(this);

@@ -83,7 +83,7 @@ describe('syncs at the same time', () => {
     since: undefined,
     timeout: 30_000,
     fullState: false,
-    signal: new AbortController().signal,
+    client: new AbortController(),
     ...more,
   });
 
@@ -110,7 +110,7 @@ describe('syncs at the same time', () => {
   it('are done again when who asked first has gone', async () => {
     const { answers, syncs } = slow();
     const controller = new AbortController();
-    const first = syncs.sync(request({ signal: controller.signal }));
+    const first = syncs.sync(request({ client: controller }));
     const second = syncs.sync(request());
     controller.abort();
     answers[0]!({ text: 'cut short', isNews: false });

@@ -63,7 +63,7 @@ export class RepeatedSyncs {
       if (!running) return this.#run(request, key);
       const { text } = await running.answer;
       // An answer that was cut short, because the client that waited for it had gone, is not one for this client.
-      if (!running.request.signal.aborted || request.signal.aborted) return text;
+      if (!running.request.client.signal.aborted || request.client.signal.aborted) return text;
     }
   }
 

@@ -23,7 +23,8 @@ export interface SyncRequest extends Subject {
   /** Milliseconds to wait when there is nothing to say. */
   readonly timeout: number;
   readonly fullState: boolean;
-  readonly signal: AbortSignal;
+  /** Its signal aborts when the client goes away; it is made only for those who wait. */
+  readonly client: { readonly signal: AbortSignal };
 }
 
 export interface SyncAnswer {
@@ -101,11 +102,11 @@ export class Sync {
       if (answer === 'outdated') continue;
       if (answer !== undefined) return { text: answer.text, isNews: true };
       const remaining = deadline - clock.monotonic();
-      if (remaining <= 0 || request.fullState || request.signal.aborted)
+      if (remaining <= 0 || request.fullState || request.client.signal.aborted)
         return { text: nothingUpTo(upTo), isNews: false };
       // Something may have come while the answer was being made.
       const meanwhile = feed.changes(upTo, streams.current);
-      if (meanwhile && isNothing(meanwhile)) await feeds.wait(feed, remaining, request.signal);
+      if (meanwhile && isNothing(meanwhile)) await feeds.wait(feed, remaining, request.client.signal);
     }
   }
 
