@@ -21,7 +21,11 @@ export class RemotePeers implements OtherServers {
   readonly down = new Set<string>();
   readonly events: RemoteEvents;
   readonly keys: OtherServers['keys'];
-  readonly health: OtherServers['health'] = { blockedUntil: async () => undefined };
+  /** Servers that are left alone because they could not be reached. */
+  readonly blocked = new Set<string>();
+  readonly health: OtherServers['health'] = {
+    blockedUntil: async (server) => (this.blocked.has(server) ? Number.MAX_SAFE_INTEGER : undefined),
+  };
 
   constructor(room: RemoteRoom) {
     this.keys = {

@@ -53,6 +53,19 @@ forEachDatabase((open) => {
       assert.deepEqual(args.slice(1, 4), [joined.room.roomId, [before], 50]);
     });
 
+    it('is not asked of servers that are left alone, or that the room does not admit', async () => {
+      const joined = await joinedRoom(open, {
+        prepare(room) {
+          for (const user of ['c1', 'c2', 'c3']) room.join(`@${user}:c.example`);
+          const content = { allow: ['*'], deny: ['b.example'] };
+          room.add({ type: 'm.room.server_acl', sender: creator, stateKey: '', content });
+        },
+      });
+      joined.peers.blocked.add('c.example');
+      assert.equal((await readAll(joined)).length, joined.room.events.size);
+      assert.deepEqual(new Set(joined.peers.asked.map(({ server }) => server)), new Set(['a.example']));
+    });
+
     it('has no forged events in it, and no others than lead back', async () => {
       const joined = await joinedRoom(open, { prepare: talk(10) });
       const { room, peers, join } = joined;
