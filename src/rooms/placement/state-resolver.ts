@@ -80,9 +80,7 @@ export class StateResolver {
     newcomer?: Newcomer,
   ): Promise<Resolution> {
     const all = [...new Set(reference ? [...groups, reference.group] : groups)];
-    const keys = [...(await this.#parts.groups.differingKeys(all))];
-    const entries = await this.#parts.groups.entries(all, keys);
-    const entryIn = (group: number, key: number) => entries.get(group)?.get(key) ?? 0;
+    const { keys, entryIn } = await this.#parts.groups.differences(all);
     const [first = 0] = groups;
     const resolved = new Map(keys.map((key) => [key, entryIn(first, key)]));
     const conflicted = keys.filter((key) =>

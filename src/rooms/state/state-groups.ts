@@ -13,6 +13,17 @@ interface LinkId {
   readonly ordinal: number;
 }
 
+/** How many entries of deltas are kept in memory, where histories part. */
+const deltaEntriesInMemory = 300_000;
+
+/** Where the states of some groups may differ. */
+export interface GroupDifferences {
+  /** Numbers of the entries that may differ. */
+  readonly keys: readonly number[];
+  /** The event of such an entry in the state of one of the groups; 0 where there is none. */
+  entryIn(group: number, key: number): number;
+}
+
 export interface StateGroupsParts {
   readonly reader: Reader<RoomTables>;
   /** For whole states. */
@@ -29,6 +40,11 @@ export class StateGroups {
   readonly #entries: LRUCache<string, number>;
   /** The links of chains; one is about a hundred numbers. */
   readonly #chains = new LRUCache<number, readonly LinkId[]>({ max: 2_000 });
+  /** What single links say. */
+  readonly #deltas = new LRUCache<number, StateDelta>({
+    maxSize: deltaEntriesInMemory,
+    sizeCalculation: (delta) => delta.size + 1,
+  });
   /** Groups that are not on disk yet. */
   readonly #unsaved = new Map<number, GroupRows>();
 
@@ -65,28 +81,57 @@ export class StateGroups {
     return new GroupChain(await this.#links(group, { withRoot: false }));
   }
 
-  /** The keys in which the states of groups may differ; those that are not among them are the same in all. */
-  async differingKeys(groups: readonly number[]): Promise<Set<number>> {
+  /**
+   * Where the states of groups may differ: what the links say that their chains do not share. All other entries are the
+   * same in all of them.
+   */
+  async differences(groups: readonly number[]): Promise<GroupDifferences> {
     const chains = await Promise.all(groups.map((group) => this.#linkIds(group)));
     const count = new Map<number, number>();
     for (const chain of chains) for (const { id } of chain) count.set(id, (count.get(id) ?? 0) + 1);
-    const apart = [...count].filter(([, times]) => times < chains.length).map(([id]) => id);
+    const isShared = (id: number) => count.get(id) === chains.length;
+    const deltas = await this.#deltasOf([...count.keys()].filter((id) => !isShared(id)));
     const keys = new Set<number>();
-    const saved = apart.filter((id) => {
-      const rows = this.#unsaved.get(id);
-      for (const key of rows?.delta.keys() ?? []) keys.add(key);
-      return rows === undefined;
-    });
-    for (let start = 0; start < saved.length; start += 200) {
+    for (const delta of deltas.values()) for (const key of delta.keys()) keys.add(key);
+    const own = new Map<number, Map<number, number>>();
+    for (const [index, chain] of chains.entries()) {
+      const changes = new Map<number, number>();
+      for (const { id } of chain.toReversed()) {
+        for (const [key, event] of deltas.get(id) ?? []) changes.set(key, event);
+      }
+      own.set(groups[index] ?? 0, changes);
+    }
+    const shared = chains[0]?.find(({ id }) => isShared(id))?.id;
+    const base = shared === undefined ? undefined : (await this.entries([shared], [...keys])).get(shared);
+    return {
+      keys: [...keys],
+      entryIn: (group, key) => own.get(group)?.get(key) ?? base?.get(key) ?? removed,
+    };
+  }
+
+  async #deltasOf(ids: readonly number[]): Promise<Map<number, StateDelta>> {
+    const deltas = new Map<number, StateDelta>();
+    const missing: number[] = [];
+    for (const id of ids) {
+      const known = this.#unsaved.get(id)?.delta ?? this.#deltas.get(id);
+      if (known) deltas.set(id, known);
+      else missing.push(id);
+    }
+    for (let start = 0; start < missing.length; start += 200) {
+      const wanted = missing.slice(start, start + 200);
       const rows = await this.#scanner
         .selectFrom('state_groups_state')
-        .select('key_nid')
-        .distinct()
-        .where('group_id', 'in', saved.slice(start, start + 200))
+        .selectAll()
+        .where('group_id', 'in', wanted)
         .execute();
-      for (const { key_nid } of rows) keys.add(key_nid);
+      const read = Map.groupBy(rows, ({ group_id }) => group_id);
+      for (const id of wanted) {
+        const delta = new Map((read.get(id) ?? []).map(({ key_nid, event_nid }) => [key_nid, event_nid]));
+        deltas.set(id, delta);
+        this.#deltas.set(id, delta);
+      }
     }
-    return keys;
+    return deltas;
   }
 
   /**
