@@ -35,8 +35,8 @@ export interface FederationSenderDeps {
   readonly observer?: SenderObserver;
 }
 
-/** Transactions under way: to servers that are doing well, and to those that are behind or were out of reach. */
-const [usualSlots, doubtfulSlots] = [100, 30];
+/** Transactions under way: to servers that are doing well, and to those that are behind, or of which nothing is known. */
+const [usualSlots, doubtfulSlots] = [200, 50];
 
 /** Milliseconds between two looks at what is to be written down. */
 const noteInterval = 1_000;
@@ -103,6 +103,7 @@ export class FederationSender {
         await fanOut.handOut(after, upTo);
         this.#handedOut = upTo;
         this.#delivered = new Map();
+        this.#noteLater();
       },
       settled: () => this.#settled,
     });

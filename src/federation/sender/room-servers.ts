@@ -42,6 +42,10 @@ export class RoomServers {
   /** The events that are handed out have come past this one. */
   async pass(stored: StoredEvent): Promise<void> {
     const { event, stateBefore, stateGroup, replaces } = stored;
+    if (event.type === 'm.room.create' && stateGroup !== undefined) {
+      this.#known.set(event.roomId, { group: stateGroup, servers: new Map() });
+      return;
+    }
     const known = this.#known.get(event.roomId);
     if (known?.group !== stateBefore || stateGroup === undefined || stateGroup === stateBefore) return;
     if (known === undefined) return;

@@ -160,7 +160,7 @@ export class ServerQueue {
     const { slots, stopping, log } = this.#parts;
     // One turn of the event loop later: what is handed out together is sent together.
     await new Promise(setImmediate);
-    const slot = await (this.#behind || this.#transaction ? slots.doubtful : slots.usual).take();
+    const slot = await ((await this.#isDoubtful()) ? slots.doubtful : slots.usual).take();
     try {
       if (await this.#isLeftAlone()) return;
       while (!stopping.aborted && !this.#retry) {
@@ -178,6 +178,16 @@ export class ServerQueue {
       this.#pause(usualPause);
     } finally {
       slot.release();
+    }
+  }
+
+  /** Whether the server may not be there: it has never answered, or not lately. */
+  async #isDoubtful(): Promise<boolean> {
+    if (this.#behind || this.#transaction) return true;
+    try {
+      return (await this.#parts.destinations.get(this.destination)).spelling === undefined;
+    } catch {
+      return true; // The database does not answer: that comes up again below, where it is dealt with.
     }
   }
 
