@@ -40,6 +40,42 @@ describe('options of accounts', () => {
     return [status, body['errcode']];
   };
 
+  it('keeps everybody out but administrators, and tells them why [option: hs_disabled, hs_disabled_message]', async () => {
+    await start({
+      hs_disabled: true,
+      hs_disabled_message: 'Closed for the holidays',
+      admin_contact: 'mailto:admin@example.org',
+    });
+    const { status, body } = await signUp('alice');
+    assert.deepEqual(
+      [status, body],
+      [
+        403,
+        {
+          errcode: 'M_RESOURCE_LIMIT_EXCEEDED',
+          error: 'Closed for the holidays',
+          limit_type: 'hs_disabled',
+          admin_contact: 'mailto:admin@example.org',
+        },
+      ],
+    );
+    const path = '/_synapse/admin/v1/register';
+    for (const [username, admin, expected] of [
+      ['alice', false, [403, 'M_RESOURCE_LIMIT_EXCEEDED']],
+      ['root', true, [200, undefined]],
+    ] as const) {
+      const { nonce } = (await server.api('GET', path)).body;
+      const account = { nonce: String(nonce), username, password: 'correct horse', admin };
+      const mac = registrationMac(account, 'shared secret');
+      assert.equal((await server.api('POST', path, { body: { ...account, mac } })).status, 200);
+      const session = await login(username);
+      assert.equal(session.status, 200);
+      assert.deepEqual(await codeOf(whoami(session.body['access_token'])), expected);
+      const token = String(session.body['access_token']);
+      assert.equal((await server.api('POST', v3('/logout'), { token })).status, 200);
+    }
+  });
+
   it('keeps registration closed by default [option: enable_registration]', async () => {
     await start({ enable_registration: false });
     assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);

@@ -8,6 +8,7 @@ import type { Streams } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountOptions } from './account-options.ts';
 import { type AccountCompanion, Accounts } from './accounts.ts';
+import { type DisabledServerOptions, refusalOf } from './disabled-server.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
 import { Reauthenticator } from './interactive-auth/reauthenticator.ts';
@@ -37,7 +38,7 @@ export interface AccountsEnvironment {
   readonly limits: AccountLimits;
 }
 
-export interface AccountsSliceOptions extends AccountOptions {
+export interface AccountsSliceOptions extends AccountOptions, Partial<DisabledServerOptions> {
   readonly user_ips_max_age: number | null;
   readonly delete_stale_devices_after: number | null;
 }
@@ -83,7 +84,8 @@ export function assembleAccounts(
     { ...environment, devices, sessions, interactiveAuth },
     extensions.companions ?? [],
   );
-  const core = { ...environment, accounts, devices, sessions, hasher, interactiveAuth, lastSeen };
+  const refusal = refusalOf(options);
+  const core = { ...environment, accounts, devices, sessions, hasher, interactiveAuth, lastSeen, refusal };
   const flows = () => [
     ...(passwordLogin.confirms ? [[passwordLogin.type]] : []),
     ...(extensions.confirmation?.() ?? []),

@@ -63,6 +63,8 @@ export interface RegistrationDeps {
   readonly reservations: UsernameReservations;
   /** Flows that verify something about whoever registers; none when the operator asks for nothing. */
   readonly verification: () => Flows;
+  /** Set while users are kept out (`hs_disabled`). */
+  readonly refusal?: (() => MatrixError) | undefined;
 }
 
 type Options = Pick<
@@ -95,6 +97,7 @@ export class Registration {
    * M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED and the codes of the password policy
    */
   async register(body: JsonObject, ip: string): Promise<Registered> {
+    if (this.#deps.refusal) throw this.#deps.refusal();
     const flows = this.#flows();
     this.#deps.limits.registration.check(ip);
     await this.#checkWishes(readWishes(body));
@@ -115,6 +118,7 @@ export class Registration {
 
   /** Makes a guest. Throws MatrixError M_FORBIDDEN, M_LIMIT_EXCEEDED. */
   async registerGuest(displayName: string | undefined, ip: string): Promise<Registered> {
+    if (this.#deps.refusal) throw this.#deps.refusal();
     if (!this.#options.allow_guest_access) throw forbidden('Guest access is disabled');
     this.#deps.limits.registration.take(ip);
     const login = { displayName, refreshable: false };

@@ -2,6 +2,7 @@ import type { LastSeen } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { AuthenticationContext, Authenticator, Requester } from '../../kernel/http/index.ts';
+import type { MatrixError } from '../../protocol/index.ts';
 import type { AccountTables } from '../tables.ts';
 import { expiredToken, lockedAccount, unknownToken } from './refusals.ts';
 import type { Session, SessionCache } from './session-cache.ts';
@@ -15,6 +16,8 @@ export interface SessionAuthenticatorDeps {
   readonly cache: SessionCache;
   readonly sessions: Sessions;
   readonly lastSeen: LastSeen;
+  /** Set while users are kept out (`hs_disabled`): administrators are not, and everybody may log out. */
+  readonly refusal?: (() => MatrixError) | undefined;
 }
 
 /** No token that this server gives out is longer: a longer one is not worth hashing. */
@@ -28,7 +31,7 @@ export class SessionAuthenticator implements Authenticator {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError M_UNKNOWN_TOKEN, with `soft_logout` when it has expired; M_USER_LOCKED */
+  /** @throws MatrixError M_UNKNOWN_TOKEN, with `soft_logout` when it has expired; M_USER_LOCKED, M_RESOURCE_LIMIT_EXCEEDED */
   authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester> {
     if (token.length > longestToken) throw unknownToken('Unknown access token');
     const hash = hashToken(token);
@@ -37,12 +40,13 @@ export class SessionAuthenticator implements Authenticator {
   }
 
   #admit(session: Session, context: AuthenticationContext): Requester {
-    const { clock, lastSeen } = this.#deps;
+    const { clock, lastSeen, refusal } = this.#deps;
     if (session.expiresAt !== undefined && session.expiresAt <= clock.now()) {
       throw expiredToken('The access token has expired');
     }
     if (session.isLocked && !context.allowLocked) throw lockedAccount();
-    const { userId, deviceId } = session.requester;
+    const { userId, deviceId, isAdmin } = session.requester;
+    if (refusal && !isAdmin && !context.allowLocked) throw refusal();
     lastSeen.record({ userId, deviceId, ip: context.ip, userAgent: context.userAgent });
     return session.requester;
   }

@@ -93,6 +93,8 @@ export const provenOptions: readonly string[] = [
   'password_config.policy.require_lowercase',
   'password_config.policy.require_uppercase',
   'admin_contact',
+  'hs_disabled',
+  'hs_disabled_message',
   'user_ips_max_age',
   'turn_uris',
   'turn_shared_secret',
