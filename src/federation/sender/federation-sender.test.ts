@@ -280,6 +280,24 @@ forEachDatabase((open) => {
       );
     });
 
+    it('need not go through everything again after a crash when there was nobody to send to', async () => {
+      const { say } = await start([]);
+      const first = await test.under.positionOf(await say('1'));
+      const cursor = async () => {
+        const reader = test.under.database.reader<{ stream_followers: { name: string; position: number } }>();
+        return (
+          (await reader.selectFrom('stream_followers').select('position').executeTakeFirst())?.position ?? 0
+        );
+      };
+      assert.ok((await cursor()) < first);
+      await until(async () => {
+        test.clock.advance(1_000);
+        await say('more');
+        await test.sender.caughtUp();
+        return (await cursor()) >= first;
+      });
+    });
+
     it('notes what has waited for long, and forgets that when it has arrived', async () => {
       const { recipients, say } = await start(['a.example']);
       const [a] = recipients;
