@@ -52,7 +52,11 @@ export class CompleteState {
       for (;;) {
         const head = await heads.get(roomId);
         if (head !== first || head.broken) throw new Error('the room could not be written to');
-        // Only local users can add to the room now, and what they add is in memory.
+        // Only local users can add to the room now, and the last of what they have added is in memory.
+        if ((head.recent[0]?.stream ?? 0) > revision.upTo) {
+          await this.#catchUp(head, revision);
+          continue;
+        }
         const news = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
         for (const stored of news) await this.#revise(head, stored, revision);
         const [extremities, group] = [head.extremities, head.chain.id];
@@ -84,15 +88,13 @@ export class CompleteState {
   }
 
   async #begin(head: RoomHead, joinEventId: string, stateIds: readonly string[]): Promise<Revision> {
-    const { events, database } = this.#parts;
+    const { events } = this.#parts;
     const found = await events.getManyById([joinEventId, ...stateIds]);
     const missing = [joinEventId, ...stateIds].filter((eventId) => !found.has(eventId));
     const join = found.get(joinEventId);
     if (missing.length > 0 || join?.stream === undefined) throw new MissingEvents(missing);
     found.delete(joinEventId);
     const state = stateMapOf(found.values(), head.roomNid);
-    const upTo = head.recent.at(-1)?.stream ?? join.stream;
-    const nids = await readPlacedSince(database.reader(), head.roomNid, join.stream - 1);
     const before = this.#before.ofMap(head, state, await this.#before.keysOf(head, state));
     const revision: Revision = {
       events: new Map(),
@@ -100,8 +102,18 @@ export class CompleteState {
       stateKeys: new Set(before.keys),
       join,
       before,
-      upTo,
+      upTo: join.stream - 1,
     };
+    await this.#catchUp(head, revision);
+    return revision;
+  }
+
+  /** Revises what is on disk. */
+  async #catchUp(head: RoomHead, revision: Revision): Promise<void> {
+    const { events, database, streams } = this.#parts;
+    // Everything up to here is on disk; what comes later is in memory, or there is so much of it that this is repeated.
+    const upTo = streams.current;
+    const nids = await readPlacedSince(database.reader(), head.roomNid, revision.upTo);
     for (let start = 0; start < nids.length; start += slice) {
       const some = nids.slice(start, start + slice);
       const placed = await events.getMany(some);
@@ -111,7 +123,8 @@ export class CompleteState {
       }
       await new Promise(setImmediate);
     }
-    return revision;
+    if (nids.length === 0) await new Promise(setImmediate);
+    revision.upTo = Math.max(revision.upTo, upTo);
   }
 
   /** Works out the states at an event anew, and whether it is allowed. */
@@ -200,7 +213,10 @@ export class CompleteState {
   ): Promise<void>[] {
     const { streams, stream, writer } = this.#parts;
     const writes: PreparedWrite[] = [];
-    for (const stored of events.values()) {
+    for (const revised of events.values()) {
+      // It may have been redacted meanwhile.
+      const redactedBy = this.#parts.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;
+      const stored = { ...revised, redactedBy };
       writes.push({ ...nothing, head, stored, row: 'revised', reservation: streams.reserve(stream) });
       head.revise(stored);
     }
