@@ -151,7 +151,7 @@ export function conversationRoutes(
     ...pushRuleRoutes(people.pushRules),
     ...syncRoutes(
       sync.sync,
-      (userId, filter) => people.filters.resolve(userId, filter),
+      (userId, filter) => people.filters.peek(userId, filter) ?? people.filters.resolve(userId, filter),
       setPresence,
       mostEvents(kernel),
     ),

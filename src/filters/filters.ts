@@ -59,16 +59,22 @@ export class Filters implements AccountCompanion {
     return definition;
   }
 
+  /** What `resolve` finds when it is in memory. */
+  peek(userId: string, parameter: string | undefined): Filter | undefined {
+    if (parameter === undefined || parameter === '') return everything;
+    return this.#compiled.get(keyOf(userId, parameter));
+  }
+
   /**
    * The filter that the query parameter `filter` names or is; everything passes without one.
    * @throws MatrixError M_INVALID_PARAM for an unknown id; M_NOT_JSON, M_BAD_JSON for a bad filter
    */
   async resolve(userId: string, parameter: string | undefined): Promise<Filter> {
     if (parameter === undefined || parameter === '') return everything;
-    if (parameter.startsWith('{')) return compileFilter(parseJson(parameter, inlineLimits));
-    const key = `${userId} ${parameter}`;
-    const known = this.#compiled.get(key);
+    const known = this.peek(userId, parameter);
     if (known) return known;
+    if (parameter.startsWith('{')) return compileFilter(parseJson(parameter, inlineLimits));
+    const key = keyOf(userId, parameter);
     if (parameter.includes('\0')) throw invalidParam('Unknown filter');
     const definition = await readFilter(this.#database.reader<FilterTables>(), userId, parameter);
     if (definition === undefined) throw invalidParam('Unknown filter');
@@ -81,3 +87,5 @@ export class Filters implements AccountCompanion {
     return deleteFilters(writerFor<FilterTables>(writer), userId);
   }
 }
+
+const keyOf = (userId: string, filterId: string) => `${userId} ${filterId}`;

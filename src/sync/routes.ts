@@ -1,10 +1,10 @@
 import { Type } from 'typebox';
 import type { Filter } from '../filters/index.ts';
-import { Reply, type Route, route } from '../kernel/http/index.ts';
+import { Reply, type Route, type RouteContract, type RouteRequest, route } from '../kernel/http/index.ts';
 import type { RepeatedSyncs } from './classic/repeated-syncs.ts';
 
 /** The filter that the `filter` query parameter names or is. */
-export type ReadFilter = (userId: string, filter: string | undefined) => Promise<Filter>;
+export type ReadFilter = (userId: string, filter: string | undefined) => Filter | Promise<Filter>;
 
 /**
  * Takes note of `set_presence` when a sync begins; declared here, supplied at composition. What it returns is called
@@ -22,54 +22,65 @@ export type SetPresence = (
 /** Events of a timeline when the client does not say. */
 const usualLimit = 10;
 
-/** Client-server API, "Syncing". @param mostEvents the largest timeline (`filter_timeline_limit`) */
+const syncContract = {
+  operationId: 'sync',
+  method: 'GET',
+  path: ['/_proto/client/v3/sync', '/_proto/client/r0/sync'],
+  auth: 'guest',
+  query: Type.Object({
+    filter: Type.Optional(Type.String()),
+    since: Type.Optional(Type.String()),
+    full_state: Type.Optional(Type.Boolean()),
+    set_presence: Type.Optional(
+      Type.Union([Type.Literal('offline'), Type.Literal('online'), Type.Literal('unavailable')]),
+    ),
+    timeout: Type.Optional(Type.Integer()),
+    use_state_after: Type.Optional(Type.Boolean()),
+  }),
+} as const satisfies RouteContract;
+
+/**
+ * Client-server API, "Syncing". A sync that finds everything in memory and nothing new, the most frequent request of
+ * all, is answered without waiting for anything.
+ * @param mostEvents the largest timeline (`filter_timeline_limit`)
+ */
 export function syncRoutes(
   sync: RepeatedSyncs,
   readFilter: ReadFilter,
   setPresence: SetPresence,
   mostEvents: number,
 ): Route[] {
+  const answer = (request: RouteRequest<typeof syncContract>, filter: Filter) => {
+    const { query, requester } = request;
+    const ended = setPresence(requester, query.set_presence ?? 'online');
+    let isWaiting = false;
+    try {
+      const text = sync.sync({
+        userId: requester.userId,
+        deviceId: requester.deviceId,
+        filter,
+        timelineLimit: Math.min(filter.room.timeline.limit ?? usualLimit, mostEvents),
+        since: query.since,
+        timeout: Math.max(0, query.timeout ?? 0),
+        fullState: query.full_state ?? false,
+        stateAfter: query.use_state_after ?? false,
+        tokenId: requester.tokenId,
+        filterText: query.filter,
+        client: request,
+      });
+      if (!(text instanceof Promise)) return new Reply(200, text);
+      isWaiting = true;
+      return text.then((later) => new Reply(200, later)).finally(ended);
+    } finally {
+      if (!isWaiting) ended();
+    }
+  };
   return [
-    route(
-      {
-        operationId: 'sync',
-        method: 'GET',
-        path: ['/_proto/client/v3/sync', '/_proto/client/r0/sync'],
-        auth: 'guest',
-        query: Type.Object({
-          filter: Type.Optional(Type.String()),
-          since: Type.Optional(Type.String()),
-          full_state: Type.Optional(Type.Boolean()),
-          set_presence: Type.Optional(
-            Type.Union([Type.Literal('offline'), Type.Literal('online'), Type.Literal('unavailable')]),
-          ),
-          timeout: Type.Optional(Type.Integer()),
-          use_state_after: Type.Optional(Type.Boolean()),
-        }),
-      },
-      async (request) => {
-        const { query, requester } = request;
-        const filter = await readFilter(requester.userId, query.filter);
-        const ended = setPresence(requester, query.set_presence ?? 'online');
-        try {
-          const text = await sync.sync({
-            userId: requester.userId,
-            deviceId: requester.deviceId,
-            filter,
-            timelineLimit: Math.min(filter.room.timeline.limit ?? usualLimit, mostEvents),
-            since: query.since,
-            timeout: Math.max(0, query.timeout ?? 0),
-            fullState: query.full_state ?? false,
-            stateAfter: query.use_state_after ?? false,
-            tokenId: requester.tokenId,
-            filterText: query.filter,
-            client: request,
-          });
-          return new Reply(200, text);
-        } finally {
-          ended();
-        }
-      },
-    ),
+    route(syncContract, (request) => {
+      const filter = readFilter(request.requester.userId, request.query.filter);
+      return filter instanceof Promise
+        ? filter.then((found) => answer(request, found))
+        : answer(request, filter);
+    }),
   ];
 }

@@ -62,7 +62,8 @@ export class Endpoint {
       const reading = this.#read(exchange);
       if (reading) await reading;
       if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
-      const result = await this.#route.handler(exchange as unknown as RouteRequest);
+      const handling = this.#route.handler(exchange as unknown as RouteRequest);
+      const result = handling instanceof Promise ? await handling : handling;
       if (response.destroyed) return;
       const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
       if (sending) await sending;
