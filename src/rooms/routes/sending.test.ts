@@ -114,10 +114,10 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await refuses(
         anna,
         'POST',
-        `/join/${enc(unknown)}?server_name=a.example&via=b.example`,
+        `/join/${enc(unknown)}?server_name=127.0.0.1:1&via=127.0.0.1:2`,
         {},
-        404,
-        'M_NOT_FOUND',
+        502,
+        'M_UNKNOWN',
       );
       await refuses(anna, 'POST', `/join/${enc('#nothing:test')}`, {}, 404, 'M_NOT_FOUND');
       await refuses(anna, 'POST', '/join/nothing', {}, 400, 'M_INVALID_PARAM');

@@ -1,10 +1,4 @@
-import {
-  isServerName,
-  parseRoomId,
-  parseUserId,
-  type StrippedState,
-  serverOfUser,
-} from '../../../protocol/index.ts';
+import { isServerName, parseUserId, type StrippedState, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomEngine } from '../../engine.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { allowRooms } from '../restricted-join.ts';
@@ -22,7 +16,10 @@ const [mostCandidates, mostNamed] = [30, 8];
 /** Rooms whose members may join a room, of which servers are taken. */
 const mostAllowRooms = 10;
 
-/** Says which servers may be in a room that this server is not in, and so help a user into it or out of it. */
+/**
+ * Says which servers may be in a room that this server is not in, and so help a user into it or out of it.
+ * The name in a room id says nothing about that: it is a namespace.
+ */
 export class Candidates {
   readonly #parts: CandidateParts;
 
@@ -34,9 +31,9 @@ export class Candidates {
   async of(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {
     const { engine, serverName } = this.#parts;
     const found = new Set<string>();
-    const add = (servers: Iterable<string | undefined>) => {
+    const add = (servers: Iterable<string>) => {
       for (const server of servers) {
-        if (server !== undefined && server !== serverName && isServerName(server)) found.add(server);
+        if (server !== serverName && isServerName(server)) found.add(server);
         if (found.size >= mostCandidates) return;
       }
     };
@@ -47,7 +44,6 @@ export class Candidates {
       add(byMembers(head));
       add(await this.#ofAllowRooms(head));
     }
-    add([parseRoomId(roomId)?.serverName]);
     return [...found];
   }
 
