@@ -96,22 +96,25 @@ export class KeyQuery {
 
   /**
    * The keys of users of another server, checked: those that are kept current here, and what the server says of the
-   * others. Where it does not answer, they are as they were known last.
+   * others. Where it does not answer, nothing is said of them: a client that was told of a list that is not current
+   * would take the devices that are not in it for gone.
    * @param timeout milliseconds
    */
   async remote(server: string, wanted: WantedDevices, timeout: number): Promise<RemoteAnswer> {
     const { lists } = this.#deps;
     const known = (await lists?.read([...wanted.keys()])) ?? new Map<string, RemoteListWithDevices>();
     const others = [...wanted].filter(([userId]) => known.get(userId)?.stale !== false);
-    const current = [...wanted.keys()].flatMap((userId) => known.get(userId) ?? []);
-    if (others.length === 0) return { keys: keysOf(current, wanted), failure: undefined };
+    const current = keysOf(
+      [...known.values()].filter(({ stale }) => !stale),
+      wanted,
+    );
+    if (others.length === 0) return { keys: current, failure: undefined };
     try {
       const answers = await this.#ask(server, others, timeout);
       await lists?.want(others.map(([userId]) => userId));
-      const fresh = current.filter(({ stale }) => !stale);
-      return { keys: merge([keysOf(fresh, wanted), ...answers]), failure: undefined };
+      return { keys: merge([current, ...answers]), failure: undefined };
     } catch (error) {
-      return { keys: keysOf(current, wanted), failure: failureOf(error) };
+      return { keys: current, failure: failureOf(error) };
     }
   }
 

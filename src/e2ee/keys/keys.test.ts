@@ -433,7 +433,6 @@ forEachDatabase((open) => {
       });
       assert.deepEqual(body['device_keys'], {
         '@bob:elsewhere': { BOB: { ...keys, unsigned: {} } },
-        '@x:odd': {},
         [alice.userId]: { [alice.deviceId]: alice.deviceKeys },
       });
       assert.deepEqual(Object.keys(body['failures'] as object), ['broken']);

@@ -73,8 +73,8 @@ describe('answers of other servers', () => {
     fc.assert(
       fc.property(fc.oneof(anyObject, mutated(answer)), (object) => {
         const sound = soundKeys(object, users);
-        assert.deepEqual(Object.keys(sound.device_keys), [alice.userId]);
-        for (const [deviceId, keys] of Object.entries(sound.device_keys[alice.userId]!)) {
+        assert.ok(Object.keys(sound.device_keys).every((userId) => userId === alice.userId));
+        for (const [deviceId, keys] of Object.entries(sound.device_keys[alice.userId] ?? {})) {
           assert.deepEqual([keys['user_id'], keys['device_id']], [alice.userId, deviceId]);
         }
         const claimed = soundOneTimeKeys(object, wishes);

@@ -57,17 +57,21 @@ const [largestKeys, largestOneTimeKey, deepest] = [16_384, 4_096, 20];
 /** Characters of the id or the name of a device. */
 const longestText = 255;
 
-/** Those of another server's keys that were asked for and are what they claim to be; the rest is dropped. */
+/**
+ * Those of another server's keys that were asked for and are what they claim to be; the rest is dropped. Of users whom
+ * the answer does not name nothing is said, as clients take an empty list for one without devices.
+ */
 export function soundKeys(answer: JsonObject, users: ReadonlyMap<string, readonly string[]>): QueriedKeys {
   const sound = noKeys();
   for (const [userId, wanted] of users) {
     const chosen = new Set(wanted);
-    const devices = Object.entries(memberOf(answer['device_keys'], userId) ?? {}).flatMap(([id, keys]) => {
+    const answered = memberOf(answer['device_keys'], userId);
+    const devices = Object.entries(answered ?? {}).flatMap(([id, keys]) => {
       const isWanted = chosen.size === 0 || chosen.has(id);
       const device = isWanted && isJsonObject(keys) ? soundDevice(keys, userId, id) : undefined;
       return device ? [[id, device] as const] : [];
     });
-    sound.device_keys[userId] = Object.fromEntries(devices.slice(0, mostDevices));
+    if (answered) sound.device_keys[userId] = Object.fromEntries(devices.slice(0, mostDevices));
     for (const [section, usage] of [
       ['master_keys', 'master'],
       ['self_signing_keys', 'self_signing'],
