@@ -145,6 +145,17 @@ describe('architecture', () => {
     nothing(offenders, 'clock, randomness and network are passed in');
   });
 
+  it('lets caches take memory as they fill', () => {
+    const reserving = [...sources].filter(
+      ([file, text]) =>
+        !file.startsWith('kernel/caches/') && /new LRUCache(<[^()]*>)?\(\s*\{\s*max\b/.test(text),
+    );
+    nothing(
+      reserving.map(([file]) => file),
+      'a cache of so many entries is a `RecentlyUsed`',
+    );
+  });
+
   it('leaves packages to their owners', () => {
     const offenders = imports.filter(({ from, to, isPackage }) => {
       const allowed = owners[to];

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { AccountCompanion } from '../accounts/index.ts';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { Publish } from '../kernel/streams/index.ts';
@@ -25,7 +25,7 @@ const unknownFilter = () => notFound('There is no such filter');
 export class Filters implements AccountCompanion {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #compiled = new LRUCache<string, Filter>({ max: cached });
+  readonly #compiled = new RecentlyUsed<string, Filter>({ max: cached });
 
   constructor({ database, clock }: { database: Database; clock: Clock }) {
     this.#database = database;

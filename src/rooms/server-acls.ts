@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { compileServerAcl, isServerAllowed, type ServerAcl } from '../protocol/index.ts';
 import type { EventStore } from './timeline/event-store.ts';
 import type { RoomHead } from './timeline/room-head.ts';
@@ -10,7 +10,7 @@ const listsKept = 500;
 export class ServerAcls {
   readonly #events: EventStore;
   /** By the nid of their event. */
-  readonly #compiled = new LRUCache<number, ServerAcl>({ max: listsKept });
+  readonly #compiled = new RecentlyUsed<number, ServerAcl>({ max: listsKept });
 
   constructor(events: EventStore) {
     this.#events = events;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import {
   isJsonObject,
@@ -37,11 +37,12 @@ const mostServers = 5;
 export class RemoteRooms {
   readonly #remote: RemoteHierarchies | undefined;
   readonly #clock: Clock;
-  readonly #answers = new LRUCache<string, { readonly until: number; readonly tree: RemoteTree | undefined }>(
-    {
-      max: answersKept,
-    },
-  );
+  readonly #answers = new RecentlyUsed<
+    string,
+    { readonly until: number; readonly tree: RemoteTree | undefined }
+  >({
+    max: answersKept,
+  });
 
   constructor(remote: RemoteHierarchies | undefined, clock: Clock) {
     this.#remote = remote;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { OutboundError, type Resolver, type SrvRecord } from '../../kernel/outbound/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
@@ -22,12 +22,12 @@ export interface DiscoveryDeps {
 /** Finds out where servers are. Source: server-server API, "Resolving server names". */
 export class Discovery {
   readonly #deps: DiscoveryDeps;
-  readonly #services: LRUCache<string, Promise<readonly Place[]>>;
+  readonly #services: RecentlyUsed<string, Promise<readonly Place[]>>;
 
   constructor(deps: DiscoveryDeps) {
     this.#deps = deps;
     const now = () => deps.clock.monotonic() + 1;
-    this.#services = new LRUCache({ max: remembered, ttl: period, ttlResolution: 0, perf: { now } });
+    this.#services = new RecentlyUsed({ max: remembered, ttl: period, ttlResolution: 0, perf: { now } });
   }
 
   /**

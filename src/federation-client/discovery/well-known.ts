@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { OutboundError, type OutboundHttp, type OutboundResponse } from '../../kernel/outbound/index.ts';
 import { isServerName, parseJsonObject } from '../../protocol/index.ts';
@@ -34,7 +34,7 @@ export interface WellKnownDeps {
  */
 export class WellKnown {
   readonly #deps: WellKnownDeps;
-  readonly #entries = new LRUCache<string, Entry>({ max: remembered });
+  readonly #entries = new RecentlyUsed<string, Entry>({ max: remembered });
   readonly #underWay = new Map<string, Promise<Entry>>();
 
   constructor(deps: WellKnownDeps) {

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { Pool } from 'undici';
+import { RecentlyUsed } from '../caches/index.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { directConnector, tunnelConnector } from './connectors.ts';
 import { type Proxies, proxyAuthorization } from './proxies.ts';
@@ -25,7 +25,7 @@ export interface PoolsDeps {
 /** Connections that are kept open, by where they lead and whom they were opened to. */
 export class Pools {
   readonly #deps: PoolsDeps;
-  readonly #pools = new LRUCache<string, Pool>({
+  readonly #pools = new RecentlyUsed<string, Pool>({
     max: mostPools,
     dispose: (pool) => void pool.close().catch(() => undefined),
   });

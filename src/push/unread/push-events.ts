@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../protocol/index.ts';
 import { threadIdOf } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
@@ -22,7 +22,7 @@ interface Levels {
 /** New events prepared for push rules, once for all members who look at them. */
 export class PushEvents {
   readonly #engine: RoomEngine;
-  readonly #events = new LRUCache<number, PreparedEvent>({ max: remembered });
+  readonly #events = new RecentlyUsed<number, PreparedEvent>({ max: remembered });
   readonly #levels = new WeakMap<RoomHead, Levels>();
 
   constructor(engine: RoomEngine) {

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
@@ -43,7 +43,7 @@ export class DummyEvents {
   readonly #parts: DummyEventsParts;
   readonly #ordered = new Set<string>();
   /** Until when. */
-  readonly #paused = new LRUCache<string, number>({ max: pausedRooms });
+  readonly #paused = new RecentlyUsed<string, number>({ max: pausedRooms });
 
   constructor(parts: DummyEventsParts) {
     this.#parts = parts;

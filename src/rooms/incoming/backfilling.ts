@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { OlderEvent, Placement } from '../placement/placement.ts';
@@ -42,7 +42,7 @@ export class Backfilling {
   };
   readonly #underWay = new Map<string, Promise<boolean>>();
   /** Until when an event is not asked for again. */
-  readonly #asked = new LRUCache<string, number>({ max: mostRemembered });
+  readonly #asked = new RecentlyUsed<string, number>({ max: mostRemembered });
 
   constructor(parts: {
     readonly heads: RoomHeads;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
 /** Milliseconds: the first pause after a failure, the longest one, and how long an event may take for nothing. */
@@ -19,8 +19,8 @@ interface Pause {
  */
 export class Patience {
   readonly #clock: Clock;
-  readonly #pauses = new LRUCache<string, Pause>({ max: mostRemembered });
-  readonly #turns = new LRUCache<string, number>({ max: mostRemembered });
+  readonly #pauses = new RecentlyUsed<string, Pause>({ max: mostRemembered });
+  readonly #turns = new RecentlyUsed<string, number>({ max: mostRemembered });
 
   constructor(clock: Clock) {
     this.#clock = clock;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
 /** Events that are remembered, and for how many milliseconds: keys that could not be had today may be there later. */
@@ -10,7 +10,7 @@ const [mostRemembered, remembered] = [20_000, 60 * 60_000];
  */
 export class RefusedEvents {
   readonly #clock: Clock;
-  readonly #until = new LRUCache<string, number>({ max: mostRemembered });
+  readonly #until = new RecentlyUsed<string, number>({ max: mostRemembered });
 
   constructor(clock: Clock) {
     this.#clock = clock;

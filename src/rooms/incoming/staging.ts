@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Sequence } from '../../kernel/streams/index.ts';
@@ -37,7 +37,7 @@ export class Staging {
   readonly #ids: Sequence;
   readonly #rooms = new Map<string, Map<string, StagedEvent>>();
   readonly #byId = new Map<string, StagedEvent>();
-  readonly #events = new LRUCache<string, VerifiedEvent>({ max: eventsInMemory });
+  readonly #events = new RecentlyUsed<string, VerifiedEvent>({ max: eventsInMemory });
   #removed: string[] = [];
   #removing: Promise<void> | undefined;
 

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import {
   createEventIdOf,
   type RoomVersion,
@@ -48,7 +48,7 @@ export type Newcomer = StoredEvent;
 export class StateResolver {
   readonly #parts: ResolverParts;
   /** Sets of groups to the group that they resolve to. */
-  readonly #known = new LRUCache<string, number>({ max: remembered });
+  readonly #known = new RecentlyUsed<string, number>({ max: remembered });
 
   constructor(parts: ResolverParts) {
     this.#parts = parts;

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 
@@ -11,7 +11,7 @@ const inMemory = 200_000;
 /** Reads which state events name which as their auth events, by nid. An auth event has the lower nid. */
 export class AuthEdges {
   readonly #reader: Reader<RoomTables>;
-  readonly #known = new LRUCache<number, readonly number[]>({ max: inMemory });
+  readonly #known = new RecentlyUsed<number, readonly number[]>({ max: inMemory });
   /** Edges that are not on disk yet. */
   readonly #unsaved = new Map<number, readonly number[]>();
 

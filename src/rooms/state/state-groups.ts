@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 import { type ChainLink, GroupChain, type GroupRows, type StateDelta } from './group-chain.ts';
@@ -39,7 +40,7 @@ export class StateGroups {
   /** `group:key` to event nid, 0 for none: groups never change. */
   readonly #entries: LRUCache<string, number>;
   /** The links of chains; one is about a hundred numbers. */
-  readonly #chains = new LRUCache<number, readonly LinkId[]>({ max: 2_000 });
+  readonly #chains = new RecentlyUsed<number, readonly LinkId[]>({ max: 2_000 });
   /** What single links say. */
   readonly #deltas = new LRUCache<number, StateDelta>({
     maxSize: deltaEntriesInMemory,
@@ -51,7 +52,7 @@ export class StateGroups {
   constructor({ reader, scanner, size }: StateGroupsParts) {
     this.#reader = reader;
     this.#scanner = scanner;
-    this.#entries = new LRUCache({ max: size });
+    this.#entries = new RecentlyUsed({ max: size });
   }
 
   /** Takes a group that is about to be written; it stays in memory until `settled`. */
