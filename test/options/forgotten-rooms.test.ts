@@ -10,10 +10,17 @@ const minute = 60_000;
 forEachDatabase((open) => {
   describe('rooms that everybody has forgotten', () => {
     let server: TestServer;
-    afterEach(() => server.stop());
+    let ticking: NodeJS.Timeout | undefined;
+    afterEach(async () => {
+      await server.stop();
+      clearInterval(ticking);
+    });
 
     const start = async (forgotten_room_retention_period: number | null) => {
       const clock = manualClock();
+      // What waits a moment, for instance to write again after a conflict, must not wait for ever.
+      clearInterval(ticking);
+      ticking = setInterval(() => clock.advance(5), 5);
       const config = { rooms: { forgotten_room_retention_period } };
       server = await startTestServer({ database: open.kind, clock, config });
       const [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
