@@ -110,8 +110,11 @@ export class Reading {
   }
 
   async #visibleEvent(view: RoomView, eventId: string): Promise<VisibleEvent> {
-    const stored = await this.#engine.events.getById(eventId);
-    const isHere = stored?.roomNid === view.head.roomNid && stored.stream !== undefined;
+    const { events } = this.#engine;
+    const stored = await events.getById(eventId);
+    // What is not on disk yet is not in the history either, and may never be.
+    const isHere =
+      stored?.roomNid === view.head.roomNid && stored.stream !== undefined && events.isSaved(stored);
     const [visible] = isHere ? await view.shown([stored]) : [];
     if (!visible) throw notFound('There is no such event');
     return visible;

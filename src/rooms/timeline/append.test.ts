@@ -64,6 +64,23 @@ forEachDatabase((open) => {
       }
     });
 
+    it('shows nothing that is not on disk yet', async () => {
+      const { under, database } = await openUnreliable();
+      const roomId = await under.room(alice);
+      const writing = Promise.withResolvers<void>();
+      database.delay = () => writing.promise;
+      const said = under.say(alice, roomId, 'hello');
+      const newest = async () => (await under.engine.heads.get(roomId))?.extremities[0]?.eventId;
+      const before = await newest();
+      while ((await newest()) === before) await new Promise(setImmediate);
+      const eventId = (await newest()) ?? '';
+      const show = () => under.rooms.reading.event({ userId: alice, deviceId: 'DEVICE' }, roomId, eventId);
+      await assert.rejects(show(), { errcode: 'M_NOT_FOUND' });
+      writing.resolve();
+      assert.equal(await said, eventId);
+      assert.equal((await show()).event_id, eventId);
+    });
+
     it('writes what is staged in one turn of the event loop with one flush', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);

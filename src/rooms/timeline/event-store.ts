@@ -69,6 +69,11 @@ export class EventStore {
     if (this.#freezes) freezeEvent(stored.event);
   }
 
+  /** Whether an event is on disk, and not only about to be. */
+  isSaved({ nid }: StoredEvent): boolean {
+    return !this.#unsaved.has(nid);
+  }
+
   /** A redaction is on disk; the cache may have read its target again before that. */
   redacted(nid: number, by: number): void {
     const stored = this.peek(nid);
