@@ -1,5 +1,5 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
-import type { Clock } from '../../kernel/clock.ts';
+import { type Clock, sleep } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
@@ -20,6 +20,9 @@ export interface DestinationsDeps {
 /** How many servers are in memory at cache factor 1. */
 const inMemory = 10_000;
 
+/** Milliseconds that a pause lasts at least: a server that sends much and takes nothing is not asked for each of it. */
+const leastPause = 1_000;
+
 /**
  * What is known about other servers across restarts: whether they can be reached, how long they are left alone when
  * not, and how they spell paths.
@@ -28,6 +31,8 @@ export class Destinations {
   readonly #deps: DestinationsDeps;
   readonly #known: Cache<string, Destination>;
   readonly #listeners = new Set<(serverName: string) => void>();
+  /** Ends the pauses before another attempt at a server. */
+  readonly #pauses = new Map<string, Set<AbortController>>();
 
   constructor(deps: DestinationsDeps) {
     this.#deps = deps;
@@ -52,8 +57,27 @@ export class Destinations {
     return () => this.#listeners.delete(listener);
   }
 
+  /**
+   * Waits before another attempt at a server, until there is a sign of it.
+   * @param delay milliseconds at most
+   * @param signal ends the waiting
+   */
+  async pause(serverName: string, delay: number, signal?: AbortSignal): Promise<void> {
+    const { clock } = this.#deps;
+    const begunAt = clock.monotonic();
+    const sign = new AbortController();
+    const pauses = this.#pauses.get(serverName) ?? new Set();
+    this.#pauses.set(serverName, pauses.add(sign));
+    await sleep(clock, delay, signal ? AbortSignal.any([signal, sign.signal]) : sign.signal);
+    pauses.delete(sign);
+    if (pauses.size === 0) this.#pauses.delete(serverName);
+    const rest = Math.min(delay, leastPause) - (clock.monotonic() - begunAt);
+    if (sign.signal.aborted && rest > 0) await sleep(clock, rest, signal);
+  }
+
   /** The server has answered, or has sent something. */
   async reached(serverName: string): Promise<void> {
+    for (const sign of this.#pauses.get(serverName) ?? []) sign.abort();
     const before = await this.get(serverName);
     if (before.failureSince === undefined && before.retryInterval === 0) return;
     await this.#set(serverName, { ...before, failureSince: undefined, retryLastTs: 0, retryInterval: 0 });

@@ -96,7 +96,10 @@ export class FederationClient {
           await this.#remember(error, request, begunAt);
           throw error;
         }
-        const pause = () => sleep(clock, delay, signal);
+        // What a server that is busy asks for is kept to.
+        const isBusy = error instanceof RemoteError && error.retryAfter !== undefined;
+        const pause = () =>
+          isBusy ? sleep(clock, delay, signal) : destinations.pause(destination, delay, signal);
         await (request.duringPause?.(pause) ?? pause());
         if (signal?.aborted) throw error;
       }

@@ -126,6 +126,25 @@ forEachDatabase((open) => {
       assert.deepEqual([attempts.length, new Set(attempts.map(({ id }) => id)).size], [3, 1]);
     });
 
+    it('does not wait with the next attempt once there is a sign of the server', async () => {
+      const { recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      a.answer = () => 502;
+      const before = a.arrived.length;
+      await say('1');
+      await until(() => a.arrived.length === before + 1);
+      a.answer = () => 200;
+      // Without a sign it would be more than three seconds.
+      let passed = 0;
+      await until(async () => {
+        await test.client.destinations.reached('a.example');
+        if (passed < 2_000) test.clock.advance(100);
+        passed += 100;
+        return a.messages.filter((body) => body === '1').length === 2;
+      });
+    });
+
     it('leaves a server alone for longer each time [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
       const { recipients, say } = await start(['a.example'], {
         federation: {
