@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Someone } from './someone.ts';
 
 /** How long two servers may take to tell each other everything, in milliseconds. */
-const patience = 20_000;
+const patience = 60_000;
 
 /** The event behind each entry of the room's state. */
 async function entries(person: Someone, room: string): Promise<Record<string, string>> {

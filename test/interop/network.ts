@@ -13,6 +13,9 @@ export interface Member {
   readonly url: string;
 }
 
+/** Where the logs of both are kept, for who looks for the cause of something. */
+const keptLogs = process.env['HEARTH_INTEROP_LOGS'];
+
 /** Hearth and the reference server, which reach each other over TLS under one authority. */
 export class Network {
   readonly hearth: Member & { readonly process: HearthProcess };
@@ -47,6 +50,10 @@ export class Network {
     const { process } = this.hearth;
     await process.stop();
     const log = readFileSync(join(process.directory, 'hearth.log'), 'utf8').split('\n');
+    if (keptLogs) {
+      writeFileSync(join(keptLogs, `${this.hearth.name}.hearth.log`), log.join('\n'));
+      writeFileSync(join(keptLogs, `${this.hearth.name}.reference.log`), this.reference.log(Infinity));
+    }
     await process.remove();
     await this.reference.remove();
     this.#authority.remove();
@@ -92,6 +99,7 @@ async function startHearth(
 
 /** A server that was away is asked again at once. */
 const quickRetries = {
+  max_long_retry_delay: '1s',
   destination_min_retry_interval: '500ms',
   destination_retry_multiplier: 1,
   destination_max_retry_interval: '1s',

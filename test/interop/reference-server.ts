@@ -147,7 +147,8 @@ presence: {enabled: true}
 allow_public_rooms_without_auth: true
 allow_public_rooms_over_federation: true
 room_list_publication_rules: [{action: allow}]
-federation: {destination_min_retry_interval: 1s, destination_retry_multiplier: 1, destination_max_retry_interval: 1s}
+federation:
+  {max_long_retry_delay: 1s, destination_min_retry_interval: 1s, destination_retry_multiplier: 1, destination_max_retry_interval: 1s}
 rc_message: ${unlimited}
 rc_registration: ${unlimited}
 rc_login: {address: ${unlimited}, account: ${unlimited}, failed_attempts: ${unlimited}}

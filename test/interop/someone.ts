@@ -14,6 +14,9 @@ export interface Sync {
   readonly rooms?: Readonly<Record<string, Readonly<Record<string, SyncedRoom>>>>;
 }
 
+/** How long something may take to get from one server to the other, in milliseconds. */
+const patience = 60_000;
+
 let transactions = 0;
 
 /** A user of a homeserver, whoever made it, through its client-server API. */
@@ -58,11 +61,15 @@ export class Someone {
 
   /** Syncs on from where the last one ended, until one has what is looked for. */
   async synced<T>(what: string, look: (sync: Sync) => T | undefined | false): Promise<T> {
-    return eventually(what, async () => {
-      const sync = (await this.do('GET', `/sync?timeout=1000${this.#since}`)) as unknown as Sync;
-      this.#since = `&since=${enc(sync.next_batch)}`;
-      return look(sync);
-    });
+    return eventually(
+      what,
+      async () => {
+        const sync = (await this.do('GET', `/sync?timeout=1000${this.#since}`)) as unknown as Sync;
+        this.#since = `&since=${enc(sync.next_batch)}`;
+        return look(sync);
+      },
+      patience,
+    );
   }
 
   /** Waits until a sync tells of a room under that membership. */
@@ -113,10 +120,14 @@ export class Someone {
 
   /** Waits until an event has come. */
   sees(room: string, eventId: string): Promise<Json> {
-    return eventually(`${eventId} to reach ${this.id}`, async () => {
-      const { status, body } = await this.call('GET', `/rooms/${enc(room)}/event/${enc(eventId)}`);
-      return status === 200 && body;
-    });
+    return eventually(
+      `${eventId} to reach ${this.id}`,
+      async () => {
+        const { status, body } = await this.call('GET', `/rooms/${enc(room)}/event/${enc(eventId)}`);
+        return status === 200 && body;
+      },
+      patience,
+    );
   }
 }
 
