@@ -11,6 +11,8 @@ import { UserRooms } from './membership/user-rooms.ts';
 import type { Placement } from './placement/placement.ts';
 import { RoomPlacement } from './placement/room-placement.ts';
 import { StateResolver } from './placement/state-resolver.ts';
+import type { PolicyPeers } from './policy/policy-peers.ts';
+import { RoomPolicies } from './policy/room-policies.ts';
 import { AuthEdges } from './state/auth-edges.ts';
 import { StateGroups } from './state/state-groups.ts';
 import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
@@ -42,6 +44,8 @@ export interface RoomEngineParts {
   /** How many events are kept in memory at factor 1. */
   readonly eventCacheSize: number;
   readonly options?: EngineOptions;
+  /** By default no policy server is asked. */
+  readonly policyPeers?: PolicyPeers | undefined;
 }
 
 /** How many entries of current state all rooms in memory may hold together; one is about 200 bytes. */
@@ -65,6 +69,8 @@ export class RoomEngine {
   readonly placement: Placement;
   readonly transactions: TransactionIds;
   readonly userRooms: UserRooms;
+  /** Servers that look at the events of rooms before anybody else. */
+  readonly policies: RoomPolicies;
   /** Events as they are added to the timelines of rooms. */
   readonly stream: Stream<RoomFact>;
   readonly relations: EventRelations;
@@ -95,7 +101,13 @@ export class RoomEngine {
     this.heads = new RoomHeads(database, this.groups, stateEntriesInMemory);
     this.transactions = new TransactionIds(reader);
     this.userRooms = new UserRooms(database, this.stream);
-    const { events, groups, authEdges, stateKeys, heads, stream, relations } = this;
+    this.policies = new RoomPolicies({
+      serverName: parts.signer.serverName,
+      events: this.events,
+      clock: parts.clock,
+      peers: parts.policyPeers,
+    });
+    const { events, groups, authEdges, stateKeys, heads, stream, relations, policies } = this;
     this.#signer = new BackgroundSigner(parts.signer.key.privateKey);
     this.#writer = new EventWriter({
       database,
@@ -113,6 +125,7 @@ export class RoomEngine {
       events,
       stateKeys,
       stream,
+      policies,
       writer: this.#writer,
       groupIds: sequences.groups,
       roomNids: sequences.rooms,
@@ -121,7 +134,7 @@ export class RoomEngine {
     const { userRooms } = this;
     const placement = new RoomPlacement({ ...shared, groups, authEdges, userRooms, resolver });
     this.placement = placement;
-    this.timeline = new Append({ ...shared, sendOverForks: placement.sendOverForks });
+    this.timeline = new Append({ ...shared, ...placement.sending });
   }
 
   static async open(parts: RoomEngineParts): Promise<RoomEngine> {

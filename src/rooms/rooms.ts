@@ -84,7 +84,7 @@ export interface Rooms {
 export async function openRooms(parts: RoomsParts): Promise<Rooms> {
   const { database, clock, randomness, options } = parts;
   const { serverName } = parts.signer;
-  const engine = await RoomEngine.open(parts);
+  const engine = await RoomEngine.open({ ...parts, policyPeers: parts.otherServers?.policies });
   const rules = parts.directoryRules ?? noDirectoryRules;
   const aliases = new RoomAliases({
     database,
@@ -112,6 +112,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     serverName,
     heads: engine.heads,
     placement: engine.placement,
+    policies: engine.policies,
     serverAcls,
     others: parts.otherServers ?? noOtherServers,
     outside: new EndedInvites({

@@ -14,6 +14,15 @@ export { contentHash, hasContentHash, referenceHash } from './hashes.ts';
 export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';
 export { MAX_AUTH_EVENTS, MAX_EVENT_BYTES, MAX_PREV_EVENTS } from './limits.ts';
 export { parsePdu, type ReceivedEvent, receivePdu } from './parse.ts';
+export {
+  concernsPolicyServer,
+  isSignedByPolicyServer,
+  type PolicyServer,
+  policyKeyId,
+  policyServerIn,
+  policyType,
+  withPolicySignature,
+} from './policy-server.ts';
 export { redactContent, redactPdu } from './redaction.ts';
 export { roomEventOf, roomIdOfCreate } from './room-event.ts';
 export {

@@ -4,6 +4,7 @@ import type { Logger, Metrics } from '../../kernel/observability/index.ts';
 import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../../protocol/index.ts';
 import type { Placement } from '../placement/placement.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
+import type { RoomPolicies } from '../policy/room-policies.ts';
 import type { ServerAcls } from '../server-acls.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
@@ -39,6 +40,7 @@ export interface IncomingParts {
   readonly serverName: string;
   readonly heads: RoomHeads;
   readonly placement: Placement;
+  readonly policies: RoomPolicies;
   readonly serverAcls: ServerAcls;
   readonly others: OtherServers;
   readonly outside: OutsideEvents;
@@ -192,7 +194,7 @@ export class Incoming {
     const { heads, serverName, clock } = this.#parts;
     const head = await heads.get(staged.roomId);
     const event = head?.servers.has(serverName) ? await this.#staging.read(staged, head.version) : undefined;
-    if (!event || !(await this.#processor.isComplete(event, isUnderWay))) return undefined;
+    if (!head || !event || !(await this.#asksNobody(head, event, isUnderWay))) return undefined;
     const begun = clock.monotonic();
     const placed = this.#processor.place(staged.roomId, event);
     return { placed: placed.finally(() => this.#metrics.took(clock.monotonic() - begun)) };
@@ -209,7 +211,7 @@ export class Incoming {
     }
     return this.#locks.run(roomId, async () => {
       const until = this.#patience.waitsUntil(roomId, origin);
-      if (until !== undefined && !(await this.#processor.isComplete(event))) {
+      if (until !== undefined && !(await this.#asksNobody(head, event))) {
         return { kind: 'put off', until };
       }
       try {
@@ -220,6 +222,18 @@ export class Incoming {
         return { kind: 'failed', error };
       }
     });
+  }
+
+  /** Whether an event can have its place without a question to any server. */
+  async #asksNobody(
+    head: RoomHead,
+    event: VerifiedEvent,
+    isUnderWay?: (eventId: string) => boolean,
+  ): Promise<boolean> {
+    const { policies } = this.#parts;
+    if (!policies.isLoaded(head)) await policies.load(head);
+    const isVouched = policies.isLoaded(head) && policies.isVouched(head, event.event);
+    return isVouched && this.#processor.isComplete(event, isUnderWay);
   }
 
   async #process(head: RoomHead, origin: string, event: VerifiedEvent): Promise<StoredEvent> {

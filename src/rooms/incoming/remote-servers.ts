@@ -1,4 +1,5 @@
 import type { JsonValue, ServerKeyLookup } from '../../protocol/index.ts';
+import type { PolicyPeers } from '../policy/policy-peers.ts';
 
 /** How long a request may take, and what gives it up. */
 export interface RemoteRequest {
@@ -103,4 +104,6 @@ export interface OtherServers {
   readonly events: RemoteEvents;
   readonly keys: EventKeys;
   readonly health: ServerHealth;
+  /** Absent: policy servers are not asked, and nothing is required of them. */
+  readonly policies?: PolicyPeers;
 }

@@ -7,6 +7,7 @@ import {
   isJsonObject,
   type JsonValue,
   MatrixError,
+  policyKeyId,
   type ReceivedEvent,
   type ReferenceLimits,
   type RoomVersion,
@@ -144,6 +145,6 @@ function keyIdsOf(signatures: JsonValue | undefined, serverName: string): readon
   const own = signatures[serverName];
   if (!isJsonObject(own)) return [];
   return Object.keys(own)
-    .filter((keyId) => keyId.startsWith('ed25519:'))
+    .filter((keyId) => keyId.startsWith('ed25519:') && keyId !== policyKeyId)
     .slice(0, mostSignatures);
 }

@@ -78,8 +78,11 @@ export class ExamineEvent {
       (options.known?.rejected ? 'it was rejected before' : objectionByState(event, complete(around)));
     const isEnd = before.id === head.chain.id;
     const softFailed =
-      rejected === undefined && options.softFails && !isEnd
-        ? objectionByState(event, await this.#surroundingNow(head, event, before, options))
+      rejected === undefined && options.softFails
+        ? ((isEnd
+            ? undefined
+            : objectionByState(event, await this.#surroundingNow(head, event, before, options))) ??
+          (await this.#objectionByPolicy(head, event)))
         : undefined;
     const own = event.stateKey === undefined ? undefined : around.get(stateKeyOf(event.type, event.stateKey));
     const isHidden = rejected !== undefined || softFailed !== undefined;
@@ -142,6 +145,14 @@ export class ExamineEvent {
     } finally {
       this.#before.drop(resolved.made);
     }
+  }
+
+  /** Source: server-server API, "Checks performed on receipt of a PDU", check 7. */
+  async #objectionByPolicy(head: RoomHead, event: RoomEvent): Promise<string | undefined> {
+    const { policies } = this.#parts;
+    if (!policies.isLoaded(head)) await policies.load(head);
+    const isVouched = !policies.isLoaded(head) || policies.isVouched(head, event);
+    return isVouched ? undefined : 'the policy server of the room has not signed it';
   }
 
   async #redaction(

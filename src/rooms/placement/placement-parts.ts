@@ -4,6 +4,7 @@ import type { Randomness } from '../../kernel/randomness.ts';
 import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
 import type { EventSigner } from '../../protocol/index.ts';
 import type { UserRooms } from '../membership/user-rooms.ts';
+import type { RoomPolicies } from '../policy/room-policies.ts';
 import type { AuthEdges } from '../state/auth-edges.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import type { StateKeys } from '../state/state-keys.ts';
@@ -28,6 +29,7 @@ export interface PlacementParts {
   readonly groupIds: Sequence;
   readonly roomNids: Sequence;
   readonly resolver: StateResolver;
+  readonly policies: RoomPolicies;
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;

@@ -1,20 +1,21 @@
 import { authChain } from '../state/auth-chains.ts';
 import type { StoredEvent } from '../stored-event.ts';
-import type { AppendOptions } from '../timeline/append.ts';
-import type { EventToSend } from '../timeline/event-to-send.ts';
+import type { AppendOptions, SendingApart } from '../timeline/append.ts';
 import { Backfill } from './backfill.ts';
 import { BeforeStates } from './before-state.ts';
+import { buildAtEnd } from './build-at-end.ts';
 import { buildOverForks } from './build-over-forks.ts';
 import { CompleteState } from './complete-state.ts';
 import { EnterRoom } from './enter-room.ts';
 import { OutOfBand } from './out-of-band.ts';
 import { Outliers } from './outliers.ts';
 import { type PlacedEvent, PlaceEvent } from './place-event.ts';
-import type { Placement } from './placement.ts';
+import type { Placement, PlaceOptions } from './placement.ts';
 import type { PlacementParts } from './placement-parts.ts';
 import { RoomQueues } from './room-queues.ts';
 import { readAllBackwardExtremities, readPartialRooms, readStrippedState } from './store.ts';
 import { templateFor } from './template.ts';
+import type { VerifiedEvent } from './verified-event.ts';
 
 /** Puts the events of other servers at their places: one at a time in each room, so that each finds its forebears. */
 export class RoomPlacement implements Placement {
@@ -45,18 +46,25 @@ export class RoomPlacement implements Placement {
   addOutliers: Placement['addOutliers'] = (room, events) =>
     this.#queues.run(room.roomId, () => this.#outliers.add(room, events));
 
-  append: Placement['append'] = (roomId, event, options = {}) =>
-    this.#placed(roomId, () => this.#placing.place(roomId, event, options));
+  append: Placement['append'] = async (roomId, event, options = {}) => {
+    const vouched = await this.#vouched(roomId, event, options);
+    return this.#placed(roomId, () => this.#placing.place(roomId, vouched, options));
+  };
 
-  /** Sends an event of a local user where the history has more ends than one event can come after. */
-  sendOverForks = (roomId: string, draft: EventToSend, options: AppendOptions): Promise<StoredEvent> =>
-    this.#placed(roomId, async () => {
-      const built = await buildOverForks(this.#parts, this.#before, roomId, draft);
-      return this.#placing.place(roomId, built, { ...options, refuse: true });
-    });
+  /** The ways in which events of local users are sent that can not just be added to the end. */
+  readonly sending: SendingApart = {
+    sendOverForks: (roomId, draft, options) =>
+      this.#send(roomId, options, () =>
+        this.#queues.run(roomId, () => buildOverForks(this.#parts, this.#before, roomId, draft)),
+      ),
+    sendVouched: (roomId, draft, options) =>
+      this.#send(roomId, options, () => buildAtEnd(this.#parts, roomId, draft)),
+  };
 
-  enter: Placement['enter'] = (room, entry) =>
-    this.#placed(room.roomId, () => this.#entering.enter(room, entry));
+  enter: Placement['enter'] = async (room, entry) => {
+    const event = await this.#vouched(room.roomId, entry.event, { refuse: true });
+    return this.#placed(room.roomId, () => this.#entering.enter(room, { ...entry, event }));
+  };
 
   outOfBand: Placement['outOfBand'] = (room, event, strippedState) =>
     this.#placed(room.roomId, () => this.#outOfBand.take(room, event, strippedState));
@@ -93,6 +101,28 @@ export class RoomPlacement implements Placement {
 
   completeState: Placement['completeState'] = (roomId, state) =>
     this.#queues.run(roomId, () => this.#completing.complete(roomId, state));
+
+  async #send(
+    roomId: string,
+    options: AppendOptions,
+    build: () => Promise<VerifiedEvent>,
+  ): Promise<StoredEvent> {
+    const refuse = { ...options, refuse: true };
+    const vouched = await this.#vouched(roomId, await build(), refuse);
+    return this.#placed(roomId, () => this.#placing.place(roomId, vouched, refuse));
+  }
+
+  /**
+   * The event with the signature of the room's policy server, where one is missing. The room does not wait for it: that
+   * server may take its time.
+   * @throws MatrixError when there is none and the event is refused without it
+   */
+  async #vouched(roomId: string, event: VerifiedEvent, { refuse }: PlaceOptions): Promise<VerifiedEvent> {
+    const { heads, policies, signer } = this.#parts;
+    const head = await heads.get(roomId);
+    if (!head?.servers.has(signer.serverName)) return event;
+    return refuse ? policies.vouched(head, event) : policies.vouchedIfPossible(head, event);
+  }
 
   /** Others may go on in the room as soon as the event has its place; whoever asked waits for the disk. */
   async #placed(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {

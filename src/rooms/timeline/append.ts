@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
 import { authorize, forbidden, notFound, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
+import type { RoomPolicies } from '../policy/room-policies.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import {
@@ -22,7 +23,17 @@ export interface AppendOptions {
   readonly transaction?: { readonly scope: number; readonly txnId: string };
 }
 
-export interface AppendParts extends ComposerParts {
+/** Ways in which an event is sent that can not be added to the end of the history in one go. */
+export interface SendingApart {
+  /** Sends where histories have parted so often that an event can not come after all of them. */
+  readonly sendOverForks: Send;
+  /** Sends when the room's policy server has signed the event. */
+  readonly sendVouched: Send;
+}
+
+type Send = (roomId: string, draft: EventToSend, options: AppendOptions) => Promise<StoredEvent>;
+
+export interface AppendParts extends ComposerParts, SendingApart {
   readonly heads: RoomHeads;
   readonly events: EventStore;
   readonly stateKeys: StateKeys;
@@ -31,12 +42,7 @@ export interface AppendParts extends ComposerParts {
   readonly writer: EventWriter;
   readonly streams: Streams;
   readonly stream: Stream<RoomFact>;
-  /** Sends where histories have parted so often that an event can not come after all of them. */
-  readonly sendOverForks: (
-    roomId: string,
-    draft: EventToSend,
-    options: AppendOptions,
-  ) => Promise<StoredEvent>;
+  readonly policies: RoomPolicies;
 }
 
 interface Staged {
@@ -110,31 +116,34 @@ export class Append {
   }
 
   async #stage(roomId: string, draft: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
-    const { heads, events, stateKeys, writer } = this.#parts;
+    const { heads, events, stateKeys, writer, policies } = this.#parts;
     checkStorable(draft);
     const surroundings = new Surroundings(events, draft);
     for (;;) {
       const head = await heads.get(roomId);
       if (!head) throw notFound('Unknown room');
       await surroundings.load(head, stateKeys);
+      if (!policies.isLoaded(head)) await policies.load(head);
       // Nothing may be awaited from here until the event is staged: the head must not change under it.
-      if (head.broken || !surroundings.isComplete(head)) continue;
-      if (hasManyStates(head)) return this.#sendOverForks(roomId, draft, transaction);
+      if (head.broken || !surroundings.isComplete(head) || !policies.isLoaded(head)) continue;
+      if (hasManyStates(head)) return this.#sendApart('sendOverForks', roomId, draft, transaction);
       const unchanged = unchangedEntry(head, draft, surroundings);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
+      if (policies.concerns(head, draft)) return this.#sendApart('sendVouched', roomId, draft, transaction);
       const composed = composeEvent(this.#parts, draft, head, surroundings);
       const write = this.#extend(head, draft, composed, surroundings);
       return { stored: write.stored, durable: writer.stage({ ...write, transaction }) };
     }
   }
 
-  async #sendOverForks(
+  async #sendApart(
+    how: keyof SendingApart,
     roomId: string,
     draft: EventToSend,
     transaction: AppendOptions['transaction'],
   ): Promise<Staged> {
     const options = transaction === undefined ? {} : { transaction };
-    const stored = await this.#parts.sendOverForks(roomId, draft, options);
+    const stored = await this.#parts[how](roomId, draft, options);
     return { stored, durable: Promise.resolve() };
   }
 

@@ -1,6 +1,7 @@
 import {
   isSignedByServer,
   type JsonObject,
+  policyKeyId,
   type RoomVersion,
   receivePdu,
   serverOfUser,
@@ -47,7 +48,9 @@ export class RemoteInvite {
     const { roomId, version } = head;
     const server = serverOfUser(draft.stateKey);
     const template = await placement.template(roomId, draft);
-    const own = eventAt(placeIn(template.event, version), { ...draft, roomId }, version, this.#parts);
+    const built = eventAt(placeIn(template.event, version), { ...draft, roomId }, version, this.#parts);
+    // The invited user is to see nothing that the room's policy server does not want.
+    const own = await engine.policies.vouched(head, built);
     const { eventId, pdu } = own.event;
     const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys);
     try {
@@ -70,11 +73,9 @@ export class RemoteInvite {
     const received = receivePdu(signed, version);
     const { event, json } = received;
     const ofServer = (event.pdu['signatures'] as JsonObject)[server] as JsonObject;
-    const wants = Object.keys(ofServer).map((keyId) => ({
-      serverName: server,
-      keyId,
-      validUntil: event.originServerTs,
-    }));
+    const wants = Object.keys(ofServer)
+      .filter((keyId) => keyId !== policyKeyId)
+      .map((keyId) => ({ serverName: server, keyId, validUntil: event.originServerTs }));
     const keyOf = await keys.findAll(wants);
     if (!isSignedByServer(event, received.signed, server, keyOf, clock.now())) {
       throw new HandshakeFailure(server, 'its signature is not right');

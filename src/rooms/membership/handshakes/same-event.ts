@@ -24,9 +24,12 @@ export function withSignaturesOf(
   if (!isJsonObject(added)) return undefined;
   const signatures = Object.entries(added).filter(([, text]) => typeof text === 'string');
   if (signatures.length === 0 || signatures.length > mostSignatures) return undefined;
+  const before = own.event.pdu['signatures'] as JsonObject;
+  // The server may have signed it before, as the policy server of the room.
+  const ofServer = isJsonObject(before[server]) ? before[server] : {};
   return {
     ...own.event.pdu,
-    signatures: { ...(own.event.pdu['signatures'] as JsonObject), [server]: Object.fromEntries(signatures) },
+    signatures: { ...before, [server]: { ...Object.fromEntries(signatures), ...ofServer } },
   };
 }
 

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { anyRoomVersion, canonicalValue } from '../../../test/protocol/arbitrary.ts';
+import { SigningKey } from '../crypto/ed25519.ts';
+import { roomVersions } from '../room-versions.ts';
+import { buildEvent } from './build.ts';
+import { redactEvent } from './integrity.ts';
+import {
+  concernsPolicyServer,
+  isSignedByPolicyServer,
+  policyKeyId,
+  policyServerIn,
+  withPolicySignature,
+} from './policy-server.ts';
+
+const key = SigningKey.generate('policy_server');
+const policy = { serverName: 'policy.test', key: key.publicKey };
+const origin = { serverName: 'a.test', key: SigningKey.generate('a') };
+
+function message(version: NonNullable<ReturnType<typeof roomVersions.get>>, body: string) {
+  return buildEvent(
+    {
+      type: 'm.room.message',
+      sender: '@anna:a.test',
+      roomId: '!room:a.test',
+      content: { body },
+      depth: 5,
+      originServerTs: 1,
+      authEventIds: [],
+      prevEventIds: [],
+      ...(version.eventId === 'origin' && { eventId: '$one:a.test', referenceHash: () => undefined }),
+    },
+    version,
+    origin,
+  );
+}
+
+/** As a policy server signs it: over the redacted event. */
+const sign = (built: ReturnType<typeof message>) => {
+  const { signatures: _signatures, unsigned: _unsigned, ...rest } = redactEvent(built.event).event.pdu;
+  const sorted = Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const text = JSON.stringify(sorted, (_name, value: unknown) =>
+    value !== null && typeof value === 'object' && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+  return key.sign(text);
+};
+
+describe('policy servers', () => {
+  it('are named by their name and key, and by nothing else', () => {
+    const content = { via: 'policy.test', public_keys: { ed25519: key.publicKey.base64 } };
+    assert.equal(policyServerIn(content)?.serverName, 'policy.test');
+    assert.equal(policyServerIn(content)?.key.base64, key.publicKey.base64);
+    fc.assert(
+      fc.property(canonicalValue, canonicalValue, (via, keys) => {
+        for (const one of [
+          { via },
+          { via: 'policy.test', public_keys: keys },
+          { via, public_keys: content.public_keys },
+          { via: 'policy.test', public_keys: { ed25519: keys } },
+        ]) {
+          const found = policyServerIn(one);
+          assert.ok(found === undefined || typeof found.serverName === 'string');
+        }
+      }),
+    );
+  });
+
+  it('are asked about all but the event that names them', () => {
+    assert.equal(concernsPolicyServer({ type: 'm.room.policy', stateKey: '' }), false);
+    assert.equal(concernsPolicyServer({ type: 'm.room.policy' }), true);
+    assert.equal(concernsPolicyServer({ type: 'm.room.policy', stateKey: 'x' }), true);
+    assert.equal(concernsPolicyServer({ type: 'm.room.power_levels', stateKey: '' }), true);
+  });
+
+  it('sign what is left of an event when it is redacted, in every room version', () => {
+    for (const version of roomVersions.values()) {
+      const built = message(version, 'hello');
+      assert.equal(isSignedByPolicyServer(built.event, policy), false);
+      const signed = withPolicySignature(built.event, policy, sign(built));
+      assert.equal(signed.event.eventId, built.event.eventId);
+      assert.deepEqual(JSON.parse(signed.json), signed.event.pdu);
+      assert.deepEqual(Object.keys(signed.event.pdu['signatures'] as object), ['a.test', 'policy.test']);
+      assert.equal(isSignedByPolicyServer(signed.event, policy), true);
+      assert.equal(isSignedByPolicyServer(redactEvent(signed.event).event, policy), true);
+      const other = { ...policy, key: SigningKey.generate('policy_server').publicKey };
+      assert.equal(isSignedByPolicyServer(signed.event, other), false);
+      const another = withPolicySignature(message(version, 'bye').event, policy, sign(built));
+      assert.equal(isSignedByPolicyServer(another.event, policy), false);
+    }
+  });
+
+  it('have signed nothing that is no signature', () => {
+    fc.assert(
+      fc.property(anyRoomVersion, canonicalValue, (version, value) => {
+        const { event } = message(version, 'hello');
+        for (const signatures of [
+          value,
+          { 'policy.test': value },
+          { 'policy.test': { [policyKeyId]: value } },
+        ]) {
+          const pdu = { ...event.pdu, signatures };
+          assert.equal(isSignedByPolicyServer({ ...event, pdu }, policy), false);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,164 @@
+import type { Clock } from '../../kernel/clock.ts';
+import {
+  concernsPolicyServer,
+  isJsonObject,
+  isSignedByPolicyServer,
+  type JsonObject,
+  MatrixError,
+  type PolicyServer,
+  policyKeyId,
+  policyServerIn,
+  policyType,
+  type RoomEvent,
+  unknown,
+  withPolicySignature,
+} from '../../protocol/index.ts';
+import type { VerifiedEvent } from '../placement/verified-event.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { EventStore } from '../timeline/event-store.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+import type { PolicyPeers } from './policy-peers.ts';
+import { policyRefusal } from './policy-refusal.ts';
+
+/** Milliseconds for a policy server to answer: about an event of a local user, and about one of another server. */
+const patience = { own: 30_000, received: 10_000 } as const;
+
+/** For so many milliseconds a policy server that did not answer is not asked about events of other servers. */
+const pause = 10_000;
+
+/** Policy servers that are remembered not to have answered. */
+const mostPauses = 1_000;
+
+export interface RoomPoliciesParts {
+  readonly serverName: string;
+  readonly events: EventStore;
+  readonly clock: Clock;
+  /** Absent where there is no way to other servers: then none of them is a policy server. */
+  readonly peers: PolicyPeers | undefined;
+}
+
+/** What the current state of a room says about its policy server. */
+interface Said {
+  readonly stored: StoredEvent;
+  readonly policy: PolicyServer | undefined;
+}
+
+/**
+ * Servers that rooms have chosen to look at their events before anybody else does.
+ * Source: server-server API, "Policy Servers".
+ */
+export class RoomPolicies {
+  readonly #parts: RoomPoliciesParts;
+  readonly #said = new WeakMap<RoomHead, Said>();
+  /** Events that were found signed, and by which key. */
+  readonly #signed = new WeakMap<RoomEvent, PolicyServer>();
+  /** Until when a policy server is not asked about events of other servers; monotonic. */
+  readonly #pauses = new Map<string, number>();
+
+  constructor(parts: RoomPoliciesParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether `of` has an answer: for rooms that have never named a policy server, a look into memory. */
+  isLoaded(head: RoomHead): boolean {
+    const entry = head.entry(policyType, '');
+    return entry === undefined || this.#said.get(head)?.stored.nid === entry.nid;
+  }
+
+  async load(head: RoomHead): Promise<void> {
+    const entry = head.entry(policyType, '');
+    if (!entry || this.isLoaded(head)) return;
+    const stored = await this.#parts.events.get(entry.nid);
+    if (!stored) throw new Error(`event ${entry.nid} of a room's state is missing`);
+    this.#said.set(head, { stored, policy: policyServerIn(stored.event.content) });
+  }
+
+  /** The policy server that the current state of a room names; it must be loaded. */
+  of(head: RoomHead): PolicyServer | undefined {
+    const entry = head.entry(policyType, '');
+    if (!entry) return undefined;
+    const said = this.#said.get(head);
+    if (said?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
+    const { redactedBy } = this.#parts.events.peek(entry.nid) ?? said.stored;
+    const { policy } = said;
+    if (!policy || redactedBy !== undefined || !this.#parts.peers) return undefined;
+    // This server is none; who else answers under its name may sign for other servers.
+    if (policy.serverName === this.#parts.serverName) return undefined;
+    return head.servers.has(policy.serverName) ? policy : undefined;
+  }
+
+  /** Whether a policy server has to be asked before an event of a local user is sent. It must be loaded. */
+  concerns(head: RoomHead, draft: { type: string; stateKey?: string | undefined }): boolean {
+    return concernsPolicyServer(draft) && this.of(head) !== undefined;
+  }
+
+  /** Whether an event has the signature that the room wants, or needs none. It must be loaded. */
+  isVouched(head: RoomHead, event: RoomEvent): boolean {
+    const policy = concernsPolicyServer(event) ? this.of(head) : undefined;
+    return policy === undefined || this.#isSigned(event, policy);
+  }
+
+  /**
+   * An event of this server with the signature that the room wants; as it is where it needs none.
+   * @throws MatrixError as the policy server says, or M_UNKNOWN with 502 when it says nothing that makes sense
+   */
+  async vouched(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
+    const policy = await this.#lacking(head, one.event);
+    return policy ? this.#ask(policy, one, patience.own) : one;
+  }
+
+  /** As `vouched`, of an event that others have sent: without the signature where it can not be had. */
+  async vouchedIfPossible(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
+    const policy = await this.#lacking(head, one.event);
+    if (!policy || this.#isPaused(policy.serverName)) return one;
+    try {
+      return await this.#ask(policy, one, patience.received);
+    } catch (error) {
+      if (!(error instanceof MatrixError)) throw error;
+      if (error.status >= 500) this.#rest(policy.serverName);
+      return one;
+    }
+  }
+
+  /** The policy server whose signature is missing. */
+  async #lacking(head: RoomHead, event: RoomEvent): Promise<PolicyServer | undefined> {
+    await this.load(head);
+    return this.isVouched(head, event) ? undefined : this.of(head);
+  }
+
+  #isSigned(event: RoomEvent, policy: PolicyServer): boolean {
+    if (this.#signed.get(event) === policy) return true;
+    const isSigned = isSignedByPolicyServer(event, policy);
+    if (isSigned) this.#signed.set(event, policy);
+    return isSigned;
+  }
+
+  async #ask(policy: PolicyServer, { event }: VerifiedEvent, timeout: number): Promise<VerifiedEvent> {
+    const { peers } = this.#parts;
+    const { serverName } = policy;
+    const signature = await peers!.sign(serverName, event.pdu, { timeout }).then(
+      (answer) => signatureIn(answer, serverName),
+      (error: unknown) => {
+        throw policyRefusal(error);
+      },
+    );
+    const signed = signature === undefined ? undefined : withPolicySignature(event, policy, signature);
+    if (signed && this.#isSigned(signed.event, policy)) return signed;
+    throw unknown('The policy server of the room has given no valid signature', 502);
+  }
+
+  #isPaused(serverName: string): boolean {
+    return (this.#pauses.get(serverName) ?? 0) > this.#parts.clock.monotonic();
+  }
+
+  #rest(serverName: string): void {
+    if (this.#pauses.size >= mostPauses) this.#pauses.clear();
+    this.#pauses.set(serverName, this.#parts.clock.monotonic() + pause);
+  }
+}
+
+function signatureIn(answer: JsonObject, serverName: string): string | undefined {
+  const own = Object.hasOwn(answer, serverName) ? answer[serverName] : undefined;
+  const signature = isJsonObject(own) ? own[policyKeyId] : undefined;
+  return typeof signature === 'string' ? signature : undefined;
+}

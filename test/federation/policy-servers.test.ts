@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import {
+  getRoomVersion,
+  type JsonObject,
+  policyKeyId,
+  receivePdu,
+  SigningKey,
+  signEvent,
+} from '../../src/protocol/index.ts';
+import { eventually } from '../clients/eventually.ts';
+import { forEachDatabase } from '../support/databases.ts';
+import { enc, type Person } from '../support/person.ts';
+import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { Visitor } from '../support/visitor.ts';
+
+const signPath = 'POST /_matrix/policy/v1/sign';
+const version = getRoomVersion('11')!;
+const policyKey = SigningKey.generate('policy_server');
+const refusal: ScriptedAnswer = [400, { errcode: 'M_FORBIDDEN', error: 'This looks like spam' }];
+
+forEachDatabase(({ kind }) => {
+  describe('rooms with a policy server', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let policy: ScriptedServer;
+    let b: ScriptedServer;
+    let anna: Person;
+    let roomId: string;
+    let visitor: Visitor;
+
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test');
+      policy = await several.scripted('policy.test');
+      b = await several.scripted('b.test');
+      anna = await a.person('anna');
+    });
+    after(() => several.stop());
+
+    const signed = (pdu: JsonObject, key = policyKey): JsonObject => {
+      const { event } = signEvent(receivePdu(pdu, version).event, { serverName: policy.name, key });
+      return event.pdu;
+    };
+    const sign = (pdu: JsonObject, key = policyKey): JsonObject => {
+      const ofServer = (signed(pdu, key)['signatures'] as Record<string, JsonObject>)[policy.name];
+      return { [policy.name]: { [policyKeyId]: ofServer![policyKeyId]! } };
+    };
+    const asked = () => policy.asked.filter(({ path }) => path === '/_matrix/policy/v1/sign');
+    const content = () => ({ via: policy.name, public_keys: { ed25519: policyKey.publicKey.base64 } });
+    const usePolicy = () => anna.setState(roomId, 'm.room.policy', content());
+    const send = (body: string, txnId = `t${Math.random()}`) =>
+      anna.call('PUT', `/rooms/${enc(roomId)}/send/m.room.message/${txnId}`, { msgtype: 'm.text', body });
+    const said = async () => {
+      const { chunk } = await anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {
+        dir: 'b',
+        limit: 100,
+      });
+      const events = chunk as { type: string; content: { body: string } }[];
+      return events.filter(({ type }) => type === 'm.room.message').map((event) => event.content.body);
+    };
+    const isSaid = (body: string) => eventually(body, async () => (await said()).includes(body));
+
+    beforeEach(async () => {
+      roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
+      policy.on(signPath, ({ body }) => sign(body));
+      await Visitor.join(policy, 'a.test', roomId, '@bot:policy.test');
+      visitor = await Visitor.join(b, 'a.test', roomId, '@bob:b.test');
+      policy.asked.splice(0);
+    });
+
+    it('send nothing that it has not signed, and say what it says', async () => {
+      assert.equal((await send('before')).status, 200);
+      await usePolicy();
+      assert.equal(asked().length, 0);
+      const { status, body } = await send('signed', 'once');
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.deepEqual((await send('signed', 'once')).body, body);
+      assert.equal(asked().length, 1);
+      assert.equal((asked()[0]!.body['content'] as JsonObject)['body'], 'signed');
+      const path = `/_matrix/federation/v1/event/${enc(String(body['event_id']))}`;
+      const { body: answer } = await b.ask('a.test', 'GET', path);
+      const [pdu] = answer['pdus'] as [Record<string, Record<string, JsonObject>>];
+      assert.deepEqual(Object.keys(pdu['signatures']!), ['a.test', 'policy.test']);
+      assert.deepEqual(pdu['signatures'], signed(pdu as JsonObject)['signatures']);
+
+      policy.on(signPath, () => refusal);
+      const refused = await send('spam');
+      assert.deepEqual(
+        [refused.status, refused.body],
+        [400, { errcode: 'M_FORBIDDEN', error: 'This looks like spam' }],
+      );
+      const topic = await anna.call('PUT', `/rooms/${enc(roomId)}/state/m.room.topic/`, { topic: 'spam' });
+      assert.equal(topic.status, 400);
+      assert.deepEqual(await said(), ['signed', 'before']);
+      assert.ok(!visitor.received.some(({ content: { body: text } }) => text === 'spam'));
+    });
+
+    it('send nothing while it is away, until it is dismissed', async () => {
+      await usePolicy();
+      const answers: ScriptedAnswer[] = [
+        [500, {}],
+        [503, { errcode: 'M_UNKNOWN', error: 'x' }],
+        {},
+        { [policy.name]: {} },
+        { [policy.name]: { [policyKeyId]: 'AAAA' } },
+        { [policy.name]: { [policyKeyId]: 7 } },
+        { [policy.name]: [] as unknown as JsonObject },
+        [401, { errcode: 'M_UNKNOWN_TOKEN', error: 'log out' }],
+      ];
+      for (const answer of answers) {
+        policy.on(signPath, () => answer);
+        const { status, body } = await send('unsigned');
+        const isRefusal = Array.isArray(answer) && answer[0] === 401;
+        assert.deepEqual([status, body['errcode']], isRefusal ? [403, 'M_FORBIDDEN'] : [502, 'M_UNKNOWN']);
+      }
+      policy.on(signPath, ({ body }) => sign(body, SigningKey.generate('policy_server')));
+      assert.equal((await send('unsigned')).status, 502);
+      policy.on(signPath, () => [429, { errcode: 'M_LIMIT_EXCEEDED', error: 'slow', retry_after_ms: 7 }]);
+      assert.deepEqual((await send('unsigned')).body['retry_after_ms'], 7);
+      await anna.setState(roomId, 'm.room.policy', {});
+      const before = asked().length;
+      assert.equal((await send('free')).status, 200);
+      assert.equal(asked().length, before);
+      assert.deepEqual(await said(), ['free']);
+    });
+
+    it('are those that say so rightly', async () => {
+      const wrong: JsonObject[] = [
+        { ...content(), via: 'nobody.test' },
+        { ...content(), via: 'a.test' },
+        { ...content(), via: 7 },
+        { ...content(), public_keys: {} },
+        { ...content(), public_keys: { ed25519: 'short' } },
+        { via: policy.name },
+      ];
+      for (const one of wrong) {
+        await anna.setState(roomId, 'm.room.policy', one);
+        assert.equal((await send('free')).status, 200, JSON.stringify(one));
+      }
+      assert.equal(asked().length, 0);
+      const enabled = await usePolicy();
+      assert.equal((await send('asked')).status, 200);
+      assert.equal(asked().length, 1);
+      await anna.redact(roomId, enabled);
+      assert.equal((await send('free again')).status, 200);
+      assert.equal(asked().length, 2);
+      await usePolicy();
+      await anna.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: '@bot:policy.test' });
+      assert.equal((await send('without it')).status, 200);
+      assert.equal(asked().length, 3);
+    });
+
+    it('ask it about events of other servers that it has not signed', async () => {
+      await usePolicy();
+      await eventually('the policy', () => visitor.last.type === 'm.room.policy');
+      const ready = visitor.message('signed already');
+      await visitor.send(signed(ready.event.pdu));
+      visitor.follow(ready);
+      await isSaid('signed already');
+      assert.equal(asked().length, 0);
+
+      await visitor.say('signed on demand');
+      await isSaid('signed on demand');
+      assert.equal(asked().length, 1);
+      const path = `/_matrix/federation/v1/event/${enc(visitor.last.eventId)}`;
+      const { body: answer } = await b.ask('a.test', 'GET', path);
+      const [pdu] = answer['pdus'] as [JsonObject];
+      assert.deepEqual(Object.keys(pdu['signatures'] as JsonObject).sort(), ['b.test', 'policy.test']);
+
+      const wrong = visitor.message('signed with another key');
+      await visitor.send(signed(wrong.event.pdu, SigningKey.generate('policy_server')));
+      visitor.follow(wrong);
+      await isSaid('signed with another key');
+      assert.equal(asked().length, 2);
+
+      policy.on(signPath, () => refusal);
+      await visitor.say('spam');
+      policy.on(signPath, ({ body }) => sign(body));
+      await visitor.say('after all');
+      await isSaid('after all');
+      assert.ok(!(await said()).includes('spam'));
+      assert.equal((await send('still here')).status, 200);
+    });
+
+    it('leave out what it can not be asked about, and go on', async () => {
+      await usePolicy();
+      await eventually('the policy', () => visitor.last.type === 'm.room.policy');
+      policy.on(signPath, () => [500, {}]);
+      await visitor.say('one');
+      await visitor.say('two');
+      const ready = visitor.message('signed');
+      await visitor.send(signed(ready.event.pdu));
+      await isSaid('signed');
+      assert.deepEqual(await said(), ['signed']);
+      // It was not asked a second time right away.
+      assert.equal(asked().length, 1);
+    });
+
+    it('let nobody in, and invite nobody, whom it does not want', async () => {
+      await usePolicy();
+      const c = await several.scripted(`c${kind}.test`);
+      policy.on(signPath, () => refusal);
+      const joining = await Visitor.tryToJoin(c, 'a.test', roomId, `@carol:${c.name}`);
+      assert.deepEqual([joining.status, joining.body['errcode']], [400, 'M_FORBIDDEN']);
+      const invite = await anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: `@carol:${c.name}` });
+      assert.deepEqual([invite.status, invite.body['errcode']], [400, 'M_FORBIDDEN']);
+      assert.ok(!c.asked.some(({ path }) => path.includes('/invite/')));
+      policy.on(signPath, ({ body }) => sign(body));
+      await Visitor.join(c, 'a.test', roomId, `@carol:${c.name}`);
+    });
+  });
+});
