@@ -17,7 +17,7 @@ export class TwoHearths {
 
   static async start(): Promise<TwoHearths> {
     const authority = makeTestAuthority();
-    const [one, other] = await Promise.all([create(authority), create(authority)]);
+    const [one, other] = await Promise.all([federatingHearth(authority), federatingHearth(authority)]);
     const two = new TwoHearths(one, other, authority);
     try {
       await Promise.all([one.start(), other.start()]);
@@ -34,8 +34,8 @@ export class TwoHearths {
   }
 }
 
-/** A server whose name says where it listens. */
-async function create(authority: TestAuthority): Promise<HearthProcess> {
+/** A Hearth that federates over TLS; its name says where it listens. It is not started. */
+export async function federatingHearth(authority: TestAuthority): Promise<HearthProcess> {
   const { key, cert } = authority.issue('localhost');
   const federationPort = await freePort();
   return HearthProcess.create((directory, port) => {
