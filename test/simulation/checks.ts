@@ -1,0 +1,127 @@
+import { sql } from 'kysely';
+import type { RoomEvent } from '../../src/protocol/index.ts';
+import { membershipOf, serverOfUser, splitStateKey } from '../../src/protocol/index.ts';
+import type { SimulatedServer } from './server.ts';
+import { described, type View, viewOf } from './view.ts';
+import type { World } from './world.ts';
+
+const [rejected, softFailed, outlier] = [1, 2, 4];
+
+/** What still goes on at a server, empty where nothing does. */
+export async function unfinished({ run }: SimulatedServer, roomId: string): Promise<string> {
+  if (!run) return 'it does not run';
+  const reader = run.kernel.database.reader<never>();
+  const count = async (table: string) => {
+    const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}`.execute(reader);
+    return Number(rows[0]?.n);
+  };
+  const staged = await count('incoming_events');
+  const behind = await count('destination_rooms');
+  const { pendingPdus, destinations } = run.sender.status;
+  const head = await run.rooms.engine.heads.get(roomId);
+  const partial = head?.isPartial && head.servers.has(run.kernel.serverName) ? 1 : 0;
+  const busy = destinations.sending + destinations['catching up'];
+  const left = { staged, behind, pendingPdus, busy, partial };
+  return Object.values(left).some((number) => number > 0) ? JSON.stringify(left) : '';
+}
+
+/** Since when a server has been in the room without a break, in simulated milliseconds; absent while it is not. */
+export type Stays = ReadonlyMap<string, number>;
+
+/** Looks whether all servers in the room say the same of it. */
+export async function check(world: World, roomId: string, stays: Stays): Promise<readonly View[]> {
+  const views: View[] = [];
+  for (const server of world.servers) {
+    const view = await viewOf(server, roomId);
+    if (view) views.push(view);
+    for (const error of server.errors) world.fail(`${server.name} has logged an error: ${error}`);
+  }
+  const inside = views.filter(({ isIn }) => isIn);
+  for (const view of inside) checkMembers(world, view);
+  for (const view of inside.slice(1)) compareStates(world, inside[0]!, view);
+  for (const view of inside) {
+    for (const other of inside) if (other !== view) await checkArrivals(world, view, other, stays);
+  }
+  return views;
+}
+
+function checkMembers(world: World, view: View): void {
+  for (const [userId, membership] of view.membersInState) {
+    const listed = view.members.get(userId);
+    if (listed !== membership) {
+      world.fail(`${view.server.name} lists ${userId} as ${listed}, in its state the user is ${membership}`);
+    }
+  }
+}
+
+function compareStates(world: World, one: View, other: View): void {
+  for (const key of new Set([...one.state.keys(), ...other.state.keys()])) {
+    const [here, there] = [one.state.get(key), other.state.get(key)];
+    if (here === there) continue;
+    world.fail(
+      `${splitStateKey(key).join(' ')} is ${described(one, here)} at ${one.server.name} and ` +
+        `${described(other, there)} at ${other.server.name}`,
+    );
+  }
+}
+
+/**
+ * Looks whether what users of one server have sent is on the timeline of another server that was in the room then and
+ * stayed. Missing may only be what was soft-failed because of something that the sender's server did not know yet.
+ */
+async function checkArrivals(world: World, from: View, to: View, stays: Stays): Promise<void> {
+  const since = stays.get(to.server.name);
+  if (since === undefined) return;
+  for (const [eventId, stored] of from.events) {
+    const { event } = stored;
+    const row = to.rows.get(eventId);
+    if (stored.stream !== undefined && row && (row.flags & rejected) !== 0) {
+      world.fail(`${described(from, eventId)} is at ${from.server.name}, and rejected at ${to.server.name}`);
+    }
+    if (stored.stream === undefined || serverOfUser(event.sender) !== from.server.name) continue;
+    if (event.originServerTs - from.server.skew <= since || row?.stream) continue;
+    if (!(await wasThere(from, eventId, to.server.name))) continue;
+    const isSoftFailed = row !== undefined && (row.flags & softFailed) !== 0;
+    if (isSoftFailed && hasReason(to, event)) continue;
+    const how = row ? `has the flags ${row.flags}` : 'is missing';
+    world.fail(`${described(from, eventId)} of ${from.server.name} ${how} at ${to.server.name}`);
+  }
+}
+
+/** Whether a user of the server was in the room before an event. */
+async function wasThere({ run, events }: View, eventId: string, serverName: string): Promise<boolean> {
+  const { placement, events: store } = run.rooms.engine;
+  const state = await placement.stateAt(events.get(eventId)!, 'before');
+  for (const [key, nid] of state ?? []) {
+    const [type, userId] = splitStateKey(key);
+    if (type !== 'm.room.member' || serverOfUser(userId) !== serverName) continue;
+    const stored = await store.get(nid);
+    if (stored && membershipOf(stored.event.content) === 'join') return true;
+  }
+  return false;
+}
+
+/** What decides who may do what, and can so be a reason for soft failure. */
+const deciding: ReadonlySet<string> = new Set(['m.room.power_levels', 'm.room.join_rules', 'm.room.member']);
+
+/** Whether the server knows of something that decides about an event, and that the event does not come after. */
+function hasReason(view: View, event: RoomEvent): boolean {
+  const before = ancestors(view, event);
+  for (const [eventId, { event: other }] of view.events) {
+    if (before.has(eventId) || eventId === event.eventId || !deciding.has(other.type)) continue;
+    if (((view.rows.get(eventId)?.flags ?? outlier) & (rejected | outlier)) !== 0) continue;
+    return true;
+  }
+  return false;
+}
+
+function ancestors(view: View, event: RoomEvent): ReadonlySet<string> {
+  const found = new Set<string>();
+  const wanted = [...event.prevEventIds];
+  for (const eventId of wanted) {
+    if (found.has(eventId)) continue;
+    found.add(eventId);
+    wanted.push(...(view.events.get(eventId)?.event.prevEventIds ?? []));
+  }
+  return found;
+}

@@ -1,0 +1,158 @@
+import crypto, { type KeyObject, type VerifyKeyObjectInput } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import fs from 'node:fs';
+import fsPromises from 'node:fs/promises';
+import { registerHooks, syncBuiltinESMExports } from 'node:module';
+import workers from 'node:worker_threads';
+import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
+import { OperationRunner } from '../../src/kernel/database/sqlite/operation-runner.ts';
+import type { Request, WorkerOptions } from '../../src/kernel/database/sqlite/protocol.ts';
+import type { Scheduler } from './scheduler.ts';
+
+/** Where a database is used from: steps of its threads take time, and a process that has crashed takes none. */
+export interface Disk {
+  /** Milliseconds until a request is worked on. */
+  delay(): number;
+  /** Called before and after each request that writes; says whether the process still runs. */
+  step(): boolean;
+}
+
+/** By path of the database: whoever has opened it last. */
+export const disks = new Map<string, Disk>();
+
+let scheduler: Scheduler | undefined;
+
+/** Has threads, timers of zero length and files of this process run in simulated time. */
+export function runIn(simulated: Scheduler): void {
+  scheduler = simulated;
+}
+
+const current = () => {
+  if (!scheduler) throw new Error('no simulation runs');
+  return scheduler;
+};
+
+/** What the thread of a database does, on the calling thread: its requests in order, each at its time. */
+class DatabaseThread {
+  readonly #answer: (message: unknown) => void;
+  readonly #exit: () => void;
+  readonly #disk: Disk | undefined;
+  readonly #isWriting: boolean;
+  readonly #connection: SqliteConnection;
+  readonly #runner: OperationRunner;
+  #queue: (Request | 'close')[] = [];
+  #isBusy = false;
+
+  constructor({ file, access }: WorkerOptions, answer: (message: unknown) => void, exit: () => void) {
+    this.#answer = answer;
+    this.#exit = exit;
+    this.#disk = disks.get(file.path);
+    this.#isWriting = access === 'writing';
+    this.#connection = new SqliteConnection(file, access);
+    this.#runner = new OperationRunner(this.#connection, access);
+  }
+
+  take(message: Request | 'close'): void {
+    this.#queue.push(message);
+    if (!this.#isBusy) this.#next();
+  }
+
+  #next(): void {
+    const message = this.#queue.shift();
+    this.#isBusy = message !== undefined;
+    if (message === undefined) return;
+    current().after(this.#disk?.delay() ?? 0, () => this.#do(message));
+  }
+
+  #do(message: Request | 'close'): void {
+    if (message === 'close') {
+      this.#connection.close();
+      this.#exit();
+      return;
+    }
+    // A crash between two statements leaves what was not committed undone, and one after the commit loses the answer.
+    const results = this.#goesOn() ? this.#runner.run(message.operations) : [];
+    if (this.#goesOn()) {
+      this.#answer({ id: message.id, results });
+      this.#next();
+    } else this.#connection.close();
+  }
+
+  #goesOn(): boolean {
+    return !this.#isWriting || !this.#disk || this.#disk.step();
+  }
+}
+
+/** Stands for `Worker`: the threads of databases and of those who sign. */
+class SimulatedWorker extends EventEmitter {
+  readonly #take: (message: never) => void;
+
+  constructor(url: URL, { workerData }: { workerData: unknown }) {
+    super();
+    const answer = (message: unknown) => void this.emit('message', message);
+    if (url.pathname.endsWith('/database/sqlite/worker.ts')) {
+      const exit = () => void this.emit('exit', 0);
+      const thread = new DatabaseThread(workerData as WorkerOptions, answer, exit);
+      this.#take = (message: Request | 'close') => thread.take(message);
+    } else if (url.pathname.endsWith('/signing/worker.ts')) {
+      this.#take = (texts: readonly string[]) =>
+        current().soon(() => answer(signatures(workerData as KeyObject, texts)));
+    } else throw new Error(`${url.pathname} is not known to simulations`);
+  }
+
+  postMessage(message: unknown): void {
+    this.#take(message as never);
+  }
+
+  ref(): void {}
+
+  unref(): void {}
+
+  async terminate(): Promise<number> {
+    this.emit('exit', 0);
+    return 0;
+  }
+}
+
+const signatures = (key: KeyObject, texts: readonly string[]) =>
+  texts.map((text) => crypto.sign(null, Buffer.from(text), key).toString('base64').replace(/=+$/, ''));
+
+const { verify } = crypto;
+
+/** Verifies on this thread, and tells the callback, where there is one, in simulated time. */
+function verifyHere(...given: unknown[]): boolean | undefined {
+  const [algorithm, data, key, signature, callback] = given as [
+    string | null,
+    Buffer,
+    VerifyKeyObjectInput,
+    Uint8Array,
+    ((error: Error | null, isValid: boolean) => void)?,
+  ];
+  const isValid = verify(algorithm, data, key, signature);
+  if (!callback) return isValid;
+  current().soon(() => callback(null, isValid));
+  return undefined;
+}
+
+/**
+ * Puts simulated parts where the platform has threads, so that a run depends on nothing but its seed. For the whole
+ * process; before anything of the server is used.
+ */
+export function simulatePlatform(): void {
+  Object.assign(workers, { Worker: SimulatedWorker });
+  Object.assign(crypto, { verify: verifyHere });
+  Object.assign(fsPromises, {
+    readFile: async (path: string, options: BufferEncoding) => fs.readFileSync(path, options),
+  });
+  syncBuiltinESMExports();
+  const smallCaches = new URL('./small-caches.ts', import.meta.url).href;
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      specifier === 'lru-cache' && context.parentURL !== smallCaches
+        ? { url: smallCaches, format: 'module-typescript', shortCircuit: true }
+        : next(specifier, context),
+  });
+  const immediate = (callback: (...values: unknown[]) => void, ...values: unknown[]) =>
+    current().soon(() => callback(...values));
+  globalThis.setImmediate = immediate as unknown as typeof setImmediate;
+}

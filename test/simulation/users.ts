@@ -1,0 +1,169 @@
+import { isJsonObject, type JsonObject, MatrixError } from '../../src/protocol/index.ts';
+import type { Rooms } from '../../src/rooms/index.ts';
+import type { ActionName } from './plan.ts';
+import type { Dice } from './random.ts';
+import type { SimulatedServer } from './server.ts';
+import { type Run, unlessCrashed } from './server-process.ts';
+import type { World } from './world.ts';
+
+/** An event that a client was told to be sent. */
+export interface Acknowledged {
+  readonly eventId: string;
+  readonly server: string;
+  /** Simulated milliseconds at which it was asked for. */
+  readonly at: number;
+}
+
+/** People who do things in a room, as chance has it. */
+export class Users {
+  readonly acknowledged: Acknowledged[] = [];
+  roomId = '';
+  readonly #world: World;
+  readonly #dice: Dice;
+  #transactions = 0;
+
+  constructor(world: World) {
+    this.#world = world;
+    this.#dice = world.dice.fork('users');
+  }
+
+  get everybody(): readonly string[] {
+    return this.#world.servers.flatMap(({ users }) => users);
+  }
+
+  /** The first user makes the room; some get power at once. */
+  async makeRoom(): Promise<void> {
+    const { plan, servers } = this.#world;
+    const [creator = '', ...others] = this.everybody;
+    const users: Record<string, number> = plan.roomVersion === '12' ? {} : { [creator]: 100 };
+    for (const userId of others) if (this.#dice.chance(0.4)) users[userId] = this.#dice.pick([50, 100]);
+    this.roomId = await servers[0]!.run!.rooms.creation.create(creator, {
+      preset: plan.isPublic ? 'public_chat' : 'private_chat',
+      room_version: plan.roomVersion,
+      power_level_content_override: { users },
+    });
+    this.#world.trace.note(servers[0]!.name, `${creator} makes ${this.roomId}: ${JSON.stringify(users)}`);
+    for (const userId of others) {
+      if (!plan.isPublic) await this.act(servers[0]!, creator, 'invite', userId);
+    }
+    for (const server of servers) {
+      for (const userId of server.users) await this.act(server, userId, 'join');
+    }
+  }
+
+  /** Lets people act until the plan's time is over. */
+  async live(): Promise<void> {
+    const { plan, scheduler, servers } = this.#world;
+    const actions: Promise<void>[] = [];
+    for (let index = 0; index < plan.actions; index++) {
+      const at = this.#dice.next() * plan.duration;
+      const server = this.#dice.pick(servers);
+      const userId = this.#dice.pick(server.users);
+      const name = this.#dice.weighted(plan.habits);
+      actions.push(scheduler.sleep(at).then(() => this.act(server, userId, name)));
+    }
+    await Promise.all(actions);
+  }
+
+  /** Lets a user do something, if the server runs. Never rejects. */
+  async act(server: SimulatedServer, userId: string, name: ActionName, whom?: string): Promise<void> {
+    const { trace, scheduler } = this.#world;
+    const { run } = server;
+    if (!run) return;
+    const at = scheduler.now;
+    const other = whom ?? this.#dice.pick(this.everybody);
+    const what = `${userId} ${name}${withOther.has(name) ? ` ${other}` : ''}`;
+    try {
+      const done = await unlessCrashed(run, this.#do(run, userId, name, other));
+      if (done === undefined) return trace.note(server.name, `${what}: no answer`);
+      if (done === '') return;
+      trace.note(server.name, `${what}: ${done}`);
+      this.acknowledged.push({ eventId: done, server: server.name, at });
+    } catch (error) {
+      if (error instanceof MatrixError) {
+        trace.note(server.name, `${what}: refused, ${error.errcode} ${error.message}`);
+        if (error.status >= 500 && error.errcode === 'M_UNKNOWN' && error.status === 500) {
+          this.#world.fail(`${what}: ${error.message}`);
+        }
+      } else if (run.isAlive) this.#world.fail(`${what}: ${(error as Error).stack}`);
+    }
+  }
+
+  /** @returns the id of the event, empty where there is nothing to do */
+  async #do({ rooms }: Run, userId: string, name: ActionName, other: string): Promise<string> {
+    const { roomId } = this;
+    const head = await rooms.engine.heads.get(roomId);
+    const { memberships } = rooms;
+    if (name === 'join') {
+      const via = this.#world.servers.map((server) => server.name);
+      return (await memberships.join(userId, roomId, { via })).event.eventId;
+    }
+    if (!head) return '';
+    switch (name) {
+      case 'leave':
+        return (await memberships.leave(userId, roomId)).event.eventId;
+      case 'kick':
+      case 'ban':
+      case 'unban':
+      case 'invite':
+        return (await memberships[name](userId, roomId, other)).event.eventId;
+      case 'redact':
+        return this.#redact(rooms, userId);
+      case 'message':
+        return this.#send(rooms, userId, { msgtype: 'm.text', body: `${this.#transactions}` });
+      case 'topic':
+        return this.#state(rooms, userId, 'm.room.topic', { topic: `${userId} ${this.#transactions++}` });
+      case 'note':
+        return this.#state(
+          rooms,
+          userId,
+          'sim.note',
+          { text: `${this.#transactions++}` },
+          this.#dice.pick(['1', '2']),
+        );
+      case 'joinRules':
+        return this.#state(rooms, userId, 'm.room.join_rules', {
+          join_rule: this.#dice.pick(['public', 'public', 'invite']),
+        });
+      case 'power':
+        return this.#power(rooms, userId, other);
+      default:
+        throw new Error(`nobody knows how to ${name}`);
+    }
+  }
+
+  #send(rooms: Rooms, userId: string, content: JsonObject): Promise<string> {
+    const message = { type: 'm.room.message', content };
+    return rooms.sending.message(senderOf(userId), this.roomId, message, `t${this.#transactions++}`);
+  }
+
+  #state(rooms: Rooms, userId: string, type: string, content: JsonObject, stateKey = ''): Promise<string> {
+    return rooms.sending.state(senderOf(userId), this.roomId, { type, stateKey }, content);
+  }
+
+  async #redact(rooms: Rooms, userId: string): Promise<string> {
+    const head = await rooms.engine.heads.get(this.roomId);
+    const target = head?.recent.filter(({ event }) => event.stateKey === undefined).at(-this.#dice.int(1, 5));
+    if (!target) return '';
+    const { eventId } = target.event;
+    return rooms.sending.redact(senderOf(userId), this.roomId, eventId, {}, `t${this.#transactions++}`);
+  }
+
+  /** Gives somebody another level, or an action another threshold. */
+  async #power(rooms: Rooms, userId: string, other: string): Promise<string> {
+    const head = await rooms.engine.heads.get(this.roomId);
+    const entry = head?.entry('m.room.power_levels', '');
+    const stored = entry && (await rooms.engine.events.get(entry.nid));
+    if (!stored) return '';
+    const { content } = stored.event;
+    const users = isJsonObject(content['users']) ? content['users'] : {};
+    const change: JsonObject = this.#dice.chance(0.7)
+      ? { users: { ...users, [other]: this.#dice.pick([0, 50, 50, 100]) } }
+      : { [this.#dice.pick(['ban', 'kick', 'invite', 'state_default'])]: this.#dice.pick([0, 50]) };
+    return this.#state(rooms, userId, 'm.room.power_levels', { ...content, ...change });
+  }
+}
+
+const withOther: ReadonlySet<ActionName> = new Set(['kick', 'ban', 'unban', 'invite', 'power']);
+
+const senderOf = (userId: string) => ({ userId, deviceId: 'DEVICE' });

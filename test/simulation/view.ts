@@ -1,0 +1,73 @@
+import { sql } from 'kysely';
+import { membershipOf, type RoomEvent, serverOfUser, splitStateKey } from '../../src/protocol/index.ts';
+import type { StoredEvent } from '../../src/rooms/index.ts';
+import type { SimulatedServer } from './server.ts';
+import type { Run } from './server-process.ts';
+
+interface EventRow {
+  readonly nid: number;
+  readonly event_id: string;
+  readonly stream: number | null;
+  readonly flags: number;
+  readonly redacted_by: number | null;
+}
+
+/** What a server has of a room. */
+export interface View {
+  readonly server: SimulatedServer;
+  readonly run: Run;
+  /** Whether a user of it is joined, as it sees that itself. */
+  readonly isIn: boolean;
+  readonly extremities: readonly string[];
+  /** Entries of the current state by key: ids of events. */
+  readonly state: ReadonlyMap<string, string>;
+  /** As the table of memberships has it. */
+  readonly members: ReadonlyMap<string, string>;
+  /** As the events of the state say. */
+  readonly membersInState: ReadonlyMap<string, string>;
+  readonly rows: ReadonlyMap<string, EventRow>;
+  readonly events: ReadonlyMap<string, StoredEvent>;
+}
+
+/** @returns `undefined` where the server does not know the room, or does not run */
+export async function viewOf(server: SimulatedServer, roomId: string): Promise<View | undefined> {
+  const { run } = server;
+  const head = await run?.rooms.engine.heads.get(roomId);
+  if (!run || !head) return undefined;
+  const { database } = run.kernel;
+  const reader = database.reader<never>();
+  const { rows } = await sql<EventRow>`
+    select nid, event_id, stream, flags, redacted_by from events where room_nid = ${head.roomNid}`.execute(
+    reader,
+  );
+  const members = await sql<{ user_id: string; membership: string }>`
+    select user_id, membership from memberships where room_nid = ${head.roomNid}`.execute(reader);
+  const events = await run.rooms.engine.events.getMany(rows.map(({ nid }) => nid));
+  const inState = [...head.state].flatMap(([key, { membership }]) => {
+    const [type, userId] = splitStateKey(key);
+    return type === 'm.room.member' ? [[userId, membership ?? 'none'] as const] : [];
+  });
+  return {
+    server,
+    run,
+    isIn: inState.some(
+      ([userId, membership]) => membership === 'join' && serverOfUser(userId) === server.name,
+    ),
+    extremities: head.extremities.map(({ eventId }) => eventId).sort(),
+    state: new Map([...head.state].map(([key, { eventId }]) => [key, eventId])),
+    members: new Map(members.rows.map((row) => [row.user_id, row.membership])),
+    membersInState: new Map(inState),
+    rows: new Map(rows.map((row) => [row.event_id, row])),
+    events: new Map([...events.values()].map((stored) => [stored.event.eventId, stored])),
+  };
+}
+
+/** An event in a few words. */
+export function described(view: View, eventId: string | undefined): string {
+  if (eventId === undefined) return 'nothing';
+  const stored = view.events.get(eventId);
+  if (!stored) return `${eventId} (unknown)`;
+  const { type, sender, stateKey, content }: RoomEvent = stored.event;
+  const what = type === 'm.room.member' ? membershipOf(content) : '';
+  return `${eventId} (${type.replace('m.room.', '')} ${stateKey ?? ''} ${what} by ${sender})`;
+}
