@@ -30,7 +30,7 @@ interface Draft {
   readonly stateKey?: string;
 }
 
-/** A user of a scripted server in a room of version 11 that a homeserver has: says whatever a test wants. */
+/** A user of a scripted server in a room that a homeserver has: says whatever a test wants. */
 export class Visitor {
   readonly server: ScriptedServer;
   readonly roomId: string;
@@ -75,7 +75,7 @@ export class Visitor {
   }
 
   static async tryToJoin(server: ScriptedServer, host: string, roomId: string, userId: string) {
-    const made = await server.ask(host, 'GET', `${v1}/make_join/${enc(roomId)}/${enc(userId)}?ver=11`);
+    const made = await server.ask(host, 'GET', `${v1}/make_join/${enc(roomId)}/${enc(userId)}?ver=11&ver=1`);
     assert.equal(made.status, 200, JSON.stringify(made.body));
     const version = getRoomVersion(String(made.body['room_version']))!;
     const { event: join } = eventAt(
@@ -109,6 +109,10 @@ export class Visitor {
         originServerTs: Date.now(),
         authEventIds: auth,
         prevEventIds: [this.last.eventId],
+        ...(this.version.eventId === 'origin' && {
+          eventId: `$visit${transactions++}:${this.server.name}`,
+          referenceHash: () => undefined,
+        }),
         ...change,
       },
       this.version,

@@ -11,6 +11,9 @@ const [growth, mostAttempts] = [4, 10];
 /** Events of a room that get their places together: they share flushes. */
 const mostTogether = 50;
 
+/** Events behind one that others are asked about which are looked at meanwhile and can not have their places yet. */
+const mostPassedOver = 100;
+
 /** What to do with an event that waited. */
 export type Outcome =
   | { readonly kind: 'done' }
@@ -38,11 +41,16 @@ export interface RoomWorkersParts {
   readonly onDropped: () => void;
 }
 
-/** One worker for each room in which events wait: it takes them in the order of arrival. */
+/**
+ * One worker for each room in which events wait: it takes them in the order of arrival. While it asks about one, those
+ * behind it that lack nothing get their places.
+ */
 export class RoomWorkers {
   readonly #parts: RoomWorkersParts;
   readonly #running = new Map<string, Promise<void>>();
   readonly #timers = new Map<string, Timer>();
+  /** Tell workers that there is more to do. */
+  readonly #bells = new Map<string, () => void>();
   #closed = false;
 
   constructor(parts: RoomWorkersParts) {
@@ -51,11 +59,13 @@ export class RoomWorkers {
 
   /** There may be something to do in a room. */
   wake(roomId: string): void {
+    if (this.#running.has(roomId)) this.#bells.get(roomId)?.();
     if (this.#closed || this.#running.has(roomId)) return;
     this.#timers.get(roomId)?.cancel();
     this.#timers.delete(roomId);
     const running = this.#run(roomId).finally(() => {
       this.#running.delete(roomId);
+      this.#bells.delete(roomId);
       this.#rest(roomId);
     });
     this.#running.set(roomId, running);
@@ -78,14 +88,36 @@ export class RoomWorkers {
     const underWay = new Map<string, Promise<void>>();
     /** Events that are not begun with others again, for they have failed so. */
     const alone = new Set<string>();
+    /** Events that wait for the one that others are asked about. */
+    const passedOver = new Set<string>();
+    let asking: Promise<void> | undefined;
     for (;;) {
-      const staged = this.#closed ? undefined : staging.due(roomId, clock.now());
-      if (!staged && underWay.size === 0) return;
-      if (!staged || underWay.size >= mostTogether) await Promise.race(underWay.values());
-      else if (alone.has(staged.eventId) || !(await this.#begin(staged, underWay, alone))) {
-        await Promise.all(underWay.values());
-        if (staging.has(staged.eventId)) await this.#handle(staged);
+      const isFull = underWay.size >= mostTogether || passedOver.size >= mostPassedOver;
+      const rung = new Promise<void>((ring) => this.#bells.set(roomId, ring));
+      const staged = this.#closed || isFull ? undefined : staging.due(roomId, clock.now(), passedOver);
+      if (!staged) {
+        if (underWay.size === 0 && !asking) return;
+        await Promise.race([...underWay.values(), ...(asking ? [asking] : []), ...(isFull ? [] : [rung])]);
+      } else if (alone.has(staged.eventId) || !(await this.#begin(staged, underWay, alone))) {
+        if (asking) passedOver.add(staged.eventId);
+        else {
+          asking = this.#ask(staged, [...underWay.values()]).finally(() => {
+            asking = undefined;
+            passedOver.clear();
+          });
+        }
       }
+    }
+  }
+
+  /** Lets an event get its place, whatever that takes, when those have theirs that came before it. */
+  async #ask(staged: StagedEvent, before: readonly Promise<void>[]): Promise<void> {
+    staged.isUnderWay = true;
+    try {
+      await Promise.all(before);
+      if (this.#parts.staging.has(staged.eventId)) await this.#handle(staged);
+    } finally {
+      staged.isUnderWay = false;
     }
   }
 

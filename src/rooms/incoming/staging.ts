@@ -122,10 +122,10 @@ export class Staging {
     }
   }
 
-  /** The first event of the room that may be tried. */
-  due(roomId: string, now: number): StagedEvent | undefined {
+  /** The first event of the room that may be tried, and is none of those that have to wait. */
+  due(roomId: string, now: number, waiting: ReadonlySet<string>): StagedEvent | undefined {
     for (const staged of this.#rooms.get(roomId)?.values() ?? []) {
-      if (staged.retryTs <= now && !staged.isUnderWay) return staged;
+      if (staged.retryTs <= now && !staged.isUnderWay && !waiting.has(staged.eventId)) return staged;
     }
     return undefined;
   }
