@@ -21,21 +21,30 @@ export class RoomAccess {
    * ACLs deny the other server
    */
   async check(origin: string, roomId: string): Promise<RoomHead> {
-    const { engine, serverAcls, serverName } = this.#deps;
-    const head = await engine.heads.get(roomId);
-    if (!head || !isInRoom(head, serverName)) throw notFound('This server is not in the room');
-    if (!(await serverAcls.allows(head, origin))) throw forbidden('This room does not admit your server');
+    const head = await this.#deps.engine.heads.get(roomId);
+    if (!head || !isInRoom(head, this.#deps.serverName)) throw notFound('This server is not in the room');
+    await this.#checkAcl(head, origin);
     return head;
   }
 
   /**
-   * As `check`, for what is told only to servers that are in the room.
-   * @throws MatrixError also M_FORBIDDEN when no user of the other server has joined the room
+   * A room of which something is to be told that is only for servers which are in it. When this server has left, it
+   * still tells those that were there then: they may lack the last events, and have nobody else to ask.
+   * @throws MatrixError as `check`, also M_FORBIDDEN when no user of the other server has joined the room
    */
   async checkInRoom(origin: string, roomId: string): Promise<RoomHead> {
-    const head = await this.check(origin, roomId);
-    if (!isInRoom(head, origin)) throw forbidden('Your server is not in the room');
+    const { engine, serverName } = this.#deps;
+    const head = await engine.heads.get(roomId);
+    const isIn = head !== undefined && isInRoom(head, origin);
+    if (!head || !(isIn || isInRoom(head, serverName))) throw notFound('This server is not in the room');
+    await this.#checkAcl(head, origin);
+    if (!isIn) throw forbidden('Your server is not in the room');
     return head;
+  }
+
+  async #checkAcl(head: RoomHead, origin: string): Promise<void> {
+    if (!(await this.#deps.serverAcls.allows(head, origin)))
+      throw forbidden('This room does not admit your server');
   }
 }
 

@@ -133,11 +133,16 @@ forEachDatabase((open) => {
       assert.deepEqual((await missing(here.roomId, gapTo([foreign]))).body['events'], []);
     });
 
-    it('rooms without users of this server are nobody’s business here', async () => {
-      const { roomId, said } = await talk(1);
+    it('rooms that this server has left are told of to those that were in them, and to nobody else', async () => {
+      const { roomId, said } = await talk(2);
       await served.under.leave(alice, roomId);
-      const answers = [await served.get(`/event/${enc(said[0]!)}`), await backfill(roomId, [said[0]!], 1)];
-      for (const { status, body } of answers) {
+      const head = await served.under.engine.heads.get(roomId);
+      const left = head!.extremities.map(({ eventId }) => eventId);
+      assert.deepEqual(idsIn(await missing(roomId, gapTo(left)), 'events').slice(-2), said);
+      const page = `/backfill/${enc(roomId)}?v=${enc(left[0]!)}&limit=3`;
+      assert.deepEqual(idsIn(await served.get(page), 'pdus'), [...left, ...said.toReversed()]);
+      for (const path of [`/event/${enc(said[0]!)}`, page]) {
+        const { status, body } = await served.http.ask('other.example', 'GET', path);
         assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
       }
     });
