@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, HearthProcess } from '../clients/hearth-process.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/test-authority.ts';
-import { ReferenceServer } from './reference-server.ts';
+import { hearthHost, ReferenceServer } from './reference-server.ts';
 import { Someone } from './someone.ts';
 
 /** A homeserver of the network, whoever made it. */
@@ -69,8 +69,9 @@ async function startHearth(
   settings: Readonly<Record<string, unknown>>,
 ): Promise<Network['hearth']> {
   const tlsPort = await freePort();
-  const name = `localhost:${tlsPort}`;
-  const { key, cert } = authority.issue('localhost', '127.0.0.1');
+  // Server ACLs look at host names only: that of the reference server is another one.
+  const name = `${hearthHost}:${tlsPort}`;
+  const { key, cert } = authority.issue(hearthHost);
   const listener = { type: 'http', bind_addresses: ['127.0.0.1'] };
   const server = await HearthProcess.create((directory, port) => {
     const [keyPath, certPath] = [join(directory, 'tls.key'), join(directory, 'tls.pem')];

@@ -13,6 +13,9 @@ const environment = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C.UTF-8
 const unlimited = '{per_second: 1000000000, burst_count: 1000000000}';
 let instances = 0;
 
+/** The host in Hearth's name; nobody but the reference server has to find it. */
+export const hearthHost = 'hearth.localhost';
+
 /** Installs the reference server; takes a minute or two the first time. */
 async function install(): Promise<void> {
   if (existsSync(join(folder, 'ready'))) return;
@@ -109,6 +112,7 @@ export class ReferenceServer {
     writeFileSync(outside('tls.pem'), cert);
     writeFileSync(outside('ca.pem'), authority.pem);
     writeFileSync(outside('log.yaml'), logging);
+    writeFileSync(join(root, 'etc/hosts'), `127.0.0.1 localhost ${hearthHost}\n`);
     const listener = 'type: http, bind_addresses: ["127.0.0.1"], resources: [{names: [client, federation]}]';
     writeFileSync(
       outside('homeserver.yaml'),

@@ -11,6 +11,7 @@ export interface SyncedRoom {
 
 export interface Sync {
   readonly next_batch: string;
+  readonly to_device?: { readonly events: readonly Json[] };
   readonly rooms?: Readonly<Record<string, Readonly<Record<string, SyncedRoom>>>>;
 }
 
