@@ -111,7 +111,7 @@ export class PostgresDatabase implements Database {
 
   #transaction<S, T>(work: (writer: Writer<S>) => Promise<T>, begin: string, idleLimit: number): Promise<T> {
     if (this.#closing) return Promise.reject(new DatabaseClosed('the database is closed'));
-    const result = retrying(this.#clock, () =>
+    const result = retrying(() =>
       this.#pool.use((session) => this.#attempt(session, work, begin, idleLimit)),
     );
     this.#transactions.add(result);
@@ -149,7 +149,7 @@ export class PostgresDatabase implements Database {
   }
 
   async #commitBatch(statements: readonly Statement[]): Promise<void> {
-    await retrying(this.#clock, () =>
+    await retrying(() =>
       this.#pool.use(async (session) => {
         const sent = [session.control(latest).then(() => {})];
         for (const { sql: text, rows } of statements) {
@@ -187,7 +187,7 @@ export class PostgresDatabase implements Database {
   };
 
   #query(pool: ConnectionPool, statement: string, parameters: readonly unknown[]): Promise<Outcome> {
-    return retrying(this.#clock, () =>
+    return retrying(() =>
       pool.use(async (session) => {
         try {
           return await session.run(statement, parameters);

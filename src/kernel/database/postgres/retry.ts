@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../../clock.ts';
+import { sleep, systemClock } from '../../clock.ts';
 import { randomFraction, systemRandomness } from '../../randomness.ts';
 import { Conflict, Disconnected } from './errors.ts';
 
@@ -25,8 +25,11 @@ export class Undone extends Error {
   }
 }
 
-/** Runs `attempt` again while it rejects with `Undone` because of a conflict or a lost connection. */
-export async function retrying<T>(clock: Clock, attempt: () => Promise<T>): Promise<T> {
+/**
+ * Runs `attempt` again while it rejects with `Undone` because of a conflict or a lost connection. The waits are for
+ * others at the database to be done, which takes real time, whatever clock the server has.
+ */
+export async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
   for (let failures = 1; ; failures += 1) {
     try {
       return await attempt();
@@ -34,7 +37,7 @@ export async function retrying<T>(clock: Clock, attempt: () => Promise<T>): Prom
       if (!(failure instanceof Undone)) throw failure;
       const policy = policyFor(failure.reason);
       if (!policy || failures >= policy.attempts) throw failure.error;
-      await sleep(clock, policy.wait(failures));
+      await sleep(systemClock, policy.wait(failures));
     }
   }
 }
