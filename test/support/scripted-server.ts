@@ -37,12 +37,14 @@ export interface ScriptedServer {
    * Signs and sends a request to a server.
    * @param path as it is sent, in the ecosystem's spelling
    * @param body JSON, or its canonical text
+   * @param signed the text that the signature covers, where that is another one
    */
   ask(
     destination: string,
     method: string,
     path: string,
     body?: JsonObject | string,
+    signed?: string,
   ): Promise<{ status: number; body: JsonObject }>;
   stop(): Promise<void>;
 }
@@ -88,8 +90,8 @@ export async function startScriptedServer({
     port: server.port,
     asked,
     on: (start, handler) => void handlers.push({ start, handler }),
-    ask: (destination, method, path, body) =>
-      ask({ name, key, authority, port: portOf(destination) }, destination, method, path, body),
+    ask: (destination, method, path, body, signed) =>
+      ask({ name, key, authority, port: portOf(destination) }, destination, method, path, body, signed),
     stop: () => server.close(),
   };
 }
@@ -110,9 +112,10 @@ function ask(
   method: string,
   path: string,
   body: JsonObject | string | undefined,
+  signed: string | undefined,
 ): Promise<{ status: number; body: JsonObject }> {
   const content = typeof body === 'string' ? body : body && canonicalJson(body, 'as written');
-  const parts = { method, uri: path, origin: from.name, destination, content };
+  const parts = { method, uri: path, origin: from.name, destination, content: signed ?? content };
   return new Promise((resolve, reject) => {
     const request = httpsRequest(
       {

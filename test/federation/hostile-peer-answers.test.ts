@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import type { JsonObject } from '../../src/protocol/index.ts';
+import { forEachDatabase } from '../support/databases.ts';
+import { enc, type Person } from '../support/person.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { SeveralServers } from '../support/several-servers.ts';
+import { SignedRoom } from '../support/signed-room.ts';
+
+const make = 'GET /_matrix/federation/v1/make_';
+const mebibyte = 1024 * 1024;
+
+/** Answers with any bytes and headers. */
+const raw =
+  (body: string | Buffer, headers: Record<string, string | string[]> = {}, status = 200) =>
+  (response: ServerResponse) => {
+    response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
+  };
+
+/** Writes a little, again and again, and never ends. */
+const drip = (start: string, byte: string) => (response: ServerResponse) => {
+  response.writeHead(200, { 'content-type': 'application/json' });
+  response.write(start);
+  const timer = setInterval(() => response.write(byte), 20);
+  response.on('close', () => clearInterval(timer));
+};
+
+const answers: [what: string, answer: (response: ServerResponse) => void][] = [
+  ['a byte at a time', drip('{', ' ')],
+  ['a byte of a text at a time', drip('{"room_version":"', 'x')],
+  ['never', () => undefined],
+  ['with the head of an answer and nothing else', (response) => response.writeHead(200).flushHeaders()],
+  [
+    'with half of it',
+    (response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+      response.write('{"event":', () => response.destroy());
+    },
+  ],
+  ['by hanging up', (response) => response.destroy()],
+  [
+    'packed, and much larger than it looks',
+    raw(gzipSync(Buffer.alloc(80 * mebibyte, ' ')), { 'content-encoding': 'gzip' }),
+  ],
+  ['packed twice', raw(gzipSync(gzipSync('{}')), { 'content-encoding': 'gzip, gzip' })],
+  ['packed in a way that nobody has asked for', raw('{}', { 'content-encoding': 'br' })],
+  ['with packed garbage', raw('garbage', { 'content-encoding': 'gzip' })],
+  ['nested very deeply', raw('['.repeat(200_000) + ']'.repeat(200_000))],
+  ['with objects nested very deeply', raw(`${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`)],
+  ['in no UTF-8', raw(Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]))],
+  ['with half of a character', raw('{"room_version":"\\ud800","event":{"\\udfff":1}}')],
+  ['with a list', raw('[]')],
+  ['with a number', raw('1e999')],
+  ['with nothing', raw('')],
+  ['with no content', raw('', {}, 204)],
+  ['in HTML', raw('<html></html>', { 'content-type': 'text/html' })],
+  ['as text', raw('{}', { 'content-type': 'text/plain' })],
+  ['with names that mean something', raw('{"__proto__":{"room_version":"11","event":{}},"constructor":1}')],
+  ['by sending elsewhere', raw('', { location: 'https://a.test/' }, 307)],
+  ['by sending to a file', raw('', { location: 'file:///etc/passwd' }, 301)],
+  ['with a hundred thousand bytes of headers', raw('{}', { 'x-long': 'x'.repeat(100_000) })],
+  ['with many headers', raw('{}', { 'x-many': Array<string>(2_000).fill('x'.repeat(40)) })],
+  ['with an error that is none', raw('[', {}, 500)],
+  [
+    'with an endless error',
+    (response) => {
+      response.writeHead(400, { 'content-type': 'application/json' });
+      const flood = () => {
+        if (!response.destroyed) response.write(' '.repeat(256 * 1024), () => setImmediate(flood));
+      };
+      flood();
+    },
+  ],
+];
+
+forEachDatabase(({ kind }) => {
+  describe('a server that answers', () => {
+    let several: SeveralServers;
+    let evil: ScriptedServer;
+    let anna: Person;
+    let room: SignedRoom;
+    before(async () => {
+      several = new SeveralServers(kind);
+      const federation = { max_short_retries: 0, client_timeout: 700 };
+      const a = await several.homeserver('a.test', { config: { federationClient: { federation } } });
+      evil = await several.scripted('evil.test');
+      anna = await a.person('anna');
+    });
+    after(() => several.stop());
+    beforeEach(() => {
+      room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
+    });
+    const join = () => anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'evil.test' });
+
+    for (const [what, answer] of answers) {
+      it(`${what} is of no use, and does no harm`, async () => {
+        evil.on(make, (_request, response) => {
+          answer(response);
+          return undefined;
+        });
+        const { status, body } = await join();
+        assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], JSON.stringify(body));
+      });
+    }
+
+    it('as it should is believed after all', async () => {
+      evil.on(make, () => room.template(anna.id, 'join'));
+      evil.on('PUT /_matrix/federation/v2/send_join/', () => ({ ...room.answer() }));
+      const { status, raw: text } = await join();
+      assert.equal(status, 200, text);
+    });
+
+    it('a knock with a strange picture of its room does not break syncs', async () => {
+      room.setState('m.room.join_rules', { join_rule: 'knock' });
+      evil.on(make, () => room.template(anna.id, 'knock'));
+      const event = (type: unknown, content: unknown) => ({
+        type,
+        state_key: '',
+        sender: room.creator,
+        content,
+      });
+      const pictures: unknown[] = [
+        5,
+        {},
+        [null, 5, 'x', [], {}],
+        [event(5, {}), event('m.room.name', null), event('m.room.name', { name: { a: ['\0'] } })],
+        [event('m.room.topic', { topic: 'x'.repeat(300_000) })],
+        Array(5_000).fill(event('m.room.name', { name: 'x'.repeat(100) })),
+        [{ type: '__proto__', state_key: '__proto__', sender: '__proto__', content: { __proto__: 1 } }],
+      ];
+      for (const picture of pictures) {
+        evil.on(
+          'PUT /_matrix/federation/v1/send_knock/',
+          () => ({ knock_room_state: picture }) as JsonObject,
+        );
+        const path = `/knock/${enc(room.roomId)}`;
+        const { status } = await anna.call('POST', path, {}, { via: 'evil.test' });
+        assert.ok([200, 502].includes(status), String(status));
+        const shown = JSON.stringify(await anna.sync());
+        assert.ok(shown.length < 200_000, String(shown.length));
+        evil.on('GET /_matrix/federation/v1/make_leave', () => [
+          403,
+          { errcode: 'M_FORBIDDEN', error: 'no' },
+        ]);
+        if (status === 200) await anna.leave(room.roomId);
+        evil.on('GET /_matrix/federation/v1/make_knock', () => room.template(anna.id, 'knock'));
+      }
+    });
+  });
+});

@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { after, before, describe, it } from 'node:test';
+import { connect, type TLSSocket } from 'node:tls';
+import { gzipSync } from 'node:zlib';
+import { eventually } from '../clients/eventually.ts';
+import { forEachDatabase } from '../support/databases.ts';
+import type { Person } from '../support/person.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { Visitor } from '../support/visitor.ts';
+
+const path = '/_matrix/federation/v1/send/x';
+
+forEachDatabase(({ kind }) => {
+  describe('requests of other servers', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let evil: ScriptedServer;
+    let anna: Person;
+    const sockets: TLSSocket[] = [];
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test');
+      evil = await several.scripted('evil.test');
+      anna = await a.person('anna');
+    });
+    after(async () => {
+      for (const socket of sockets) socket.destroy();
+      await several.stop();
+    });
+
+    async function open(): Promise<TLSSocket> {
+      const port = several.resolver.srv.get('_matrix-fed._tcp.a.test')![0]!.port;
+      const socket = connect({ host: '127.0.0.1', port, servername: 'a.test', rejectUnauthorized: false });
+      socket.on('error', () => undefined);
+      sockets.push(socket);
+      await once(socket, 'secureConnect');
+      return socket;
+    }
+    /** Sends bytes, and more of them until the connection ends. @returns what was answered */
+    async function send(start: string | Buffer, more?: Buffer): Promise<string> {
+      const socket = await open();
+      let answer = '';
+      socket.on('data', (data) => {
+        answer += data.toString('latin1');
+      });
+      socket.write(start);
+      const flood = () => {
+        if (more && !socket.destroyed && answer === '') socket.write(more, () => setImmediate(flood));
+      };
+      flood();
+      const isOver = () => answer.includes('\r\n\r\n') || socket.destroyed || socket.readableEnded;
+      await eventually('an answer, or the end', isOver);
+      socket.destroy();
+      return answer.slice(0, 12);
+    }
+    const head = (headers: Record<string, string>) =>
+      [
+        `PUT ${path} HTTP/1.1`,
+        'host: a.test',
+        'authorization: X-Matrix origin="evil.test",destination="a.test",key="ed25519:scripted",sig="AAAA"',
+        'content-type: application/json',
+        ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+        '\r\n',
+      ].join('\r\n');
+    /** The server still listens to those who mean well. */
+    async function isWell(): Promise<void> {
+      const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
+      const visitor = await Visitor.join(evil, 'a.test', roomId, '@guest:evil.test');
+      await visitor.say('well');
+    }
+
+    it('that are begun and not ended keep nobody waiting', async () => {
+      for (let n = 0; n < 100; n++) {
+        const socket = await open();
+        socket.write(n % 2 === 0 ? 'PUT /_matrix/federation' : head({ 'content-length': '1000' }));
+        if (n % 2 === 1) socket.write('{"pdus":[');
+      }
+      await isWell();
+    });
+
+    it('that do not end are cut off', async () => {
+      const chunk = Buffer.from(`10000\r\n${'x'.repeat(0x10000)}\r\n`);
+      const chunked = await send(head({ 'transfer-encoding': 'chunked' }), chunk);
+      assert.match(chunked, /^(HTTP\/1.1 4|$)/);
+      const long = await send(head({ 'content-length': '999999999999' }), Buffer.alloc(65_536, 0x20));
+      assert.match(long, /^(HTTP\/1.1 4|$)/);
+      const headers = await send(
+        'GET / HTTP/1.1\r\nhost: a.test\r\n',
+        Buffer.from(`x-a: ${'b'.repeat(1_000)}\r\n`),
+      );
+      assert.match(headers, /^(HTTP\/1.1 4|$)/);
+      await isWell();
+    });
+
+    it('that are packed, or no requests, are refused', async () => {
+      const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
+      const packed = head({ 'content-encoding': 'gzip', 'content-length': String(bomb.length) });
+      assert.match(await send(Buffer.concat([Buffer.from(packed), bomb])), /^HTTP\/1.1 4/);
+      for (const text of [
+        '\0\0\0\0\r\n\r\n',
+        'GET\r\n\r\n',
+        `${head({ 'content-length': '5', 'transfer-encoding': 'chunked' })}0\r\n\r\n`,
+        `${head({ 'content-length': '-5' })}`,
+        `GET http://evil.test/ HTTP/1.1\r\nhost: evil.test\r\n\r\n`,
+        `GET /_matrix/federation/v1/${'x'.repeat(20_000)} HTTP/1.1\r\nhost: a.test\r\n\r\n`,
+        `GET /_matrix/federation/v1/event/%ff%00 HTTP/1.1\r\nhost: a.test\r\n\r\n`,
+      ]) {
+        assert.match(await send(text), /^HTTP\/1.1 4/, text.slice(0, 100));
+      }
+      await isWell();
+    });
+  });
+});
