@@ -8,6 +8,7 @@ import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
 import { openHandshakes } from './composition/handshakes.ts';
 import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
+import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
 import { openRoomPurge } from './composition/room-purge.ts';
@@ -51,7 +52,8 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const kernel = await openKernel(surroundings, shutdown);
         const federation = await startFederation(kernel, shutdown);
         const lookups = openRemoteLookups(kernel, federation);
-        const people = startPeople(kernel, shutdown, lookups.profiles);
+        const media = await startMedia(kernel, federation, shutdown);
+        const people = startPeople(kernel, shutdown, lookups.profiles, media.repository);
         const relations = new Relations(kernel.database, kernel.serverName);
         const rooms = await startRooms(
           kernel,
@@ -92,6 +94,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
             thirdParties.inviting,
           ),
           ...thirdParties.routes,
+          ...media.routes,
           ...encryptionRoutes(encryption),
           ...directories.routes,
           ...messages.routes,

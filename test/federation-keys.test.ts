@@ -88,6 +88,7 @@ describe('two homeservers', () => {
         ],
       },
       outbound: { ip_range_whitelist: ['127.0.0.0/8'] },
+      media: { enable_media_repo: false },
       federationClient: {
         signing_key_path: file(`${host}.signing.key`, writeSigningKeys([key])),
         key_server_signing_keys_path: file(`${host}.notary.key`, writeSigningKeys([notaryKey])),

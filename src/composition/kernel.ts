@@ -24,6 +24,7 @@ import type { Resolver } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { Streams, streamMigrations } from '../kernel/streams/index.ts';
+import { mediaMigrations } from '../media/index.ts';
 import { openIdMigrations } from '../openid/index.ts';
 import { presenceMigrations } from '../presence/index.ts';
 import { profileMigrations } from '../profiles/index.ts';
@@ -78,6 +79,7 @@ export const migrations = [
   ...accountDataMigrations,
   ...filterMigrations,
   ...federationClientMigrations,
+  ...mediaMigrations,
   ...roomMigrations,
   ...relationMigrations,
   ...reportMigrations,

@@ -20,7 +20,13 @@ import { UserIndex } from '../directory/index.ts';
 import { KeyUpkeep } from '../e2ee/index.ts';
 import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import { Profiles, profileRoutes, type RemoteProfiles, type RoomSharing } from '../profiles/index.ts';
+import {
+  type AvatarFiles,
+  Profiles,
+  profileRoutes,
+  type RemoteProfiles,
+  type RoomSharing,
+} from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
 import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
 import { slidingSyncCleanup } from '../sync/index.ts';
@@ -51,7 +57,12 @@ export interface People {
 }
 
 /** Opens accounts and what is kept for them. */
-export function startPeople(kernel: Kernel, shutdown: Shutdown, remoteProfiles?: RemoteProfiles): People {
+export function startPeople(
+  kernel: Kernel,
+  shutdown: Shutdown,
+  remoteProfiles?: RemoteProfiles,
+  avatarFiles?: AvatarFiles,
+): People {
   const { configuration, serverName } = kernel;
   const upkeep = new MemberUpkeep(kernel.jobs, kernel.clock);
   const autoJoin = new AutoJoin({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
@@ -71,6 +82,7 @@ export function startPeople(kernel: Kernel, shutdown: Shutdown, remoteProfiles?:
       ...kernel,
       accounts: () => accounts.accounts,
       remote: remoteProfiles,
+      avatarFiles,
       onChange: async (writer, userId) => {
         await upkeep.profileChanged(writer, userId);
         await userIndex.profileChanged(writer, userId);

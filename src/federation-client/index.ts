@@ -2,6 +2,7 @@
 
 export { EventsApi } from './api/events-api.ts';
 export { KeysApi } from './api/keys-api.ts';
+export { MediaApi, type MediaDownload } from './api/media-api.ts';
 export { MembershipApi } from './api/membership-api.ts';
 export { PolicyApi } from './api/policy-api.ts';
 export {

@@ -5,20 +5,11 @@ import { startTestServer, type TestServer } from '../support/server.ts';
 
 /** Operations of the client-server API that are not served, by what they wait for. */
 const waiting: Readonly<Record<string, readonly string[]>> = {
-  media: [
-    'createContent',
-    'getConfig',
-    'getConfigAuthed',
-    'getContent',
-    'getContentAuthed',
-    'getContentOverrideName',
-    'getContentOverrideNameAuthed',
+  'thumbnails and previews': [
     'getContentThumbnail',
     'getContentThumbnailAuthed',
     'getUrlPreview',
     'getUrlPreviewAuthed',
-    'uploadContent',
-    'uploadContentToMXC',
   ],
   'mail addresses and phone numbers of accounts': [
     'add3PID',

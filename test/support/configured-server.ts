@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { resolve } from 'node:path';
 import { loadConfigurationSources } from '../../src/configuration/load.ts';
 import { createHomeserver } from '../../src/homeserver.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
@@ -28,7 +29,10 @@ export async function startConfigured(yaml: string, directory: string): Promise<
   assert.deepEqual(errors, []);
   const log: Record<string, unknown>[] = [];
   const homeserver = createHomeserver({
-    configuration: values,
+    configuration: {
+      ...values,
+      media: { ...values.media, media_store_path: resolve(directory, values.media.media_store_path) },
+    },
     clock: systemClock,
     randomness: systemRandomness,
     log: createLogger({ level: 'debug', destination: { write: (line) => void log.push(JSON.parse(line)) } }),

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type HearthConfiguration, sections } from '../../src/configuration.ts';
 import { createHomeserver, type Homeserver } from '../../src/homeserver.ts';
@@ -73,9 +75,13 @@ export interface TestServer {
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const postgres = await needsPostgres(options);
   const place = await makePlace(options.database);
+  const files = mkdtempSync(join(tmpdir(), 'hearth-media-'));
   const start = async () => {
     const homeserver = createHomeserver({
-      configuration: testConfiguration(options.config),
+      configuration: testConfiguration({
+        ...options.config,
+        media: { media_store_path: files, ...options.config?.media },
+      }),
       clock: options.clock ?? systemClock,
       randomness: options.randomness ?? systemRandomness,
       log: options.log ?? silentLogger,
@@ -89,6 +95,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   };
   const discard = async () => {
     await place.remove();
+    rmSync(files, { recursive: true, force: true });
     await postgres?.stop();
   };
   let running = await start().catch(async (error: unknown) => {

@@ -53,9 +53,12 @@ export class RemoteError extends FederationError {
 
   /** Whether it is the server that is unwell, and not the request. */
   get isServersFault(): boolean {
-    return this.status >= 500 || this.status === 429;
+    return (this.status >= 500 && !aboutMedia.has(this.errcode)) || this.status === 429;
   }
 }
+
+/** Codes with which a server that is well says why it has no media to give; their status is above 500. */
+const aboutMedia = new Set(['M_NOT_YET_UPLOADED', 'M_TOO_LARGE']);
 
 /** The server has answered with success, and with something that makes no sense. */
 export class MalformedAnswer extends FederationError {

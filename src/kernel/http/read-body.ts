@@ -47,6 +47,8 @@ export function limitBody(request: IncomingMessage, limit: number): Readable {
     },
   });
   request.on('error', (error) => bounded.destroy(error));
+  // It may fail before its reader begins, who is then told; nobody listening must not bring the process down.
+  bounded.on('error', () => undefined);
   bounded.once('close', () => {
     request.unpipe(bounded);
     request.resume();

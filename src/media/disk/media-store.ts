@@ -1,0 +1,196 @@
+import { createHash, type Hash } from 'node:crypto';
+import { mkdir, open as openFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import type { MediaArea } from '../media-file.ts';
+import { asStorageError, StorageError } from './storage-error.ts';
+
+/** What has been written to disk. */
+export interface StoredFile {
+  readonly fileId: string;
+  /** Bytes. */
+  readonly size: number;
+  /** In hexadecimal. */
+  readonly sha256: string;
+}
+
+export interface MediaStoreDeps {
+  /** `media_store_path`. */
+  readonly directory: string;
+  readonly randomness: Randomness;
+  readonly log: Logger;
+  /** How files are opened to be written; a disk that is full is one that refuses to write. */
+  readonly openFile?: typeof openFile;
+}
+
+const fileIdLength = 24;
+const incoming = 'incoming';
+const areas: readonly MediaArea[] = ['local', 'remote'];
+
+/** `local.aBcD...part` is being written, `.placed` has its place and waits for its row. */
+const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed)$/;
+
+/**
+ * Files of media. A file has a random name of this server's making, in directories of two levels, and is there as a
+ * whole or not at all: see decision 0107.
+ */
+export class MediaStore {
+  readonly #directory: string;
+  readonly #randomness: Randomness;
+  readonly #log: Logger;
+  readonly #openFile: typeof openFile;
+
+  private constructor({ directory, randomness, log, openFile: given = openFile }: MediaStoreDeps) {
+    this.#directory = directory;
+    this.#randomness = randomness;
+    this.#log = log;
+    this.#openFile = given;
+  }
+
+  /**
+   * Makes the directories, and clears out what a crash has left behind.
+   * @param isKept whether a row names the file
+   * @throws when the directory can not be used
+   */
+  static async open(
+    deps: MediaStoreDeps,
+    isKept: (area: MediaArea, fileId: string) => Promise<boolean>,
+  ): Promise<MediaStore> {
+    const store = new MediaStore(deps);
+    for (const name of [incoming, ...areas]) await mkdir(join(deps.directory, name), { recursive: true });
+    for (const name of await readdir(join(deps.directory, incoming))) {
+      const [, area, fileId, stage] = leftover.exec(name) ?? [];
+      if (area === undefined || fileId === undefined) continue;
+      if (stage === 'placed' && !(await isKept(area as MediaArea, fileId))) {
+        await store.delete(area as MediaArea, fileId);
+      }
+      await rm(join(deps.directory, incoming, name), { force: true });
+    }
+    return store;
+  }
+
+  /**
+   * Writes a file, and keeps it once `record` has written its row. When anything fails, nothing is left behind.
+   * @throws what `content` and `record` throw; MatrixError M_UNKNOWN when the disk does not take it
+   */
+  async keep<T>(
+    area: MediaArea,
+    content: AsyncIterable<Uint8Array>,
+    record: (file: StoredFile) => Promise<T>,
+  ): Promise<T> {
+    const fileId = randomLetters(this.#randomness, fileIdLength);
+    const [part, placed] = [this.#incoming(area, fileId, 'part'), this.#incoming(area, fileId, 'placed')];
+    try {
+      const written = await this.#write(part, content);
+      await this.#place(area, fileId, part, placed);
+      const result = await record({ fileId, ...written });
+      await rm(placed, { force: true }).catch(() => undefined);
+      return result;
+    } catch (error) {
+      // In this order: a marker that stays behind is looked at again at the next start.
+      await rm(part, { force: true }).catch(() => undefined);
+      await this.delete(area, fileId).then(
+        () => rm(placed, { force: true }),
+        () => undefined,
+      );
+      if (error instanceof StorageError)
+        this.#log.error({ err: error.cause }, 'A file of media was not stored');
+      throw error;
+    }
+  }
+
+  /** Bytes of a file; `undefined` when it is not there. */
+  async sizeOf(area: MediaArea, fileId: string): Promise<number | undefined> {
+    try {
+      return (await stat(this.#path(area, fileId))).size;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw asStorageError(error);
+    }
+  }
+
+  /** The content of a file. It is opened when somebody begins to read, and closed when they end. */
+  read(area: MediaArea, fileId: string): Readable {
+    return Readable.from(contentOf(this.#path(area, fileId)), { objectMode: false });
+  }
+
+  async delete(area: MediaArea, fileId: string): Promise<void> {
+    await rm(this.#path(area, fileId), { force: true });
+  }
+
+  async #write(path: string, content: AsyncIterable<Uint8Array>): Promise<Omit<StoredFile, 'fileId'>> {
+    const handle = await this.#openFile(path, 'wx', 0o640).catch((error: unknown) => {
+      throw asStorageError(error);
+    });
+    const hash = createHash('sha256');
+    try {
+      const size = await writeAll(handle, content, hash);
+      await handle.sync().catch((error: unknown) => {
+        throw asStorageError(error);
+      });
+      return { size, sha256: hash.digest('hex') };
+    } finally {
+      await handle.close();
+    }
+  }
+
+  async #place(area: MediaArea, fileId: string, part: string, placed: string): Promise<void> {
+    try {
+      const [first, second] = this.#parents(area, fileId);
+      await mkdir(second, { recursive: true });
+      await (await openFile(placed, 'wx')).close();
+      await rename(part, this.#path(area, fileId));
+      for (const directory of [second, first, join(this.#directory, area)]) await syncDirectory(directory);
+    } catch (error) {
+      throw asStorageError(error);
+    }
+  }
+
+  #parents(area: MediaArea, fileId: string): readonly [string, string] {
+    const first = join(this.#directory, area, fileId.slice(0, 2));
+    return [first, join(first, fileId.slice(2, 4))];
+  }
+
+  #path(area: MediaArea, fileId: string): string {
+    return join(this.#parents(area, fileId)[1], fileId.slice(4));
+  }
+
+  #incoming(area: MediaArea, fileId: string, stage: 'part' | 'placed'): string {
+    return join(this.#directory, incoming, `${area}.${fileId}.${stage}`);
+  }
+}
+
+type FileHandle = Awaited<ReturnType<typeof openFile>>;
+
+/** @returns how many bytes that were */
+async function writeAll(handle: FileHandle, content: AsyncIterable<Uint8Array>, hash: Hash): Promise<number> {
+  let size = 0;
+  for await (const chunk of content) {
+    hash.update(chunk);
+    size += chunk.length;
+    for (let rest = chunk; rest.length > 0; ) {
+      const { bytesWritten } = await handle.write(rest).catch((error: unknown) => {
+        throw asStorageError(error);
+      });
+      rest = rest.subarray(bytesWritten);
+    }
+  }
+  return size;
+}
+
+/** A name is on disk when its directory is. */
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await openFile(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* contentOf(path: string): AsyncGenerator<Buffer> {
+  const handle = await openFile(path, 'r');
+  yield* handle.createReadStream({ highWaterMark: 256 * 1024 });
+}

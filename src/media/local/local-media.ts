@@ -1,0 +1,156 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import { forbidden, limitExceeded, MatrixError } from '../../protocol/index.ts';
+import type { MediaStore } from '../disk/media-store.ts';
+import { noMedia } from '../media-address.ts';
+import type { MediaDescription, MediaFile } from '../media-file.ts';
+import * as store from '../store.ts';
+import type { MediaTables } from '../tables.ts';
+import { Arrivals } from './arrivals.ts';
+import { type UploadLimit, UploadQuota } from './upload-quota.ts';
+
+export interface LocalMediaOptions {
+  readonly enable_authenticated_media: boolean;
+  readonly max_pending_media_uploads: number;
+  /** Milliseconds. */
+  readonly unused_expiration_time: number;
+  readonly media_upload_limits: readonly UploadLimit[];
+}
+
+export interface LocalMediaDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly disk: MediaStore;
+  readonly options: LocalMediaOptions;
+}
+
+const mediaIdLength = 24;
+
+const notYetUploaded = () =>
+  new MatrixError(504, 'M_NOT_YET_UPLOADED', 'This content has not been uploaded yet');
+
+const alreadyUploaded = () =>
+  new MatrixError(409, 'M_CANNOT_OVERWRITE_MEDIA', 'This content has been uploaded already');
+
+/** What local users upload. Source: client-server API, "Content repository". */
+export class LocalMedia {
+  readonly #deps: LocalMediaDeps;
+  readonly #quota: UploadQuota;
+  readonly #arrivals: Arrivals;
+
+  constructor(deps: LocalMediaDeps) {
+    this.#deps = deps;
+    this.#quota = new UploadQuota(deps.options.media_upload_limits, deps.clock);
+    this.#arrivals = new Arrivals(deps.clock);
+  }
+
+  /**
+   * Stores a file under a new address.
+   * @returns the media id
+   * @throws MatrixError M_FORBIDDEN when the user has uploaded too much; whatever `content` fails with
+   */
+  async upload(
+    userId: string,
+    description: MediaDescription,
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<string> {
+    const { clock, randomness } = this.#deps;
+    const mediaId = randomLetters(randomness, mediaIdLength);
+    await this.#receive(userId, description, content, (writer, file) =>
+      store.insertUploaded(writer, { mediaId, userId, at: clock.now() }, file),
+    );
+    return mediaId;
+  }
+
+  /**
+   * Makes an address to upload to later.
+   * @throws MatrixError M_LIMIT_EXCEEDED when the user has too many that wait
+   */
+  async create(userId: string): Promise<{ readonly mediaId: string; readonly expiresAt: number }> {
+    const { database, clock, randomness, options } = this.#deps;
+    const mediaId = randomLetters(randomness, mediaIdLength);
+    const now = clock.now();
+    const expiresAt = now + options.unused_expiration_time;
+    await database.transaction<MediaTables, void>(async (writer) => {
+      await store.deleteExpired(writer, userId, now);
+      const pending = await store.readPending(writer, userId);
+      if (pending.length >= options.max_pending_media_uploads) {
+        throw limitExceeded(Math.max(1, (pending[0] ?? expiresAt) - now));
+      }
+      await store.insertPending(writer, { mediaId, userId, at: now, expiresAt });
+    });
+    return { mediaId, expiresAt };
+  }
+
+  /**
+   * Stores a file under an address that was made earlier.
+   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN, M_CANNOT_OVERWRITE_MEDIA; as `upload` otherwise
+   */
+  async complete(
+    userId: string,
+    mediaId: string,
+    description: MediaDescription,
+    content: AsyncIterable<Uint8Array>,
+  ): Promise<void> {
+    const { clock } = this.#deps;
+    await this.#checkMayComplete(userId, mediaId);
+    await this.#receive(userId, description, content, async (writer, file) => {
+      if (await store.completePending(writer, { mediaId, at: clock.now() }, file)) return;
+      throw (await store.readLocal(writer, mediaId)) ? alreadyUploaded() : noMedia();
+    });
+    this.#arrivals.announce(mediaId);
+  }
+
+  /**
+   * A file that has been uploaded.
+   * @param patience milliseconds to wait for an upload that is still to come
+   * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED
+   */
+  async find(mediaId: string, patience: number, signal: AbortSignal): Promise<MediaFile> {
+    const found = await this.#arrivals.wait(mediaId, () => this.#look(mediaId), patience, signal);
+    if (found === undefined) throw notYetUploaded();
+    return found;
+  }
+
+  /** What is known of a file; `undefined` when there is none. */
+  async describe(mediaId: string): Promise<MediaFile | undefined> {
+    const media = await store.readLocal(this.#deps.database.reader(), mediaId);
+    return media?.file;
+  }
+
+  async #look(mediaId: string): Promise<MediaFile | undefined> {
+    const { database, clock } = this.#deps;
+    const media = await store.readLocal(database.reader(), mediaId);
+    if (media === undefined) throw noMedia();
+    if (media.file === undefined && clock.now() >= (media.expiresAt ?? 0)) throw noMedia();
+    return media.file;
+  }
+
+  async #checkMayComplete(userId: string, mediaId: string): Promise<void> {
+    const { database, clock } = this.#deps;
+    const media = await store.readLocal(database.reader(), mediaId);
+    if (media === undefined) throw noMedia();
+    if (media.userId !== userId) throw forbidden('Somebody else has created this address');
+    if (media.file !== undefined) throw alreadyUploaded();
+    if (clock.now() >= (media.expiresAt ?? 0)) throw noMedia();
+  }
+
+  async #receive(
+    userId: string,
+    description: MediaDescription,
+    content: AsyncIterable<Uint8Array>,
+    record: (writer: Parameters<typeof store.insertUploaded>[0], file: store.UploadedFile) => Promise<void>,
+  ): Promise<void> {
+    const { database, disk, options } = this.#deps;
+    await this.#quota.check(database.reader(), userId, 0);
+    const isAuthenticated = options.enable_authenticated_media;
+    await disk.keep('local', content, (file) =>
+      database.transaction<MediaTables, void>(async (writer) => {
+        await this.#quota.check(writer, userId, file.size);
+        await record(writer, { ...file, ...description, isAuthenticated });
+      }),
+    );
+  }
+}

@@ -1,0 +1,391 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { eventually } from '../../test/clients/eventually.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../../test/support/server.ts';
+import { systemClock } from '../kernel/clock.ts';
+
+const html = '<script>alert(1)</script>';
+type MediaOptions = NonNullable<ConfigurationOverrides['media']>;
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`media on ${database}`, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hearth-media-'));
+    const running: TestServer[] = [];
+    after(() => rmSync(folder, { recursive: true, force: true }));
+
+    const start = async (media: MediaOptions = {}, rest: ConfigurationOverrides = {}) => {
+      const clock = shiftedClock();
+      const media_store_path = mkdtempSync(join(folder, 'store-'));
+      const config = { ...rest, media: { media_store_path, ...media } };
+      const server = await startTestServer({ database, clock, config });
+      running.push(server);
+      const user = await server.register('anna');
+      return { server, clock, store: media_store_path, user };
+    };
+    const stopAll = async () => {
+      for (const server of running.splice(0)) await server.stop();
+    };
+
+    const upload = async (server: TestServer, { token }: TestUser, body: unknown, more: Upload = {}) => {
+      const headers = { 'content-type': more.type ?? 'image/png' };
+      const query = more.name === undefined ? {} : { filename: more.name };
+      return server.api('POST', '/_matrix/media/v3/upload', { token, body, headers, query });
+    };
+    const uploaded = async (server: TestServer, user: TestUser, body: unknown, more: Upload = {}) => {
+      const { status, body: answer } = await upload(server, user, body, more);
+      assert.equal(status, 200, JSON.stringify(answer));
+      return (answer['content_uri'] as string).slice('mxc://'.length);
+    };
+    /** The body is read at once: nothing is under way when the server stops. */
+    const get = async (server: TestServer, path: string, user?: TestUser, method = 'GET') => {
+      const headers: Record<string, string> = user ? { authorization: `Bearer ${user.token}` } : {};
+      const response = await fetch(server.baseUrl + path, { method, headers });
+      const body = await response.arrayBuffer();
+      return new Response(body, response);
+    };
+    const download = (server: TestServer, user: TestUser, media: string) =>
+      get(server, `/_matrix/client/v1/media/download/${media}`, user);
+    const codeOf = async (response: Response) =>
+      `${response.status} ${((await response.json()) as { errcode: string }).errcode}`;
+    const filesIn = (store: string) =>
+      readdirSync(store, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length;
+
+    describe('that is uploaded', () => {
+      let server: TestServer;
+      let anna: TestUser;
+      let store: string;
+      before(async () => {
+        ({ server, user: anna, store } = await start());
+      });
+      after(stopAll);
+
+      it('comes back as it was, to users who say who they are [option: media_store_path]', async () => {
+        const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 251));
+        const media = await uploaded(server, anna, bytes, { name: 'Kätzchen.png' });
+        assert.match(media, /^test\/[A-Za-z]{24}$/);
+        const response = await download(server, anna, media);
+        assert.equal(response.status, 200);
+        assert.deepEqual(Buffer.from(await response.arrayBuffer()), bytes);
+        const header = (name: string) => response.headers.get(name);
+        assert.equal(header('content-type'), 'image/png');
+        assert.equal(header('content-length'), '300000');
+        assert.equal(header('content-disposition'), "inline; filename*=utf-8''K%C3%A4tzchen.png");
+        assert.match(header('content-security-policy')!, /^sandbox; default-src 'none';/);
+        assert.equal(header('cross-origin-resource-policy'), 'cross-origin');
+        assert.equal(header('access-control-allow-origin'), '*');
+        assert.equal(header('x-content-type-options'), 'nosniff');
+        assert.match(header('cache-control')!, /^private/);
+        const renamed = await download(server, anna, `${media}/other%2Fname.png`);
+        assert.equal(renamed.headers.get('content-disposition'), 'inline; filename="other/name.png"');
+        const head = await get(server, `/_matrix/client/v1/media/download/${media}`, anna, 'HEAD');
+        assert.deepEqual([head.status, head.headers.get('content-length')], [200, '300000']);
+        assert.equal(filesIn(store), 1);
+      });
+
+      it('needs somebody who says who they are', async () => {
+        const media = await uploaded(server, anna, 'x');
+        assert.equal(
+          await codeOf(await get(server, `/_matrix/client/v1/media/download/${media}`)),
+          '401 M_MISSING_TOKEN',
+        );
+        const { status } = await server.api('POST', '/_matrix/media/v3/upload', { body: 'x' });
+        assert.equal(status, 401);
+      });
+
+      it('is not shown in the browser where it could do harm', async () => {
+        for (const type of ['text/html', 'image/svg+xml', 'nonsense']) {
+          const media = await uploaded(server, anna, html, { type });
+          const { headers } = await download(server, anna, media);
+          assert.equal(headers.get('content-disposition'), 'attachment');
+          assert.equal(headers.get('content-type'), type === 'nonsense' ? 'application/octet-stream' : type);
+        }
+      });
+
+      it('is not found under what is no id, wherever that leads', async () => {
+        const secret = '..%2F..%2F..%2F..%2Fetc%2Fpasswd';
+        for (const media of [
+          'test/unknown',
+          `test/${secret}`,
+          `..%2F..%2Fetc/passwd`,
+          'test/%00',
+          'test/.',
+          'a_b/x',
+        ]) {
+          assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND', media);
+        }
+      });
+
+      it('that breaks off leaves nothing behind', async () => {
+        const before = filesIn(store);
+        const url = new URL(`${server.baseUrl}/_matrix/media/v3/upload`);
+        const headers = { authorization: `Bearer ${anna.token}`, 'content-length': 1_000_000 };
+        const broken = request(url, { method: 'POST', headers });
+        broken.on('error', () => undefined);
+        broken.write(Buffer.alloc(200_000));
+        await eventually('the upload to begin', async () => filesIn(store) === before + 1);
+        broken.destroy();
+        await eventually('the upload to be forgotten', async () => filesIn(store) === before);
+      });
+
+      it('has a name that can be one', async () => {
+        const { status, body } = await upload(server, anna, 'x', { name: 'x'.repeat(3_000) });
+        assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
+      });
+
+      it('is still there after a restart', async () => {
+        const media = await uploaded(server, anna, 'for ever', { type: 'text/plain' });
+        await server.restart();
+        assert.equal(await (await download(server, anna, media)).text(), 'for ever');
+      });
+
+      it('is gone when its file is', async () => {
+        const media = await uploaded(server, anna, 'x');
+        rmSync(join(store, 'local'), { recursive: true });
+        assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
+        assert.equal(await (await download(server, anna, await uploaded(server, anna, 'y'))).text(), 'y');
+      });
+    });
+
+    describe('whose address is made first', () => {
+      afterEach(stopAll);
+      const create = (server: TestServer, { token }: TestUser) =>
+        server.api('POST', '/_matrix/media/v1/create', { token });
+      const mediaOf = ({ body }: { body: Record<string, unknown> }) =>
+        (body['content_uri'] as string).slice('mxc://'.length);
+      const put = (server: TestServer, { token }: TestUser, media: string, body: unknown) =>
+        server.api('PUT', `/_matrix/media/v3/upload/${media}`, {
+          token,
+          body,
+          headers: { 'content-type': 'text/plain' },
+        });
+
+      it('is waited for, for a while', async () => {
+        const { server, user: anna } = await start();
+        const media = mediaOf(await create(server, anna));
+        const atOnce = download(server, anna, `${media}?timeout_ms=0`);
+        assert.equal(await codeOf(await atOnce), '504 M_NOT_YET_UPLOADED');
+        const soon = download(server, anna, `${media}?timeout_ms=50`);
+        assert.equal(await codeOf(await soon), '504 M_NOT_YET_UPLOADED');
+        assert.equal((await put(server, anna, media, 'there')).status, 200);
+        const response = await download(server, anna, media);
+        assert.deepEqual([response.status, await response.text()], [200, 'there']);
+      });
+
+      it('arrives where somebody waits for it', async () => {
+        const { server, user: anna } = await start();
+        const media = mediaOf(await create(server, anna));
+        const waiting = download(server, anna, media);
+        assert.equal((await put(server, anna, media, 'there')).status, 200);
+        assert.equal(await (await waiting).text(), 'there');
+      });
+
+      it('belongs to who made the address, is uploaded once, and to no other address', async () => {
+        const { server, user: anna } = await start();
+        const ben = await server.register('ben');
+        const media = mediaOf(await create(server, anna));
+        const code = async (answer: ReturnType<typeof put>) => {
+          const { status, body } = await answer;
+          return `${status} ${body['errcode']}`;
+        };
+        assert.equal(await code(put(server, ben, media, 'x')), '403 M_FORBIDDEN');
+        const both = await Promise.all([put(server, anna, media, 'one'), put(server, anna, media, 'two')]);
+        assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
+        const winner = both[0].status === 200 ? 'one' : 'two';
+        assert.equal(await (await download(server, anna, media)).text(), winner);
+        assert.equal(await code(put(server, anna, media, 'x')), '409 M_CANNOT_OVERWRITE_MEDIA');
+        assert.equal(await code(put(server, anna, 'test/unknown', 'x')), '404 M_NOT_FOUND');
+        assert.equal(
+          await code(put(server, anna, media.replace('test/', 'other.test/'), 'x')),
+          '404 M_NOT_FOUND',
+        );
+      });
+
+      it('expires [option: unused_expiration_time]', async () => {
+        const { server, clock, user: anna } = await start({ unused_expiration_time: 60_000 });
+        const begun = clock.now();
+        const made = await create(server, anna);
+        const expiresAt = made.body['unused_expires_at'] as number;
+        assert.ok(expiresAt >= begun + 60_000 && expiresAt <= clock.now() + 60_000);
+        const media = mediaOf(made);
+        clock.advance(60_000);
+        assert.equal((await put(server, anna, media, 'x')).status, 404);
+        assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
+      });
+
+      it('is one of few that wait [option: max_pending_media_uploads]', async () => {
+        const {
+          server,
+          clock,
+          user: anna,
+        } = await start({
+          max_pending_media_uploads: 2,
+          unused_expiration_time: 60_000,
+        });
+        const first = mediaOf(await create(server, anna));
+        clock.advance(10_000);
+        await create(server, anna);
+        const refused = await create(server, anna);
+        assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
+        assert.ok((refused.body['retry_after_ms'] as number) <= 50_000, 'until the first expires');
+        await put(server, anna, first, 'x');
+        assert.equal((await create(server, anna)).status, 200);
+        assert.equal((await create(server, anna)).status, 429);
+        clock.advance(60_000);
+        assert.equal((await create(server, anna)).status, 200);
+      });
+
+      it('is not made too often [option: rc_media_create]', async () => {
+        const {
+          server,
+          clock,
+          user: anna,
+        } = await start({}, { rateLimits: { rc_media_create: { per_second: 1, burst_count: 1 } } });
+        assert.equal((await create(server, anna)).status, 200);
+        assert.equal((await create(server, anna)).body['errcode'], 'M_LIMIT_EXCEEDED');
+        clock.advance(1_000_000);
+        assert.equal((await create(server, anna)).status, 200);
+      });
+    });
+
+    describe('is limited', () => {
+      afterEach(stopAll);
+
+      it('in size [option: max_upload_size]', async () => {
+        const { server, store, user: anna } = await start({ max_upload_size: 1_000 });
+        for (const path of ['/_matrix/media/v3/config', '/_matrix/client/v1/media/config']) {
+          const { body } = await server.api('GET', path, { token: anna.token });
+          assert.deepEqual(body, { 'm.upload.size': 1_000 });
+        }
+        await uploaded(server, anna, 'x'.repeat(1_000));
+        const refused = await upload(server, anna, 'x'.repeat(1_001));
+        assert.deepEqual([refused.status, refused.body['errcode']], [413, 'M_TOO_LARGE']);
+        // Without an end that was announced.
+        const response = await fetch(`${server.baseUrl}/_matrix/media/v3/upload`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${anna.token}` },
+          body: new Blob(['x'.repeat(900), 'y'.repeat(900)]).stream(),
+          duplex: 'half',
+        } as RequestInit);
+        assert.equal(await codeOf(response), '413 M_TOO_LARGE');
+        assert.equal(filesIn(store), 1);
+      });
+
+      it('in volume [option: media_upload_limits[].time_period] [option: media_upload_limits[].max_size]', async () => {
+        const {
+          server,
+          clock,
+          store,
+          user: anna,
+        } = await start({
+          media_upload_limits: [
+            { time_period: 60_000, max_size: 100 },
+            { time_period: 600_000, max_size: 150 },
+          ],
+        });
+        const ben = await server.register('ben');
+        const codes = async (size: number, user = anna) => {
+          const { status, body } = await upload(server, user, 'x'.repeat(size));
+          return status === 200 ? 'taken' : `${status} ${body['errcode']}`;
+        };
+        assert.equal(await codes(101), '403 M_FORBIDDEN');
+        assert.equal(await codes(60), 'taken');
+        assert.equal(await codes(41), '403 M_FORBIDDEN');
+        assert.equal(await codes(100, ben), 'taken');
+        clock.advance(60_000);
+        assert.equal(await codes(90), 'taken');
+        clock.advance(60_000);
+        assert.equal(await codes(1), '403 M_FORBIDDEN', 'the longer span counts both');
+        clock.advance(480_000);
+        assert.equal(await codes(60), 'taken');
+        assert.equal(filesIn(store), 4);
+      });
+    });
+
+    describe('at the old endpoints', () => {
+      afterEach(stopAll);
+      const openly = (server: TestServer, media: string, version = 'v3') =>
+        get(server, `/_matrix/media/${version}/download/${media}`);
+
+      it('is what was stored while that was allowed [option: enable_authenticated_media]', async () => {
+        const media_store_path = mkdtempSync(join(folder, 'store-'));
+        const { server, user: anna } = await start({ enable_authenticated_media: false, media_store_path });
+        const media = await uploaded(server, anna, 'old');
+        for (const version of ['v3', 'r0', 'v1']) {
+          const response = await openly(server, media, version);
+          assert.deepEqual([response.status, await response.text()], [200, 'old']);
+          assert.match(response.headers.get('cache-control')!, /^public/);
+        }
+        assert.equal(
+          (await openly(server, `${media}/name.png`)).headers.get('content-disposition'),
+          'inline; filename=name.png',
+        );
+      });
+
+      it('is not what was stored since', async () => {
+        const { server, user: anna } = await start();
+        const media = await uploaded(server, anna, 'new');
+        assert.equal(await codeOf(await openly(server, media)), '404 M_NOT_FOUND');
+        assert.equal(await codeOf(await openly(server, 'test/unknown')), '404 M_NOT_FOUND');
+        assert.equal(await (await download(server, anna, media)).text(), 'new');
+      });
+    });
+
+    describe('elsewhere', () => {
+      afterEach(stopAll);
+
+      it('is not served here [option: enable_media_repo]', async () => {
+        const { server, user: anna } = await start({ enable_media_repo: false });
+        const { status, body } = await upload(server, anna, 'x');
+        assert.deepEqual([status, body['errcode']], [404, 'M_UNRECOGNIZED']);
+        assert.equal(await codeOf(await download(server, anna, 'test/x')), '404 M_UNRECOGNIZED');
+      });
+    });
+
+    describe('of avatars', () => {
+      afterEach(stopAll);
+
+      it('is known by its size and type', async () => {
+        const { server, user: anna } = await start(
+          {},
+          { profiles: { max_avatar_size: 10, allowed_avatar_mimetypes: ['image/png'] } },
+        );
+        const set = async (media: string) => {
+          const path = `/_matrix/client/v3/profile/${encodeURIComponent(anna.userId)}/avatar_url`;
+          const body = { avatar_url: `mxc://${media}` };
+          return (await server.api('PUT', path, { token: anna.token, body })).status;
+        };
+        assert.equal(await set(await uploaded(server, anna, 'face')), 200);
+        assert.equal(await set(await uploaded(server, anna, 'face'.repeat(5))), 403);
+        assert.equal(await set(await uploaded(server, anna, 'face', { type: 'text/plain' })), 403);
+        assert.equal(await set('other.test/face'), 403);
+      });
+    });
+  });
+}
+
+interface Upload {
+  readonly type?: string;
+  readonly name?: string;
+}
+
+/** The machine's clock, which a test can put forward. */
+function shiftedClock() {
+  let shift = 0;
+  return {
+    now: () => systemClock.now() + shift,
+    monotonic: () => systemClock.monotonic() + shift,
+    setTimer: systemClock.setTimer,
+    advance(milliseconds: number) {
+      shift += milliseconds;
+    },
+  };
+}

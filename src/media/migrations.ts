@@ -1,0 +1,41 @@
+import type { Migration } from '../kernel/database/index.ts';
+
+export const mediaMigrations: readonly Migration[] = [
+  {
+    name: 'media/0001-media',
+    async up({ db }) {
+      await db.schema
+        .createTable('local_media')
+        .addColumn('media_id', 'text', (column) => column.primaryKey())
+        .addColumn('user_id', 'text', (column) => column.notNull())
+        .addColumn('created_at', 'bigint', (column) => column.notNull())
+        .addColumn('expires_at', 'bigint')
+        .addColumn('file_id', 'text', (column) => column.unique())
+        .addColumn('uploaded_at', 'bigint')
+        .addColumn('content_type', 'text')
+        .addColumn('file_name', 'text')
+        .addColumn('size', 'bigint')
+        .addColumn('sha256', 'text')
+        .addColumn('authenticated', 'integer', (column) => column.notNull())
+        .execute();
+      await db.schema
+        .createIndex('local_media_by_user')
+        .on('local_media')
+        .columns(['user_id', 'uploaded_at'])
+        .execute();
+      await db.schema
+        .createTable('remote_media')
+        .addColumn('server_name', 'text', (column) => column.notNull())
+        .addColumn('media_id', 'text', (column) => column.notNull())
+        .addColumn('file_id', 'text', (column) => column.notNull().unique())
+        .addColumn('fetched_at', 'bigint', (column) => column.notNull())
+        .addColumn('content_type', 'text', (column) => column.notNull())
+        .addColumn('file_name', 'text')
+        .addColumn('size', 'bigint', (column) => column.notNull())
+        .addColumn('sha256', 'text', (column) => column.notNull())
+        .addColumn('authenticated', 'integer', (column) => column.notNull())
+        .addPrimaryKeyConstraint('remote_media_key', ['server_name', 'media_id'])
+        .execute();
+    },
+  },
+];

@@ -1,0 +1,68 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import type { RateLimiter } from '../kernel/rate-limits/index.ts';
+import { parseMxcUri } from '../protocol/index.ts';
+import type { MediaConfig } from './config.ts';
+import { essenceOf } from './description.ts';
+import { MediaStore } from './disk/media-store.ts';
+import { LocalMedia } from './local/local-media.ts';
+import type { MediaServers } from './remote/media-servers.ts';
+import { RemoteMedia } from './remote/remote-media.ts';
+import { downloadRoutes } from './routes/download-routes.ts';
+import { Finder } from './routes/finder.ts';
+import { mediaServerRoutes } from './routes/server-routes.ts';
+import { uploadRoutes } from './routes/upload-routes.ts';
+import { isFileKept } from './store.ts';
+
+export interface MediaSliceDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Logger;
+  readonly serverName: string;
+  readonly servers: MediaServers;
+  readonly limits: {
+    /** Addresses that users create. */
+    readonly create: RateLimiter;
+    /** Bytes that come from other servers, for each client address. */
+    readonly remote: RateLimiter;
+  };
+  readonly options: MediaConfig;
+}
+
+/** The media repository. */
+export interface MediaSlice {
+  readonly routes: readonly Route[];
+  /** What is known of a file in this server's repository. */
+  describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
+  /** Gives up what is being fetched from other servers. */
+  stop(): void;
+}
+
+/** @throws when the directory of media can not be used */
+export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSlice> {
+  const { database, serverName, options, limits, log, randomness } = deps;
+  const disk = await MediaStore.open(
+    { directory: options.media_store_path, randomness, log },
+    (area, fileId) => isFileKept(database.reader(), area, fileId),
+  );
+  const local = new LocalMedia({ ...deps, disk });
+  const remote = new RemoteMedia({ ...deps, disk, limit: limits.remote });
+  const finder = new Finder({ serverName, disk, local, remote, options });
+  return {
+    routes: [
+      ...uploadRoutes({ local, serverName, createLimit: limits.create, options }),
+      ...downloadRoutes(finder),
+      ...mediaServerRoutes({ serverName, disk, local, randomness }),
+    ],
+    async describe(mxcUri) {
+      const address = parseMxcUri(mxcUri);
+      const file = address?.serverName === serverName ? await local.describe(address.mediaId) : undefined;
+      return file && { size: file.size, mimeType: essenceOf(file.contentType) };
+    },
+    stop: () => remote.stop(),
+  };
+}

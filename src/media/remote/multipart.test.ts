@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { boundaryOf, MalformedMultipart, readMediaPart } from './multipart.ts';
+
+const type = 'multipart/mixed; boundary=abc';
+const usual = '--abc\r\nContent-Type: application/json\r\n\r\n{}\r\n--abc\r\n';
+
+/** Cuts bytes into pieces of these lengths, over and over. */
+async function* cut(bytes: Buffer, lengths: readonly number[] = [bytes.length]) {
+  let index = 0;
+  for (let at = 0; at < bytes.length; ) {
+    const length = Math.max(1, lengths[index++ % lengths.length]!);
+    yield bytes.subarray(at, at + length);
+    at += length;
+  }
+}
+
+async function read(body: Buffer | string, lengths?: readonly number[], contentType = type) {
+  const { headers, content } = await readMediaPart(contentType, cut(Buffer.from(body), lengths));
+  const all: Uint8Array[] = [];
+  for await (const piece of content) all.push(piece);
+  return { headers: Object.fromEntries(headers), content: Buffer.concat(all) };
+}
+
+const malformed = (body: string, says: RegExp) =>
+  assert.rejects(
+    read(body),
+    (error) => error instanceof MalformedMultipart && says.test(error.message),
+    body,
+  );
+
+describe('an answer of several parts', () => {
+  it('gives the media and what is said of it', async () => {
+    const body = `${usual}Content-Type: image/png\r\nContent-Disposition: inline; filename=a.png\r\n\r\nPNG\r\n--ab\r\n--abc--\r\n`;
+    const expected = {
+      headers: { 'content-type': 'image/png', 'content-disposition': 'inline; filename=a.png' },
+      content: Buffer.from('PNG\r\n--ab'),
+    };
+    assert.deepEqual(await read(body), expected);
+    assert.deepEqual(await read(`\r\n${body}`, [1]), expected, 'after a line break, byte by byte');
+    assert.deepEqual(await read(`${body}whatever comes after`), expected);
+    assert.deepEqual(await read(`${usual}\r\n\r\n--abc--`), { headers: {}, content: Buffer.alloc(0) });
+  });
+
+  it('is refused when it is not as it should be', async () => {
+    await malformed('', /begin/);
+    await malformed('preamble\r\n--abc\r\n', /begin/);
+    await malformed('--abc--\r\n', /part less/);
+    await malformed(usual, /header/);
+    await malformed(`${usual}\r\ntoo short`, /ends too early/);
+    await malformed(`${usual}\r\nx\r\n--abc\r\n\r\nthird\r\n--abc--`, /part more/);
+    await malformed(usual.replace('{}', '[]'), /JSON object/);
+    await malformed(usual.replace('{}', '{"a":'), /no JSON/);
+    await malformed(usual.replace('application/json', 'text/plain'), /JSON/);
+    await malformed(usual.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`), /too large/);
+    await malformed('--abc\r\nContent-Type: application/json\r\n\r\n{}', /ends too early/);
+    await malformed('--abc\r\n{}\r\n--abc--', /header/);
+    await malformed(`${usual}A b: c\r\n\r\nx\r\n--abc--`, /header/);
+    await malformed(`${usual}${'A: b\r\n'.repeat(100)}\r\nx\r\n--abc--`, /too many/);
+    await malformed(`${usual}A: ${'b'.repeat(10_000)}\r\n\r\nx\r\n--abc--`, /header/);
+    await malformed(`${usual}A: ${' '.repeat(8_000)}x\n`, /header/);
+  });
+
+  it('names its boundary', () => {
+    const good = {
+      'multipart/mixed; boundary=abc': 'abc',
+      'Multipart/Mixed;boundary="a b"': 'a b',
+      'multipart/mixed; charset=utf-8; boundary=a-1': 'a-1',
+      'multipart/mixed; boundary="a\'()+_,-./:=?"; x=y': "a'()+_,-./:=?",
+    };
+    for (const [header, boundary] of Object.entries(good)) assert.equal(boundaryOf(header), boundary);
+    for (const header of [
+      undefined,
+      '',
+      'image/png',
+      'multipart/mixed',
+      'multipart/mixed; boundary=',
+      'multipart/mixed; boundary="a "',
+      'multipart/mixed; boundary="\u00e9"',
+      `multipart/mixed; boundary=${'a'.repeat(71)}`,
+      'multipart/form-data; boundary=abc',
+    ]) {
+      assert.throws(() => boundaryOf(header), MalformedMultipart, header);
+    }
+  });
+
+  const lengths = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 });
+
+  it('comes back whatever is in it and however it is cut', async () => {
+    const bytes = fc.uint8Array({ maxLength: 500 });
+    // Much that looks like a boundary and is none.
+    const nearly = fc
+      .array(fc.constantFrom('\r\n', '--', '-', 'abc', 'ab', '\r', '\n', 'x'), { maxLength: 40 })
+      .map((parts) => Buffer.from(parts.join('')))
+      .filter((text) => !text.includes('\r\n--abc'));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(bytes, nearly).filter((found) => !Buffer.from(found).includes('\r\n--abc')),
+        lengths,
+        async (media, cuts) => {
+          const body = Buffer.concat([
+            Buffer.from(`${usual}A: b\r\n\r\n`),
+            media,
+            Buffer.from('\r\n--abc--\r\n'),
+          ]);
+          const answer = await read(body, cuts);
+          assert.deepEqual(answer, { headers: { a: 'b' }, content: Buffer.from(media) });
+        },
+      ),
+    );
+  });
+
+  it('that is nonsense is refused and nothing worse', async () => {
+    const words = fc.constantFrom(
+      '--abc',
+      '\r\n',
+      '--',
+      '{}',
+      'Content-Type: application/json',
+      ':',
+      'Location: x',
+      '\n',
+      ' ',
+      'é',
+      '\0',
+    );
+    const nonsense = fc.oneof(
+      fc.array(words, { maxLength: 60 }).map((parts) => Buffer.from(parts.join(''))),
+      fc.array(words, { maxLength: 30 }).map((parts) => Buffer.from(usual + parts.join(''))),
+      fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
+    );
+    await fc.assert(
+      fc.asyncProperty(nonsense, lengths, async (body, cuts) => {
+        const [whole, inPieces] = await Promise.all(
+          [undefined, cuts].map((given) =>
+            read(body, given).then(
+              ({ headers, content }) => ({ headers, content: content.toString('latin1') }),
+              (error: unknown) => {
+                assert.ok(error instanceof MalformedMultipart, String(error));
+                return error.message;
+              },
+            ),
+          ),
+        );
+        assert.deepEqual(whole, inPieces);
+      }),
+    );
+    await fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (header) => {
+        try {
+          assert.ok(boundaryOf(`multipart/mixed; ${header}`).length <= 70);
+        } catch (error) {
+          assert.ok(error instanceof MalformedMultipart);
+        }
+      }),
+    );
+  });
+});

@@ -1,0 +1,111 @@
+import { isJsonObject, parseJson } from '../../protocol/index.ts';
+import { ByteSource } from './byte-source.ts';
+
+/** An answer that is not as it should be. */
+export class MalformedMultipart extends Error {
+  override readonly name = 'MalformedMultipart';
+}
+
+/** Bytes of a line, lines of headers, bytes of the metadata. */
+const [longestLine, mostLines, longestMetadata] = [8_192, 32, 65_536];
+
+/** Characters of the header that names the boundary. */
+const longestType = 1_000;
+
+const mediaType =
+  /^multipart\/mixed[ \t]*;(?:[^"]*;)?[ \t]*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))[ \t]*(?:;|$)/i;
+const boundaryCharacters = /^[A-Za-z0-9'()+_,\-./:=? ]*[A-Za-z0-9'()+_,\-./:=?]$/;
+const headerName = /^[!#$%&'*+\-.^_`|~A-Za-z0-9]+$/;
+
+/** The part with the media, or with the place where it is. */
+export interface MediaPart {
+  /** By lower-case name; the first of each. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Fails with MalformedMultipart when the answer does not end as it should. */
+  readonly content: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Reads the answer of another server that is asked for media: exactly two parts, first a JSON object, then the media.
+ * Lenient in nothing but a line break before the first part, and padding after a boundary.
+ * Source: server-server API, `GET /_matrix/federation/v1/media/download/{mediaId}`; RFC 2046, section 5.1.
+ * @throws MalformedMultipart
+ */
+export async function readMediaPart(
+  contentType: string | undefined,
+  body: AsyncIterable<Uint8Array>,
+): Promise<MediaPart> {
+  const boundary = boundaryOf(contentType);
+  const source = new ByteSource(body);
+  await source.skip('\r\n');
+  if (!(await source.skip(`--${boundary}`)))
+    throw new MalformedMultipart('It does not begin with a boundary');
+  await endOfBoundary(source);
+  const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1');
+  await readMetadata(source, delimiter);
+  await endOfBoundary(source);
+  const headers = await readHeaders(source);
+  return { headers, content: mediaOf(source, delimiter) };
+}
+
+/** The parameter of the type. @throws MalformedMultipart when it is not of that kind */
+export function boundaryOf(contentType: string | undefined): string {
+  const [, quoted, token] = mediaType.exec(contentType?.slice(0, longestType) ?? '') ?? [];
+  const boundary = quoted ?? token;
+  if (boundary === undefined || !boundaryCharacters.test(boundary)) {
+    throw new MalformedMultipart('It is not of several parts');
+  }
+  return boundary;
+}
+
+async function endOfBoundary(source: ByteSource): Promise<void> {
+  const padding = await source.line(longestLine);
+  if (padding === undefined || !/^[ \t]*$/.test(padding)) {
+    throw new MalformedMultipart('There is a part less than there should be');
+  }
+}
+
+async function readHeaders(source: ByteSource): Promise<ReadonlyMap<string, string>> {
+  const headers = new Map<string, string>();
+  for (let count = 0; count <= mostLines; count++) {
+    const line = await source.line(longestLine);
+    if (line === '') return headers;
+    const colon = line?.indexOf(':') ?? -1;
+    const name = line?.slice(0, Math.max(0, colon)) ?? '';
+    if (!headerName.test(name)) throw new MalformedMultipart('There is a header that is none');
+    const key = name.toLowerCase();
+    if (!headers.has(key)) headers.set(key, line!.slice(colon + 1).trim());
+  }
+  throw new MalformedMultipart('There are too many headers');
+}
+
+async function readMetadata(source: ByteSource, delimiter: Buffer): Promise<void> {
+  const headers = await readHeaders(source);
+  const type = (headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
+  if (type !== 'application/json') throw new MalformedMultipart('The first part is not said to be JSON');
+  const text = await collect(source.until(delimiter));
+  try {
+    if (isJsonObject(parseJson(text, { maxDepth: 100 }))) return;
+  } catch (cause) {
+    throw new MalformedMultipart('The first part is no JSON', { cause });
+  }
+  throw new MalformedMultipart('The first part is no JSON object');
+}
+
+async function collect(pieces: AsyncGenerator<Buffer, boolean>): Promise<Buffer> {
+  const all: Buffer[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await pieces.next();
+    if (done && value) return Buffer.concat(all, length);
+    if (done) throw new MalformedMultipart('It ends too early');
+    length += value.length;
+    if (length > longestMetadata) throw new MalformedMultipart('The first part is too large');
+    all.push(value);
+  }
+}
+
+async function* mediaOf(source: ByteSource, delimiter: Buffer): AsyncGenerator<Buffer> {
+  if (!(yield* source.until(delimiter))) throw new MalformedMultipart('It ends too early');
+  if (!(await source.skip('--'))) throw new MalformedMultipart('There is a part more than there should be');
+}

@@ -1,0 +1,102 @@
+import { essenceOf, isFileName } from '../description.ts';
+
+/** Types that browsers may show without harm. Source: client-server API, "Serving inline content". */
+const inlineTypes: ReadonlySet<string> = new Set([
+  'text/css',
+  'text/plain',
+  'text/csv',
+  'application/json',
+  'application/ld+json',
+  'image/jpeg',
+  'image/gif',
+  'image/png',
+  'image/apng',
+  'image/webp',
+  'image/avif',
+  'video/mp4',
+  'video/webm',
+  'video/ogg',
+  'video/quicktime',
+  'audio/mp4',
+  'audio/webm',
+  'audio/aac',
+  'audio/mpeg',
+  'audio/ogg',
+  'audio/wave',
+  'audio/wav',
+  'audio/x-wav',
+  'audio/x-pn-wav',
+  'audio/flac',
+  'audio/x-flac',
+]);
+
+/** Characters that stand for themselves in RFC 8187's extended values, besides letters and digits. */
+const plain = new Set([...'!#$&+-.^_`|~'].map((character) => character.charCodeAt(0)));
+
+/**
+ * The header for content of this type and name: shown in the browser only if that is harmless.
+ * Source: client-server API, `GET /_matrix/client/v1/media/download/{serverName}/{mediaId}`; RFC 6266.
+ */
+export function contentDisposition(contentType: string, fileName: string | undefined): string {
+  const disposition = inlineTypes.has(essenceOf(contentType)) ? 'inline' : 'attachment';
+  return fileName === undefined ? disposition : `${disposition}; ${nameParameter(fileName)}`;
+}
+
+function nameParameter(name: string): string {
+  if (/^[\w.-]+$/.test(name)) return `filename=${name}`;
+  if (/^[\x20-\x7e]*$/.test(name)) return `filename="${name.replace(/["\\]/g, '\\$&')}"`;
+  return `filename*=utf-8''${extended(name)}`;
+}
+
+function extended(name: string): string {
+  let text = '';
+  for (const byte of Buffer.from(name)) {
+    const character = String.fromCharCode(byte);
+    text +=
+      /[A-Za-z0-9]/.test(character) || plain.has(byte)
+        ? character
+        : `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
+  }
+  return text;
+}
+
+/** Longest header that is looked at. */
+const longestHeader = 8_192;
+
+/**
+ * The file name in a header of another server; `undefined` when there is none that makes sense. The extended form
+ * goes before the plain one. Source: RFC 6266, sections 4.1 and 4.3.
+ */
+export function fileNameIn(header: string | undefined): string | undefined {
+  if (header === undefined || header.length > longestHeader) return undefined;
+  const parameters = parametersOf(header);
+  const name = extendedValue(parameters.get('filename*')) ?? parameters.get('filename');
+  return name !== undefined && name !== '' && isFileName(name) ? name : undefined;
+}
+
+const parameter = /;[ \t]*([\w*-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))[ \t]*/y;
+
+/** The first of each name; up to the first thing that is not one. */
+function parametersOf(header: string): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  const begin = header.indexOf(';');
+  if (begin === -1) return found;
+  parameter.lastIndex = begin;
+  for (;;) {
+    const match = parameter.exec(header);
+    if (match === null) return found;
+    const [, name = '', quoted, token] = match;
+    const key = name.toLowerCase();
+    if (!found.has(key)) found.set(key, quoted?.replace(/\\(.)/g, '$1') ?? token ?? '');
+  }
+}
+
+function extendedValue(value: string | undefined): string | undefined {
+  const encoded = value && /^utf-8'[^']*'([^']*)$/i.exec(value)?.[1];
+  if (!encoded) return undefined;
+  try {
+    return decodeURIComponent(encoded);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,204 @@
+import type { Reader, Writer } from '../kernel/database/index.ts';
+import type { StoredFile } from './disk/media-store.ts';
+import type { MediaAddress } from './media-address.ts';
+import type { MediaArea, MediaDescription, MediaFile } from './media-file.ts';
+import type { MediaTables as Tables } from './tables.ts';
+
+/** An address that a local user has made, with its file once there is one. */
+export interface LocalMedia {
+  readonly userId: string;
+  /** Until when an upload may come. */
+  readonly expiresAt: number | undefined;
+  readonly file: MediaFile | undefined;
+}
+
+const localColumns = [
+  'user_id',
+  'expires_at',
+  'file_id',
+  'content_type',
+  'file_name',
+  'size',
+  'sha256',
+  'authenticated',
+] as const;
+
+export async function readLocal(reader: Reader<Tables>, mediaId: string): Promise<LocalMedia | undefined> {
+  const row = await reader
+    .selectFrom('local_media')
+    .select(localColumns)
+    .where('media_id', '=', mediaId)
+    .executeTakeFirst();
+  return (
+    row && {
+      userId: row.user_id,
+      expiresAt: row.expires_at ?? undefined,
+      file: row.file_id === null ? undefined : toFile('local', { ...row, file_id: row.file_id }),
+    }
+  );
+}
+
+export async function readRemote(
+  reader: Reader<Tables>,
+  { serverName, mediaId }: MediaAddress,
+): Promise<MediaFile | undefined> {
+  const row = await reader
+    .selectFrom('remote_media')
+    .select(['file_id', 'content_type', 'file_name', 'size', 'sha256', 'authenticated'])
+    .where('server_name', '=', serverName)
+    .where('media_id', '=', mediaId)
+    .executeTakeFirst();
+  return row && toFile('remote', row);
+}
+
+interface FileRow {
+  readonly file_id: string;
+  readonly content_type: string | null;
+  readonly file_name: string | null;
+  readonly size: number | null;
+  readonly sha256: string | null;
+  readonly authenticated: number;
+}
+
+const toFile = (area: MediaArea, row: FileRow): MediaFile => ({
+  area,
+  fileId: row.file_id,
+  contentType: row.content_type ?? 'application/octet-stream',
+  fileName: row.file_name ?? undefined,
+  size: row.size ?? 0,
+  sha256: row.sha256 ?? '',
+  isAuthenticated: row.authenticated === 1,
+});
+
+/** Whether a row names the file. */
+export async function isFileKept(reader: Reader<Tables>, area: MediaArea, fileId: string): Promise<boolean> {
+  const table = area === 'local' ? 'local_media' : 'remote_media';
+  const row = await reader
+    .selectFrom(table)
+    .select('file_id')
+    .where('file_id', '=', fileId)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+export interface UploadedFile extends StoredFile, MediaDescription {
+  readonly isAuthenticated: boolean;
+}
+
+const fileValues = (file: UploadedFile) => ({
+  file_id: file.fileId,
+  content_type: file.contentType,
+  file_name: file.fileName ?? null,
+  size: file.size,
+  sha256: file.sha256,
+  authenticated: file.isAuthenticated ? 1 : 0,
+});
+
+export async function insertUploaded(
+  writer: Writer<Tables>,
+  { mediaId, userId, at }: { mediaId: string; userId: string; at: number },
+  file: UploadedFile,
+): Promise<void> {
+  await writer
+    .insertInto('local_media')
+    .values({
+      media_id: mediaId,
+      user_id: userId,
+      created_at: at,
+      expires_at: null,
+      uploaded_at: at,
+      ...fileValues(file),
+    })
+    .execute();
+}
+
+/** Gives an address its file. @returns whether it was still waiting for one */
+export async function completePending(
+  writer: Writer<Tables>,
+  { mediaId, at }: { mediaId: string; at: number },
+  file: UploadedFile,
+): Promise<boolean> {
+  const { numUpdatedRows } = await writer
+    .updateTable('local_media')
+    .set({ uploaded_at: at, expires_at: null, ...fileValues(file) })
+    .where('media_id', '=', mediaId)
+    .where('file_id', 'is', null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+export async function insertPending(
+  writer: Writer<Tables>,
+  row: { mediaId: string; userId: string; at: number; expiresAt: number },
+): Promise<void> {
+  await writer
+    .insertInto('local_media')
+    .values({
+      media_id: row.mediaId,
+      user_id: row.userId,
+      created_at: row.at,
+      expires_at: row.expiresAt,
+      authenticated: 0,
+    })
+    .execute();
+}
+
+/** When the addresses expire that a user has made and not uploaded to, the earliest first. */
+export async function readPending(reader: Reader<Tables>, userId: string): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('local_media')
+    .select('expires_at')
+    .where('user_id', '=', userId)
+    .where('uploaded_at', 'is', null)
+    .orderBy('expires_at')
+    .execute();
+  return rows.map((row) => row.expires_at ?? 0);
+}
+
+export async function deleteExpired(writer: Writer<Tables>, userId: string, now: number): Promise<void> {
+  await writer
+    .deleteFrom('local_media')
+    .where('user_id', '=', userId)
+    .where('uploaded_at', 'is', null)
+    .where('expires_at', '<=', now)
+    .execute();
+}
+
+/** How many bytes a user has uploaded since a time. */
+export async function sumUploaded(reader: Reader<Tables>, userId: string, since: number): Promise<number> {
+  const { total } = await reader
+    .selectFrom('local_media')
+    .select(({ fn }) => fn.sum<number | string | null>('size').as('total'))
+    .where('user_id', '=', userId)
+    .where('uploaded_at', '>', since)
+    .executeTakeFirstOrThrow();
+  return Number(total ?? 0);
+}
+
+/** Keeps a copy from another server. @returns whether there was none: then somebody else's stays */
+export async function insertRemote(
+  writer: Writer<Tables>,
+  { serverName, mediaId }: MediaAddress,
+  at: number,
+  file: UploadedFile,
+): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await writer
+    .insertInto('remote_media')
+    .values({ server_name: serverName, media_id: mediaId, fetched_at: at, ...fileValues(file) })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+}
+
+export async function deleteRemote(
+  writer: Writer<Tables>,
+  { serverName, mediaId }: MediaAddress,
+  fileId: string,
+): Promise<void> {
+  await writer
+    .deleteFrom('remote_media')
+    .where('server_name', '=', serverName)
+    .where('media_id', '=', mediaId)
+    .where('file_id', '=', fileId)
+    .execute();
+}
