@@ -53,6 +53,7 @@ export class RoomHead {
   readonly #counts = new Map<Membership, number>();
   readonly #servers = new Map<string, number>();
   readonly #recent: StoredEvent[] = [];
+  #changedAt = 0;
 
   constructor(parts: {
     roomNid: number;
@@ -72,7 +73,10 @@ export class RoomHead {
     this.#state = parts.state;
     this.partial = parts.partial;
     this.completedAt = parts.completedAt ?? 0;
-    for (const [key, entry] of parts.state) this.#count(key, undefined, entry.membership);
+    for (const [key, entry] of parts.state) {
+      this.#count(key, undefined, entry.membership);
+      this.#changedAt = Math.max(this.#changedAt, entry.stream);
+    }
   }
 
   /** Whether members may be missing in the state. */
@@ -96,6 +100,11 @@ export class RoomHead {
   /** `undefined` when the user never had anything to do with the room. */
   membership(userId: string): Membership | undefined {
     return this.#members.get(userId);
+  }
+
+  /** Where on the stream the newest entry of the current state became what it is. */
+  get changedAt(): number {
+    return this.#changedAt;
   }
 
   /** Users with a membership event and their membership. */
@@ -158,6 +167,7 @@ export class RoomHead {
     const entry = stored && stateEntry(stored, position);
     if (entry) this.#state.set(key, entry);
     else this.#state.delete(key);
+    this.#changedAt = Math.max(this.#changedAt, position);
     this.#count(key, previous?.membership, entry?.membership);
     return { type, stateKey, event: stored, previousNid: previous?.nid };
   }

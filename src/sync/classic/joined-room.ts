@@ -5,7 +5,7 @@ import type { SyncSources } from '../sources.ts';
 import type { EventText } from './event-text.ts';
 import { addNeeded, keepNeeded, neededMembers, remember } from './lazy-members.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
-import { heroesOf, mayChangeSummary, summaryOf } from './room-summary.ts';
+import { mayChangeSummary, peopleAt, summaryAt } from './room-summary.ts';
 import { joinedRoomText, timelineText } from './room-text.ts';
 import type { SentMembers } from './sent-members.ts';
 import { everyPart, type RoomRange, type Subject } from './subject.ts';
@@ -32,8 +32,9 @@ export class JoinedRooms {
     const { engine, text, sources } = this.#parts;
     const isWhole = range.after === undefined || range.fullState;
     const timeline = await this.#timeline(head, subject, range, isWhole);
-    const heroes = isWhole || mayChangeSummary(timeline) ? heroesOf(head, userId) : undefined;
-    const state = timeline ? await this.#state(head, subject, range, timeline, heroes ?? []) : [];
+    const people =
+      isWhole || mayChangeSummary(timeline) ? await peopleAt(engine, head, userId, range.upTo) : undefined;
+    const state = timeline ? await this.#state(head, subject, range, timeline, people?.heroes ?? []) : [];
     const [ephemeral, timelineTexts, stateTexts, unread] = await Promise.all([
       this.#ephemeral(head.roomId, subject, range),
       text.render(timeline?.events ?? [], subject),
@@ -53,7 +54,7 @@ export class JoinedRooms {
       accountData: accountData.map(({ type, content }) => JSON.stringify({ type, content })),
       unread,
       withThreads: filter.room.timeline.unreadThreadNotifications,
-      summary: heroes && (await summaryOf(engine, head, heroes)),
+      summary: people && (await summaryAt(engine, head, people, range.upTo)),
     });
   }
 

@@ -1,5 +1,14 @@
-import { type JsonObject, roomSummaryOf, selectHeroes } from '../../protocol/index.ts';
+import {
+  type JsonObject,
+  type Membership,
+  membershipOf,
+  roomSummaryOf,
+  selectHeroes,
+  splitStateKey,
+  stateKeyOf,
+} from '../../protocol/index.ts';
 import { type RoomEngine, type RoomHead, visibleContent } from '../../rooms/index.ts';
+import { nidAt } from './room-state.ts';
 import type { Timeline } from './timeline.ts';
 
 /** A change of these may change the summary. */
@@ -16,38 +25,70 @@ export function mayChangeSummary(timeline: Timeline | undefined): boolean {
   );
 }
 
-/** The users after whom a room is called. */
-export function heroesOf(head: RoomHead, userId: string): string[] {
-  return selectHeroes(membersOf(head), userId);
+/** Who is in a room, as far as its summary says it. */
+export interface People {
+  /** The users after whom the room is called. */
+  readonly heroes: string[];
+  readonly joinedCount: number;
+  readonly invitedCount: number;
+}
+
+/**
+ * Who was in a room at a position of the stream, as a user is told of it. The head runs ahead of what is told: a client
+ * that heard of more members than it knows would take its list of them for complete, and encrypt for these alone.
+ */
+export async function peopleAt(
+  engine: RoomEngine,
+  head: RoomHead,
+  userId: string,
+  position: number,
+): Promise<People> {
+  if (head.changedAt <= position) {
+    const [joinedCount, invitedCount] = [head.memberCount('join'), head.memberCount('invite')];
+    return { heroes: heroesOf(head.members, userId), joinedCount, invitedCount };
+  }
+  const members = new Map(head.members);
+  const later = [...head.state].filter(([, { membership, stream }]) => membership && stream > position);
+  for (const [key] of later) {
+    const history = await engine.stateHistory(head.roomNid, key);
+    const before = history.findLast(({ stream }) => stream <= position)?.event;
+    const [, member] = splitStateKey(key);
+    if (before) members.set(member, membershipOf(before.event.content));
+    else members.delete(member);
+  }
+  const memberships = [...members.values()];
+  const count = (wanted: Membership) => memberships.filter((membership) => membership === wanted).length;
+  return {
+    heroes: heroesOf(members, userId),
+    joinedCount: count('join'),
+    invitedCount: count('invite'),
+  };
 }
 
 /** Heroes and counts. Source: client-server API, `GET /sync`, "RoomSummary". */
-export async function summaryOf(
+export async function summaryAt(
   engine: RoomEngine,
   head: RoomHead,
-  heroes: readonly string[],
+  people: People,
+  position: number,
 ): Promise<JsonObject> {
+  const text = async (type: string, key: string) => {
+    const nid = await nidAt(engine, head, stateKeyOf(type, ''), position);
+    const stored = nid === undefined ? undefined : await engine.events.get(nid);
+    const value = stored && visibleContent(stored)[key];
+    return typeof value === 'string' ? value : undefined;
+  };
   const [name, canonicalAlias] = await Promise.all([
-    stateText(engine, head, 'm.room.name', 'name'),
-    stateText(engine, head, 'm.room.canonical_alias', 'alias'),
+    text('m.room.name', 'name'),
+    text('m.room.canonical_alias', 'alias'),
   ]);
-  const [joinedCount, invitedCount] = [head.memberCount('join'), head.memberCount('invite')];
-  return roomSummaryOf({ name, canonicalAlias, heroes, joinedCount, invitedCount });
+  return roomSummaryOf({ name, canonicalAlias, ...people });
 }
 
-/** A text in the content of an entry of the current state. */
-async function stateText(
-  engine: RoomEngine,
-  head: RoomHead,
-  type: string,
-  key: string,
-): Promise<string | undefined> {
-  const entry = head.entry(type, '');
-  const stored = entry && (await engine.events.get(entry.nid));
-  const value = stored && visibleContent(stored)[key];
-  return typeof value === 'string' ? value : undefined;
+function heroesOf(members: ReadonlyMap<string, Membership>, userId: string): string[] {
+  return selectHeroes(entriesOf(members), userId);
 }
 
-function* membersOf(head: RoomHead) {
-  for (const [userId, membership] of head.members) yield { userId, membership };
+function* entriesOf(members: ReadonlyMap<string, Membership>) {
+  for (const [userId, membership] of members) yield { userId, membership };
 }

@@ -113,7 +113,7 @@ export class JoinedRoom {
 
   async #fields(
     head: RoomHead,
-    { subject, room, lists, since, isDirect, connection }: RoomRequest,
+    { subject, room, lists, since, upTo, isDirect, connection }: RoomRequest,
     { timeline, changes, isInitial, isExpanded, counts }: FieldsOfJoinedRoom,
   ): Promise<JsonObject> {
     const { engine, activity } = this.#parts;
@@ -121,7 +121,7 @@ export class JoinedRoom {
     const wasDirect = connection.told.room(room.roomNid)?.isDirect ?? false;
     return {
       ...(isInitial ? { initial: true, membership: 'join' } : undefined),
-      ...(await summaryFields(engine, head, subject.userId, { isInitial, changes })),
+      ...(await summaryFields(engine, head, subject.userId, { isInitial, changes, upTo })),
       ...(isDirect || wasDirect ? { is_dm: isDirect } : undefined),
       ...(lists.length > 0 ? { lists: [...lists] } : undefined),
       notification_count: counts.notification_count,

@@ -1,7 +1,7 @@
 import { type JsonObject, stateKeyOf } from '../../protocol/index.ts';
 import { type RoomEngine, type RoomHead, visibleContent } from '../../rooms/index.ts';
-import type { StateNids } from '../classic/room-state.ts';
-import { heroesOf } from '../classic/room-summary.ts';
+import { nidAt, type StateNids } from '../classic/room-state.ts';
+import { peopleAt } from '../classic/room-summary.ts';
 
 const nameKey = stateKeyOf('m.room.name', '');
 const avatarKey = stateKeyOf('m.room.avatar', '');
@@ -13,6 +13,8 @@ export interface FieldsRequest {
   readonly isInitial: boolean;
   /** The entries of the state that have changed; of a new room all. */
   readonly changes: StateNids;
+  /** The position of the stream as of which the room is told. */
+  readonly upTo: number;
 }
 
 /** Name, avatar, heroes and numbers of members of a room that the user is in, as far as they have changed. */
@@ -20,25 +22,24 @@ export async function summaryFields(
   engine: RoomEngine,
   head: RoomHead,
   userId: string,
-  { isInitial, changes }: FieldsRequest,
+  { isInitial, changes, upTo }: FieldsRequest,
 ): Promise<JsonObject> {
   const membersChanged = isInitial || hasMembers(changes);
   const nameChanged = isInitial || changes.has(nameKey);
   if (!membersChanged && !nameChanged && !changes.has(avatarKey)) return {};
-  const name = await textOf(engine, head.entry('m.room.name', '')?.nid, 'name');
+  const name = await textOf(engine, await nidAt(engine, head, nameKey, upTo), 'name');
   const avatar =
     isInitial || changes.has(avatarKey)
-      ? await textOf(engine, head.entry('m.room.avatar', '')?.nid, 'url')
+      ? await textOf(engine, await nidAt(engine, head, avatarKey, upTo), 'url')
       : undefined;
+  const { heroes, joinedCount, invitedCount } = await peopleAt(engine, head, userId, upTo);
   return {
     ...changedText('name', name, isInitial, changes.has(nameKey)),
     ...changedText('avatar', avatar, isInitial, changes.has(avatarKey)),
     ...(name === undefined && (membersChanged || nameChanged)
-      ? { heroes: await heroProfiles(engine, head, userId) }
+      ? { heroes: await heroProfiles(engine, head, heroes, upTo) }
       : undefined),
-    ...(membersChanged
-      ? { joined_count: head.memberCount('join'), invited_count: head.memberCount('invite') }
-      : undefined),
+    ...(membersChanged ? { joined_count: joinedCount, invited_count: invitedCount } : undefined),
   };
 }
 
@@ -65,12 +66,16 @@ function changedText(
   return hasChanged && !isInitial ? { [field]: null } : {};
 }
 
-async function heroProfiles(engine: RoomEngine, head: RoomHead, userId: string): Promise<JsonObject[]> {
-  const heroes = heroesOf(head, userId);
+async function heroProfiles(
+  engine: RoomEngine,
+  head: RoomHead,
+  heroes: readonly string[],
+  upTo: number,
+): Promise<JsonObject[]> {
   return Promise.all(
     heroes.map(async (hero) => {
-      const entry = head.entry('m.room.member', hero);
-      const stored = entry && (await engine.events.get(entry.nid));
+      const nid = await nidAt(engine, head, stateKeyOf('m.room.member', hero), upTo);
+      const stored = nid === undefined ? undefined : await engine.events.get(nid);
       const { displayname, avatar_url } = stored ? visibleContent(stored) : {};
       return {
         user_id: hero,

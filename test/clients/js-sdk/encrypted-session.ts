@@ -168,7 +168,8 @@ export class EncryptedSession extends Session {
     await eventually(`${this.userId} to know that ${roomId} is encrypted with ${members} members`, () => {
       const state = room.getLiveTimeline().getState(EventTimeline.FORWARDS);
       const isEncrypted = state?.getStateEvents(EventType.RoomEncryption, '') != null;
-      return isEncrypted && room.getJoinedMemberCount() === members;
+      // Who is counted in the summary need not be known yet, and it is for those who are that the client encrypts.
+      return isEncrypted && room.getJoinedMembers().length === members;
     });
   }
 

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { UnreliableDatabase } from '../../../test/support/unreliable-database.ts';
+import { summaryFields } from '../sliding/room-fields.ts';
+import { stateAt } from './room-state.ts';
+import { peopleAt, summaryAt } from './room-summary.ts';
+
+forEachDatabase((open) => {
+  /** What both kinds of sync say of the people in a room as of a position. */
+  async function told({ engine }: RoomsUnderTest, roomId: string, position: number) {
+    const head = await engine.heads.get(roomId);
+    assert.ok(head);
+    const people = await peopleAt(engine, head, alice, position);
+    const summary = await summaryAt(engine, head, people, position);
+    const changes = await stateAt(engine, head, position);
+    const fields = await summaryFields(engine, head, alice, { isInitial: true, changes, upTo: position });
+    const heroes = (fields['heroes'] as { user_id: string }[] | undefined)?.map(({ user_id }) => user_id);
+    assert.deepEqual(
+      [fields['joined_count'], fields['invited_count']],
+      [summary['m.joined_member_count'], summary['m.invited_member_count']],
+    );
+    assert.deepEqual(heroes, summary['m.heroes']);
+    return {
+      joined: summary['m.joined_member_count'],
+      invited: summary['m.invited_member_count'],
+      heroes,
+    };
+  }
+
+  describe('the summary of a room', () => {
+    it('is that of the position up to which the client is told, though others have come and gone since', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const steps: [position: number, joined: number, invited: number, heroes: string[]][] = [];
+      const note = (joined: number, invited: number, heroes: string[]) =>
+        steps.push([under.streams.current, joined, invited, heroes]);
+      note(1, 0, []);
+      await under.rooms.memberships.invite(alice, roomId, bob);
+      note(1, 1, [bob]);
+      await under.join(bob, roomId);
+      note(2, 0, [bob]);
+      await under.join(carol, roomId);
+      note(3, 0, [bob, carol]);
+      await under.leave(bob, roomId);
+      note(2, 0, [carol]);
+      await under.send(alice, roomId, 'm.room.message', { body: 'last' });
+      note(2, 0, [carol]);
+      const name = { type: 'm.room.name', stateKey: '', sender: alice, content: { name: 'Late' } };
+      await under.engine.timeline.append(roomId, name);
+      for (const [position, joined, invited, heroes] of steps) {
+        assert.deepEqual(await told(under, roomId, position), { joined, invited, heroes });
+      }
+    });
+
+    it('says nothing of what is not on disk yet', async () => {
+      let database: UnreliableDatabase | undefined;
+      const under = await RoomsUnderTest.open(open, [], {
+        between: (inner) => {
+          database = new UnreliableDatabase(inner);
+          return database;
+        },
+      });
+      assert.ok(database);
+      const roomId = await under.room(alice, bob);
+      const before = { joined: 2, invited: 0, heroes: [bob] };
+      const writing = Promise.withResolvers<void>();
+      database.delay = () => writing.promise;
+      const joining = under.join(carol, roomId);
+      const head = await under.engine.heads.get(roomId);
+      while (head?.membership(carol) !== 'join') await new Promise(setImmediate);
+      assert.deepEqual(await told(under, roomId, under.streams.current), before);
+      writing.resolve();
+      await joining;
+      const now = await told(under, roomId, under.streams.current);
+      assert.deepEqual(now, { joined: 3, invited: 0, heroes: [bob, carol] });
+    });
+  });
+});
