@@ -1,7 +1,7 @@
 /**
  * Versions of the specification that are claimed: those of which everything is served that clients conclude from the
  * number. What clients learn of in another way (the flows of a login, a capability) may still be missing, and so may
- * media. See docs/client-gates.md and docs/decisions/0100.
+ * thumbnails. See docs/client-gates.md and docs/decisions/0100.
  */
 export const specVersions: readonly string[] = Array.from({ length: 19 }, (_, index) => `v1.${index + 1}`);
 
@@ -36,6 +36,8 @@ const features = [
   'org.matrix.msc3827.stable',
   // Mentions that are meant, since v1.7.
   'org.matrix.msc3952_intentional_mentions',
+  // Media with a token, since v1.11.
+  'org.matrix.msc3916.stable',
   // Fields of profiles, since v1.16.
   'uk.tcpip.msc4133',
   'uk.tcpip.msc4133.stable',

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { EventType, MsgType, Preset } from 'matrix-js-sdk';
+import { eventually } from '../eventually.ts';
+import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
+import { allIn, join } from './encrypted-room.ts';
+import { EncryptedSession } from './encrypted-session.ts';
+
+let server: ServerUnderTest;
+const sessions: EncryptedSession[] = [];
+before(async () => {
+  server = await serverUnderTest();
+});
+after(async () => {
+  for (const session of sessions) session.stop();
+  await server?.stop();
+});
+
+async function equipped(name: string): Promise<EncryptedSession> {
+  const session = await EncryptedSession.ofEquippedUser(server.url, name);
+  sessions.push(session);
+  return session;
+}
+
+test('a picture is sent, and comes to the others as it was', async () => {
+  const [alice, bob] = await Promise.all([equipped('alice'), equipped('bob')]);
+  const { room_id: room } = await alice.client.createRoom({
+    preset: Preset.PrivateChat,
+    invite: [bob.userId],
+  });
+  await join(bob, room);
+  const bytes = new Uint8Array(Array.from({ length: 100_000 }, (_, index) => index % 253));
+  const picture = new Blob([bytes], { type: 'image/png' });
+  const progress: number[] = [];
+  const { content_uri: url } = await alice.client.uploadContent(picture, {
+    name: 'Kätzchen.png',
+    progressHandler: ({ loaded }) => progress.push(loaded),
+  });
+  await alice.client.sendMessage(room, { msgtype: MsgType.Image, body: 'Kätzchen.png', url });
+  const content = await eventually('the picture to arrive', () =>
+    bob.client
+      .getRoom(room)
+      ?.getLiveTimeline()
+      .getEvents()
+      .map((event) => event.getContent())
+      .find(({ msgtype }) => msgtype === MsgType.Image),
+  );
+  const link = bob.client.mxcUrlToHttp(content['url'], undefined, undefined, undefined, false, true, true);
+  const response = await fetch(link!, {
+    headers: { authorization: `Bearer ${bob.client.getAccessToken()}` },
+  });
+  assert.equal(response.headers.get('content-type'), 'image/png');
+  assert.match(response.headers.get('content-disposition')!, /K%C3%A4tzchen\.png/);
+  assert.deepEqual(new Uint8Array(await response.arrayBuffer()), bytes);
+  const config = await alice.client.getMediaConfig(true);
+  assert.equal(config['m.upload.size'], 50 * 1024 * 1024);
+});
+
+test('who is invited reads what was said before, with the keys that come with the invitation', async () => {
+  const [alice, bob] = await Promise.all([equipped('alice'), equipped('bob')]);
+  const encryption = { algorithm: 'm.megolm.v1.aes-sha2' };
+  const { room_id: room } = await alice.client.createRoom({
+    preset: Preset.PrivateChat,
+    initial_state: [
+      { type: EventType.RoomEncryption, state_key: '', content: encryption },
+      { type: EventType.RoomHistoryVisibility, state_key: '', content: { history_visibility: 'shared' } },
+    ],
+  });
+  await alice.encryptedRoom(room, 1);
+  const said = await alice.say(room, 'before you came');
+  await alice.client.invite(room, bob.userId);
+  await join(bob, room);
+  await allIn(room, alice, bob);
+  const view = await bob.room(room);
+  if (!view.findEventById(said)) await bob.client.scrollback(view);
+  const event = await bob.read(room, said);
+  assert.equal(event.getWireType(), 'm.room.encrypted');
+  assert.equal(event.getContent()['body'], 'before you came');
+});
