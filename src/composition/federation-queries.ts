@@ -53,7 +53,7 @@ export function federationReadRoutes(
   const { history, state } = openServing(rooms, database);
   return [
     ...historyRoutes({ access, history, serverName, clock }),
-    ...stateRoutes({ access, state }),
+    ...stateRoutes({ access, state, history }),
     ...directoryQueryRoutes({ directory, ...rooms, serverName, options: configuration.directory }),
     ...profileQueryRoutes({ ...people, serverName, options: configuration.profiles }),
     userInfoRoute(openIdTokens),

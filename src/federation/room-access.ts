@@ -1,5 +1,5 @@
 import { forbidden, notFound } from '../protocol/index.ts';
-import type { RoomEngine, RoomHead, ServerAcls } from '../rooms/index.ts';
+import type { RoomEngine, RoomHead, ServedHistory, ServerAcls } from '../rooms/index.ts';
 
 export interface RoomAccessDeps {
   readonly engine: RoomEngine;
@@ -33,12 +33,34 @@ export class RoomAccess {
    * @throws MatrixError as `check`, also M_FORBIDDEN when no user of the other server has joined the room
    */
   async checkInRoom(origin: string, roomId: string): Promise<RoomHead> {
+    return this.#checkMember(origin, roomId, () => Promise.resolve(false));
+  }
+
+  /**
+   * As `checkInRoom`, and also for a server that was in the room when these events were sent. One that was away when
+   * its users were removed has to read what led to that, or it would never know.
+   */
+  async checkInRoomAt(
+    origin: string,
+    roomId: string,
+    eventIds: readonly string[],
+    history: Pick<ServedHistory, 'wasThere'>,
+  ): Promise<RoomHead> {
+    return this.#checkMember(origin, roomId, (head) => history.wasThere(head, origin, eventIds));
+  }
+
+  /** @param mayAsk of a server that is not in the room now */
+  async #checkMember(
+    origin: string,
+    roomId: string,
+    mayAsk: (head: RoomHead) => Promise<boolean>,
+  ): Promise<RoomHead> {
     const { engine, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
     const isIn = head !== undefined && isInRoom(head, origin);
     if (!head || !(isIn || isInRoom(head, serverName))) throw notFound('This server is not in the room');
     await this.#checkAcl(head, origin);
-    if (!isIn) throw forbidden('Your server is not in the room');
+    if (!isIn && !(await mayAsk(head))) throw forbidden('Your server is not in the room');
     return head;
   }
 

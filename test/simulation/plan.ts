@@ -13,6 +13,8 @@ export interface Plan {
   readonly actions: number;
   /** Milliseconds in which they do them. */
   readonly duration: number;
+  /** Milliseconds at which much happens at once; the network often fails then. */
+  readonly bursts: readonly number[];
   readonly partitions: number;
   readonly crashes: number;
   /** Milliseconds by which clocks differ at most. */
@@ -67,6 +69,7 @@ export function planOf(seed: number, dice: Dice): Plan {
     { lostRequests: 0.02, lostAnswers: 0.02, duplicates: 0.05, slowest: 500 },
     { lostRequests: 0.1, lostAnswers: 0.1, duplicates: 0.2, slowest: 5_000 },
   ]);
+  const duration = dice.pick([5_000, 60_000, 1_200_000]) * (isHeavy ? 3 : 1);
   const actions = isHeavy ? dice.int(150, 250) : dice.int(15, 45);
   return {
     servers: fan > 0 ? 2 : isHeavy ? 5 : Number(dice.weighted({ 2: 3, 3: 6, 4: 2 })),
@@ -75,7 +78,8 @@ export function planOf(seed: number, dice: Dice): Plan {
     isPublic: dice.chance(0.8),
     weather,
     actions,
-    duration: dice.pick([5_000, 60_000, 1_200_000]) * (isHeavy ? 3 : 1),
+    duration,
+    bursts: Array.from({ length: dice.int(1, 4) }, () => dice.int(0, duration)),
     partitions: dice.pick([0, 1, 1, 2, 4]),
     crashes: dice.pick([0, 0, 1, 2, 4]),
     skew: dice.pick([0, 0, 1_000, 30_000]),

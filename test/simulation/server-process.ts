@@ -186,7 +186,7 @@ export class ServerProcess implements Disk, Client, Host {
         ...handshakes,
         ...transactionRoutes(transactions),
         ...historyRoutes({ ...kernel, access, history }),
-        ...stateRoutes({ access, state }),
+        ...stateRoutes({ access, state, history }),
       ],
       [{ names: ['federation'], compress: false }],
       { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new Set() },

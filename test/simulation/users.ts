@@ -14,6 +14,9 @@ export interface Acknowledged {
   readonly at: number;
 }
 
+/** Milliseconds. */
+const burstLength = 3_000;
+
 /** People who do things in a room, as chance has it. */
 export class Users {
   readonly acknowledged: Acknowledged[] = [];
@@ -56,13 +59,25 @@ export class Users {
     const { plan, scheduler, servers } = this.#world;
     const actions: Promise<void>[] = [];
     for (let index = 0; index < plan.actions; index++) {
-      const at = this.#dice.next() * plan.duration;
+      const isSudden = this.#dice.chance(0.6);
+      const at = isSudden
+        ? this.#dice.pick(plan.bursts) + this.#dice.skewed(burstLength)
+        : this.#dice.next() * plan.duration;
       const server = this.#dice.pick(servers);
       const userId = this.#dice.pick(server.users);
       const name = this.#dice.weighted(plan.habits);
       actions.push(scheduler.sleep(at).then(() => this.act(server, userId, name)));
     }
     await Promise.all(actions);
+  }
+
+  /** Has a user of each server that is not in the room come in, if that is possible. */
+  async gather(): Promise<void> {
+    for (const server of this.#world.servers) {
+      const head = await server.run?.rooms.engine.heads.get(this.roomId);
+      if (head?.servers.has(server.name)) continue;
+      for (const userId of server.users) await this.act(server, userId, 'join');
+    }
   }
 
   /** Lets a user do something, if the server runs. Never rejects. */
@@ -101,6 +116,8 @@ export class Users {
     if (!head) return '';
     switch (name) {
       case 'leave':
+        // Somebody has to be there who lets others in again.
+        if (userId === this.everybody[0]) return '';
         return (await memberships.leave(userId, roomId)).event.eventId;
       case 'kick':
       case 'ban':

@@ -74,7 +74,8 @@ export class World {
   planTrouble(): void {
     const { plan, dice, scheduler, servers } = this;
     for (let index = 0; index < plan.partitions; index++) {
-      scheduler.after(dice.int(0, plan.duration), () => this.#part());
+      const begins = dice.chance(0.6) ? dice.pick(plan.bursts) - 500 : dice.int(0, plan.duration);
+      scheduler.after(begins, () => this.#part());
     }
     for (let index = 0; index < plan.crashes; index++) {
       const server = dice.pick(servers);

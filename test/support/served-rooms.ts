@@ -25,7 +25,10 @@ export class ServedRooms {
     const access = new RoomAccess({ ...rooms, serverName: 'test' });
     const { history, state } = openServing(rooms, database);
     const http = await ServerRoutesUnderTest.start(
-      [...historyRoutes({ access, history, serverName: 'test', clock }), ...stateRoutes({ access, state })],
+      [
+        ...historyRoutes({ access, history, serverName: 'test', clock }),
+        ...stateRoutes({ access, state, history }),
+      ],
       clock,
     );
     return new ServedRooms(under, http);

@@ -24,7 +24,8 @@ export function historyRoutes(deps: HistoryRoutesDeps): Route[] {
       },
       async ({ params, origin }) => {
         const stored = await history.find(params.eventId);
-        const head = await access.checkInRoom(origin, stored.event.roomId);
+        const { roomId, eventId } = stored.event;
+        const head = await access.checkInRoomAt(origin, roomId, [eventId], history);
         return transaction(deps, [await history.event(head, origin, stored)]);
       },
     ),
@@ -37,7 +38,7 @@ export function historyRoutes(deps: HistoryRoutesDeps): Route[] {
         query: Type.Object({ v: Type.Array(Type.String(), { minItems: 1 }), limit: Type.Integer() }),
       },
       async ({ params, query: { v, limit }, origin }) => {
-        const head = await access.checkInRoom(origin, params.roomId);
+        const head = await access.checkInRoomAt(origin, params.roomId, v, history);
         return transaction(deps, await history.backfill(head, origin, v, limit));
       },
     ),
@@ -61,7 +62,7 @@ function gapRoutes({ access, history }: HistoryRoutesDeps): Route[] {
         }),
       },
       async ({ params, origin, body }) => {
-        const head = await access.checkInRoom(origin, params.roomId);
+        const head = await access.checkInRoomAt(origin, params.roomId, body.latest_events, history);
         const {
           limit = 10,
           min_depth: minDepth = 0,

@@ -1,18 +1,19 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import type { ServedState } from '../../rooms/index.ts';
+import type { ServedHistory, ServedState } from '../../rooms/index.ts';
 import type { RoomAccess } from '../room-access.ts';
 import { streamed } from '../streamed-lists.ts';
 
 export interface StateRoutesDeps {
   readonly access: RoomAccess;
   readonly state: ServedState;
+  readonly history: Pick<ServedHistory, 'wasThere'>;
 }
 
 const atEvent = Type.Object({ event_id: Type.String() });
 
 /** Server-server API, "Retrieving events" as to states, "Retrieving event authorisation information". */
-export function stateRoutes({ access, state }: StateRoutesDeps): Route[] {
+export function stateRoutes({ access, state, history }: StateRoutesDeps): Route[] {
   return [
     route(
       {
@@ -23,7 +24,7 @@ export function stateRoutes({ access, state }: StateRoutesDeps): Route[] {
         query: atEvent,
       },
       async ({ params, query, origin }) => {
-        const head = await access.checkInRoom(origin, params.roomId);
+        const head = await access.checkInRoomAt(origin, params.roomId, [query.event_id], history);
         const found = await state.before(head, query.event_id);
         return streamed({ auth_chain: state.texts(found.authChain), pdus: state.texts(found.state) });
       },
@@ -41,7 +42,7 @@ export function stateRoutes({ access, state }: StateRoutesDeps): Route[] {
         }),
       },
       async ({ params, query, origin }) => {
-        const head = await access.checkInRoom(origin, params.roomId);
+        const head = await access.checkInRoomAt(origin, params.roomId, [query.event_id], history);
         const found = await state.before(head, query.event_id);
         return {
           auth_chain_ids: await state.eventIds(found.authChain),
@@ -57,7 +58,7 @@ export function stateRoutes({ access, state }: StateRoutesDeps): Route[] {
         auth: 'server',
       },
       async ({ params, origin }) => {
-        const head = await access.checkInRoom(origin, params.roomId);
+        const head = await access.checkInRoomAt(origin, params.roomId, [params.eventId], history);
         const chain = await state.authChainOf(head, params.eventId);
         return streamed({ auth_chain: state.texts(chain) });
       },

@@ -22,7 +22,7 @@ export interface Gap {
 }
 
 /**
- * The history of rooms for servers that are in them now. What a server may not see is given to it as a redaction
+ * The history of rooms for servers that are in them, or were. What a server may not see is given to it as a redaction
  * would leave it, so that the graph of events stays whole.
  * Source: server-server API, "Backfilling and retrieving missing events" and "Retrieving events".
  */
@@ -35,6 +35,17 @@ export class ServedHistory {
     this.#engine = engine;
     this.#pdus = pdus;
     this.#eventByTime = eventByTime;
+  }
+
+  /**
+   * Whether a user of a server was in the room when each of these events was sent, as far as they are known; not where
+   * none is.
+   */
+  async wasThere(head: RoomHead, serverName: string, eventIds: readonly string[]): Promise<boolean> {
+    if (eventIds.length > mostStarts) return false;
+    const found = await this.#engine.events.getManyById(eventIds);
+    const events = [...found.values()].filter(({ roomNid }) => roomNid === head.roomNid);
+    return events.length > 0 && new ServerView(this.#engine, head, serverName).wasThere(events);
   }
 
   /** An event of any room. @throws MatrixError M_NOT_FOUND */

@@ -16,8 +16,11 @@ const visibilityKey = stateKeyOf('m.room.history_visibility', '');
 /** Up to so many users of a server are looked up one by one in the states at events; whole states are read for more. */
 const mostLookUps = 50;
 
+/** How large states may be, and how many are read as a whole, to find users of whom nothing is known any more. */
+const [mostEntriesRead, mostStatesRead] = [500, 3];
+
 /**
- * What a server that is in a room now may see of its history.
+ * What a server that is in a room, or was when some event was sent, may see of its history.
  * Source: client-server API, "Room History Visibility", as it applies to the users of that server.
  */
 export class ServerView {
@@ -25,7 +28,6 @@ export class ServerView {
   readonly #head: RoomHead;
   readonly #serverName: string;
 
-  /** @param serverName a user of which is in the room */
   constructor(engine: RoomEngine, head: RoomHead, serverName: string) {
     this.#engine = engine;
     this.#head = head;
@@ -50,12 +52,19 @@ export class ServerView {
         serverName: this.#serverName,
         visibility,
         memberships: memberships.get(stored.stateBefore) ?? [],
-        // One of its users is in the room now, so they have been since the event or came after it.
+        // One of its users is in the room now, or was when a later event was sent.
         joinedLater: true,
       };
       if (!isVisibleToServer(stored.event, facts)) hidden.add(stored.nid);
     }
     return hidden;
+  }
+
+  /** Whether a user of the server was in the room before each of these events. */
+  async wasThere(events: readonly StoredEvent[]): Promise<boolean> {
+    if (events.some(({ stateBefore }) => stateBefore === undefined)) return false;
+    const memberships = await this.#memberships(events, await this.#memberKeysIn(events));
+    return events.every(({ stateBefore }) => memberships.get(stateBefore)?.has('join'));
   }
 
   /** The visibility before each event whose state is known, by the number of the event. */
@@ -87,14 +96,11 @@ export class ServerView {
   /** The memberships of the server's users in the state before each of the events, by state group. */
   async #memberships(
     events: readonly StoredEvent[],
+    more: Iterable<number> = [],
   ): Promise<Map<number | undefined, ReadonlySet<Membership>>> {
     const groups = new Set(events.map(({ stateBefore }) => stateBefore!));
     if (groups.size === 0) return new Map();
-    const { stateKeys } = this.#engine;
-    const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
-    const keys = await Promise.all(users.map((user) => stateKeys.find(stateKeyOf('m.room.member', user))));
-    const keyNids = new Set(keys.filter((nid) => nid !== undefined));
-    const states = await this.#memberEvents(groups, keyNids);
+    const states = await this.#memberEvents(groups, new Set([...(await this.#memberKeys()), ...more]));
     const found = await this.#engine.events.getMany([...states.values()].flat());
     return new Map(
       [...states].map(([group, nids]) => [
@@ -102,6 +108,31 @@ export class ServerView {
         new Set(nids.map((nid) => membershipOf(found.get(nid)?.event.content))),
       ]),
     );
+  }
+
+  /** The numbers of the state keys of the server's users. */
+  async #memberKeys(): Promise<Set<number>> {
+    const { stateKeys } = this.#engine;
+    const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
+    const keys = await Promise.all(users.map((user) => stateKeys.find(stateKeyOf('m.room.member', user))));
+    return new Set(keys.filter((nid) => nid !== undefined));
+  }
+
+  /**
+   * The same for users of whom the current state says nothing any more, because state resolution has removed their
+   * joins. That is looked for in small rooms only, lest it costs much.
+   */
+  async #memberKeysIn(events: readonly StoredEvent[]): Promise<Set<number>> {
+    const keys = new Set<number>();
+    if (this.#head.state.size > mostEntriesRead) return keys;
+    const groups = new Set(events.slice(0, mostStatesRead).map(({ stateBefore }) => stateBefore!));
+    for (const group of groups) {
+      for (const [keyNid, nid] of await this.#engine.groups.load(group)) {
+        const { type, stateKey = '' } = (await this.#engine.events.get(nid))?.event ?? {};
+        if (type === 'm.room.member' && serverOfUser(stateKey) === this.#serverName) keys.add(keyNid);
+      }
+    }
+    return keys;
   }
 
   /** The numbers of the server's membership events in each of the states. */
