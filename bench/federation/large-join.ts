@@ -1,0 +1,80 @@
+import { generateKeyPairSync, sign, verify } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { federatingHearth } from '../../test/clients/two-hearths.ts';
+import { ApiClient } from '../../test/crash/api-client.ts';
+import { makeTestAuthority } from '../../test/support/test-authority.ts';
+import { inParallel } from '../load/parallel.ts';
+
+const clients = 32;
+
+/**
+ * A user joins a large room of another server, each server a process of its own: how long until the join is answered
+ * and until all members are known, against the time that the signatures of the members take alone; and how long
+ * another user of the joining server waits for an answer meanwhile.
+ */
+export async function largeJoin(members: number, events: number): Promise<void> {
+  const authority = makeTestAuthority();
+  const [one, other] = await Promise.all([federatingHearth(authority), federatingHearth(authority)]);
+  try {
+    await Promise.all([one.start(), other.start()]);
+    const owner = await ApiClient.register(one.url, 'owner');
+    const { room_id: roomId } = await owner.request<{ room_id: string }>('POST', '/createRoom', {
+      preset: 'public_chat',
+    });
+    await inParallel(members - 1, clients, async (index) => {
+      const member = await ApiClient.register(one.url, `member-${index}`);
+      await member.join(roomId);
+    });
+    await inParallel(events - members, clients, (index) =>
+      owner.send(roomId, `message ${index}`, `t${index}`),
+    );
+    const guest = await ApiClient.register(other.url, 'guest');
+    const bystander = await ApiClient.register(other.url, 'bystander');
+    let isOver = false;
+    let longest = 0;
+    const watching = (async () => {
+      while (!isOver) {
+        const begun = performance.now();
+        await bystander.request('GET', '/account/whoami');
+        longest = Math.max(longest, performance.now() - begun);
+        await sleep(1);
+      }
+    })();
+    const begun = performance.now();
+    const via = owner.userId.slice(owner.userId.indexOf(':') + 1);
+    await guest.request('POST', `/join/${encodeURIComponent(roomId)}?via=${encodeURIComponent(via)}`, {});
+    const joined = performance.now() - begun;
+    for (;;) {
+      const path = `/rooms/${encodeURIComponent(roomId)}/joined_members`;
+      const { joined: known } = await guest.request<{ joined: object }>('GET', path);
+      if (Object.keys(known).length > members) break;
+      await sleep(20);
+    }
+    const complete = performance.now() - begun;
+    isOver = true;
+    await watching;
+    const signatures = verifying(members);
+    const row = (what: string, time: number) =>
+      console.log(
+        `join of ${members} members, ${events} events: ${what}`.padEnd(60),
+        `${time.toFixed(0)} ms`.padStart(10),
+        `${(time / signatures).toFixed(2)} x signatures`.padStart(20),
+      );
+    row('answered', joined);
+    row('all members known', complete);
+    console.log('longest wait of another user meanwhile'.padEnd(60), `${longest.toFixed(0)} ms`.padStart(10));
+  } finally {
+    await Promise.all([one.remove(), other.remove()]);
+    authority.remove();
+  }
+}
+
+/** Milliseconds to verify so many signatures on one thread. */
+function verifying(count: number): number {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const text = Buffer.alloc(600, 'x');
+  const signature = sign(null, text, privateKey);
+  const begun = performance.now();
+  for (let n = 0; n < count; n++) verify(null, text, publicKey, signature);
+  return performance.now() - begun;
+}
