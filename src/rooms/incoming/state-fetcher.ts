@@ -6,8 +6,11 @@ import type { Intake } from './intake.ts';
 import type { KnownEvents } from './known-events.ts';
 import type { RemoteEvents, RemoteState } from './remote-servers.ts';
 
-/** Events of a state and its auth chain that are fetched one by one; if more are missing, the state is fetched whole. */
-const mostSingles = 500;
+/** Events of a state and its auth chain that are fetched one by one, however large it is, and at most. */
+const [alwaysSingles, mostSingles] = [20, 500];
+
+/** If a larger part of a state is missing than one of so many events, it is fetched whole. */
+const largestPart = 10;
 
 /** Fetches the state before an event from the servers of its room. */
 export class StateFetcher {
@@ -58,10 +61,9 @@ export class StateFetcher {
     const known = await this.#parts.known.find(ids);
     const missing = [...ids].filter((id) => !known.has(id));
     if (missing.length === 0) return;
-    const events =
-      missing.length > mostSingles
-        ? await this.#fetchWhole(inquiry, server, eventId, new Set(missing))
-        : await this.#parts.fetcher.fetch(inquiry, missing);
+    const events = isWholeBetter(missing.length, ids.size)
+      ? await this.#fetchWhole(inquiry, server, eventId, new Set(missing))
+      : await this.#parts.fetcher.fetch(inquiry, missing);
     await this.#parts.auth.store(inquiry, events);
   }
 
@@ -89,3 +91,7 @@ export class StateFetcher {
     return usable.length > 0 && lost <= ids.length / 10 ? usable : undefined;
   }
 }
+
+/** Servers limit how many requests they take from one other, so that hundreds of single events take minutes. */
+const isWholeBetter = (missing: number, all: number): boolean =>
+  missing > mostSingles || (missing > alwaysSingles && missing * largestPart > all);
