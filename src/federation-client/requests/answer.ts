@@ -1,3 +1,4 @@
+import type { Clock } from '../../kernel/clock.ts';
 import type { OutboundResponse } from '../../kernel/outbound/index.ts';
 import {
   isJsonObject,
@@ -7,17 +8,29 @@ import {
   parseJsonObject,
 } from '../../protocol/index.ts';
 import { MalformedAnswer, RemoteError } from './errors.ts';
+import { parseLargeJson } from './large-json.ts';
 
 /** Deeper than any event may be, so that one which is too deep does not hide the others: see `parseJson`. */
 const maxDepth = 2_000;
 
+/** Bytes of an answer that is parsed in slices. */
+const largeAnswer = 512 * 1024;
+
 /**
- * The JSON of a successful answer; numbers as they are written, for events may be in it.
+ * The JSON of a successful answer; numbers as they are written, for events may be in it. Large ones do not stop
+ * everything else.
  * @throws RemoteError when the status is none of success
  * @throws MalformedAnswer when the body is no JSON object, or is not said to be JSON
  */
-export function readAnswer(destination: string, response: OutboundResponse): JsonObject {
-  const answer = readJson(destination, response);
+export async function readAnswer(
+  destination: string,
+  response: OutboundResponse,
+  clock: Clock,
+): Promise<JsonObject> {
+  const answer =
+    response.body.length < largeAnswer
+      ? readJson(destination, response)
+      : await readLarge(destination, response, clock);
   if (!isJsonObject(answer)) throw new MalformedAnswer(destination, 'it is no JSON object');
   return answer;
 }
@@ -35,15 +48,30 @@ export function readPairAnswer(destination: string, response: OutboundResponse):
   return object;
 }
 
+const options = { numbers: 'as written', maxDepth } as const;
+
 function readJson(destination: string, response: OutboundResponse): JsonValue {
-  const { status, body } = response;
-  if (status < 200 || status >= 300) throw remoteError(destination, response);
-  if (!isJson(response)) throw new MalformedAnswer(destination, 'it is not said to be JSON');
+  checkIsJson(destination, response);
   try {
-    return parseJson(body, { numbers: 'as written', maxDepth });
+    return parseJson(response.body, options);
   } catch (cause) {
     throw new MalformedAnswer(destination, 'it is no JSON', { cause });
   }
+}
+
+async function readLarge(destination: string, response: OutboundResponse, clock: Clock): Promise<JsonValue> {
+  checkIsJson(destination, response);
+  try {
+    return await parseLargeJson(response.body, options, clock);
+  } catch (cause) {
+    throw new MalformedAnswer(destination, 'it is no JSON', { cause });
+  }
+}
+
+function checkIsJson(destination: string, response: OutboundResponse): void {
+  const { status } = response;
+  if (status < 200 || status >= 300) throw remoteError(destination, response);
+  if (!isJson(response)) throw new MalformedAnswer(destination, 'it is not said to be JSON');
 }
 
 function isJson({ headers }: Pick<OutboundResponse, 'headers'>): boolean {

@@ -55,7 +55,7 @@ export class FederationClient {
   request(request: FederationRequest): Promise<JsonObject> {
     return this.#repeat(request, async (target, signed) => {
       const response = await this.#deps.http.send(target, signed);
-      return readAnswer(request.destination, response);
+      return readAnswer(request.destination, response, this.#deps.clock);
     });
   }
 

@@ -1,0 +1,78 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { TimeSlices } from '../../kernel/time-slices.ts';
+import { isJsonObject, type JsonValue, notJson, type ParseOptions, parseJson } from '../../protocol/index.ts';
+
+/** Bytes of items of a list that are parsed in one go: some milliseconds of work. */
+const atOnce = 128 * 1024;
+
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+/** `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only. */
+const [opening, closing, openingList] = [0x7b, 0x7d, 0x5b];
+
+/**
+ * As `parseJson`, for objects with long lists in them, such as the state of a large room: the items of the lists are
+ * parsed in slices, so that everybody else waits a few milliseconds at the most.
+ * @throws MatrixError as `parseJson` does
+ */
+export async function parseLargeJson(bytes: Buffer, options: ParseOptions, clock: Clock): Promise<JsonValue> {
+  const slices = new TimeSlices(clock);
+  const { maxDepth } = options;
+  const ofItems = maxDepth === undefined ? options : { ...options, maxDepth: maxDepth - 1 };
+  /** The text with its lists, which are members of the outermost object, replaced by `[number of the list]`. */
+  const rest: Buffer[] = [];
+  const lists: JsonValue[][] = [];
+  let [depth, copied, start] = [0, 0, -1];
+  const take = (end: number, isLast: boolean) => {
+    const list = lists.at(-1)!;
+    const items = parseJson(Buffer.concat([openList, bytes.subarray(start, end), closeList]), ofItems);
+    const isEmpty = (items as JsonValue[]).length === 0;
+    if (isEmpty && !(isLast && list.length === 0)) throw notJson('Not JSON');
+    for (const item of items as JsonValue[]) list.push(item);
+  };
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]!;
+    if (byte === quote) i = endOfString(bytes, i + 1);
+    else if ((byte | 0x20) === opening) {
+      depth++;
+      if (depth !== 2 || byte !== openingList) continue;
+      rest.push(bytes.subarray(copied, i + 1), Buffer.from(String(lists.length)));
+      lists.push([]);
+      start = i + 1;
+    } else if ((byte | 0x20) === closing) {
+      if (depth === 2 && start >= 0) {
+        take(i, true);
+        [start, copied] = [-1, i];
+        await slices.rest();
+      }
+      depth--;
+    } else if (byte === comma && depth === 2 && start >= 0 && i - start >= atOnce) {
+      take(i, false);
+      start = i + 1;
+      await slices.rest();
+    }
+  }
+  if (start >= 0) throw notJson('Not JSON');
+  const value = parseJson(Buffer.concat([...rest, bytes.subarray(copied)]), options);
+  if (!isJsonObject(value)) return parseJson(bytes, options);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      Array.isArray(member) ? (lists[Number(member[0])] ?? []) : member!,
+    ]),
+  );
+}
+
+const [openList, closeList] = [Buffer.from('['), Buffer.from(']')];
+
+/** Index of the quote that ends the string that starts at `start`. */
+function endOfString(bytes: Buffer, start: number): number {
+  let end = bytes.indexOf(quote, start);
+  while (end !== -1 && isEscaped(bytes, end, start)) end = bytes.indexOf(quote, end + 1);
+  return end === -1 ? bytes.length : end;
+}
+
+function isEscaped(bytes: Buffer, index: number, start: number): boolean {
+  let first = index;
+  while (first > start && bytes[first - 1] === backslash) first--;
+  return (index - first) % 2 === 1;
+}
