@@ -143,13 +143,19 @@ export class Incoming {
   /**
    * The whole state before an event of a room, all of which is stored when this resolves.
    * @param first whom to ask first
+   * @param options.whole whether a state is of no use in which single events are missing
    * @returns event ids
    * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when no server gives it
    */
-  async stateBefore(roomId: string, first: readonly string[], eventId: string): Promise<readonly string[]> {
+  async stateBefore(
+    roomId: string,
+    first: readonly string[],
+    eventId: string,
+    options?: { readonly whole?: boolean },
+  ): Promise<readonly string[]> {
     const head = await this.#parts.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
-    return this.#inquiries.run(head, first, (inquiry) => this.#states.before(inquiry, eventId));
+    return this.#inquiries.run(head, first, (inquiry) => this.#states.before(inquiry, eventId, options));
   }
 
   /** Whether somebody could be asked for older events of a room: a look into memory. */

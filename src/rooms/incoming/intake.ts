@@ -62,7 +62,7 @@ export class Intake {
     const taken = new Map<string, VerifiedEvent>();
     for (const [index, checked] of (await this.#verifier.check([...events.values()])).entries()) {
       const eventId = ids[index]!;
-      if (isRefusal(checked)) this.#refused.add(server, eventId);
+      if (isRefusal(checked)) this.#refused.add(server, eventId, checked.isPassing === true);
       else taken.set(eventId, checked);
     }
     return taken;

@@ -1,8 +1,8 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Events that are remembered, and for how many milliseconds: keys that could not be had today may be there later. */
-const [mostRemembered, remembered] = [20_000, 60 * 60_000];
+/** Events that are remembered, and for how many milliseconds; keys that could not be had may be there soon. */
+const [mostRemembered, remembered, withoutKey] = [20_000, 60 * 60_000, 5_000];
 
 /**
  * Events that a server has given and that may not be used, so that it is not asked for them again and again. Another
@@ -20,8 +20,9 @@ export class RefusedEvents {
     return (this.#until.get(nameOf(server, eventId)) ?? 0) > this.#clock.now();
   }
 
-  add(server: string, eventId: string): void {
-    this.#until.set(nameOf(server, eventId), this.#clock.now() + remembered);
+  /** @param isPassing whether nothing is wrong with the event but that a key could not be had */
+  add(server: string, eventId: string, isPassing: boolean): void {
+    this.#until.set(nameOf(server, eventId), this.#clock.now() + (isPassing ? withoutKey : remembered));
   }
 }
 

@@ -36,15 +36,17 @@ export class StateFetcher {
    * The state before an event, all of which is stored when this resolves. Whoever answers can not be checked for
    * completeness: what can be checked is each event. State events that no server gives are left out, unless they are
    * many; what this server has rejected is.
+   * @param whole nothing may be left out but what this server has rejected: for callers who try again later, when keys
+   * may be had that are missing now
    * @returns event ids
    * @throws Unobtainable
    */
-  async before(inquiry: Inquiry, eventId: string): Promise<string[]> {
+  async before(inquiry: Inquiry, eventId: string, { whole = false } = {}): Promise<string[]> {
     const state = await inquiry.ask('state_ids', async (server) => {
       const request = { signal: inquiry.signal, timeout: requestTimeout.long };
       const ids = await this.#parts.remote.stateIds(server, inquiry.roomId, eventId, request);
       await this.#obtain(inquiry, server, eventId, ids);
-      return this.#usable(inquiry, ids.state);
+      return this.#usable(inquiry, ids.state, whole);
     });
     if (state === undefined) throw new Unobtainable(`the state before ${eventId} can not be had`);
     return state;
@@ -80,7 +82,11 @@ export class StateFetcher {
   }
 
   /** The part of a state that counts; `undefined` when that is not enough. */
-  async #usable({ roomNid }: Inquiry, state: readonly string[]): Promise<string[] | undefined> {
+  async #usable(
+    { roomNid }: Inquiry,
+    state: readonly string[],
+    whole: boolean,
+  ): Promise<string[] | undefined> {
     const ids = [...new Set(state)];
     const known = await this.#parts.known.find(ids);
     const usable = ids.filter((id) => {
@@ -88,7 +94,7 @@ export class StateFetcher {
       return event?.roomNid === roomNid && !event.rejected;
     });
     const lost = ids.filter((id) => !known.has(id)).length;
-    return usable.length > 0 && lost <= ids.length / 10 ? usable : undefined;
+    return usable.length > 0 && lost <= (whole ? 0 : ids.length / 10) ? usable : undefined;
   }
 }
 

@@ -22,6 +22,8 @@ import type { EventKeys, EventKeyWant } from './remote-servers.ts';
 /** Why an event may not be used. */
 export interface Refusal {
   readonly error: string;
+  /** A key could not be had; it may be there later. */
+  readonly isPassing?: boolean;
 }
 
 /** Of so many events signatures are verified at once: asking another thread takes longer. */
@@ -87,7 +89,8 @@ export class Verifier {
     for (const one of received) {
       await slices.rest();
       const integrity = checkIntegrity(one, keyOf, now, verify);
-      if (integrity.outcome === 'reject') checked.push({ error: integrity.reason });
+      if (integrity.outcome === 'reject')
+        checked.push({ error: integrity.reason, isPassing: lacksKey(one, keyOf) });
       else checked.push({ event: integrity.event, json: integrity.json });
     }
     return checked;
@@ -118,6 +121,14 @@ export class Verifier {
       return found?.text === text && found.key === key.publicKey;
     };
   }
+}
+
+/** Whether a server has signed with keys none of which could be had. */
+function lacksKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup): boolean {
+  return [...(requiredSigners(event) ?? [])].some((serverName) => {
+    const keyIds = keyIdsOf(event.pdu.signatures, serverName);
+    return keyIds.length > 0 && keyIds.every((keyId) => keyOf(serverName, keyId) === undefined);
+  });
 }
 
 export const isRefusal = (value: object): value is Refusal => 'error' in value;

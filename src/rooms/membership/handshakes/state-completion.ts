@@ -17,6 +17,12 @@ const mostAtOnce = 3;
 /** Milliseconds before another attempt: at first, and at most. */
 const [firstPause, longestPause] = [10_000, 1_800_000];
 
+/**
+ * Attempts, within ten minutes, at which the state has to be whole. A server whose keys can not be had at the moment
+ * would else be missing in it for ever; those of servers that are gone will never be had.
+ */
+const patientAttempts = 6;
+
 interface Completion {
   readonly roomId: string;
   failures: number;
@@ -88,7 +94,7 @@ export class StateCompletion {
     const { roomId } = completion;
     const { clock, log } = this.#parts;
     try {
-      await this.#complete(roomId);
+      await this.#complete(roomId, completion.failures < patientAttempts);
       this.#rooms.delete(roomId);
       completion.resolve();
     } catch (error) {
@@ -102,12 +108,13 @@ export class StateCompletion {
     }
   }
 
-  async #complete(roomId: string): Promise<void> {
+  /** @param whole whether no event of the state may be missing */
+  async #complete(roomId: string, whole: boolean): Promise<void> {
     const { engine, incoming, serverName } = this.#parts;
     const head = await engine.heads.get(roomId);
     if (!head?.partial || !head.servers.has(serverName)) return;
     const { from, servers, joinEventId } = head.partial;
-    const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId);
+    const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, { whole });
     await engine.placement.completeState(roomId, state);
   }
 }
