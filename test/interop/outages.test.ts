@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertAgreement } from './agreement.ts';
 import { Network } from './network.ts';
-import type { Someone } from './someone.ts';
+import { enc, type Json, type Someone } from './someone.ts';
 
 describe('with the reference server', () => {
   let network: Network;
@@ -79,17 +79,58 @@ describe('with the reference server', () => {
     });
   }
 
-  it('both go on by themselves, and agree when they meet again', async () => {
-    const [room] = (await sharedRooms()) as [string];
-    await network.reference.kill();
-    await here.set(room, 'm.room.topic', { topic: 'alone' });
-    const apart = [await here.say(room, 'anybody there?')];
-    await network.hearth.process.kill();
-    await network.reference.start();
-    apart.push(await there.say(room, 'and here?'));
-    await network.hearth.process.start();
-    apart.push(await here.say(room, 'together'), await there.say(room, 'again'));
-    for (const person of [here, there]) for (const id of apart) await person.sees(room, id);
-    await assertAgreement(room, here, there);
-  });
+  // Levels that are changed on both sides are left out where decision 0010 and the other server may part.
+  for (const [host, levelsRace] of [
+    ['Hearth', true],
+    ['the other', false],
+  ] as const) {
+    it(`both go on by themselves in a room of ${host}'s, and agree when they meet again`, async () => {
+      const [owner, guest] = host === 'Hearth' ? [here, there] : [there, here];
+      const { here: ben, there: bea } = await network.two(`${host === 'Hearth' ? 'a' : 'b'}-guest`);
+      const room = await owner.room();
+      for (const person of [guest, ben, bea]) await person.join(room, owner.server);
+      await owner.set(room, 'm.room.join_rules', { join_rule: 'invite' });
+      await setLevels(owner, room, { [guest.id]: 100 });
+      await assertAgreement(room, here, there);
+      const apart: string[] = [];
+      await network.reference.kill();
+      for (const topic of ['one', 'two', 'three']) await here.set(room, 'm.room.topic', { topic });
+      await here.do('POST', `/rooms/${enc(room)}/ban`, { user_id: bea.id });
+      if (levelsRace) await setLevels(here, room, { [ben.id]: 40 });
+      await ben.do('PUT', `/profile/${enc(ben.id)}/displayname`, { displayname: 'Ben' });
+      apart.push(await here.say(room, 'anybody there?'));
+      await network.hearth.process.kill();
+      await network.reference.start();
+      apart.push(await there.say(room, 'and here?'));
+      await there.set(room, 'm.room.topic', { topic: 'four' });
+      await there.set(room, 'm.room.name', { name: 'A name' });
+      await setLevels(there, room, { [bea.id]: 60 });
+      await bea.set(room, 'm.room.avatar', { url: 'mxc://example.org/bea' });
+      await there.do('POST', `/rooms/${enc(room)}/kick`, { user_id: ben.id });
+      await network.hearth.process.start();
+      apart.push(await here.say(room, 'together'), await there.say(room, 'again'));
+      for (const person of [here, there]) for (const id of apart) await person.sees(room, id);
+      await assertAgreement(room, here, there);
+      for (const person of [here, there]) {
+        const state = await person.state(room);
+        const membership = async ({ id }: Someone) => (await person.member(room, id))['membership'];
+        assert.deepEqual([await membership(bea), await membership(ben)], ['ban', 'leave']);
+        assert.equal(state.get('m.room.avatar|'), undefined, 'it was set by one who is banned');
+        const levels = state.get('m.room.power_levels|')?.['content'] as Json;
+        assert.equal((levels['users'] as Json)[bea.id], 60, 'the later change stands');
+        assert.deepEqual(state.get('m.room.name|')?.['content'], { name: 'A name' });
+      }
+      // And they stay so.
+      const last = await guest.say(room, 'at last');
+      await Promise.all([here.sees(room, last), there.sees(room, last)]);
+      await assertAgreement(room, here, there);
+    });
+  }
 });
+
+/** Gives people levels in a room, where others keep theirs. */
+async function setLevels(person: Someone, room: string, levels: Json): Promise<void> {
+  const content = (await person.state(room)).get('m.room.power_levels|')!['content'] as Json;
+  const users = { ...(content['users'] as Json), ...levels };
+  await person.set(room, 'm.room.power_levels', { ...content, users });
+}
