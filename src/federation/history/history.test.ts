@@ -147,6 +147,29 @@ forEachDatabase((open) => {
       }
     });
 
+    it('a server whose users were removed reads what led to that, and nothing later', async () => {
+      const { roomId, said } = await talk(2);
+      const kicked = await served.member(roomId, fay, 'leave', alice);
+      const later = await served.say(roomId, 'without you');
+      const gap = await missing(roomId, gapTo([kicked], { earliest_events: [said[0]] }));
+      assert.deepEqual(idsIn(gap, 'events'), [said[1]]);
+      assert.deepEqual(idsIn(await backfill(roomId, [kicked], 2), 'pdus'), [kicked, said[1]]);
+      assert.deepEqual(idsIn(await served.get(`/event/${enc(kicked)}`), 'pdus'), [kicked]);
+      const state = (eventId: string) => served.get(`/state_ids/${enc(roomId)}?event_id=${enc(eventId)}`);
+      assert.equal((await state(kicked)).status, 200);
+      const refused = [
+        missing(roomId, gapTo([later])),
+        missing(roomId, gapTo([kicked, later])),
+        missing(roomId, gapTo(['$unknown'])),
+        backfill(roomId, [later], 2),
+        served.get(`/event/${enc(later)}`),
+        state(later),
+      ];
+      for (const answer of await Promise.all(refused)) {
+        assert.equal(answer.body['errcode'], 'M_FORBIDDEN');
+      }
+    });
+
     it('what is not on disk yet is not told', async () => {
       const { roomId } = await talk(1);
       const ids = new Set<string>();
