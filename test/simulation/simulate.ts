@@ -70,6 +70,7 @@ class Simulation {
     await Promise.all([this.#users.live(), this.#fan()]);
     await world.heal();
     await this.#settle();
+    await check(world, this.#users.roomId, this.#stays(), false);
     await this.#users.gather();
     await this.#settle();
     for (let round = 0; round < 2; round++) await this.#tie();
