@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
 /** How many seeds are run; each takes about half a second of one core. */
-const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? '500';
+const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? '240';
 
 interface Ended {
   readonly code: number;
