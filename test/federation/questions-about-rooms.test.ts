@@ -106,11 +106,14 @@ forEachDatabase((open) => {
           if (roomOfEvent) assert.equal(outcome(told), '403 M_FORBIDDEN');
         });
 
-        it('is not told of a room that everybody here has left', async () => {
-          const { roomId, eventId } = await makeRoom();
-          await served.member(roomId, fay, 'join');
-          await served.member(roomId, alice, 'leave');
-          assert.equal(await asked(roomId, eventId), '404 M_NOT_FOUND');
+        it('is told of a room that everybody here has left only if it was in it then', async () => {
+          const shared = await makeRoom();
+          await served.member(shared.roomId, fay, 'join');
+          await served.member(shared.roomId, alice, 'leave');
+          assert.equal(await asked(shared.roomId, shared.eventId), 'told');
+          const other = await makeRoom();
+          await served.member(other.roomId, alice, 'leave');
+          assert.equal(await asked(other.roomId, other.eventId), '404 M_NOT_FOUND');
         });
       });
     }
