@@ -105,8 +105,14 @@ function successor(roomId) {
   return button;
 }
 
+const forms = new Map();
+
 function sayForm(roomId) {
+  // What is being written stays when the room is shown anew.
+  const present = forms.get(roomId);
+  if (present) return present;
   const form = element('form', { 'data-say': roomId });
+  forms.set(roomId, form);
   form.append(element('input', { name: 'text' }), element('button', {}, 'Say'));
   form.addEventListener('submit', async (submission) => {
     submission.preventDefault();
