@@ -79,7 +79,11 @@ forEachDatabase((open) => {
 
     it('tell whether events can be delayed, and the capabilities how long', async () => {
       await start({ max_event_delay_duration: 5_000 });
-      assert.equal(((await features()) as Record<string, boolean>)['org.matrix.msc4140'], true);
+      const delaying = async () => {
+        const found = (await features()) as Record<string, boolean>;
+        return [found['org.matrix.msc4140'], found['org.matrix.msc4140.stable']];
+      };
+      assert.deepEqual(await delaying(), [true, true]);
       const { token } = await server.register('alice');
       const found = await capabilities(token);
       const limits = { max_delay_ms: 5_000, max_scheduled: 100 };
@@ -89,7 +93,7 @@ forEachDatabase((open) => {
       );
       await server.stop();
       await start();
-      assert.equal(((await features()) as Record<string, boolean>)['org.matrix.msc4140'], false);
+      assert.deepEqual(await delaying(), [false, false]);
       assert.equal(
         (await capabilities((await server.register('alice')).token))['m.delayed_events'],
         undefined,

@@ -64,5 +64,7 @@ export function unstableFeatures(options: FeatureOptions): Readonly<Record<strin
     ...Object.fromEntries(features.map((name) => [name, true])),
     ...Object.fromEntries(presets.map((preset) => [`io.element.e2ee_forced.${preset}`, encrypts(preset)])),
     'org.matrix.msc4140': options.max_event_delay_duration !== null,
+    // The proposal was accepted, so that its paths are those that will be in the specification.
+    'org.matrix.msc4140.stable': options.max_event_delay_duration !== null,
   };
 }

@@ -13,6 +13,7 @@ import { idsOf, Talk } from '../../test/support/talk.ts';
 interface Answer {
   readonly status: number;
   readonly body: Record<string, unknown>;
+  readonly retryAfter?: string;
 }
 
 /** Requests that are not as the specification has them now. */
@@ -28,7 +29,9 @@ async function call(
     headers: user ? { authorization: `Bearer ${user.token}` } : {},
     ...(body && { body: JSON.stringify(body) }),
   });
-  return { status: response.status, body: (await response.json()) as Answer['body'] };
+  const retryAfter = response.headers.get('retry-after');
+  const answer = (await response.json()) as Answer['body'];
+  return { status: response.status, body: answer, ...(retryAfter !== null && { retryAfter }) };
 }
 
 const unstable = 'unstable/org.matrix.msc4140';
@@ -183,11 +186,12 @@ forEachDatabase((open) => {
         [soon, late],
       );
       assert.deepEqual(scheduled, events);
-      const { content, delay, room_id: roomId, running_since: since, type } = events[0]!;
-      assert.deepEqual(
-        [content, delay, roomId, since, type],
-        [hello, 8_000, talk.roomId, clock.now(), 'm.room.message'],
-      );
+      const { content, room_id: roomId, type, ...times } = events[0]!;
+      assert.deepEqual([content, roomId, type], [hello, talk.roomId, 'm.room.message']);
+      assert.deepEqual([times['delay'], times['running_since']], [8_000, clock.now()]);
+      assert.deepEqual([times['delay_ms'], times['delayed_since_ts']], [8_000, clock.now()]);
+      const stable = await call(server, alice, 'GET', `v1/delayed_events/${soon}`);
+      assert.deepEqual(stable, { status: 200, body: events[0]! });
       assert.deepEqual((await list(bob!)).delayed_events, []);
       assert.equal((await call(server, bob, 'GET', `${unstable}/delayed_events/${soon}`)).status, 404);
       for (const delayId of [late, soon]) await act(delayId, 'cancel');
@@ -222,6 +226,12 @@ forEachDatabase((open) => {
       for (const delay of [0, -1, 'soon']) {
         assert.equal((await call(server, alice, 'PUT', delayed(delay, 'send/m/x'), {})).status, 400);
       }
+      const before = await messages();
+      for (const place of ['send/m.room.message/child', 'state/org.example/child']) {
+        const path = `${room()}/${place}?org.matrix.msc4140.parent_delay_id=x`;
+        assert.equal((await call(server, alice, 'PUT', path, hello)).status, 400);
+      }
+      assert.deepEqual(await messages(), before);
       assert.equal((await act('nothing', 'send')).status, 404);
       const delayId = await schedule(1_000);
       assert.equal((await act(delayId, 'explode')).status, 400);
@@ -238,6 +248,7 @@ forEachDatabase((open) => {
       const refused = await call(server, alice, 'PUT', delayed(1_000, 'send/m.room.message/more'), hello);
       assert.deepEqual([refused.status, refused.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
       assert.equal(refused.body['retry_after_ms'], 3_600_000);
+      assert.equal(refused.retryAfter, '3600');
       await act(ids[0]!, 'cancel');
       await schedule(1_000);
     });
@@ -246,7 +257,7 @@ forEachDatabase((open) => {
   /** What a server with such options says to somebody who wants to delay an event, again and again. */
   const trial = async (
     config: ConfigurationOverrides,
-    requests: readonly ('schedule' | 'list')[],
+    requests: readonly ('schedule' | 'by its own path' | 'list')[],
     delay: number,
   ) => {
     const server = await startTestServer({ database: open.kind, config });
@@ -255,12 +266,12 @@ forEachDatabase((open) => {
       const { roomId } = await Talk.open(server, user);
       const answers: Answer[] = [];
       for (const [index, request] of requests.entries()) {
-        const send = `v3/rooms/${encodeURIComponent(roomId)}/send/m.room.message/${index}`;
-        answers.push(
-          request === 'list'
-            ? await call(server, user, 'GET', `${unstable}/delayed_events`)
-            : await call(server, user, 'PUT', `${send}?org.matrix.msc4140.delay=${delay}`, hello),
-        );
+        const room = `rooms/${encodeURIComponent(roomId)}`;
+        const send = `v3/${room}/send/m.room.message/${index}?org.matrix.msc4140.delay=${delay}`;
+        const ownPath = `v3/${room}/delayed_event/m.room.message/${index}`;
+        if (request === 'list') answers.push(await call(server, user, 'GET', `${unstable}/delayed_events`));
+        else if (request === 'schedule') answers.push(await call(server, user, 'PUT', send, hello));
+        else answers.push(await call(server, user, 'PUT', ownPath, { delay_ms: delay, content: hello }));
       }
       return answers;
     } finally {
@@ -270,12 +281,18 @@ forEachDatabase((open) => {
 
   it('events are delayed as far as the operator allows [option: max_event_delay_duration]', async () => {
     const ask = async (longest: number | null, delay: number) => {
-      const [answer] = await trial(delays(longest), ['schedule'], delay);
-      return [answer!.status, answer!.body['org.matrix.msc4140.errcode'], answer!.body['max_delay']];
+      const [first, own] = await trial(delays(longest), ['schedule', 'by its own path'], delay);
+      const { errcode, ...rest } = first!.body;
+      const details = ['errcode', 'max_delay'].map((key) => rest[`org.matrix.msc4140.${key}`]);
+      return [first!.status, errcode, ...details, own!.status, own!.body['errcode']];
     };
-    assert.deepEqual(await ask(null, 1_000), [400, 'M_MAX_DELAY_UNSUPPORTED', undefined]);
-    assert.deepEqual(await ask(5_000, 5_001), [400, 'M_MAX_DELAY_EXCEEDED', 5_000]);
-    assert.deepEqual(await ask(5_000, 5_000), [200, undefined, undefined]);
+    const refused = [403, 'M_FORBIDDEN'];
+    assert.deepEqual(await ask(null, 1_000), [
+      ...[400, 'M_UNKNOWN', 'M_MAX_DELAY_UNSUPPORTED', undefined],
+      ...refused,
+    ]);
+    assert.deepEqual(await ask(5_000, 5_001), [400, 'M_UNKNOWN', 'M_MAX_DELAY_EXCEEDED', 5_000, ...refused]);
+    assert.deepEqual(await ask(5_000, 5_000), [200, undefined, undefined, undefined, 200, undefined]);
   });
 
   it('delayed events are managed at a limited rate [option: rc_delayed_event_mgmt]', async () => {

@@ -69,9 +69,20 @@ export class DelayedEvents implements DelayedSending {
     });
   }
 
-  async schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
+  /** For requests in the first form, which is sending with a parameter more. */
+  schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
+    this.#checkDelay(delay, 400, 'M_UNKNOWN');
+    return this.#schedule(sender, event, delay);
+  }
+
+  /** For requests in the form that was accepted, which differs in how delays are refused. */
+  scheduleByItsOwnPath(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
+    this.#checkDelay(delay, 403, 'M_FORBIDDEN');
+    return this.#schedule(sender, event, delay);
+  }
+
+  async #schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     const { clock, jobs, randomness, messageLimit } = this.#parts;
-    this.#checkDelay(delay);
     if (sender.isSuspended) throw suspended();
     const { userId } = sender;
     const request = requestOf(sender, event);
@@ -168,16 +179,16 @@ export class DelayedEvents implements DelayedSending {
     });
   }
 
-  #checkDelay(delay: number): void {
+  #checkDelay(delay: number, status: number, errcode: 'M_UNKNOWN' | 'M_FORBIDDEN'): void {
     const { longestDelay } = this.#parts;
     if (!Number.isSafeInteger(delay) || delay <= 0) throw invalidParam('The delay must be above 0');
     if (longestDelay === null) {
-      throw new MatrixError(400, 'M_UNKNOWN', 'Events can not be delayed on this server', {
+      throw new MatrixError(status, errcode, 'Events can not be delayed on this server', {
         'org.matrix.msc4140.errcode': 'M_MAX_DELAY_UNSUPPORTED',
       });
     }
     if (delay > longestDelay) {
-      throw new MatrixError(400, 'M_UNKNOWN', 'The delay is too long', {
+      throw new MatrixError(status, errcode, 'The delay is too long', {
         max_delay: longestDelay,
         'org.matrix.msc4140.errcode': 'M_MAX_DELAY_EXCEEDED',
         'org.matrix.msc4140.max_delay': longestDelay,

@@ -32,7 +32,7 @@ function schedulingRoute(events: DelayedEvents): Route {
       const delay = body.delay_ms ?? body.delay;
       if (delay === undefined) throw missingParam('delay is missing');
       const event = { roomId, type, stateKey: body.state_key, content: body.content, txnId };
-      return { delay_id: await events.schedule(requester, event, delay) };
+      return { delay_id: await events.scheduleByItsOwnPath(requester, event, delay) };
     },
   );
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
-import type { JsonObject } from '../../protocol/index.ts';
+import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { DelayedSending } from '../delayed-sending.ts';
 import type { Sending } from '../sending.ts';
 import { clientPath } from './paths.ts';
@@ -11,7 +11,19 @@ const sentOrDelayed = Type.Union([sent, Type.Object({ delay_id: Type.String() })
 
 /** Milliseconds by which an event is to be delayed: MSC4140 in its first form, which clients use. */
 const delayKey = 'org.matrix.msc4140.delay';
-const delay = { [delayKey]: Type.Optional(Type.Integer()) };
+/**
+ * Names another delayed event that decides about this one: a form that was given up. Who asks for it must not find the
+ * event sent at once.
+ */
+const parentKey = 'org.matrix.msc4140.parent_delay_id';
+const delay = { [delayKey]: Type.Optional(Type.Integer()), [parentKey]: Type.Optional(Type.String()) };
+
+function delayIn(query: { [delayKey]?: number; [parentKey]?: string }): number | undefined {
+  if (query[parentKey] !== undefined) {
+    throw invalidParam('Events can not be made to depend on other delayed events');
+  }
+  return query[delayKey];
+}
 
 /** Client-server API, "Sending events to a room" and "Redactions". */
 export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[] {
@@ -27,7 +39,7 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         response: sentOrDelayed,
       },
       async ({ params, body, query, requester }) => {
-        const { [delayKey]: milliseconds } = query;
+        const milliseconds = delayIn(query);
         if (milliseconds !== undefined) {
           const { roomId, eventType: type, txnId } = params;
           const event = { roomId, type, content: body, txnId };
@@ -86,7 +98,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
   return [
     route(
       { ...contract, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
-      ({ params, body, query, requester }) => send(requester, params, body, query[delayKey]),
+      ({ params, body, query, requester }) => send(requester, params, body, delayIn(query)),
     ),
     // With an empty state key the slash before it may be left out.
     route(
@@ -100,7 +112,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
         ],
       },
       ({ params, body, query, requester }) =>
-        send(requester, { ...params, stateKey: '' }, body, query[delayKey]),
+        send(requester, { ...params, stateKey: '' }, body, delayIn(query)),
     ),
   ];
 }
