@@ -125,6 +125,21 @@ forEachDatabase(({ kind }) => {
       await ben.join(roomId);
     });
 
+    it('ends for those who were removed unheard, when somebody else of their server joins', async () => {
+      const bea = await b!.person(`bea${kind}`);
+      const roomId = await anna.createRoom({ preset: 'public_chat' });
+      await invite(roomId);
+      const since = (await ben.sync()).next_batch;
+      b!.cut();
+      await anna.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: ben.id });
+      b!.mend();
+      assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
+      await bea.do('POST', `/join/${enc(roomId)}?server_name=a.test`, {});
+      const { rooms } = await ben.sync(since);
+      assert.ok(rooms?.leave?.[roomId]);
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+    });
+
     it('ends when the invited user is removed', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
       await invite(roomId);

@@ -6,9 +6,10 @@ import type { Extremity, RoomHead } from '../timeline/room-head.ts';
 import { type BeforeStates, type GroupState, stateMapOf } from './before-state.ts';
 import { applyCurrentState, type CurrentChange, changeOfCurrentState } from './current-state.ts';
 import { MissingEvents } from './missing-events.ts';
+import { type Outsider, takeOutsidersIn } from './outsiders.ts';
 import type { PartialStateColumn } from './partial-state.ts';
 import type { PlacementParts } from './placement-parts.ts';
-import { readPlacedSince } from './store.ts';
+import { readOutsiders, readPlacedSince } from './store.ts';
 import { surroundingIn } from './surrounding-state.ts';
 import { objectionByState } from './verdicts.ts';
 
@@ -63,10 +64,11 @@ export class CompleteState {
         const ends = await this.#ends(head, revision);
         const groups = ends.map(({ stateGroup }) => stateGroup ?? 0);
         const state = { state: revision.before, newcomer: undefined };
+        const outsiders = await readOutsiders(this.#parts.database.reader(), head.roomNid);
         const change = await changeOfCurrentState(this.#parts, head, groups, state);
         // Nothing may be awaited from here until everything is staged: the head must not change under it.
         if (head.extremities !== extremities || head.chain.id !== group) continue;
-        const staged = this.#stage(head, revision, ends, change);
+        const staged = this.#stage(head, revision, ends, change, outsiders);
         revision.groups.length = 0;
         await Promise.all(staged);
         return;
@@ -210,6 +212,7 @@ export class CompleteState {
     { events, groups, stateKeys, join }: Revision,
     ends: readonly Extremity[],
     change: CurrentChange | undefined,
+    outsiders: readonly Outsider[],
   ): Promise<void>[] {
     const { streams, stream, writer } = this.#parts;
     const writes: PreparedWrite[] = [];
@@ -226,6 +229,7 @@ export class CompleteState {
     const applied = change
       ? applyCurrentState(head, change, cause, position)
       : { stateChanges: [], membershipChanges: [] };
+    const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, cause);
     head.setExtremities(ends);
     head.partial = undefined;
     head.completedAt = position;
@@ -234,12 +238,20 @@ export class CompleteState {
       ...nothing,
       head,
       stored: cause,
-      fact: { roomId: head.roomId, position, onTimeline: false, stored: cause, ...applied },
+      fact: {
+        roomId: head.roomId,
+        position,
+        onTimeline: false,
+        stored: cause,
+        ...applied,
+        membershipChanges,
+      },
       end: { extremities: ends, group: head.chain.id },
       groups: [...groups, ...(change?.made ?? [])],
       reservation,
       remote: {
         stateKeys: [...stateKeys, ...(change?.made.length ? change.entries.keys() : [])],
+        stripped,
         partialState: JSON.stringify(column),
       },
     });

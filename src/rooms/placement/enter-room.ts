@@ -7,10 +7,12 @@ import { applyCurrentState } from './current-state.ts';
 import { isMissing } from './examine-event.ts';
 import { MissingEvents } from './missing-events.ts';
 import { type Outliers, outlierOf } from './outliers.ts';
+import { type Outsider, takeOutsidersIn } from './outsiders.ts';
 import type { PartialState } from './partial-state.ts';
 import { hasPlace, type PlacedEvent, type PlaceEvent } from './place-event.ts';
 import type { Entry } from './placement.ts';
 import type { PlacementParts } from './placement-parts.ts';
+import { readOutsiders } from './store.ts';
 import { authIdsOf, withNamedMembers } from './surrounding-state.ts';
 import { objectionByAuthEvents, objectionByState } from './verdicts.ts';
 import type { RoomOfVersion } from './verified-event.ts';
@@ -31,6 +33,8 @@ interface Ground {
   readonly before: GroupState;
   /** The numbers of all entries, by `stateKeyOf`. */
   readonly keyNids: ReadonlyMap<string, number>;
+  /** Nobody while the state lacks members: then it does not tell what became of them. */
+  readonly outsiders: readonly Outsider[];
 }
 
 /** Enters rooms by what a server in them has answered to a join. */
@@ -97,13 +101,14 @@ export class EnterRoom {
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
       before: this.#parts.before.ofMap(head, state, keyNids),
       keyNids,
+      outsiders: isPartial ? [] : await readOutsiders(this.#parts.database.reader(), head.roomNid),
     };
   }
 
   #extend(
     head: RoomHead,
     { event, json }: Entry['event'],
-    { state, known, auth, missing, before, keyNids }: Ground,
+    { state, known, auth, missing, before, keyNids, outsiders }: Ground,
     chain: Awaited<ReturnType<GroupState['chain']>>,
     partial: PartialState | undefined,
   ): PreparedWrite {
@@ -130,6 +135,7 @@ export class EnterRoom {
     entries.set(ownKey, nid);
     const events = new Map([...state.values()].map((one) => [one.nid, one]));
     const applied = applyCurrentState(head, { chain, entries, events, keyNids }, stored, position);
+    const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, stored);
     head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
     head.remember(stored);
     head.partial = partial;
@@ -137,7 +143,7 @@ export class EnterRoom {
       head,
       stored,
       row: known?.unchecked === false ? 'known' : 'new',
-      fact: { roomId: head.roomId, position, onTimeline: true, stored, ...applied },
+      fact: { roomId: head.roomId, position, onTimeline: true, stored, ...applied, membershipChanges },
       content: json,
       end: { extremities: head.extremities, group: rows.id },
       groups: [...before.made, rows],
@@ -150,7 +156,7 @@ export class EnterRoom {
         place: nid === position ? undefined : position,
         missing,
         fills: true,
-        stripped: new Map([[event.stateKey ?? '', undefined]]),
+        stripped: stripped.set(event.stateKey ?? '', undefined),
         partialState: partial ? JSON.stringify(partial) : null,
       },
     };

@@ -90,6 +90,35 @@ forEachDatabase((open) => {
     });
   });
 
+  describe('an invite that the room does not know of', () => {
+    it('is over when another local user enters the room', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { placement } = under.engine;
+      const room = new ReferenceRoom();
+      const ends = [...room.ends];
+      const invite = room.one(room.member(bob, 'invite', { sender: ann }));
+      await placement.outOfBand(room.room, invite, shown);
+      const facts: RoomFact[] = [];
+      under.engine.stream.subscribe((fact) => facts.push(fact));
+      // Those who let her in have not heard of it.
+      await placement.enter(room.room, room.join(alice, ends));
+      const changes = facts.flatMap(({ membershipChanges }) => membershipChanges);
+      const ofBob = changes.filter(({ userId }) => userId === bob);
+      assert.deepEqual(
+        ofBob.map(({ from, to }) => [from, to]),
+        [['invite', 'leave']],
+      );
+      const check = async (now: RoomsUnderTest) => {
+        const left = await membershipIn(now, bob, room);
+        assert.equal(left?.membership, 'leave');
+        assert.ok(left);
+        assert.equal(await now.engine.placement.strippedState(bob, left), undefined);
+      };
+      await check(under);
+      await check(await under.restart(open));
+    });
+  });
+
   describe('entering', () => {
     it('a room that everybody here had left replaces what was known of it', async () => {
       const under = await RoomsUnderTest.open(open);

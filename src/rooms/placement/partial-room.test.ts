@@ -2,19 +2,26 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { ann, ben, cat, ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms.ts';
 import type { RoomFact } from '../stored-event.ts';
 import type { VerifiedEvent } from './verified-event.ts';
 
 const isMember = ({ event }: VerifiedEvent) => event.type === 'm.room.member';
 
 forEachDatabase((open) => {
-  /** A room that alice has joined the fast way: of its members she was told only who is needed. */
-  const joined = async (prepare: (room: ReferenceRoom) => void = () => undefined) => {
+  /**
+   * A room that alice has joined the fast way: of its members she was told only who is needed.
+   * @param prepare what happens before; unless `isKnown`, those who let her in have not heard of it
+   */
+  const joined = async (
+    prepare: (room: ReferenceRoom, under: RoomsUnderTest) => unknown = () => undefined,
+    { isKnown = true } = {},
+  ) => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
-    prepare(room);
-    const entry = room.join(alice);
+    const ends = [...room.ends];
+    await prepare(room, under);
+    const entry = room.join(alice, isKnown ? room.ends : ends);
     const partial = { servers: ['a.example', 'b.example'], from: 'a.example' };
     const state = entry.state.filter((one) => !isMember(one));
     const needed = new Set(entry.event.event.authEventIds);
@@ -112,6 +119,18 @@ forEachDatabase((open) => {
         [ann, ben, cat].map((userId) => [userId, 'join']),
       );
       assert.deepEqual(await check(await under.restart(open)), [await during]);
+    });
+
+    it('does not end invites that it can not know of, until its state is complete', async () => {
+      const { under, room, complete } = await joined(
+        (one, { engine }) =>
+          engine.placement.outOfBand(one.room, one.one(one.member(bob, 'invite', { sender: ann })), []),
+        { isKnown: false },
+      );
+      const membership = async () => (await under.engine.userRooms.of(bob)).get(room.roomId)?.membership;
+      assert.equal(await membership(), 'invite');
+      await complete();
+      assert.equal(await membership(), 'leave');
     });
 
     it('does not keep what the whole state does not allow', async () => {

@@ -1,6 +1,7 @@
 import type { Reader } from '../../kernel/database/index.ts';
-import type { StrippedState } from '../../protocol/index.ts';
+import type { Membership, StrippedState } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
+import type { Outsider } from './outsiders.ts';
 import { type PartialRoom, parsePartialState } from './partial-state.ts';
 
 /** Ids in one query. */
@@ -25,16 +26,17 @@ export async function readBackwardExtremities(
   return found;
 }
 
+/** All of a room: ids, and how many answers may be taken on the way back from there though nobody reads them. */
 export async function readAllBackwardExtremities(
   reader: Reader<RoomTables>,
   roomNid: number,
-): Promise<string[]> {
+): Promise<Map<string, number>> {
   const rows = await reader
     .selectFrom('backward_extremities')
-    .select('event_id')
+    .select(['event_id', 'answers_left'])
     .where('room_nid', '=', roomNid)
     .execute();
-  return rows.map((row) => row.event_id);
+  return new Map(rows.map((row) => [row.event_id, row.answers_left ?? 0]));
 }
 
 /** Redactions that came before their targets, lowest nid first. */
@@ -84,6 +86,21 @@ export async function readStrippedState(
     .where('user_id', '=', userId)
     .executeTakeFirst();
   return row && (JSON.parse(row.json) as StrippedState[]);
+}
+
+/** The local users who were invited to a room that this server was not in, or knocked on it. */
+export async function readOutsiders(reader: Reader<RoomTables>, roomNid: number): Promise<Outsider[]> {
+  const rows = await reader
+    .selectFrom('stripped_state')
+    .innerJoin('memberships', (join) =>
+      join
+        .onRef('memberships.user_id', '=', 'stripped_state.user_id')
+        .onRef('memberships.room_nid', '=', 'stripped_state.room_nid'),
+    )
+    .select(['stripped_state.user_id', 'memberships.membership'])
+    .where('stripped_state.room_nid', '=', roomNid)
+    .execute();
+  return rows.map((row) => ({ userId: row.user_id, membership: row.membership as Membership }));
 }
 
 /** The nids of the events that got their place, or were hidden, after a position, in that order. */

@@ -102,7 +102,7 @@ export class OtherRooms {
     const range = { userId, after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
     const timeline = await readTimeline(this.#engine, head, filter, range);
     const own = await this.#engine.events.get(room.eventNid);
-    if (!own || !endsStay(own) || timeline.events.some(({ stored }) => stored.nid === own.nid))
+    if (!own || !endsStay(own, userId) || timeline.events.some(({ stored }) => stored.nid === own.nid))
       return timeline;
     const shown: VisibleEvent = { stored: own, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
@@ -139,5 +139,9 @@ const withTime = (stored: StoredEvent) => ({
 const asStripped = (stored: StoredEvent): StrippedState =>
   strippedState({ ...stored.event, content: visibleContent(stored) });
 
-/** Whether an event says itself that a user is out of a room; state resolution may take a membership away as well. */
-export const endsStay = ({ event }: StoredEvent): boolean => event.type === 'm.room.member';
+/**
+ * Whether an event says itself that a user is out of a room; state resolution, or what the room turns out to know, may
+ * take a membership away as well, and then the event is about somebody else.
+ */
+export const endsStay = ({ event }: StoredEvent, userId: string): boolean =>
+  event.type === 'm.room.member' && event.stateKey === userId;

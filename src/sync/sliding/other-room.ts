@@ -85,7 +85,11 @@ export class OtherRoom {
     const range = { userId: subject.userId, after, upTo: room.stream, limit, view };
     const timeline = await readTimeline(engine, head, subject.filter, range);
     const own = await engine.events.get(room.eventNid);
-    if (!own || !endsStay(own) || timeline.events.some(({ stored }) => stored.nid === own.nid))
+    if (
+      !own ||
+      !endsStay(own, subject.userId) ||
+      timeline.events.some(({ stored }) => stored.nid === own.nid)
+    )
       return timeline;
     const shown: VisibleEvent = { stored: own, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
@@ -102,6 +106,8 @@ export class OtherRoom {
         ? await stateChanges(engine, head, after, departure.stream)
         : await stateOfGroup(engine, departure.event?.stateGroup);
     }
+    const own = await engine.events.get(room.eventNid);
+    if (!own || !endsStay(own, subject.userId)) return state;
     return state.set(stateKeyOf('m.room.member', subject.userId), room.eventNid);
   }
 }
