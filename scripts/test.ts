@@ -6,10 +6,13 @@ import { spawn } from 'node:child_process';
 import { globSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { dirname } from 'node:path';
+import { groupTests } from './test-groups.ts';
 
 const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
 /** They need other people's clients from the operating system's packages. */
 const special = ['test/clients/**', 'test/interop/**'];
+/** Each of their files keeps a process busy for long, or is about processes. They come first. */
+const apart = ['test/simulation/', 'test/clients/', 'test/interop/', 'test/crash', 'test/protocol/'];
 
 function filesOf(path: string): string[] {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory();
@@ -27,9 +30,10 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-// Each file is a process of its own: together they load the same sources a hundred times.
+// Many processes load the same sources.
 const { directory: compileCache } = enableCompileCache();
 
+const groups = groupTests(files.sort(), apart);
 const runner = spawn(
   process.execPath,
   [
@@ -37,7 +41,7 @@ const runner = spawn(
     '--test-global-setup=test/support/global-setup.ts',
     '--test-concurrency=2',
     ...flags,
-    ...files.sort(),
+    ...groups.entries,
   ],
   {
     stdio: 'inherit',
@@ -46,5 +50,6 @@ const runner = spawn(
 );
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => runner.kill(signal));
 runner.on('exit', (code) => {
+  groups.remove();
   process.exitCode = code ?? 1;
 });

@@ -19,7 +19,6 @@ before(() => {
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 let server: ConfiguredServer | undefined;
-afterEach(() => server?.stop());
 
 const start = async (options: Readonly<Record<string, unknown>>) => {
   const usual = {
@@ -55,6 +54,8 @@ async function makeRoom(base: string): Promise<{ userId: string; roomId: string 
 }
 
 forEachDatabase((open) => {
+  afterEach(() => server?.stop());
+
   it('keeps what users do in its database, in its name and signed with its key [option: server_name, signing_key_path, database.name, database.args.database, database.args.dbname, database.args.host, database.args.port, database.args.user]', async () => {
     const database = await open();
     const signing_key_path = join(folder, `${open.kind}.key`);
@@ -78,6 +79,8 @@ forEachDatabase((open) => {
 });
 
 describe('listeners', () => {
+  afterEach(() => server?.stop());
+
   it('compress, name themselves in the log and believe proxies as each is told [option: listeners[].tag, listeners[].x_forwarded, listeners[].request_id_header, listeners[].resources[].compress]', async () => {
     const { addresses, log } = await start({
       enable_metrics: true,

@@ -2,15 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe } from 'node:test';
-import { Client } from 'pg';
 import { pino } from 'pino';
 import {
   type Database,
   type DatabaseOptions,
   type Migration,
-  migrate,
   openDatabase,
 } from '../../src/kernel/database/index.ts';
+import { copySqlite, lendPostgres } from './migrated-databases.ts';
 import { connectionTo, type PostgresServer, startPostgres } from './postgres-server.ts';
 
 /** Names the environment variable in which the test run says where its PostgreSQL listens. */
@@ -47,7 +46,7 @@ export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
       own = await startPostgres();
       process.env[portVariable] = String(own.port);
     });
-    const open = opener('postgres', createDatabase);
+    const open = opener('postgres', borrowDatabase);
     after(async () => {
       if (!own) return;
       delete process.env[portVariable];
@@ -57,11 +56,18 @@ export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
   });
 }
 
-/** A place for a database that nobody has opened yet. PostgreSQL must run: see `portVariable`. */
-export const makePlace = (kind: DatabaseOptions['kind']): Promise<Place> =>
-  kind === 'sqlite' ? makeFile({}) : createDatabase({});
+/**
+ * A place for a database that nobody has opened yet, with `migrations` applied. PostgreSQL must run: see
+ * `portVariable`.
+ */
+export const makePlace = (
+  kind: DatabaseOptions['kind'],
+  migrations: readonly Migration[] = [],
+): Promise<Place> => (kind === 'sqlite' ? makeFile(migrations, {}) : borrowDatabase(migrations, {}));
 
-function opener(kind: DatabaseOptions['kind'], make: (tuning: Tuning) => Promise<Place>): OpenDatabase {
+type MakePlace = (migrations: readonly Migration[], tuning: Tuning) => Promise<Place>;
+
+function opener(kind: DatabaseOptions['kind'], make: MakePlace): OpenDatabase {
   const opened = new Map<Database, DatabaseOptions>();
   const cleanUp = { all: [] as (() => Promise<void>)[], each: [] as (() => Promise<void>)[] };
   let inTest = false;
@@ -86,11 +92,9 @@ function opener(kind: DatabaseOptions['kind'], make: (tuning: Tuning) => Promise
     return options;
   };
   const open = async (migrations: readonly Migration[] = [], tuning: Tuning = {}) => {
-    const place = await make(tuning);
+    const place = await make(migrations, tuning);
     (inTest ? cleanUp.each : cleanUp.all).push(() => place.remove());
-    const database = await openAt(place.options);
-    await migrate(database, migrations);
-    return database;
+    return openAt(place.options);
   };
   return Object.assign(open, {
     kind,
@@ -108,34 +112,19 @@ async function runAll(tasks: (() => Promise<void>)[]): Promise<void> {
   for (const task of tasks.splice(0).reverse()) await task();
 }
 
-async function makeFile(tuning: Tuning): Promise<Place> {
+async function makeFile(migrations: readonly Migration[], tuning: Tuning): Promise<Place> {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-sqlite-'));
+  const path = join(folder, 'test.db');
+  if (migrations.length > 0) await copySqlite(migrations, path);
   return {
-    options: { kind: 'sqlite', path: join(folder, 'test.db'), flush: 'never', ...tuning },
+    options: { kind: 'sqlite', path, flush: 'never', ...tuning },
     remove: async () => rmSync(folder, { recursive: true, force: true }),
   };
 }
 
-let databases = 0;
-
-async function createDatabase({ idleLimit }: Tuning): Promise<Place> {
-  databases += 1;
+async function borrowDatabase(migrations: readonly Migration[], { idleLimit }: Tuning): Promise<Place> {
   const port = Number(process.env[portVariable]);
-  const name = `test_${process.pid}_${databases}`;
-  await administer(port, `create database ${name} template template0`);
+  const { name, giveBack } = await lendPostgres(migrations, port);
   const options: DatabaseOptions = { kind: 'postgres', ...connectionTo(port, name) };
-  return {
-    options: idleLimit === undefined ? options : { ...options, idleLimit },
-    remove: () => administer(port, `drop database ${name} with (force)`),
-  };
-}
-
-async function administer(port: number, statement: string): Promise<void> {
-  const client = new Client(connectionTo(port));
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  return { options: idleLimit === undefined ? options : { ...options, idleLimit }, remove: giveBack };
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { migrations } from '../../src/composition/kernel.ts';
 import { type HearthConfiguration, sections } from '../../src/configuration.ts';
 import { createHomeserver, type Homeserver } from '../../src/homeserver.ts';
 import { type Clock, systemClock } from '../../src/kernel/clock.ts';
@@ -74,7 +75,7 @@ export interface TestServer {
 /** Runs a whole homeserver on a free port of the loopback address. */
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const postgres = await needsPostgres(options);
-  const place = await makePlace(options.database);
+  const place = await makePlace(options.database, migrations);
   const files = mkdtempSync(join(tmpdir(), 'hearth-media-'));
   const start = async () => {
     const homeserver = createHomeserver({

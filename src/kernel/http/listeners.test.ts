@@ -21,7 +21,6 @@ before(() => {
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 let server: HttpServer | undefined;
-afterEach(() => server?.stop(100));
 
 async function start(config: Parameters<typeof sectionDefaults<ReturnType<typeof defaults>>>[1]) {
   const routes = [
@@ -48,6 +47,8 @@ const client = [{ names: ['client' as const], compress: false }];
 const status = async (url: string) => (await fetch(url)).status;
 
 describe('listeners', () => {
+  afterEach(() => server?.stop(100));
+
   it('bind several addresses at one port, each listener with its own resources [option: listeners[].bind_addresses, listeners[].resources[].names]', async () => {
     const addresses = await start({
       listeners: [

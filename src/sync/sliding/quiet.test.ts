@@ -45,11 +45,13 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await client.sync(body);
       await client.sync(body);
       const before = await statements();
-      for (let index = 0; index < 5; index++) {
+      const rounds = 10;
+      for (let index = 0; index < rounds; index++) {
         const { rooms, lists } = await client.sync(body, { timeout: 5 });
         assert.deepEqual([rooms, lists], [{}, { all: { count: 1 } }]);
       }
-      assert.equal(await statements(), before);
+      // The server's own jobs may come by meanwhile, but no sync asks.
+      assert.ok((await statements()) - before < rounds / 2);
     });
 
     it('ends with what happens', async () => {
