@@ -33,7 +33,7 @@ import { pushMigrations } from '../push/index.ts';
 import { receiptMigrations } from '../receipts/index.ts';
 import { relationMigrations } from '../relations/index.ts';
 import { reportMigrations } from '../reports/index.ts';
-import { roomMigrations } from '../rooms/index.ts';
+import { erasureMigrations, roomMigrations } from '../rooms/index.ts';
 import { searchMigrations } from '../search/index.ts';
 import { slidingSyncMigrations } from '../sync/index.ts';
 import { threadSubscriptionMigrations } from '../thread-subscriptions/index.ts';
@@ -81,6 +81,7 @@ export const migrations = [
   ...federationClientMigrations,
   ...mediaMigrations,
   ...roomMigrations,
+  ...erasureMigrations,
   ...relationMigrations,
   ...reportMigrations,
   ...openIdMigrations,

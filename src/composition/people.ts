@@ -28,7 +28,7 @@ import {
   type RoomSharing,
 } from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
-import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
+import { AutoJoin, ErasedUsers, MemberUpkeep } from '../rooms/index.ts';
 import { slidingSyncCleanup } from '../sync/index.ts';
 import { ThreadSubscriptions } from '../thread-subscriptions/index.ts';
 import { MessageQueues } from '../to-device/index.ts';
@@ -47,6 +47,7 @@ export interface People {
   readonly pushRules: PushRules;
   /** Lets rooms follow accounts and profiles. */
   readonly upkeep: MemberUpkeep;
+  readonly erasedUsers: ErasedUsers;
   readonly autoJoin: AutoJoin;
   /** Drops the keys of devices and accounts with them. */
   readonly keyUpkeep: KeyUpkeep;
@@ -90,6 +91,7 @@ export function startPeople(
     },
     { ...configuration.profiles, server_name: serverName },
   );
+  const erasedUsers = new ErasedUsers(kernel.database);
   const departure: AccountCompanion = {
     deactivated: (writer, _publish, { userId }) => upkeep.accountClosed(writer, userId),
   };
@@ -104,6 +106,7 @@ export function startPeople(
         filters,
         pushCompanion,
         departure,
+        erasedUsers,
         userIndex,
         autoJoin,
         keyUpkeep,
@@ -124,6 +127,7 @@ export function startPeople(
     filters,
     pushRules,
     upkeep,
+    erasedUsers,
     autoJoin,
     keyUpkeep,
     messageQueues,

@@ -58,6 +58,7 @@ export async function startRooms(
     log: kernel.namedLog('rooms'),
     relations,
     ignored: people.ignoredUsers,
+    erased: people.erasedUsers,
     invitePolicy: people.invitePermissions,
     eventCacheSize: kernel.configuration.caches.event_cache_size,
   });

@@ -5,6 +5,7 @@ import type { Randomness } from '../kernel/randomness.ts';
 import { BackgroundSigner } from '../kernel/signing/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
+import { type Erasures, nobodyErased } from './erasure/erasures.ts';
 import { type EventRelations, noRelations } from './event-relations.ts';
 import { type Ignoring, ignoringNobody } from './history/ignoring.ts';
 import { UserRooms } from './membership/user-rooms.ts';
@@ -40,6 +41,8 @@ export interface RoomEngineParts {
   readonly relations?: EventRelations;
   /** By default nobody ignores anybody. */
   readonly ignored?: Ignoring;
+  /** By default nobody has asked for it. */
+  readonly erased?: Erasures;
   readonly caches: CacheRegistry;
   /** How many events are kept in memory at factor 1. */
   readonly eventCacheSize: number;
@@ -76,6 +79,8 @@ export class RoomEngine {
   readonly relations: EventRelations;
   /** Whom users do not want to hear from. */
   readonly ignored: Ignoring;
+  /** Whose events are kept from those who come later. */
+  readonly erased: Erasures;
   readonly #reader: Reader<RoomTables>;
   readonly #writer: EventWriter;
   readonly #signer: BackgroundSigner;
@@ -89,6 +94,7 @@ export class RoomEngine {
     this.#reader = reader;
     this.relations = parts.relations ?? noRelations;
     this.ignored = parts.ignored ?? ignoringNobody;
+    this.erased = parts.erased ?? nobodyErased;
     this.stream = new Stream<RoomFact>('rooms');
     this.events = new EventStore(reader, parts.caches, {
       size: parts.eventCacheSize,

@@ -5,6 +5,8 @@ export type { DelayedSending, EventToDelay } from './delayed-sending.ts';
 export type { DirectoryRules } from './directory-rules.ts';
 export { DummyEvents } from './dummy-events/dummy-events.ts';
 export type { RoomEngine } from './engine.ts';
+export { ErasedUsers } from './erasure/erased-users.ts';
+export { erasureMigrations } from './erasure/migration.ts';
 export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';
 export type { ClientEvents, ClientFormat, Viewer } from './history/client-events.ts';
 export { decodePlace, encodePlace, placeBefore } from './history/history-token.ts';

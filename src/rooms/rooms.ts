@@ -9,6 +9,7 @@ import { type AliasOptions, type RemoteAliases, RoomAliases } from './aliases/ro
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
 import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
 import { type EngineOptions, RoomEngine } from './engine.ts';
+import type { Erasures } from './erasure/erasures.ts';
 import type { EventRelations } from './event-relations.ts';
 import { ClientEvents } from './history/client-events.ts';
 import { EventByTime } from './history/event-by-time.ts';
@@ -28,6 +29,7 @@ import { type LocalUsers, type MembershipOptions, Memberships } from './membersh
 import { PublishedRooms } from './published-rooms.ts';
 import { Sending } from './sending.ts';
 import { ServerAcls } from './server-acls.ts';
+import { ServerView } from './serving/server-view.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
 export interface RoomsParts {
@@ -52,6 +54,8 @@ export interface RoomsParts {
   readonly relations?: EventRelations;
   /** By default nobody ignores anybody. */
   readonly ignored?: Ignoring;
+  /** By default nobody has asked for their events to be forgotten. */
+  readonly erased?: Erasures;
   /** By default everybody may invite everybody. */
   readonly invitePolicy?: InvitePolicy;
   /** How often things may be done; absent: as often as anybody likes. */
@@ -112,6 +116,8 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     serverName,
     heads: engine.heads,
     placement: engine.placement,
+    eventsByNid: (nids) => engine.events.getMany(nids),
+    wasHere: (head, stored) => new ServerView(engine, head, serverName).wasThere([stored]),
     policies: engine.policies,
     serverAcls,
     others: parts.otherServers ?? noOtherServers,

@@ -98,7 +98,8 @@ export class MatchFinder {
     const visible = new Map<number, VisibleEvent>();
     for (const [roomNid, ofRoom] of Map.groupBy(events, (stored) => stored.roomNid)) {
       const view = views.get(roomNid);
-      const readable = view ? await view.shown(ofRoom) : [];
+      // What somebody may not read any more is not told by finding it, either.
+      const readable = view ? (await view.shown(ofRoom)).filter(({ isErased }) => !isErased) : [];
       for (const one of await engine.relations.narrow(readable, filter.relatedBy, view)) {
         visible.set(one.stored.nid, one);
       }

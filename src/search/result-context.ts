@@ -51,12 +51,12 @@ export class ResultContexts {
       end: encodePlace(after.next ?? (last ? { depth: last.event.depth, stream: last.stream ?? 0 } : end)),
       events_before: eventsBefore as unknown as JsonValue,
       events_after: eventsAfter as unknown as JsonValue,
-      ...(request.includeProfile ? { profile_info: await this.#profiles(stored, shown) } : undefined),
+      ...(request.includeProfile ? { profile_info: await this.#profiles(view, stored, shown) } : undefined),
     };
   }
 
   /** The profiles that those who sent the events had in the room when `at` was sent. */
-  async #profiles(at: StoredEvent, events: readonly StoredEvent[]): Promise<JsonObject> {
+  async #profiles(view: RoomView, at: StoredEvent, events: readonly StoredEvent[]): Promise<JsonObject> {
     const { groups, stateKeys, events: store } = this.#engine;
     if (at.stateGroup === undefined) return {};
     const senders = new Set(events.map(({ event }) => event.sender));
@@ -65,9 +65,12 @@ export class ResultContexts {
     );
     const known = keys.filter((key) => key !== undefined);
     const state = (await groups.entries([at.stateGroup], known)).get(at.stateGroup);
-    const members = await store.getMany(state?.values() ?? []);
+    const members = await view.state([...(await store.getMany(state?.values() ?? [])).values()]);
     return Object.fromEntries(
-      [...members.values()].map((member) => [member.event.stateKey ?? '', profileIn(visibleContent(member))]),
+      members.map(({ stored, isErased }) => [
+        stored.event.stateKey ?? '',
+        isErased ? {} : profileIn(visibleContent(stored)),
+      ]),
     );
   }
 }

@@ -82,6 +82,33 @@ forEachDatabase((open) => {
       }
     }
 
+    it('servers that came after a user asked for erasure get what the user said redacted', async () => {
+      const erased = new Map<string, number>();
+      const other = await ServedRooms.open(open, { erased: { positions: async () => erased } });
+      try {
+        const roomId = await other.room();
+        const said = [await other.say(roomId, 'message 0')];
+        const last = async () => {
+          said.push(await other.say(roomId, `message ${said.length}`));
+          const page = await other.get(`/backfill/${enc(roomId)}?v=${enc(said.at(-1)!)}&limit=100`);
+          return seenIn(page, 'pdus', said);
+        };
+        const erase = () => erased.set(alice, other.under.streams.current + 1);
+        await other.member(roomId, fay, 'join');
+        assert.equal(await last(), 'yy');
+        erase();
+        assert.equal(await last(), 'yyy', 'it was there in time');
+        await other.member(roomId, fay, 'leave');
+        said.push(await other.say(roomId, `message ${said.length}`));
+        await other.member(roomId, finn, 'join');
+        assert.equal(await last(), 'yyyny', 'what was said while it was away, it comes too late for');
+        const state = await other.get(`/state/${enc(roomId)}?event_id=${enc(said[1]!)}`);
+        assert.ok(eventsIn(state, 'pdus').every(({ hashMatches }) => hashMatches));
+      } finally {
+        await other.stop();
+      }
+    });
+
     it('times lead to events that a server may see', async () => {
       const { roomId, said } = await live('joined', ['join', 'leave']);
       const timeOf = async (eventId: string) =>

@@ -29,7 +29,7 @@ const newTransaction = () => `txn${transactions++}`;
 
 /** What a test may want otherwise than usual. */
 export interface RoomsTuning
-  extends Partial<Pick<RoomsParts, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers'>> {
+  extends Partial<Pick<RoomsParts, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased'>> {
   readonly options?: Partial<RoomsParts['options']>;
   /** Puts something between the rooms and their database. */
   readonly between?: (database: Database) => Database;

@@ -56,19 +56,20 @@ export class ClientEvents {
       own ? this.#engine.transactions.prepare(delayScope) : undefined,
     ]);
     const make = makers[format];
-    return events.map(({ stored, membership }) => {
+    return events.map(({ stored, membership, isErased = false }) => {
       const { redactedBy, replaces } = stored;
       const redaction = redactedBy === undefined ? undefined : redactions.get(redactedBy);
       const unsigned: JsonObject = {
         age: Math.max(0, this.#clock.now() - stored.event.originServerTs),
         membership,
-        ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
+        ...previousContent(replaces === undefined || isErased ? undefined : previous.get(replaces)),
         ...(redaction === undefined ? undefined : { redacted_because: clientEvent(redaction.event) }),
         ...this.#transactionId(stored, viewer, scope),
         ...this.#delayId(stored, viewer, delayScope),
         ...relationsMember(bundles.get(stored.nid)),
       };
-      return make(redactedBy === undefined ? stored.event : redactEvent(stored.event).event, unsigned);
+      const isCut = isErased || redactedBy !== undefined;
+      return make(isCut ? redactEvent(stored.event).event : stored.event, unsigned);
     });
   }
 

@@ -55,11 +55,7 @@ export class PageState {
     return this.#render(view, viewer, [...events.values()].filter(isWanted));
   }
 
-  #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
-    const membership = view.head.membership(viewer.userId) ?? 'leave';
-    return this.#clientEvents.render(
-      events.map((stored) => ({ stored, membership })),
-      viewer,
-    );
+  async #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
+    return this.#clientEvents.render(await view.state(events), viewer);
   }
 }

@@ -7,6 +7,7 @@ import {
   stateKeyOf,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
+import { cameBefore, erasedAmong } from '../erasure/erasures.ts';
 import type { StateHistoryEntry } from '../state/state-history.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
@@ -17,6 +18,8 @@ export interface VisibleEvent {
   readonly stored: StoredEvent;
   /** The user's membership when the event was sent (`unsigned.membership`). */
   readonly membership: Membership;
+  /** The sender has asked that it is forgotten before the user came: they get what a redaction would leave. */
+  readonly isErased?: boolean;
 }
 
 const visibilityKey = stateKeyOf('m.room.history_visibility', '');
@@ -103,7 +106,34 @@ export class RoomView {
         visible.push({ stored, membership: membershipWith(stored, userId) ?? fact.membership });
       }
     }
-    return visible;
+    const absent = visible.filter(({ membership }) => membership !== 'join').map(({ stored }) => stored);
+    const erased = await this.#erasedOf(absent);
+    if (erased.size === 0) return visible;
+    return visible.map((one) => (erased.has(one.stored) ? { ...one, isErased: true } : one));
+  }
+
+  /** Parts of a state, which the user may read, as they get them. */
+  async state(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+    const membership = this.head.membership(this.userId) ?? 'leave';
+    const erased = await this.#erasedOf(events);
+    return events.map((stored) => ({ stored, membership, ...(erased.has(stored) && { isErased: true }) }));
+  }
+
+  /** Those of the events whose senders have asked that they are forgotten before the user came. */
+  async #erasedOf(events: readonly StoredEvent[]): Promise<Set<StoredEvent>> {
+    const positions = erasedAmong(events, await this.#engine.erased.positions());
+    if (positions.size === 0) return new Set();
+    const erased = [...positions.keys()];
+    const key = stateKeyOf('m.room.member', this.userId);
+    const changes = await this.#engine.stateHistory(this.head.roomNid, key);
+    const joins = changes.filter(isJoin).map(({ stream }) => stream);
+    const facts = await this.#facts(erased);
+    return new Set(
+      erased.filter(
+        (stored, index) =>
+          facts[index]?.membership !== 'join' && !cameBefore(stored, positions.get(stored) ?? 0, joins),
+      ),
+    );
   }
 
   /** Visibility and membership before each event. */

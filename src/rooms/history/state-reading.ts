@@ -2,7 +2,6 @@ import {
   type ClientEvent,
   forbidden,
   type JsonObject,
-  type Membership,
   membershipOf,
   notFound,
   stateKeyOf,
@@ -149,12 +148,8 @@ export class StateReading {
       : (await this.#engine.groups.entries([group], [keyNid])).get(group)?.get(keyNid);
   }
 
-  #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
-    const membership: Membership = view.head.membership(viewer.userId) ?? 'leave';
-    return this.#clientEvents.render(
-      events.map((stored) => ({ stored, membership })),
-      viewer,
-    );
+  async #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
+    return this.#clientEvents.render(await view.state(events), viewer);
   }
 }
 

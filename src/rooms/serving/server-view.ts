@@ -8,6 +8,7 @@ import {
   stateKeyOf,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
+import { cameBefore, erasedAmong } from '../erasure/erasures.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 
@@ -57,7 +58,37 @@ export class ServerView {
       };
       if (!isVisibleToServer(stored.event, facts)) hidden.add(stored.nid);
     }
+    for (const nid of await this.#erased(events)) hidden.add(nid);
     return hidden;
+  }
+
+  /**
+   * The numbers of those of the events whose senders have asked that they are forgotten before the server came. Of its
+   * users only so many are looked at; it has seen no more than they have.
+   */
+  async #erased(events: readonly StoredEvent[]): Promise<number[]> {
+    const erased = erasedAmong(events, await this.#engine.erased.positions());
+    if (erased.size === 0) return [];
+    const placed = [...erased.keys()].filter(({ stateBefore }) => stateBefore !== undefined);
+    const memberships = await this.#memberships(placed);
+    const joins = await this.#joins();
+    return [...erased]
+      .filter(([{ stateBefore }]) => !memberships.get(stateBefore)?.has('join'))
+      .filter(([stored, erasedAt]) => !cameBefore(stored, erasedAt, joins))
+      .map(([{ nid }]) => nid);
+  }
+
+  /** Where on the stream users of the server joined. */
+  async #joins(): Promise<number[]> {
+    const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
+    const joins: number[] = [];
+    for (const user of users.slice(0, mostLookUps)) {
+      const key = stateKeyOf('m.room.member', user);
+      for (const { stream, event } of await this.#engine.stateHistory(this.#head.roomNid, key)) {
+        if (membershipOf(event?.event.content) === 'join') joins.push(stream);
+      }
+    }
+    return joins;
   }
 
   /** Whether a user of the server was in the room before each of these events. */

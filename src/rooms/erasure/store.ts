@@ -1,0 +1,24 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+
+/** The table of users who asked for erasure. */
+export interface ErasureTables {
+  /** `position`: where on the streams they did. */
+  erased_users: { user_id: string; position: number };
+}
+
+export async function readErasedUsers(reader: Reader<ErasureTables>): Promise<Map<string, number>> {
+  const rows = await reader.selectFrom('erased_users').selectAll().execute();
+  return new Map(rows.map((row) => [row.user_id, row.position]));
+}
+
+export async function insertErasedUser(
+  writer: Writer<ErasureTables>,
+  userId: string,
+  position: number,
+): Promise<void> {
+  await writer
+    .insertInto('erased_users')
+    .values({ user_id: userId, position })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
