@@ -2,6 +2,7 @@ import type { DeviceCleanup } from '../devices/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { type AnyWriter, afterCommit, type Database, writerFor } from '../kernel/database/index.ts';
 import { type Publish, Stream } from '../kernel/streams/index.ts';
+import { goTogether } from './one-by-one.ts';
 import {
   deleteDevices,
   deleteUpTo,
@@ -87,12 +88,24 @@ export class MessageQueues implements DeviceCleanup {
     deviceId: string,
     { after = 0, upTo, limit }: { after?: number; upTo: number; limit: number },
   ): Promise<PendingMessages> {
-    const nothing = { messages: [], position: upTo };
-    if (await this.#isEmpty({ userId, deviceId })) return nothing;
-    const reader = this.#database.reader<ToDeviceTables>();
-    const rows = await readMessages(reader, userId, deviceId, { after, upTo, limit });
-    const last = rows.length < limit ? undefined : rows.at(-1);
-    return { messages: rows.map(({ message }) => message), position: last?.position ?? upTo };
+    const rows = await this.#read({ userId, deviceId }, { after, upTo, limit });
+    return { messages: rows.map(({ message }) => message), position: endOf(rows, limit) ?? upTo };
+  }
+
+  /**
+   * `pending` as a sync hands it out: of a few messages it may hold back some, which the next sync gets. See
+   * `goTogether`.
+   */
+  async forSync(
+    userId: string,
+    deviceId: string,
+    { after = 0, upTo, limit }: { after?: number; upTo: number; limit: number },
+  ): Promise<PendingMessages> {
+    const rows = await this.#read({ userId, deviceId }, { after, upTo, limit });
+    const messages = rows.map(({ message }) => message);
+    const together = goTogether(messages);
+    const end = together < rows.length ? rows[together - 1]?.position : endOf(rows, limit);
+    return { messages: messages.slice(0, together), position: end ?? upTo };
   }
 
   /** Whether it is known, without a query, that the device has no messages. */
@@ -119,6 +132,15 @@ export class MessageQueues implements DeviceCleanup {
     await deleteDevices(writerFor<ToDeviceTables>(writer), userId, deviceIds);
   }
 
+  async #read(
+    device: DeviceAddress,
+    range: { after: number; upTo: number; limit: number },
+  ): Promise<{ position: number; message: string }[]> {
+    if (await this.#isEmpty(device)) return [];
+    const { userId, deviceId } = device;
+    return readMessages(this.#database.reader<ToDeviceTables>(), userId, deviceId, range);
+  }
+
   async #isEmpty(device: DeviceAddress): Promise<boolean> {
     const key = keyOf(device);
     if (this.#empty.has(key)) return true;
@@ -137,3 +159,7 @@ export class MessageQueues implements DeviceCleanup {
     return due;
   }
 }
+
+/** Where the last row of a full page is; `undefined` when there are no more rows. */
+const endOf = (rows: readonly { position: number }[], limit: number) =>
+  rows.length < limit ? undefined : rows.at(-1)?.position;

@@ -109,6 +109,56 @@ forEachDatabase((open) => {
       assert.equal(await rows('to_device_messages'), 0);
     });
 
+    it('that are encrypted are given to syncs one by one for each sender, others together, in their order', async () => {
+      await start();
+      const [alice, bob] = [await server.register('alice'), await server.register('bob')];
+      const encrypted = 'm.room.encrypted';
+      for (const [n, [sender, type]] of [
+        [alice, encrypted],
+        [bob, encrypted],
+        [alice, 'm.x'],
+        [alice, 'm.x'],
+        [bob, encrypted],
+        [bob, 'm.x'],
+        [bob, encrypted],
+        [alice, encrypted],
+      ].entries()) {
+        await put(sender as Person, { [bob.userId]: { [bob.deviceId]: { n } } }, { type: type as string });
+      }
+      const batches: unknown[] = [];
+      const ends: number[] = [];
+      for (let after = 0; after < server.streams.current; ) {
+        const range = { after, upTo: server.streams.current, limit: 100 };
+        const { messages, position } = await queues.forSync(bob.userId, bob.deviceId, range);
+        batches.push(messages.map((text) => (JSON.parse(text) as { content: { n: number } }).content.n));
+        assert.ok(position > after);
+        after = position;
+        ends.push(position);
+      }
+      assert.deepEqual(batches, [
+        [0, 1, 2, 3],
+        [4, 5],
+        [6, 7],
+      ]);
+      await queues.acknowledge(bob.userId, bob.deviceId, ends[0]!);
+      assert.deepEqual(await bodies(bob), [4, 5, 6, 7]);
+    });
+
+    it('that are many are given to a sync together, whoever sent them', async () => {
+      await start();
+      const alice = await server.register('alice');
+      for (let n = 0; n < 12; n++) {
+        await put(alice, { [alice.userId]: { '*': { n } } }, { type: 'm.room.encrypted' });
+      }
+      const upTo = server.streams.current;
+      const sync = (after: number, limit: number) =>
+        queues.forSync(alice.userId, alice.deviceId, { after, upTo, limit });
+      const all = await sync(0, 100);
+      assert.deepEqual([all.messages.length, all.position], [12, upTo]);
+      const some = await sync(0, 11);
+      assert.deepEqual([some.messages.length, (await sync(some.position, 11)).position], [11, upTo]);
+    });
+
     it('cost a device without any no query', async () => {
       await start();
       const alice = await server.register('alice');

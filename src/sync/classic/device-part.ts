@@ -1,4 +1,4 @@
-import type { DeviceLists, KeyCounts } from '../../e2ee/index.ts';
+import type { DeviceLists, KeyCounts, KeySupply } from '../../e2ee/index.ts';
 import type { SyncPosition } from '../../kernel/streams/index.ts';
 import type { MessageQueues } from '../../to-device/index.ts';
 import { type Changes, UserPart } from '../feeds/feed.ts';
@@ -22,6 +22,21 @@ export interface DeviceAnswer {
 
 /** Most messages to a device in one answer; the next sync brings the others. */
 const mostMessages = 100;
+
+const noKeys: KeySupply = { oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] };
+
+/** What was made of the counts in memory: an idle client is told the same again and again. */
+const texts = new WeakMap<KeySupply, string>();
+
+function keysText(supply: KeySupply): string {
+  const known = texts.get(supply);
+  if (known !== undefined) return known;
+  const text =
+    `,"device_one_time_keys_count":${JSON.stringify(supply.oneTimeKeyCounts)}` +
+    `,"device_unused_fallback_key_types":${JSON.stringify(supply.unusedFallbackKeyTypes)}`;
+  texts.set(supply, text);
+  return text;
+}
 
 /**
  * Messages to a device, whose keys to ask for again, and how many of its own keys are left.
@@ -49,6 +64,21 @@ export class DevicePart {
     if (deviceId !== undefined) await this.#sources.queues.acknowledge(userId, deviceId, toDevice);
   }
 
+  /**
+   * How many keys the device has left, which every answer says: clients take what is not named for used up. Members of
+   * the answer as JSON text, each with a comma in front.
+   */
+  async keys(userId: string, deviceId: string | undefined): Promise<string> {
+    if (deviceId === undefined) return keysText(noKeys);
+    return keysText(await this.#sources.keyCounts.supply(userId, deviceId));
+  }
+
+  /** `keys`, if they are known without a query. */
+  keysNow(userId: string, deviceId: string | undefined): string | undefined {
+    const supply = deviceId === undefined ? noKeys : this.#sources.keyCounts.peek(userId, deviceId);
+    return supply && keysText(supply);
+  }
+
   /** @param changes what the feed knows of; `undefined` when it does not reach back that far */
   async render(
     { userId, deviceId }: { userId: string; deviceId: string | undefined },
@@ -56,9 +86,9 @@ export class DevicePart {
     upTo: number,
     changes: Changes | undefined,
   ): Promise<DeviceAnswer> {
-    const [lists, supply, pending] = await Promise.all([
+    const [lists, keys, pending] = await Promise.all([
       this.#lists(userId, since, upTo),
-      deviceId === undefined ? undefined : this.#sources.keyCounts.supply(userId, deviceId),
+      this.keys(userId, deviceId),
       deviceId === undefined ? undefined : this.#pending(userId, deviceId, since, upTo),
     ]);
     const keysChanged = changes !== undefined && (changes.user & UserPart.keys) !== 0;
@@ -69,13 +99,12 @@ export class DevicePart {
       text:
         (messages.length > 0 ? `,"to_device":{"events":[${messages.join(',')}]}` : '') +
         (lists === undefined ? '' : `,"device_lists":${JSON.stringify(lists)}`) +
-        `,"device_one_time_keys_count":${JSON.stringify(supply?.oneTimeKeyCounts ?? {})}` +
-        `,"device_unused_fallback_key_types":${JSON.stringify(supply?.unusedFallbackKeyTypes ?? [])}`,
+        keys,
     };
   }
 
   #pending(userId: string, deviceId: string, since: SyncPosition | undefined, upTo: number) {
-    return this.#sources.queues.pending(userId, deviceId, {
+    return this.#sources.queues.forSync(userId, deviceId, {
       after: since?.toDevice ?? 0,
       upTo,
       limit: mostMessages,

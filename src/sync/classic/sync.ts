@@ -85,7 +85,8 @@ export class Sync {
     const changes = from.position <= upTo ? feeds.peek(userId)?.changes(from.position, upTo) : undefined;
     const isQuiet =
       changes && isNothing(changes) && devicePart.isQuiet(from) && devicePart.isEmptyNow(userId, deviceId);
-    return isQuiet ? nothingUpTo(upTo) : undefined;
+    const keys = isQuiet ? devicePart.keysNow(userId, deviceId) : undefined;
+    return keys === undefined ? undefined : nothingUpTo(upTo, keys);
   }
 
   /** @throws MatrixError M_INVALID_PARAM for a foreign token */
@@ -102,8 +103,10 @@ export class Sync {
       if (answer === 'outdated') continue;
       if (answer !== undefined) return { text: answer.text, isNews: true };
       const remaining = deadline - clock.monotonic();
-      if (remaining <= 0 || request.fullState || request.client.signal.aborted)
-        return { text: nothingUpTo(upTo), isNews: false };
+      if (remaining <= 0 || request.fullState || request.client.signal.aborted) {
+        const keys = await devicePart.keys(request.userId, request.deviceId);
+        return { text: nothingUpTo(upTo, keys), isNews: false };
+      }
       // Something may have come while the answer was being made.
       const meanwhile = feed.changes(upTo, streams.current);
       if (meanwhile && isNothing(meanwhile)) await feeds.wait(feed, remaining, request.client.signal);
@@ -256,7 +259,7 @@ export class Sync {
   }
 }
 
-const nothingUpTo = (position: number) => `{"next_batch":"${encodePosition(position)}"}`;
+const nothingUpTo = (position: number, keys: string) => `{"next_batch":"${encodePosition(position)}"${keys}}`;
 
 function isNothing(changes: Changes): boolean {
   return changes.rooms.size === 0 && changes.user === 0;

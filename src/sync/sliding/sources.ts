@@ -2,7 +2,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 
 /** What waits for a device. Declared here, supplied at composition; so are the others. */
 export interface ToDeviceSource {
-  pending(
+  forSync(
     userId: string,
     deviceId: string,
     range: { after?: number; upTo: number; limit: number },

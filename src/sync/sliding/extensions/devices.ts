@@ -22,7 +22,7 @@ export async function toDeviceExtension(
 ): Promise<ExtensionAnswer> {
   const after = typeof since === 'string' ? decodePosition(since) : undefined;
   if (after !== undefined) await source.acknowledge(userId, deviceId, after);
-  const { messages, position } = await source.pending(userId, deviceId, {
+  const { messages, position } = await source.forSync(userId, deviceId, {
     ...(after === undefined ? undefined : { after }),
     upTo,
     limit: Math.min(limit ?? usualMessages, mostMessages),

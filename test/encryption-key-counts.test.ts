@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { JsonObject } from '../src/protocol/index.ts';
+import { ClientDevice } from './support/client-device.ts';
+import { startTestServer, type TestServer, type TestUser } from './support/server.ts';
+
+const curve = 'signed_curve25519';
+const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
+
+/** What an answer says of the keys that a device has left. */
+interface Supply {
+  readonly device_one_time_keys_count?: Readonly<Record<string, number>>;
+  readonly device_unused_fallback_key_types?: readonly string[];
+}
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  // A client that is told nothing of its keys takes them for used up, and uploads others, again and again.
+  describe(`every sync says exactly how many keys a device has left, on ${database}`, () => {
+    let server: TestServer;
+    let alice: TestUser;
+    let bob: TestUser;
+    let client: ClientDevice;
+    let since: string | undefined;
+    let pos: string | undefined;
+    before(async () => {
+      server = await startTestServer({
+        database,
+        config: { presence: { presence: { enabled: false } } },
+      });
+      [alice, bob] = [await server.register('alice'), await server.register('bob')];
+      client = new ClientDevice(alice.userId, alice.deviceId);
+      await upload({ device_keys: client.deviceKeys() });
+    });
+    after(() => server.stop());
+
+    async function call(as: TestUser, method: string, path: string, body?: unknown, query = {}) {
+      const answer = await server.api(method, path, { token: as.token, query, ...(body ? { body } : {}) });
+      assert.equal(answer.status, 200, `${method} ${path}: ${answer.raw}`);
+      return answer.body;
+    }
+    const upload = (body: JsonObject) => call(alice, 'POST', '/_matrix/client/v3/keys/upload', body);
+    async function claim(): Promise<JsonObject> {
+      const one_time_keys = { [alice.userId]: { [alice.deviceId]: curve } };
+      const answer = await call(bob, 'POST', '/_matrix/client/v3/keys/claim', { one_time_keys });
+      const keys = (answer['one_time_keys'] as Record<string, Record<string, JsonObject>>)[alice.userId];
+      return keys?.[alice.deviceId] ?? {};
+    }
+    const supplyIn = ({ device_one_time_keys_count, device_unused_fallback_key_types }: Supply) => [
+      device_one_time_keys_count,
+      device_unused_fallback_key_types,
+    ];
+
+    /** Every way in which a client is answered says the same, and it is so. */
+    async function assertSupply(keys: number, unused: readonly string[]): Promise<void> {
+      const expected = [{ [curve]: keys }, unused];
+      const classic = async (query: Record<string, string>, what: string) => {
+        const body = await call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
+        assert.deepEqual(supplyIn(body as Supply), expected, what);
+        return String(body['next_batch']);
+      };
+      since = await classic(since === undefined ? {} : { since }, 'with news');
+      since = await classic({ since }, 'when nothing has happened');
+      since = await classic({ since, timeout: '50' }, 'when it has waited in vain');
+      await classic({ since, full_state: 'true' }, 'with everything');
+      for (const what of ['sliding, with news', 'sliding, when nothing has happened']) {
+        const body = { extensions: { e2ee: { enabled: true }, to_device: { enabled: true } } };
+        const query = { timeout: '0', ...(pos !== undefined && { pos }) };
+        const answer = await call(alice, 'POST', slidingSync, body, query);
+        const { e2ee } = answer['extensions'] as { e2ee: Supply };
+        assert.deepEqual(supplyIn(e2ee), expected, what);
+        pos = String(answer['pos']);
+      }
+    }
+
+    it('none at first', () => assertSupply(0, []));
+
+    it('then those that it has uploaded', async () => {
+      await upload({
+        one_time_keys: client.oneTimeKeys(3),
+        fallback_keys: client.oneTimeKeys(1, 90, { fallback: true }),
+      });
+      await assertSupply(3, [curve]);
+      await upload({ one_time_keys: client.oneTimeKeys(2, 10) });
+      await assertSupply(5, [curve]);
+    });
+
+    it('one less for each that is claimed, and at once', async () => {
+      for (let left = 4; left >= 0; left--) {
+        const query = { since: since!, timeout: '20000' };
+        const waiting = call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
+        await claim();
+        const told = (await waiting) as Supply & { next_batch: string };
+        assert.deepEqual(told.device_one_time_keys_count, { [curve]: left });
+        since = told.next_batch;
+        await assertSupply(left, [curve]);
+      }
+    });
+
+    it('that the fallback key was handed out when there was no other', async () => {
+      const [name, key] = Object.entries(await claim())[0]!;
+      assert.equal((key as JsonObject)['fallback'], true);
+      await assertSupply(0, []);
+      assert.deepEqual(Object.keys(await claim()), [name], 'it is handed out again');
+      await assertSupply(0, []);
+    });
+
+    it('and the same after a restart', async () => {
+      await upload({
+        one_time_keys: client.oneTimeKeys(2, 20),
+        fallback_keys: client.oneTimeKeys(1, 91, { fallback: true }),
+      });
+      await claim();
+      await server.restart();
+      await assertSupply(1, [curve]);
+    });
+  });
+}
