@@ -89,7 +89,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
         const query = { since: since!, timeout: '20000' };
         const waiting = call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
         await claim();
-        const told = (await waiting) as Supply & { next_batch: string };
+        const told = (await waiting) as unknown as Supply & { next_batch: string };
         assert.deepEqual(told.device_one_time_keys_count, { [curve]: left });
         since = told.next_batch;
         await assertSupply(left, [curve]);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
+import { DatabaseOverloaded } from '../kernel/database/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { streamMigrations } from '../kernel/streams/index.ts';
 import { EduHandlers } from './edus/edu-handlers.ts';
@@ -54,6 +55,29 @@ forEachDatabase((open) => {
       assert.equal(received.length, 4);
       await send('2');
       assert.equal(received.length, 5);
+    });
+  });
+
+  describe('a transaction of which something could not be kept', () => {
+    it('is not acknowledged, and takes effect when it comes again', async () => {
+      const { database, clock } = await start();
+      const eduHandlers = new EduHandlers(silentLogger);
+      let isOverloaded = true;
+      const taken: unknown[] = [];
+      eduHandlers.register('m.test', async (_origin, { n }) => {
+        if (isOverloaded) throw new DatabaseOverloaded('there are too many writes');
+        taken.push(n);
+      });
+      const incoming = { receive: async () => ({}) };
+      const transactions = new Transactions({ database, clock, incoming, eduHandlers });
+      const send = () =>
+        transactions.receive('a.example', '1', { edus: [{ edu_type: 'm.test', content: { n: 1 } }] });
+      await assert.rejects(send(), DatabaseOverloaded);
+      isOverloaded = false;
+      for (let repetition = 0; repetition < 2; repetition++) {
+        assert.deepEqual(JSON.parse(await send()), { pdus: {} });
+      }
+      assert.deepEqual(taken, [1]);
     });
   });
 

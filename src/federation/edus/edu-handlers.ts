@@ -1,9 +1,11 @@
+import { isOutage } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 
 /**
  * Takes the content of an EDU. Nothing of it was checked: what makes no sense, or is about users of other servers than
- * `origin`, is ignored. What it throws is logged and harms no other EDU.
+ * `origin`, is ignored. What it throws is logged and harms no other EDU, unless the database is not there: then the other
+ * server sends everything again, so it has to be able to take the same twice.
  */
 export type EduHandler = (origin: string, content: JsonObject) => Promise<void> | void;
 
@@ -22,7 +24,10 @@ export class EduHandlers {
     this.#handlers.set(type, handler);
   }
 
-  /** Hands the EDUs of one transaction to their handlers, one after the other. Never rejects. */
+  /**
+   * Hands the EDUs of one transaction to their handlers, one after the other. Rejects when the database is not there: a
+   * message to a device that was acknowledged and not kept would be lost.
+   */
   async dispatch(origin: string, edus: readonly JsonValue[]): Promise<void> {
     for (const edu of edus) {
       const { edu_type: type, content } = isJsonObject(edu) ? edu : ({} as JsonObject);
@@ -31,6 +36,7 @@ export class EduHandlers {
       try {
         await handler(origin, content);
       } catch (error) {
+        if (isOutage(error)) throw error;
         this.#log.warn({ err: error, origin, type }, 'An EDU could not be handled');
       }
     }

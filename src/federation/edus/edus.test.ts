@@ -3,6 +3,12 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import {
+  DatabaseClosed,
+  DatabaseError,
+  DatabaseOverloaded,
+  TransactionTimeout,
+} from '../../kernel/database/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { Presence, presenceMigrations } from '../../presence/index.ts';
@@ -208,6 +214,31 @@ forEachDatabase((open) => {
         { edu_type: 'm.good', content: { n: 1 } },
       ]);
       assert.deepEqual(taken, [far, 1]);
+    });
+
+    it('are not acknowledged when the database is not there', async () => {
+      const { edus } = await start();
+      for (const [type, error] of [
+        ['m.closed', new DatabaseClosed('closed')],
+        ['m.overloaded', new DatabaseOverloaded('full')],
+        ['m.late', new TransactionTimeout('late')],
+        ['m.disk', new DatabaseError('the disk is full', '13')],
+        ['m.io', new DatabaseError('a disk error', '778')],
+        ['m.connection', new DatabaseError('Connection terminated', '')],
+        ['m.memory', new DatabaseError('out of memory', '53200')],
+      ] as const) {
+        edus.register(type, () => Promise.reject(error));
+        await assert.rejects(edus.dispatch(far, [{ edu_type: type, content: {} }]), error);
+      }
+      // Whatever is wrong with the EDU itself would be so the next time, too, and nothing else would ever get through.
+      for (const [type, code] of [
+        ['m.text', '22021'],
+        ['m.constraint', '1299'],
+        ['m.long', '54000'],
+      ] as const) {
+        edus.register(type, () => Promise.reject(new DatabaseError('it does not fit', code)));
+        await edus.dispatch(far, [{ edu_type: type, content: {} }]);
+      }
     });
   });
 

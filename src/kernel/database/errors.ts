@@ -35,3 +35,26 @@ export class DatabaseClosed extends Error {
 export class DatabaseOverloaded extends Error {
   override name = 'DatabaseOverloaded';
 }
+
+/**
+ * Result codes of SQLite that are about the machine: busy, locked, no memory, read-only, input and output, full, can not
+ * open.
+ */
+const ofTheMachine: readonly number[] = [5, 6, 7, 8, 10, 13, 14];
+
+/**
+ * Classes of PostgreSQL's codes that are about the machine or about other transactions, and what the platform says of
+ * connections.
+ */
+const ofTheServer = /^(08|40|53|57|58|E[A-Z])/;
+
+/** Whether an error says nothing about what was to be done: the same may well succeed later. */
+export function isOutage(error: unknown): boolean {
+  if (error instanceof DatabaseClosed || error instanceof DatabaseOverloaded) return true;
+  if (error instanceof TransactionTimeout) return true;
+  if (!(error instanceof DatabaseError)) return false;
+  const { code } = error;
+  // SQLSTATE has five characters, SQLite's numbers have fewer; a connection that broke has none.
+  if (code.length === 5 || !/^\d+$/.test(code)) return code === '' || ofTheServer.test(code);
+  return ofTheMachine.includes(Number(code) & 0xff);
+}

@@ -6,6 +6,7 @@ export {
   DatabaseClosed,
   DatabaseError,
   DatabaseOverloaded,
+  isOutage,
   TransactionTimeout,
   UniqueViolation,
 } from './errors.ts';

@@ -12,6 +12,8 @@ import { comparePictures, nextRequest } from './verification.ts';
 const messages = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 120);
 /** Messages after which a sender takes another key, which goes to every device as a message of its own. */
 const rotation = 5;
+/** Of the messages, each test has people say one. */
+const parts = 5;
 /** Milliseconds for what goes from server to server. */
 const patience = 60_000;
 /** Milliseconds between two attempts to find an event. */
@@ -52,10 +54,11 @@ async function talk(count: number): Promise<void> {
 /** Lets them talk while a server goes down and comes up again. */
 async function talkThrough(server: HearthProcess, goDown: () => Promise<unknown>): Promise<void> {
   const before = sent.length;
-  const part = messages / 3;
+  const part = messages / parts;
   const talking = talk(part);
-  await eventually('them to talk', () => sent.length - before >= part / 3);
+  await eventually('them to talk', () => sent.length - before >= part / 3, patience);
   await goDown();
+  assert.ok(sent.length - before < part, 'the server must have gone down while they talked');
   await server.start();
   await Promise.all([talking, ...everybody.map((session) => session.reconnect())]);
 }
@@ -93,7 +96,7 @@ async function assertEverythingIsRead(): Promise<void> {
 }
 
 test('people on two servers read everything that they say', async () => {
-  await talk(messages / 3);
+  await talk(messages / parts);
   await assertEverythingIsRead();
 });
 
@@ -116,14 +119,24 @@ test('they verify each other', async () => {
   }
 });
 
-test('with a restart of one server in between', async () => {
-  await talkThrough(hearths.one, () => hearths.one.stop());
-  await assertEverythingIsRead();
-});
+for (const [which, serverOf] of [
+  ['one', () => hearths.one],
+  ['the other', () => hearths.other],
+] as const) {
+  test(`with a restart of ${which} in between`, async () => {
+    await talkThrough(serverOf(), () => serverOf().stop());
+    await assertEverythingIsRead();
+  });
 
-test('and with kill -9 of the other', async () => {
-  await talkThrough(hearths.other, () => hearths.other.kill());
+  test(`with kill -9 of ${which} in between`, async () => {
+    await talkThrough(serverOf(), () => serverOf().kill());
+    await assertEverythingIsRead();
+  });
+}
+
+test('none of all these messages was left out', async () => {
   await assertEverythingIsRead();
+  assert.ok(sent.length >= messages);
 });
 
 test('a new login on one server is written to from the other, and one that is gone is not', async () => {
