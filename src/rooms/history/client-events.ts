@@ -8,6 +8,7 @@ import {
   redactEvent,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
+import { erasedAmong } from '../erasure/erasures.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import { delayingDevice, transactionScope } from '../timeline/transaction-ids.ts';
 import type { VisibleEvent } from './room-view.ts';
@@ -49,7 +50,7 @@ export class ClientEvents {
     const scope = own ? transactionScope(viewer.userId, viewer.deviceId) : 0;
     const delayScope = own ? transactionScope(viewer.userId, delayingDevice) : 0;
     const [previous, redactions, bundles] = await Promise.all([
-      this.#previousState(events),
+      this.#previousState(events.filter(({ isErased }) => !isErased)),
       this.#redactions(events),
       this.#engine.relations.bundled(events, viewer),
       own ? this.#engine.transactions.prepare(scope) : undefined,
@@ -62,7 +63,7 @@ export class ClientEvents {
       const unsigned: JsonObject = {
         age: Math.max(0, this.#clock.now() - stored.event.originServerTs),
         membership,
-        ...previousContent(replaces === undefined || isErased ? undefined : previous.get(replaces)),
+        ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
         ...(redaction === undefined ? undefined : { redacted_because: clientEvent(redaction.event) }),
         ...this.#transactionId(stored, viewer, scope),
         ...this.#delayId(stored, viewer, delayScope),
@@ -87,10 +88,13 @@ export class ClientEvents {
   }
 
   /** What each state event replaced, by the nid of what it replaced. */
-  #previousState(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
-    return this.#engine.events.getMany(
-      events.map(({ stored }) => stored.replaces).filter((nid) => nid !== undefined),
-    );
+  async #previousState(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
+    const nids = events.map(({ stored }) => stored.replaces).filter((nid) => nid !== undefined);
+    const previous = await this.#engine.events.getMany(nids);
+    const positions = await this.#engine.erased.positions();
+    // How somebody looked who has asked to be forgotten is not told again to anybody.
+    for (const stored of erasedAmong([...previous.values()], positions).keys()) previous.delete(stored.nid);
+    return previous;
   }
 
   #redactions(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
