@@ -19,7 +19,7 @@ import { plainCaches } from './caches.ts';
 import type { OpenDatabase } from './databases.ts';
 import { FakeResolver, type LoopbackServer, serveOnLoopback } from './loopback.ts';
 import { RoomsUnderTest } from './rooms.ts';
-import { makeTestAuthority, type TestAuthority } from './test-authority.ts';
+import { commonTestAuthority, type TestAuthority } from './test-authority.ts';
 
 /** A transaction as it arrived. */
 export interface ArrivedTransaction {
@@ -59,7 +59,7 @@ export class SenderUnderTest {
   client!: FederationClientSlice;
   readonly resolver = new FakeResolver();
   readonly #open: OpenDatabase;
-  readonly #authority: TestAuthority = makeTestAuthority();
+  readonly #authority: TestAuthority = commonTestAuthority();
   readonly #options: Overrides<FederationClientConfig>;
   readonly #recipients: LoopbackServer[] = [];
   #http: OutboundHttp | undefined;

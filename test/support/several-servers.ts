@@ -13,7 +13,7 @@ import {
   type TestServerOptions,
 } from './server.ts';
 import { openTcpFront, type TcpFront } from './tcp-front.ts';
-import { makeTestAuthority, type TestAuthority } from './test-authority.ts';
+import { commonTestAuthority, type TestAuthority } from './test-authority.ts';
 
 /** A homeserver that others reach by its name, over TLS. */
 export interface ServerOfSeveral extends TestServer {
@@ -32,7 +32,7 @@ export type ServerOfSeveralOptions = Partial<Omit<TestServerOptions, 'database' 
 /** Servers that reach each other by made-up names: through the real client, TLS and HTTP, on the loopback address. */
 export class SeveralServers {
   readonly #database: DatabaseOptions['kind'];
-  readonly #authority: TestAuthority = makeTestAuthority();
+  readonly #authority: TestAuthority = commonTestAuthority();
   readonly #folder = mkdtempSync(join(tmpdir(), 'hearth-several-'));
   readonly #started: { stop(): Promise<void> }[] = [];
   /** What all of them ask for addresses; a test may add names. */
@@ -81,6 +81,7 @@ export class SeveralServers {
       get homeserver() {
         return server.homeserver;
       },
+      databaseOptions: server.databaseOptions,
       api: server.api,
       register: server.register,
       person: (username) => Person.register(server, username),

@@ -15,7 +15,7 @@ export interface TestAuthority {
   /** PEM of its certificate, and a file with it. */
   readonly pem: string;
   readonly path: string;
-  /** A certificate for host names and addresses. */
+  /** A certificate for host names and addresses; the same each time for the same. */
   issue(...names: readonly string[]): Certificate;
   remove(): void;
 }
@@ -30,19 +30,34 @@ export function makeTestAuthority(): TestAuthority {
   const read = (file: string) => readFileSync(join(folder, file), 'utf8');
   const subject = ['-subj', '/CN=Test authority'];
   openssl('req', '-x509', ...newKey, ...subject, '-days', '2', '-keyout', 'ca.key', '-out', 'ca.pem');
-  let issued = 0;
+  const issued = new Map<string, Certificate>();
   return {
     pem: read('ca.pem'),
     path: join(folder, 'ca.pem'),
     issue(...names) {
-      const id = String(++issued);
+      const id = String(issued.size);
       const alternatives = names.map((name) => `${isIP(name) === 0 ? 'DNS' : 'IP'}:${name}`).join(',');
+      const known = issued.get(alternatives);
+      if (known) return known;
       writeFileSync(join(folder, `${id}.ext`), `subjectAltName=${alternatives}\n`);
       openssl('req', ...newKey, '-subj', '/CN=Test server', '-keyout', `${id}.key`, '-out', `${id}.csr`);
       const signed = ['-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-extfile', `${id}.ext`];
       openssl('x509', '-req', '-in', `${id}.csr`, ...signed, '-days', '2', '-out', `${id}.pem`);
-      return { key: read(`${id}.key`), cert: read(`${id}.pem`) };
+      const certificate = { key: read(`${id}.key`), cert: read(`${id}.pem`) };
+      issued.set(alternatives, certificate);
+      return certificate;
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+let common: TestAuthority | undefined;
+
+/** The authority of tests that do not care which: made once in a process, since making certificates takes long. */
+export function commonTestAuthority(): TestAuthority {
+  if (common) return common;
+  const made = makeTestAuthority();
+  process.once('exit', () => made.remove());
+  common = { ...made, remove: () => undefined };
+  return common;
 }

@@ -3,7 +3,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { openTestFederation } from '../../../test/support/federation.ts';
 import { serveOnLoopback } from '../../../test/support/loopback.ts';
-import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { commonTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
 import { canonicalJson, type JsonValue, parseJson, SigningKey, signJson } from '../../protocol/index.ts';
 import { authorize } from '../requests/request-signature.ts';
 import { formatXMatrix, parseXMatrix } from '../requests/x-matrix.ts';
@@ -20,7 +20,7 @@ forEachDatabase((open) => {
     const opened: { close(): Promise<void> }[] = [];
     let authority: TestAuthority;
     before(() => {
-      authority = makeTestAuthority();
+      authority = commonTestAuthority();
     });
     after(() => authority.remove());
     afterEach(async () => {

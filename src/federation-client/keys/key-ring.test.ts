@@ -7,7 +7,7 @@ import { openTestFederation } from '../../../test/support/federation.ts';
 import { serveOnLoopback } from '../../../test/support/loopback.ts';
 import {
   type Certificate,
-  makeTestAuthority,
+  commonTestAuthority,
   type TestAuthority,
 } from '../../../test/support/test-authority.ts';
 import type { Overrides } from '../../kernel/config/index.ts';
@@ -28,7 +28,7 @@ forEachDatabase((open) => {
     let authority: TestAuthority;
     let certificate: Certificate;
     before(() => {
-      authority = makeTestAuthority();
+      authority = commonTestAuthority();
       certificate = authority.issue('a.example', 'b.example');
     });
     after(() => authority.remove());

@@ -6,7 +6,11 @@ import type { TlsOptions } from 'node:tls';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { openTestFederation } from '../../../test/support/federation.ts';
 import { type FakeResolver, serveOnLoopback } from '../../../test/support/loopback.ts';
-import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import {
+  commonTestAuthority,
+  makeTestAuthority,
+  type TestAuthority,
+} from '../../../test/support/test-authority.ts';
 import type { Overrides } from '../../kernel/config/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { MatrixError, SigningKey } from '../../protocol/index.ts';
@@ -28,7 +32,7 @@ forEachDatabase((open) => {
     let resolver: FakeResolver;
     let usual: TlsOptions;
     before(() => {
-      authority = makeTestAuthority();
+      authority = commonTestAuthority();
       usual = authority.issue('a.example', 'b.example');
     });
     after(() => authority.remove());

@@ -4,7 +4,7 @@ import { forEachDatabase } from '../../../test/support/databases.ts';
 import { openTestFederation, type TestFederation } from '../../../test/support/federation.ts';
 import { type LoopbackServer, serveOnLoopback } from '../../../test/support/loopback.ts';
 import { validateResponse } from '../../../test/support/matrix-spec.ts';
-import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { commonTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { createHttpServer, type HttpServer } from '../../kernel/http/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
@@ -33,7 +33,7 @@ forEachDatabase((open) => {
     let asked = 0;
     let isUp = true;
     before(async () => {
-      authority = makeTestAuthority();
+      authority = commonTestAuthority();
       const old = { 'ed25519:old': { key: oldKey.publicKey.base64, expired_ts: 1_000 } };
       const options = { old_signing_keys: old, key_refresh_interval: 2 * hour };
       here = await openTestFederation({ name: 'here.example', key: ownKey, authority, open, options });
