@@ -62,6 +62,8 @@ export interface TestUser {
 export interface TestServer {
   readonly baseUrl: string;
   readonly homeserver: Homeserver;
+  /** What its database was opened with. */
+  readonly databaseOptions: DatabaseOptions;
   /** Calls the server. Fails the test when the answer is not what the specification says of the operation. */
   api(method: string, path: string, request?: ApiRequest): Promise<ApiAnswer>;
   /** Registers a user by name. */
@@ -111,6 +113,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     get homeserver() {
       return running.homeserver;
     },
+    databaseOptions: place.options,
     api,
     register: (username, password = 'correct horse') => register(api, username, password),
     async restart() {
