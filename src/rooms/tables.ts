@@ -11,6 +11,11 @@ export interface RoomTables {
     created_ts: number;
     /** JSON of `PartialState` while the state of a room that was joined the fast way is not complete. */
     partial_state: string | null;
+    /**
+     * JSON array of the nids of the events that were forward extremities when all local users had left the room, or had
+     * been removed, and that nothing leads to since it was entered again; newest last. Null where there are none.
+     */
+    loose_ends: string | null;
   };
   /** One row per event that was seen, rejected ones and outliers included. */
   events: {
@@ -43,7 +48,21 @@ export interface RoomTables {
   /** The auth events of state events. */
   event_auth: { event_nid: number; auth_nid: number };
   /** Events that events of a timeline name as their `prev_events` and that are not on the timeline. */
-  backward_extremities: { room_nid: number; event_id: string };
+  backward_extremities: {
+    room_nid: number;
+    event_id: string;
+    /**
+     * How many more answers of other servers may be taken on the way back from here though nobody reads them, see
+     * `MissedHistory`; null for what was said before this server came, which is fetched only when it is read.
+     */
+    answers_left: number | null;
+    /** The event that names it. */
+    named_by: number | null;
+    /** How often it was asked for in vain. */
+    attempts: number;
+    /** Not to be asked for before that, in milliseconds since the epoch. */
+    retry_ts: number;
+  };
   /** Redactions whose targets have not been seen yet. */
   pending_redactions: { target_id: string; redaction_nid: number };
   /** What a user was shown of a room by another server, with an invite or a knock: JSON array of stripped state. */

@@ -16,12 +16,14 @@ export async function unfinished({ run }: SimulatedServer, roomId: string): Prom
     return Number(rows[0]?.n);
   };
   const staged = await count('incoming_events');
+  const missed = await sql<{ n: number }>`
+    select count(*) as n from backward_extremities where answers_left is not null`.execute(reader);
   const behind = await count('destination_rooms');
   const { pendingPdus, destinations } = run.sender.status;
   const head = await run.rooms.engine.heads.get(roomId);
   const partial = head?.isPartial && head.servers.has(run.kernel.serverName) ? 1 : 0;
   const busy = destinations.sending + destinations['catching up'];
-  const left = { staged, behind, pendingPdus, busy, partial };
+  const left = { staged, missed: Number(missed.rows[0]?.n), behind, pendingPdus, busy, partial };
   return Object.values(left).some((number) => number > 0) ? JSON.stringify(left) : '';
 }
 

@@ -1,21 +1,23 @@
 import type { Database } from '../../kernel/database/index.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
+import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine, StoredEvent } from '../../rooms/index.ts';
 import type { DeliveryNotes } from './delivery-notes.ts';
 import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
-import { readMissedRooms } from './store.ts';
+import { type MissedRoom, readMissedRooms } from './store.ts';
 import type { SenderTables } from './tables.ts';
 import type { CaughtUp } from './transaction.ts';
 
 export interface CatchUpDeps {
+  readonly serverName: string;
   readonly database: Database;
   readonly streams: Pick<Streams, 'current'>;
   readonly engine: Pick<RoomEngine, 'events' | 'heads'>;
   readonly notes: DeliveryNotes;
 }
 
-/** Forward extremities of a room that are sent. */
-const mostExtremities = 10;
+/** Ends of a room's history that are of other servers, and are sent as well: the newest ones. */
+const mostOfOthers = 10;
 
 type Placed = StoredEvent & { readonly stream: number };
 
@@ -44,38 +46,56 @@ export class CatchUp {
     const caughtUp = new Map<number, number>();
     for (const row of rows) {
       const stored = events.get(row.event_nid);
-      const newest = stored ? await this.#newest(destination, stored, row.stream) : undefined;
+      const newest = stored ? await this.#newest(destination, stored, row, most) : undefined;
       if (newest && pdus.length > 0 && pdus.length + newest.events.length > most) break;
       caughtUp.set(row.room_nid, newest?.upTo ?? row.stream);
       for (const event of newest?.events ?? []) pdus.push(outgoingPdu(event));
     }
-    return { pdus: pdus.slice(0, most).sort((one, other) => one.stream - other.stream), caughtUp };
+    return { pdus: pdus.sort((one, other) => one.stream - other.stream), caughtUp };
   }
 
   /**
    * What leads to all that the server lacks of a room, and up to where on the stream that is: the room's forward
-   * extremities. A server that is not in the room any more is told of no more than was for it.
+   * extremities, all of those that are of this server, from the oldest on, so many at a time. The note of the room
+   * stays until the last one has arrived. A server that is not in the room any more is told of no more than was for it.
    */
   async #newest(
     destination: string,
     missed: StoredEvent,
-    missedAt: number,
+    { stream: missedAt, arrived_stream: arrivedAt }: MissedRoom,
+    most: number,
   ): Promise<{ readonly events: readonly Placed[]; readonly upTo: number }> {
-    const { engine, streams } = this.#deps;
+    const { engine, streams, notes } = this.#deps;
     const upTo = streams.current;
     const head = await engine.heads.get(missed.event.roomId);
-    const onlyThis = { events: isPlaced(missed) ? [missed] : [], upTo: missedAt };
-    if (!head?.servers.has(destination)) return onlyThis;
+    const last = isPlaced(missed) ? [missed] : [];
+    if (!head?.servers.has(destination)) return { events: last, upTo: missedAt };
     const nids = head.extremities.map(({ nid }) => nid);
-    if (nids.length === 1 && nids[0] === missed.nid) return onlyThis;
-    const extremities = [...(await engine.events.getMany(nids)).values()].filter(isPlaced);
-    // What is not on disk yet will be handed out when it is.
-    const isComplete =
-      extremities.length === nids.length && extremities.every(({ stream }) => stream <= streams.current);
-    if (!isComplete) return onlyThis;
-    const events = extremities.sort((one, other) => other.stream - one.stream).slice(0, mostExtremities);
-    return { events, upTo: Math.max(upTo, missedAt) };
+    // What is not on disk yet will be handed out when it is; what it has taken the place of, it leads to.
+    const onDisk = [...(await engine.events.getMany(nids)).values()]
+      .filter(isPlaced)
+      .filter(({ stream }) => stream <= upTo);
+    const ends = onDisk.length === nids.length ? onDisk : [...new Set([...onDisk, ...last])];
+    const others = ends
+      .filter((stored) => !this.#isOurs(stored))
+      .sort(byAge)
+      .slice(-mostOfOthers);
+    const left = [...ends.filter((stored) => this.#isOurs(stored)), ...others]
+      .filter(({ stream }) => stream > arrivedAt)
+      .sort(byAge);
+    const events = left.slice(0, most);
+    const [end, final] = [events.at(-1), left.at(-1)];
+    if (!end || !final) return { events: last, upTo: missedAt };
+    if (end === final) return { events, upTo: Math.max(upTo, missedAt) };
+    notes.missed(destination, final);
+    return { events, upTo: end.stream };
+  }
+
+  #isOurs({ event, distribute }: StoredEvent): boolean {
+    return distribute || serverOfUser(event.sender) === this.#deps.serverName;
   }
 }
+
+const byAge = (one: Placed, other: Placed) => one.stream - other.stream;
 
 const isPlaced = (stored: StoredEvent): stored is Placed => stored.stream !== undefined;

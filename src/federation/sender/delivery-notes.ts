@@ -106,11 +106,15 @@ export class DeliveryNotes {
 function rowsOf(notes: ReadonlyMap<string, Notes>) {
   const rows = {
     arrived: [] as [string, number, number][],
+    progress: [] as [number, string, number, number][],
     missed: [] as [string, number, number, number][],
     position: [] as [string, number, number][],
   };
   for (const [destination, { missed, arrived, position }] of notes) {
-    for (const [roomNid, upTo] of arrived) rows.arrived.push([destination, roomNid, upTo]);
+    for (const [roomNid, upTo] of arrived) {
+      rows.arrived.push([destination, roomNid, upTo]);
+      rows.progress.push([upTo, destination, roomNid, upTo]);
+    }
     for (const [roomNid, { eventNid, stream }] of missed) {
       rows.missed.push([destination, roomNid, eventNid, stream]);
     }

@@ -79,7 +79,7 @@ export class FederationSender {
 
   constructor(deps: FederationSenderDeps) {
     this.#deps = deps;
-    const { database, streams, clock, randomness, engine, observer = silentObserver } = deps;
+    const { streams, clock, randomness, observer = silentObserver } = deps;
     this.#notes = new DeliveryNotes(deps);
     this.#handedOut = this.#settled = streams.current;
     const run = randomLetters(randomness, 10);
@@ -88,7 +88,7 @@ export class FederationSender {
       ...deps,
       observer,
       notes: this.#notes,
-      catchUp: new CatchUp({ database, streams, engine, notes: this.#notes }),
+      catchUp: new CatchUp({ ...deps, notes: this.#notes }),
       kept: new KeptTransactions(),
       slots: { usual: new SendSlots(usualSlots), doubtful: new SendSlots(doubtfulSlots) },
       stopping: this.#stopping.signal,

@@ -32,4 +32,13 @@ export const senderMigrations: readonly Migration[] = [
       ).execute();
     },
   },
+  {
+    name: 'federation/0003-ends-of-histories',
+    async up({ db }) {
+      await db.schema
+        .alterTable('destination_rooms')
+        .addColumn('arrived_stream', 'bigint', (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];

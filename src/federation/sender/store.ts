@@ -100,7 +100,7 @@ export function readMissedRooms(
 ): Promise<MissedRoom[]> {
   return reader
     .selectFrom('destination_rooms')
-    .select(['room_nid', 'event_nid', 'stream'])
+    .select(['room_nid', 'event_nid', 'stream', 'arrived_stream'])
     .where('destination', '=', destination)
     .orderBy('stream')
     .limit(limit)
@@ -122,6 +122,8 @@ export async function readPositions(
 
 const sqlText = {
   arrived: 'delete from destination_rooms where destination = ? and room_nid = ? and stream <= ?',
+  progress:
+    'update destination_rooms set arrived_stream = ? where destination = ? and room_nid = ? and arrived_stream < ?',
   missed:
     'insert into destination_rooms (destination, room_nid, event_nid, stream) values (?, ?, ?, ?) on conflict (destination, room_nid) do update set event_nid = excluded.event_nid, stream = excluded.stream where destination_rooms.stream < excluded.stream',
   position:
@@ -131,12 +133,13 @@ const sqlText = {
 /** Rows of `DeliveryNotes`, in the order in which they are applied. */
 export interface NoteRows {
   readonly arrived: [destination: string, roomNid: number, upTo: number][];
+  readonly progress: [upTo: number, destination: string, roomNid: number, upTo: number][];
   readonly missed: [destination: string, roomNid: number, eventNid: number, stream: number][];
   readonly position: [destination: string, stream: number, sentTs: number][];
 }
 
 export function noteStatements(rows: NoteRows): Statement[] {
-  return (['arrived', 'missed', 'position'] as const)
+  return (['arrived', 'progress', 'missed', 'position'] as const)
     .map((kind): Statement => ({ sql: sqlText[kind], rows: rows[kind] }))
     .filter((statement) => statement.rows.length > 0);
 }

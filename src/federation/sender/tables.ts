@@ -19,6 +19,8 @@ export interface SenderTables {
     event_nid: number;
     /** Where that is on the stream of rooms. */
     stream: number;
+    /** Of the ends of the room's history, the destination has been sent those up to this place on the stream. */
+    arrived_stream: number;
   };
   /** How far events were delivered to each destination that was sent any. */
   destination_positions: {

@@ -1,18 +1,11 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { OlderEvent, Placement } from '../placement/placement.ts';
-import type { VerifiedEvent } from '../placement/verified-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 import type { RoomHeads } from '../timeline/room-heads.ts';
-import type { AuthFetcher } from './auth-fetcher.ts';
 import type { Inquiries } from './inquiries.ts';
-import { type Inquiry, requestTimeout } from './inquiry.ts';
-import type { Intake } from './intake.ts';
-import type { RemoteEvents } from './remote-servers.ts';
+import type { OlderEvents } from './older-events.ts';
 import type { RoomServers } from './room-servers.ts';
-import { isSettled } from './settled.ts';
-import type { StateFetcher } from './state-fetcher.ts';
 
 /** Events of one answer, at least and at most; ids that a question names. */
 const [fewest, most, mostNamed] = [20, 100, 20];
@@ -30,11 +23,7 @@ const mostRemembered = 20_000;
 export class Backfilling {
   readonly #parts: {
     readonly heads: RoomHeads;
-    readonly placement: Placement;
-    readonly remote: RemoteEvents;
-    readonly intake: Intake;
-    readonly auth: AuthFetcher;
-    readonly states: StateFetcher;
+    readonly older: OlderEvents;
     readonly servers: RoomServers;
     readonly inquiries: Inquiries;
     readonly clock: Clock;
@@ -46,11 +35,7 @@ export class Backfilling {
 
   constructor(parts: {
     readonly heads: RoomHeads;
-    readonly placement: Placement;
-    readonly remote: RemoteEvents;
-    readonly intake: Intake;
-    readonly auth: AuthFetcher;
-    readonly states: StateFetcher;
+    readonly older: OlderEvents;
     readonly servers: RoomServers;
     readonly inquiries: Inquiries;
     readonly clock: Clock;
@@ -85,11 +70,12 @@ export class Backfilling {
   }
 
   #start(head: RoomHead, eventIds: readonly string[], limit: number): Promise<boolean> {
-    const { inquiries, log, clock } = this.#parts;
+    const { inquiries, older, log, clock } = this.#parts;
     const { roomId } = head;
+    const limits = { events: Math.max(fewest, Math.min(limit, most)), states: mostStates };
     const running = (async () => {
       try {
-        return await inquiries.run(head, [], (inquiry) => this.#run(inquiry, eventIds, limit));
+        return await inquiries.run(head, [], (inquiry) => older.fetch(inquiry, eventIds, limits));
       } catch (error) {
         log.warn({ err: error, roomId }, 'Older history of a room could not be taken');
         return false;
@@ -112,76 +98,4 @@ export class Backfilling {
       waiting.abort();
     }
   }
-
-  async #run(inquiry: Inquiry, eventIds: readonly string[], limit: number): Promise<boolean> {
-    const { remote, intake } = this.#parts;
-    const { roomId, signal } = inquiry;
-    const wanted = await this.#unplaced(eventIds);
-    if (wanted.length === 0) return false;
-    const size = Math.max(fewest, Math.min(limit, most));
-    const placed = await inquiry.ask('backfill', async (server) => {
-      const request = { signal, timeout: requestTimeout.short };
-      const jsons = await remote.backfill(server, roomId, wanted, size, request);
-      const taken = await intake.take(inquiry, server, jsons, () => true, 'unlimited');
-      const fresh = new Set(await this.#unplaced([...taken.keys()]));
-      const chain = leadingBack(wanted, new Map([...taken].filter(([id]) => fresh.has(id))));
-      return (await this.#place(inquiry, chain)) || undefined;
-    });
-    return placed !== undefined;
-  }
-
-  /** Those of the events that have no place yet. */
-  async #unplaced(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#parts.placement.known(eventIds);
-    return eventIds.filter((id) => {
-      const stored = known.get(id);
-      return stored === undefined || !isSettled(stored);
-    });
-  }
-
-  /** @param chain newest first @returns whether anything was placed */
-  async #place(inquiry: Inquiry, chain: ReadonlyMap<string, VerifiedEvent>): Promise<boolean> {
-    const older: OlderEvent[] = [];
-    const kept = new Set<string>();
-    let statesLeft = mostStates;
-    for (const one of [...chain.values()].sort((a, b) => a.event.depth - b.event.depth)) {
-      try {
-        const prev = one.event.prevEventIds;
-        const missing = (await this.#withoutState(prev)).filter((id) => !kept.has(id));
-        if (missing.length > 0 && statesLeft-- <= 0) continue;
-        const stateBefore =
-          missing.length > 0 ? await this.#parts.states.before(inquiry, one.event.eventId) : undefined;
-        await this.#parts.auth.complete(inquiry, one.event, kept);
-        older.push({ event: one, ...(stateBefore && { stateBefore }) });
-        kept.add(one.event.eventId);
-      } catch (error) {
-        const { eventId } = one.event;
-        this.#parts.log.info({ err: error, eventId }, 'An older event has no place');
-      }
-    }
-    if (older.length === 0) return false;
-    await this.#parts.placement.backfill(inquiry.roomId, older);
-    return true;
-  }
-
-  async #withoutState(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#parts.placement.known(eventIds);
-    return eventIds.filter((id) => known.get(id)?.stateGroup === undefined);
-  }
-}
-
-/** The part of an answer that leads back from the events that were asked for; a server may send anything. */
-function leadingBack(
-  eventIds: readonly string[],
-  events: ReadonlyMap<string, VerifiedEvent>,
-): Map<string, VerifiedEvent> {
-  const chain = new Map<string, VerifiedEvent>();
-  const wanted = [...eventIds];
-  for (const id of wanted) {
-    const one = chain.has(id) ? undefined : events.get(id);
-    if (!one) continue;
-    chain.set(id, one);
-    wanted.push(...one.event.prevEventIds);
-  }
-  return chain;
 }

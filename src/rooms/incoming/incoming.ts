@@ -17,6 +17,8 @@ import { Inquiries } from './inquiries.ts';
 import { Intake } from './intake.ts';
 import { KnownEvents } from './known-events.ts';
 import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
+import { MissedHistory, type MissedHistoryParts } from './missed-history.ts';
+import { OlderEvents } from './older-events.ts';
 import { Patience } from './patience.ts';
 import { Processor } from './processor.ts';
 import { type OutsideEvents, type PduOutcome, Receiving } from './receiving.ts';
@@ -33,7 +35,7 @@ import { type Refusal, Verifier } from './verifier.ts';
 /** An event that was checked, or why it may not be used. */
 export type Verification = VerifiedEvent | Refusal;
 
-export interface IncomingParts {
+export interface IncomingParts extends Pick<MissedHistoryParts, 'eventsByNid' | 'wasHere'> {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
@@ -58,6 +60,7 @@ export class Incoming {
   readonly #processor: Processor;
   readonly #receiving: Receiving;
   readonly #backfilling: Backfilling;
+  readonly #missed: MissedHistory;
   readonly #byTime: RemoteEventByTime;
   readonly #workers: RoomWorkers;
   readonly #locks = new RoomLocks();
@@ -103,7 +106,9 @@ export class Incoming {
       onRefused: (count) => this.#metrics.refused(count),
       wake: (roomId) => this.#workers.wake(roomId),
     });
-    this.#backfilling = new Backfilling(shared);
+    const older = new OlderEvents(shared);
+    this.#backfilling = new Backfilling({ ...shared, older });
+    this.#missed = new MissedHistory({ ...shared, older });
     this.#byTime = new RemoteEventByTime(shared);
   }
 
@@ -180,12 +185,14 @@ export class Incoming {
   /** Takes up what was left when the program ended. */
   start(): void {
     for (const roomId of this.#staging.rooms) this.#workers.wake(roomId);
+    this.#missed.start();
   }
 
   /** Resolves when nothing is under way; what waits for another attempt does not count. */
   async settled(): Promise<void> {
     await this.#workers.settled();
     await this.#backfilling.settled();
+    await this.#missed.settled();
     await this.#staging.settled();
   }
 
@@ -193,6 +200,7 @@ export class Incoming {
   async close(): Promise<void> {
     this.#inquiries.close();
     await this.#workers.close();
+    await this.#missed.close();
     await this.settled();
   }
 
@@ -252,6 +260,7 @@ export class Incoming {
       const took = clock.monotonic() - begun;
       this.#metrics.took(took);
       this.#patience.took(head.roomId, origin, took);
+      this.#missed.look(head.roomId);
     }
   }
 }

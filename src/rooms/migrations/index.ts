@@ -2,6 +2,7 @@ import type { Migration } from '../../kernel/database/index.ts';
 import { incomingMigration } from '../incoming/migration.ts';
 import { federationMigration } from './federation.ts';
 import { forgottenRoomsMigration } from './forgotten-rooms.ts';
+import { missedHistoryMigration } from './missed-history.ts';
 
 export const roomMigrations: readonly Migration[] = [
   {
@@ -179,4 +180,5 @@ export const roomMigrations: readonly Migration[] = [
   federationMigration,
   incomingMigration,
   forgottenRoomsMigration,
+  missedHistoryMigration,
 ];

@@ -31,8 +31,10 @@ export class Backfill {
     const gaps = await readAllBackwardExtremities(database.reader(), head.roomNid);
     const staged: Promise<void>[] = [];
     try {
-      for (const older of oldestFirst(connected(given, gaps))) {
-        const placed = await this.#place(head, older);
+      const older = oldestFirst(connected(given, gaps.keys()));
+      const answersLeft = Math.max(0, ...older.map(({ event }) => gaps.get(event.event.eventId) ?? 0)) - 1;
+      for (const one of older) {
+        const placed = await this.#place(head, one, answersLeft > 0 ? answersLeft : undefined);
         if (!placed) continue;
         placed.durable.catch(() => resolver.forgetAll());
         staged.push(placed.durable);
@@ -45,6 +47,7 @@ export class Backfill {
   async #place(
     head: RoomHead,
     { event: verified, stateBefore }: OlderEvent,
+    answersLeft: number | undefined,
   ): Promise<{ durable: Promise<void> } | undefined> {
     const { events, stateKeys, writer, userRooms } = this.#parts;
     const { event, json } = verified;
@@ -65,14 +68,24 @@ export class Backfill {
       this.#before.drop(found.before.made);
       throw new Error('the room could not be written to');
     }
-    const write = this.#extend(head, { event, json, known, found }, chain, keyNid);
+    const write = this.#extend(head, { event, json, known, found, answersLeft }, chain, keyNid);
     const durable = writer.stage(write).then(() => userRooms.renumbered(known, write.stored));
     return { durable };
   }
 
   #extend(
     head: RoomHead,
-    { event, json, known, found }: OlderEvent['event'] & { known: StoredEvent | undefined; found: Findings },
+    {
+      event,
+      json,
+      known,
+      found,
+      answersLeft,
+    }: OlderEvent['event'] & {
+      known: StoredEvent | undefined;
+      found: Findings;
+      answersLeft: number | undefined;
+    },
     chain: Awaited<ReturnType<Findings['before']['chain']>> | undefined,
     keyNid: number | undefined,
   ): PreparedWrite {
@@ -113,6 +126,7 @@ export class Backfill {
         replacesNid: known?.unchecked ? known.nid : undefined,
         place: isShown ? position : undefined,
         missing: found.missing,
+        answersLeft: isShown ? answersLeft : undefined,
         fills: true,
         pendingTarget: found.pendingTarget,
         redactedTs: found.redactedBy?.event.originServerTs,
@@ -122,7 +136,7 @@ export class Backfill {
 }
 
 /** Those that the timeline leads to, one by one. */
-function connected(given: readonly OlderEvent[], gaps: readonly string[]): OlderEvent[] {
+function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
   const byId = new Map(given.map((older) => [older.event.event.eventId, older]));
   const found = new Set<OlderEvent>();
   const apart = given.filter((older) => older.apart).map((older) => older.event.event.eventId);

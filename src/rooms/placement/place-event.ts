@@ -27,6 +27,9 @@ export interface PlacedEvent {
 /** Events that were hidden, behind which the extremities are looked for that an event replaces. */
 const mostHidden = 100;
 
+/** Answers that are taken on the way back from an event behind a wide gap, of a hundred events each. */
+const mostAnswers = 100;
+
 /** Options of events, those of local users included. */
 export interface OwnPlaceOptions extends PlaceOptions {
   readonly transaction?: AppendOptions['transaction'];
@@ -244,7 +247,9 @@ export class PlaceEvent {
         stateKeys: keysOf(event, found.before, course),
         replacesNid: known?.unchecked ? known.nid : undefined,
         place: isOnTimeline && nid !== position ? position : undefined,
-        missing: isOnTimeline || found.fills ? found.missing : [],
+        // What is behind a hidden event is missed as well, once something comes after it.
+        missing: found.rejected === undefined || found.fills ? found.missing : [],
+        answersLeft: found.rejected === undefined ? mostAnswers : undefined,
         fills: isOnTimeline || found.fills,
         pendingTarget: found.pendingTarget,
         redactedTs: found.redactedBy?.event.originServerTs,

@@ -82,7 +82,7 @@ export class RoomPlacement implements Placement {
   backwardExtremities: Placement['backwardExtremities'] = async (roomId) => {
     const { heads, database } = this.#parts;
     const head = await heads.get(roomId);
-    return head ? readAllBackwardExtremities(database.reader(), head.roomNid) : [];
+    return head ? [...(await readAllBackwardExtremities(database.reader(), head.roomNid)).keys()] : [];
   };
 
   stateAt: Placement['stateAt'] = async ({ stateBefore, stateGroup }, when) => {

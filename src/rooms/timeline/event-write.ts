@@ -46,6 +46,8 @@ export interface RemoteParts {
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline. */
   readonly missing?: readonly string[];
+  /** How many answers may be taken on the way back from these though nobody reads them; absent: none. */
+  readonly answersLeft?: number | undefined;
   /** The event may be such a one, and is on the timeline from now on. */
   readonly fills?: boolean;
   /** The id of the event that it redacts, when that is not known. */

@@ -35,7 +35,7 @@ const sqlText = {
     'insert into stripped_state (room_nid, user_id, json) values (?, ?, ?) on conflict (room_nid, user_id) do update set json = excluded.json',
   strippedRemoval: 'delete from stripped_state where room_nid = ? and user_id = ?',
   backward:
-    'insert into backward_extremities (room_nid, event_id) values (?, ?) on conflict (room_nid, event_id) do nothing',
+    'insert into backward_extremities (room_nid, event_id, answers_left, named_by) values (?, ?, ?, ?) on conflict (room_nid, event_id) do update set answers_left = excluded.answers_left, named_by = excluded.named_by, attempts = 0, retry_ts = 0 where excluded.answers_left is not null and backward_extremities.answers_left is null',
   backwardRemoval: 'delete from backward_extremities where room_nid = ? and event_id = ?',
   transaction: 'insert into event_transactions (scope, event_nid, txn_id) values (?, ?, ?)',
   redacted:
@@ -144,8 +144,7 @@ export class WriteBatch {
       this.#push('membershipMove', [stored.nid, roomNid, remote.replacesNid]);
     }
     if (remote.place !== undefined) this.#push('place', [remote.place, stored.nid]);
-    for (const eventId of remote.missing ?? [])
-      this.#keep('backward', eventId, 'backward', [roomNid, eventId]);
+    for (const eventId of remote.missing ?? []) this.#addMissing(roomNid, eventId, stored.nid, remote);
     if (remote.fills) {
       const { eventId } = stored.event;
       this.#keep('backward', eventId, 'backwardRemoval', [roomNid, eventId]);
@@ -163,6 +162,12 @@ export class WriteBatch {
       else this.#keep('stripped', key, 'stripped', [roomNid, userId, json]);
     }
     if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
+  }
+
+  #addMissing(roomNid: number, eventId: string, namedBy: number, { answersLeft }: RemoteParts): void {
+    const before = this.#last.get(`backward:${eventId}`);
+    if (answersLeft === undefined && before?.table === 'backward') return;
+    this.#keep('backward', eventId, 'backward', [roomNid, eventId, answersLeft ?? null, namedBy]);
   }
 
   #addStateChange(roomNid: number, { position }: RoomFact, change: StateChange): void {
