@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -24,6 +25,7 @@ const noRateLimits = {
   rc_room_creation: unlimited,
   rc_media_create: unlimited,
   rc_presence: { per_user: unlimited },
+  rc_delayed_event_mgmt: unlimited,
 };
 
 type Settings = Readonly<Record<string, unknown>>;
@@ -71,7 +73,7 @@ export class HearthProcess {
    * @returns milliseconds from the start to that answer.
    * @throws Error with the end of the log, when the process ends or does not answer in `patience` milliseconds.
    */
-  async start(patience = 30_000): Promise<number> {
+  async start(patience = 60_000): Promise<number> {
     const log = openSync(join(this.directory, 'hearth.log'), 'a');
     const startedAt = performance.now();
     const child = spawn(
@@ -166,15 +168,23 @@ function configuration(directory: string, port: number): Record<string, unknown>
 /** The `registration_shared_secret` of every `HearthProcess`. */
 export const registrationSecret = 'for registration';
 
+/** Ports below those that the system gives to outgoing connections, which could take one while its server is down. */
+const [firstPort, lastPort] = [20_000, 32_000];
+
 /** A TCP port of the loopback address that nothing listens on. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  for (;;) {
+    const port = randomInt(firstPort, lastPort);
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 function answers(url: string): Promise<boolean> {

@@ -81,6 +81,11 @@ export class Session {
     return new Session(url, await register(url, freshName(name))).started();
   }
 
+  /** The same with a client that keeps threads apart from the rest of the room. */
+  static async withThreads(url: string, name: string): Promise<Session> {
+    return new Session(url, await register(url, freshName(name))).started(20, true);
+  }
+
   /** Logs in on one more device and starts to sync. */
   static async ofLogin(url: string, userId: string, initialSyncLimit?: number): Promise<Session> {
     return new Session(url, await logIn(url, userId)).started(initialSyncLimit);
@@ -105,8 +110,8 @@ export class Session {
     this.client.stopClient();
   }
 
-  protected async started(initialSyncLimit = 20): Promise<this> {
-    await this.client.startClient({ initialSyncLimit, pollTimeout: 5_000 });
+  protected async started(initialSyncLimit = 20, threadSupport = false): Promise<this> {
+    await this.client.startClient({ initialSyncLimit, pollTimeout: 5_000, threadSupport });
     await eventually(`the first sync of ${this.userId}`, () => this.client.isInitialSyncComplete());
     return this;
   }
