@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { JsonObject } from '../src/protocol/index.ts';
+import { HearthProcess } from './clients/hearth-process.ts';
+import { ApiClient, ApiError } from './crash/api-client.ts';
+import { ClientDevice } from './support/client-device.ts';
+import { forEachDatabase, makePlace, type Place } from './support/databases.ts';
+
+const curve = 'signed_curve25519';
+const [keys, claims] = [900, 1_000];
+const [senders, messagesOfEach] = [8, 60];
+/** Milliseconds after which who was not answered tries again. */
+const retryDelay = 50;
+
+forEachDatabase(({ kind }) => {
+  describe('keys and messages to devices, when the server is killed', () => {
+    let place: Place;
+    let server: HearthProcess;
+    let alice: ApiClient;
+    let device: ClientDevice;
+    before(async () => {
+      place = await makePlace(kind);
+      server = await HearthProcess.create(databaseOf(place));
+      await server.start();
+      alice = await ApiClient.register(server.url, 'alice');
+      const { device_id: deviceId } = await alice.request<{ device_id: string }>('GET', '/account/whoami');
+      device = new ClientDevice(alice.userId, deviceId);
+      await alice.request('POST', '/keys/upload', { device_keys: device.deviceKeys() });
+    });
+    after(async () => {
+      await server?.remove();
+      await place?.remove();
+    });
+
+    /** Claims one key. @returns its name; `undefined` when there is none left */
+    async function claim(client: ApiClient): Promise<string | undefined> {
+      const one_time_keys = { [device.userId]: { [device.deviceId]: curve } };
+      const answer = await client.request<{
+        one_time_keys: Record<string, Record<string, JsonObject> | undefined>;
+      }>('POST', '/keys/claim', { one_time_keys });
+      return Object.keys(answer.one_time_keys[device.userId]?.[device.deviceId] ?? {})[0];
+    }
+
+    it(`${claims} parallel claims before it and as many after it hand out no key twice`, async () => {
+      for (let first = 0; first < keys; first += 100) {
+        await alice.request('POST', '/keys/upload', { one_time_keys: device.oneTimeKeys(100, first) });
+      }
+      const claimed: string[] = [];
+      let unanswered = 0;
+      const claimAll = (onClaim: () => void) =>
+        Promise.all(
+          Array.from({ length: claims }, async () => {
+            try {
+              const name = await claim(alice);
+              if (name !== undefined) claimed.push(name);
+              onClaim();
+            } catch (error) {
+              assert.ok(!(error instanceof ApiError), String(error));
+              unanswered++;
+            }
+          }),
+        );
+      let killing: Promise<void> | undefined;
+      await claimAll(() => {
+        if (claimed.length >= 100) killing ??= server.kill();
+      });
+      await killing;
+      assert.ok(unanswered > 0, 'the server must have been killed while keys were claimed');
+      const before = unanswered;
+      await server.start();
+      await claimAll(() => {});
+      assert.equal(unanswered, before);
+      assert.equal(new Set(claimed).size, claimed.length);
+      assert.ok(claimed.length <= keys && claimed.length >= keys - unanswered, `${claimed.length}`);
+      assert.equal(await claim(alice), undefined);
+    });
+
+    it('messages of parallel senders come once each, and in the order of each sender', async () => {
+      const clients = await Promise.all(
+        Array.from({ length: senders }, (_, n) => ApiClient.register(server.url, `sender${n}`)),
+      );
+      const received = new Map<string, number[]>(clients.map(({ userId }) => [userId, []]));
+      const count = () => [...received.values()].reduce((sum, { length }) => sum + length, 0);
+      const send = async (client: ApiClient) => {
+        for (let n = 0; n < messagesOfEach; n++) {
+          const messages = { [device.userId]: { [device.deviceId]: { n } } };
+          await insist(() => client.request('PUT', `/sendToDevice/m.room.encrypted/t${n}`, { messages }));
+        }
+      };
+      let since = '';
+      const listen = async () => {
+        while (count() < senders * messagesOfEach) {
+          const query = `timeout=1000${since && `&since=${since}`}`;
+          const answer = await insist(() => alice.request<SyncAnswer>('GET', `/sync?${query}`));
+          for (const { sender, content } of answer.to_device?.events ?? []) {
+            received.get(sender)?.push(content.n);
+          }
+          since = answer.next_batch;
+        }
+      };
+      const work = Promise.all([listen(), ...clients.map(send)]);
+      for (const [index, goDown] of [
+        () => server.kill(),
+        () => server.stop(),
+        () => server.kill(),
+      ].entries()) {
+        const enough = ((index + 1) * senders * messagesOfEach) / 5;
+        while (count() < enough) await sleep(5);
+        await goDown();
+        await server.start();
+      }
+      await work;
+      const nothing = await insist(() => alice.request<SyncAnswer>('GET', `/sync?since=${since}`));
+      assert.deepEqual(nothing.to_device?.events ?? [], []);
+      const inOrder = Array.from({ length: messagesOfEach }, (_, n) => n);
+      for (const [sender, numbers] of received) assert.deepEqual(numbers, inOrder, sender);
+    });
+  });
+});
+
+interface SyncAnswer {
+  readonly next_batch: string;
+  readonly to_device?: {
+    readonly events: readonly { readonly sender: string; readonly content: { readonly n: number } }[];
+  };
+}
+
+/** Asks again until the server answers. */
+async function insist<T>(request: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (error instanceof ApiError && error.status < 500) throw error;
+      await sleep(retryDelay);
+    }
+  }
+}
+
+function databaseOf({ options }: Place): Record<string, unknown> {
+  if (options.kind === 'sqlite') return { database: { name: 'sqlite3', args: { database: options.path } } };
+  const { host, port, user, password, database } = options;
+  return { database: { name: 'psycopg2', args: { host, port, user, password, dbname: database } } };
+}
