@@ -56,7 +56,7 @@ export class CatchUp {
 
   /**
    * What leads to all that the server lacks of a room, and up to where on the stream that is: the room's forward
-   * extremities, all of those that are of this server, from the oldest on, so many at a time. The note of the room
+   * extremities, and those that were forward extremities when this server was removed from the room for some time; all of those that are of this server, from the oldest on, so many at a time. The note of the room
    * stays until the last one has arrived. A server that is not in the room any more is told of no more than was for it.
    */
   async #newest(
@@ -70,7 +70,7 @@ export class CatchUp {
     const head = await engine.heads.get(missed.event.roomId);
     const last = isPlaced(missed) ? [missed] : [];
     if (!head?.servers.has(destination)) return { events: last, upTo: missedAt };
-    const nids = head.extremities.map(({ nid }) => nid);
+    const nids = [...head.looseEnds, ...head.extremities.map(({ nid }) => nid)];
     // What is not on disk yet will be handed out when it is; what it has taken the place of, it leads to.
     const onDisk = [...(await engine.events.getMany(nids)).values()]
       .filter(isPlaced)

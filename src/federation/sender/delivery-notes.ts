@@ -6,6 +6,8 @@ import { noteStatements } from './store.ts';
 interface Missed {
   readonly eventNid: number;
   readonly stream: number;
+  /** Where the first event is on the stream that is missed. */
+  readonly first: number;
 }
 
 /** What is to be written about one destination. */
@@ -38,14 +40,15 @@ export class DeliveryNotes {
 
   /** The destination has not got the event, and will not get it from memory. */
   missed(destination: string, { roomNid, nid, stream }: Pick<OutgoingPdu, 'roomNid' | 'nid' | 'stream'>) {
-    const { missed } = this.#of(destination);
-    if ((missed.get(roomNid)?.stream ?? 0) < stream) missed.set(roomNid, { eventNid: nid, stream });
+    this.#note(destination, roomNid, { eventNid: nid, stream, first: stream });
   }
 
   /** Of that room the destination has everything up to that place on the stream. */
   arrived(destination: string, roomNid: number, upTo: number): void {
     const { missed, arrived } = this.#of(destination);
-    if ((missed.get(roomNid)?.stream ?? upTo + 1) <= upTo) missed.delete(roomNid);
+    const before = missed.get(roomNid);
+    if (before && before.stream <= upTo) missed.delete(roomNid);
+    else if (before) missed.set(roomNid, { ...before, first: Math.max(before.first, upTo + 1) });
     arrived.set(roomNid, Math.max(arrived.get(roomNid) ?? 0, upTo));
   }
 
@@ -87,11 +90,16 @@ export class DeliveryNotes {
     this.#notes = new Map(older);
     for (const [destination, { missed, arrived, position }] of newer) {
       for (const [roomNid, upTo] of arrived) this.arrived(destination, roomNid, upTo);
-      for (const [roomNid, { eventNid, stream }] of missed) {
-        this.missed(destination, { roomNid, nid: eventNid, stream });
-      }
+      for (const [roomNid, one] of missed) this.#note(destination, roomNid, one);
       if (position) this.#of(destination).position = position;
     }
+  }
+
+  #note(destination: string, roomNid: number, one: Missed): void {
+    const { missed } = this.#of(destination);
+    const before = missed.get(roomNid);
+    if (before && before.stream >= one.stream) return;
+    missed.set(roomNid, { ...one, first: Math.min(before?.first ?? one.first, one.first) });
   }
 
   #of(destination: string): Notes {
@@ -107,7 +115,7 @@ function rowsOf(notes: ReadonlyMap<string, Notes>) {
   const rows = {
     arrived: [] as [string, number, number][],
     progress: [] as [number, string, number, number][],
-    missed: [] as [string, number, number, number][],
+    missed: [] as [string, number, number, number, number][],
     position: [] as [string, number, number][],
   };
   for (const [destination, { missed, arrived, position }] of notes) {
@@ -115,8 +123,8 @@ function rowsOf(notes: ReadonlyMap<string, Notes>) {
       rows.arrived.push([destination, roomNid, upTo]);
       rows.progress.push([upTo, destination, roomNid, upTo]);
     }
-    for (const [roomNid, { eventNid, stream }] of missed) {
-      rows.missed.push([destination, roomNid, eventNid, stream]);
+    for (const [roomNid, { eventNid, stream, first }] of missed) {
+      rows.missed.push([destination, roomNid, eventNid, stream, first - 1]);
     }
     if (position) rows.position.push([destination, position.stream, position.sentTs]);
   }

@@ -125,7 +125,7 @@ const sqlText = {
   progress:
     'update destination_rooms set arrived_stream = ? where destination = ? and room_nid = ? and arrived_stream < ?',
   missed:
-    'insert into destination_rooms (destination, room_nid, event_nid, stream) values (?, ?, ?, ?) on conflict (destination, room_nid) do update set event_nid = excluded.event_nid, stream = excluded.stream where destination_rooms.stream < excluded.stream',
+    'insert into destination_rooms (destination, room_nid, event_nid, stream, arrived_stream) values (?, ?, ?, ?, ?) on conflict (destination, room_nid) do update set event_nid = excluded.event_nid, stream = excluded.stream where destination_rooms.stream < excluded.stream',
   position:
     'insert into destination_positions (destination, stream, sent_ts) values (?, ?, ?) on conflict (destination) do update set stream = excluded.stream, sent_ts = excluded.sent_ts',
 };
@@ -134,7 +134,13 @@ const sqlText = {
 export interface NoteRows {
   readonly arrived: [destination: string, roomNid: number, upTo: number][];
   readonly progress: [upTo: number, destination: string, roomNid: number, upTo: number][];
-  readonly missed: [destination: string, roomNid: number, eventNid: number, stream: number][];
+  readonly missed: [
+    destination: string,
+    roomNid: number,
+    eventNid: number,
+    stream: number,
+    arrivedStream: number,
+  ][];
   readonly position: [destination: string, stream: number, sentTs: number][];
 }
 

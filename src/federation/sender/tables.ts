@@ -19,7 +19,7 @@ export interface SenderTables {
     event_nid: number;
     /** Where that is on the stream of rooms. */
     stream: number;
-    /** Of the ends of the room's history, the destination has been sent those up to this place on the stream. */
+    /** Up to here on the stream there is nothing that it lacks: ends of the history have arrived, or were not missed. */
     arrived_stream: number;
   };
   /** How far events were delivered to each destination that was sent any. */

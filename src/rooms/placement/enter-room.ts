@@ -17,6 +17,9 @@ import { authIdsOf, withNamedMembers } from './surrounding-state.ts';
 import { objectionByAuthEvents, objectionByState } from './verdicts.ts';
 import type { RoomOfVersion } from './verified-event.ts';
 
+/** Ends of a room's history that are remembered though nothing is built on them any more. */
+const mostLooseEnds = 200;
+
 export interface EnterParts extends PlacementParts {
   readonly before: BeforeStates;
   readonly outliers: Outliers;
@@ -136,6 +139,8 @@ export class EnterRoom {
     const events = new Map([...state.values()].map((one) => [one.nid, one]));
     const applied = applyCurrentState(head, { chain, entries, events, keyNids }, stored, position);
     const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, stored);
+    const looseEnds = [...head.looseEnds, ...head.extremities.map((end) => end.nid)].slice(-mostLooseEnds);
+    if (head.extremities.length > 0) head.looseEnds = looseEnds;
     head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
     head.remember(stored);
     head.partial = partial;
@@ -157,6 +162,7 @@ export class EnterRoom {
         missing,
         fills: true,
         stripped: stripped.set(event.stateKey ?? '', undefined),
+        looseEnds: looseEnds.length > 0 ? looseEnds : undefined,
         partialState: partial ? JSON.stringify(partial) : null,
       },
     };

@@ -56,6 +56,8 @@ export interface RemoteParts {
   readonly redactedTs?: number | undefined;
   /** What users are shown of the room who are not in it, as JSON; `undefined`: nothing any more. */
   readonly stripped?: ReadonlyMap<string, string | undefined>;
+  /** `rooms.loose_ends`. */
+  readonly looseEnds?: readonly number[] | undefined;
   /** `PartialStateColumn` as JSON. */
   readonly partialState?: string | null;
 }

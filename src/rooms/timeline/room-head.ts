@@ -47,6 +47,8 @@ export class RoomHead {
   partial: PartialState | undefined;
   /** Where on the stream the state became complete without an event that said so; 0 where that never happened. */
   completedAt: number;
+  /** Numbers of events that nothing leads to since the room was entered again, see `rooms.loose_ends`; newest last. */
+  looseEnds: readonly number[];
   #extremities: readonly Extremity[];
   readonly #state: Map<string, StateEntry>;
   readonly #members = new Map<string, Membership>();
@@ -64,6 +66,7 @@ export class RoomHead {
     state: Map<string, StateEntry>;
     partial?: PartialState | undefined;
     completedAt?: number;
+    looseEnds?: readonly number[];
   }) {
     this.roomNid = parts.roomNid;
     this.roomId = parts.roomId;
@@ -73,6 +76,7 @@ export class RoomHead {
     this.#state = parts.state;
     this.partial = parts.partial;
     this.completedAt = parts.completedAt ?? 0;
+    this.looseEnds = parts.looseEnds ?? [];
     for (const [key, entry] of parts.state) {
       this.#count(key, undefined, entry.membership);
       this.#changedAt = Math.max(this.#changedAt, entry.stream);

@@ -116,6 +116,7 @@ export class RoomHeads {
       state,
       partial,
       completedAt,
+      looseEnds: JSON.parse(room.loose_ends ?? '[]') as number[],
     });
     this.adopt(head);
     return head;

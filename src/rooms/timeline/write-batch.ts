@@ -11,6 +11,7 @@ const sqlText = {
   room: 'insert into rooms (room_nid, room_id, version, extremities, state_group, created_ts) values (?, ?, ?, ?, ?, ?)',
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
   partialState: 'update rooms set partial_state = ? where room_nid = ?',
+  looseEnds: 'update rooms set loose_ends = ? where room_nid = ?',
   eventRemoval: 'delete from events where nid = ?',
   event:
     'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
@@ -161,6 +162,7 @@ export class WriteBatch {
       if (json === undefined) this.#keep('stripped', key, 'strippedRemoval', [roomNid, userId]);
       else this.#keep('stripped', key, 'stripped', [roomNid, userId, json]);
     }
+    if (remote.looseEnds) this.#push('looseEnds', [JSON.stringify(remote.looseEnds), roomNid]);
     if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
   }
 
