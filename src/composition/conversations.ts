@@ -108,9 +108,9 @@ export async function startConversations(
 
 /** Presence, and what syncs tell of it. */
 async function startPresence(kernel: Kernel, people: People, { engine }: Rooms, shutdown: Shutdown) {
-  const { configuration, limiter, log } = kernel;
+  const { configuration, userLimiter, log } = kernel;
   const { enabled, include_offline_users_on_sync } = configuration.presence.presence;
-  const limits = limiter(configuration.rateLimits.rc_presence.per_user);
+  const limits = userLimiter(configuration.rateLimits.rc_presence.per_user);
   const presence = new Presence({ ...kernel, log, engine, limiter: limits }, enabled);
   people.accounts.accounts.accountStream.subscribe(({ kind, userId }) => {
     if (kind === 'deactivated') presence.forget(userId);

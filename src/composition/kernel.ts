@@ -1,5 +1,5 @@
 import { accountDataMigrations } from '../account-data/index.ts';
-import { accountMigrations } from '../accounts/index.ts';
+import { accountMigrations, LimitOverrides, limitOverrideMigrations } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
 import { delayedEventMigrations } from '../delayed-events/index.ts';
 import { deviceMigrations } from '../devices/index.ts';
@@ -66,7 +66,11 @@ export interface Kernel extends Surroundings {
   readonly caches: CacheRegistry;
   /** Absent unless the configuration asks for metrics. */
   readonly metrics: Metrics | undefined;
+  /** Users to whom other limits apply. */
+  readonly limitOverrides: LimitOverrides;
   limiter(limit: RateLimit): RateLimiter;
+  /** The same for what users do: keys are their ids, or begin with them and a space. */
+  userLimiter(limit: RateLimit): RateLimiter;
 }
 
 /** Every slice's steps of the schema, in the order in which they are applied. */
@@ -75,6 +79,7 @@ export const migrations = [
   ...jobMigrations,
   ...deviceMigrations,
   ...accountMigrations,
+  ...limitOverrideMigrations,
   ...profileMigrations,
   ...accountDataMigrations,
   ...filterMigrations,
@@ -118,6 +123,8 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   const caches = new CacheRegistry(clock, configuration.caches, metrics);
   shutdown.add('caches', () => caches.close());
   const streams = await Streams.open(database);
+  const limitOverrides = await LimitOverrides.open(database, clock);
+  const isExempt = (key: string) => limitOverrides.isExempt(key.split(' ', 1)[0] ?? key);
   const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true });
   return {
     ...surroundings,
@@ -128,7 +135,9 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
     jobs,
     caches,
     metrics,
+    limitOverrides,
     limiter: (limit) => new RateLimiter(limit, clock),
+    userLimiter: (limit) => new RateLimiter(limit, clock, undefined, isExempt),
   };
 }
 

@@ -30,7 +30,7 @@ export async function startMedia(kernel: Kernel, federation: Federation, shutdow
     log: kernel.namedLog('media'),
     servers: mediaServers(federation),
     limits: {
-      create: kernel.limiter(rateLimits.rc_media_create),
+      create: kernel.userLimiter(rateLimits.rc_media_create),
       remote: kernel.limiter({
         per_second: options.remote_media_download_per_second,
         burst_count: options.remote_media_download_burst_count,

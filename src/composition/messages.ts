@@ -33,12 +33,11 @@ export interface Messages {
 /** Opens what clients do with messages beyond sending and reading them; before jobs are started. */
 export async function startMessages(surroundings: MessageSurroundings): Promise<Messages> {
   const { kernel, people, rooms } = surroundings;
-  const { rc_message, rc_delayed_event_mgmt } = kernel.configuration.rateLimits;
+  const { rc_delayed_event_mgmt } = kernel.configuration.rateLimits;
   const delayedEvents = new DelayedEvents({
     ...kernel,
     rooms,
     isSuspended: async (userId) => (await people.accounts.accounts.getUser(userId))?.isSuspended === true,
-    messageLimit: kernel.limiter(rc_message),
     longestDelay: kernel.configuration.rooms.max_event_delay_duration,
   });
   const retention = new RedactionRetention({
@@ -63,7 +62,7 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
     ...searchRoutes(await startSearch(surroundings)),
     ...openIdRoutes(openIdTokens, kernel.serverName),
     ...callRoutes(kernel.configuration.accounts, kernel.clock),
-    ...delayedEventRoutes(delayedEvents, kernel.limiter(rc_delayed_event_mgmt)),
+    ...delayedEventRoutes(delayedEvents, kernel.userLimiter(rc_delayed_event_mgmt)),
   ];
   return { delayedEvents, openIdTokens, routes };
 }
@@ -107,7 +106,7 @@ function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] 
     ...kernel,
     engine: rooms.engine,
     userExists: (userId) => accounts.userExists(userId),
-    limit: kernel.limiter(kernel.configuration.rateLimits.rc_reports),
+    limit: kernel.userLimiter(kernel.configuration.rateLimits.rc_reports),
   });
   return reportRoutes(reports);
 }

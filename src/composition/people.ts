@@ -12,6 +12,7 @@ import {
   accountRoutes,
   assembleAccounts,
   isFirstAccount,
+  limitOverrideRoutes,
 } from '../accounts/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { mostScheduled } from '../delayed-events/index.ts';
@@ -149,10 +150,15 @@ function limitsOf({ configuration, limiter }: Kernel) {
 }
 
 /** @param rooms knows who shares rooms */
-export function peopleRoutes({ configuration }: Kernel, people: People, rooms: RoomSharing): Route[] {
+export function peopleRoutes(
+  { configuration, limitOverrides, serverName }: Kernel,
+  people: People,
+  rooms: RoomSharing,
+): Route[] {
   const { accounts, profiles, accountData, tags, filters } = people;
   return [
     ...accountRoutes(accounts),
+    ...limitOverrideRoutes(accounts.accounts, limitOverrides, serverName),
     ...deviceRoutes(accounts.devices, accounts.reauthenticator),
     ...profileRoutes({ profiles, rooms }, configuration.profiles),
     ...accountDataRoutes(accountData),

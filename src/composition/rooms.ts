@@ -14,7 +14,7 @@ import type { People } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
 import { loadSigningKey } from './signing-key.ts';
 
-function limitsOf({ configuration, limiter }: Kernel): RoomLimits {
+function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimits {
   const { rc_message, rc_admin_redaction, rc_joins, rc_joins_per_room, rc_invites, rc_room_creation } =
     configuration.rateLimits;
   return {
@@ -29,6 +29,7 @@ function limitsOf({ configuration, limiter }: Kernel): RoomLimits {
       per_issuer: limiter(rc_invites.per_issuer),
     },
     rc_room_creation: limiter(rc_room_creation),
+    overrideOf: (userId) => limitOverrides.of(userId),
   };
 }
 

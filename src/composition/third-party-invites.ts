@@ -32,7 +32,7 @@ export function openThirdPartyInvites(
     serverName,
     exchange: (server, roomId, event) => peers.exchangeThirdPartyInvite(server, roomId, event),
   });
-  const limit = kernel.limiter(configuration.rateLimits.rc_third_party_invite);
+  const limit = kernel.userLimiter(configuration.rateLimits.rc_third_party_invite);
   const log = kernel.namedLog('rooms');
   const inviting = new ThirdPartyInvites({
     ...rooms,

@@ -12,7 +12,6 @@ import {
   suspended,
 } from '../protocol/index.ts';
 import {
-  type ActionLimit,
   type DelayedSending,
   delayingDevice,
   type EventToDelay,
@@ -28,11 +27,9 @@ export interface DelayedEventsParts {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly jobs: Jobs;
-  readonly rooms: Pick<Rooms, 'sending'>;
+  readonly rooms: Pick<Rooms, 'sending' | 'throttle'>;
   /** Whether an account is suspended now; absent: none is. */
   readonly isSuspended?: (userId: string) => Promise<boolean>;
-  /** `rc_message`: scheduling counts like sending. */
-  readonly messageLimit: ActionLimit;
   /** `max_event_delay_duration` in milliseconds; null: events can not be delayed. */
   readonly longestDelay: number | null;
 }
@@ -82,14 +79,15 @@ export class DelayedEvents implements DelayedSending {
   }
 
   async #schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
-    const { clock, jobs, randomness, messageLimit } = this.#parts;
+    const { clock, jobs, randomness, rooms } = this.#parts;
     if (sender.isSuspended) throw suspended();
     const { userId } = sender;
     const request = requestOf(sender, event);
     const earlier =
       request === undefined ? undefined : await store.readDelayedEvent(this.#reader, { request });
     if (earlier) return earlier.delayId;
-    if (sender.appservice === undefined) messageLimit.take(userId);
+    // Scheduling counts like sending.
+    rooms.throttle.message(sender);
     await this.#checkCount(userId);
     const delayId = randomString(randomness, idLength);
     const since = clock.now();

@@ -21,6 +21,8 @@ export interface RoomLimits {
     readonly per_issuer: ActionLimit;
   };
   readonly rc_room_creation: ActionLimit;
+  /** What administrators have decided for a user: no limits at all, or another one for messages. */
+  readonly overrideOf?: (userId: string) => 'none' | ActionLimit | undefined;
 }
 
 /** Who asks for something to be done. What the server does of its own accord, nobody asks for. */
@@ -43,13 +45,13 @@ export class Throttle {
   }
 
   message(requester: Requesting): void {
-    this.#for(requester)?.rc_message.take(requester.userId);
+    this.#forMessages(requester)?.take(requester.userId);
   }
 
   /** A redaction of somebody else's event. */
   redactionOfOthers(requester: Requesting): void {
     const limits = this.#for(requester);
-    (limits?.rc_admin_redaction ?? limits?.rc_message)?.take(requester.userId);
+    (limits?.rc_admin_redaction ?? this.#forMessages(requester))?.take(requester.userId);
   }
 
   join(requester: Requesting | undefined, roomId: string): void {
@@ -98,7 +100,14 @@ export class Throttle {
     limits.rc_room_creation.take(requester.userId);
   }
 
+  #forMessages(requester: Requesting): ActionLimit | undefined {
+    const limits = this.#for(requester);
+    const other = limits?.overrideOf?.(requester.userId);
+    return other === undefined || other === 'none' ? limits?.rc_message : other;
+  }
+
   #for(requester: Requesting | undefined): RoomLimits | undefined {
-    return requester === undefined || requester.appservice !== undefined ? undefined : this.#limits;
+    if (requester === undefined || requester.appservice !== undefined) return undefined;
+    return this.#limits?.overrideOf?.(requester.userId) === 'none' ? undefined : this.#limits;
   }
 }

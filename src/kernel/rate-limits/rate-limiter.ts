@@ -22,12 +22,20 @@ export class RateLimiter {
   readonly #clock: Clock;
   readonly #bound: number;
   readonly #buckets = new Map<string, Bucket>();
+  readonly #isExempt: (key: string) => boolean;
   #limit: RateLimit;
 
-  constructor(limit: RateLimit, clock: Clock, bound: number = defaultBound) {
+  /** @param isExempt whether nothing is counted for a key */
+  constructor(
+    limit: RateLimit,
+    clock: Clock,
+    bound: number = defaultBound,
+    isExempt: (key: string) => boolean = () => false,
+  ) {
     this.#limit = limit;
     this.#clock = clock;
     this.#bound = bound;
+    this.#isExempt = isExempt;
   }
 
   /** Number of buckets now. */
@@ -50,11 +58,12 @@ export class RateLimiter {
   check(key: string, cost = 1): void {
     const bucket = this.#buckets.get(key);
     const wait = this.#wait(bucket === undefined ? 0 : this.#drained(bucket, this.#clock.monotonic()), cost);
-    if (wait > 0) throw limitExceeded(wait);
+    if (wait > 0 && !this.#isExempt(key)) throw limitExceeded(wait);
   }
 
   /** Counts an action if there is room. @returns 0, or the milliseconds after which there will be room */
   tryTake(key: string, cost = 1): number {
+    if (this.#isExempt(key)) return 0;
     const now = this.#clock.monotonic();
     const bucket = this.#buckets.get(key);
     const level = bucket === undefined ? 0 : this.#drained(bucket, now);

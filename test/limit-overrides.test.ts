@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from './support/databases.ts';
+import { type ManualClock, manualClock } from './support/manual-clock.ts';
+import { enc, Person } from './support/person.ts';
+import { registerAdmin } from './support/register-admin.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+
+/** Two at once, and one more every ten seconds. */
+const tight = { per_second: 0.1, burst_count: 2 };
+
+/** More often than `tight` allows. */
+const often = 5;
+
+forEachDatabase((open) => {
+  describe('users to whom administrators have given other limits', () => {
+    let server: TestServer;
+    let clock: ManualClock;
+    let [admin, anna, ben]: Person[] = [];
+    let room: string;
+    before(async () => {
+      clock = manualClock();
+      const rateLimits = {
+        rc_message: tight,
+        rc_room_creation: tight,
+        rc_joins: { local: tight, remote: tight },
+        rc_reports: tight,
+        rc_delayed_event_mgmt: tight,
+        rc_invites: { per_room: tight, per_user: tight, per_issuer: tight },
+      };
+      server = await startTestServer({
+        database: open.kind,
+        clock,
+        config: { rateLimits, rooms: { max_event_delay_duration: 1_000 } },
+      });
+      admin = await registerAdmin(server);
+      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      room = await anna.createRoom();
+      await ben.join(room);
+      clock.advance(600_000);
+    });
+    after(() => server.stop());
+
+    const path = (userId: string) => `/_synapse/admin/v1/users/${enc(userId)}/override_ratelimit`;
+    const ask = async (method: string, body?: object, userId = anna!.id) => {
+      const answer = await admin!.ask(method, path(userId), body);
+      assert.equal(answer.status, 200, answer.raw);
+      return answer.body;
+    };
+
+    let transactions = 0;
+    /** How often it is let through. */
+    const timesOf = async (act: () => Promise<{ status: number; raw: string }>) => {
+      clock.advance(600_000);
+      let times = 0;
+      for (let index = 0; index < often; index++) {
+        const { status, raw } = await act();
+        assert.ok(status === 200 || status === 429, raw);
+        if (status === 200) times++;
+      }
+      return times;
+    };
+    const say = (person: Person) => () =>
+      person.call('PUT', `/rooms/${enc(room)}/send/m.room.message/${transactions++}`, {
+        msgtype: 'm.text',
+        body: 'x',
+      });
+
+    it('send as fast as they were allowed to', async () => {
+      assert.deepEqual(await ask('GET'), {});
+      assert.equal(await timesOf(say(anna!)), 2);
+      const override = { messages_per_second: 1, burst_count: 4 };
+      assert.deepEqual(await ask('POST', override), override);
+      assert.deepEqual(await ask('GET'), override);
+      assert.equal(await timesOf(say(anna!)), 4);
+      assert.equal(await timesOf(say(ben!)), 2);
+      assert.equal(await timesOf(() => anna!.call('POST', '/createRoom', {})), 2, 'for messages alone');
+    });
+
+    it('are not limited in anything with a rate of 0', async () => {
+      assert.deepEqual(await ask('POST', {}), { messages_per_second: 0, burst_count: 0 });
+      const invite = async () => {
+        const answer = await anna!.call('POST', `/rooms/${enc(room)}/invite`, { user_id: admin!.id });
+        if (answer.status === 200)
+          await anna!.call('POST', `/rooms/${enc(room)}/kick`, { user_id: admin!.id });
+        return answer;
+      };
+      const eventId = enc(await anna!.say(room, 'x'));
+      const report = (person: Person) => () =>
+        person.call('POST', `/rooms/${enc(room)}/report/${eventId}`, { reason: 'x' });
+      const list = (person: Person) => () =>
+        person.ask('GET', '/_matrix/client/unstable/org.matrix.msc4140/delayed_events', undefined);
+      const check = async () => {
+        assert.equal(await timesOf(say(anna!)), often);
+        assert.equal(await timesOf(() => anna!.call('POST', '/createRoom', {})), often);
+        assert.equal(await timesOf(invite), often);
+        assert.equal(await timesOf(report(anna!)), often);
+        assert.equal(await timesOf(list(anna!)), often);
+        assert.equal(await timesOf(report(ben!)), 2);
+        assert.equal(await timesOf(list(ben!)), 2);
+      };
+      await check();
+      await server.restart();
+      await check();
+      assert.deepEqual(await ask('DELETE'), {});
+      assert.deepEqual(await ask('GET'), {});
+      assert.equal(await timesOf(say(anna!)), 2);
+    });
+
+    it('are told when they may go on, by a header as well', async () => {
+      await timesOf(say(ben!));
+      const send = `${server.baseUrl}/_matrix/client/v3/rooms/${enc(room)}/send/m.room.message/refused`;
+      const headers = { authorization: `Bearer ${ben!.token}` };
+      const refused = await fetch(send, { method: 'PUT', headers, body: '{"msgtype":"m.text","body":"x"}' });
+      const body = (await refused.json()) as Record<string, unknown>;
+      assert.deepEqual([refused.status, body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
+      assert.equal(body['retry_after_ms'], 10_000);
+      assert.equal(refused.headers.get('retry-after'), '10');
+    });
+
+    it('are chosen by administrators, among those who are here', async () => {
+      const codeOf = async (person: Person, userId: string, body: object = {}) => {
+        const answer = await person.ask('POST', path(userId), body);
+        return [answer.status, answer.body['errcode']];
+      };
+      assert.deepEqual(await codeOf(ben!, ben!.id), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(await codeOf(admin!, '@nobody:test'), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await codeOf(admin!, '@ann:elsewhere'), [400, 'M_INVALID_PARAM']);
+      for (const value of [-1, 1.5, 'many']) {
+        const [status] = await codeOf(admin!, ben!.id, { messages_per_second: value });
+        assert.equal(status, 400);
+      }
+    });
+  });
+});
