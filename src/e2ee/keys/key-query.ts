@@ -109,9 +109,11 @@ export class KeyQuery {
       wanted,
     );
     if (others.length === 0) return { keys: current, failure: undefined };
+    const asked = others.map(([userId]) => userId);
     try {
+      await lists?.asked(asked);
       const answers = await this.#ask(server, others, timeout);
-      await lists?.want(others.map(([userId]) => userId));
+      await lists?.want(asked);
       return { keys: merge([current, ...answers]), failure: undefined };
     } catch (error) {
       return { keys: current, failure: failureOf(error) };

@@ -89,6 +89,25 @@ forEachDatabase((open) => {
       assert.equal(distant.asked.length, 2);
     });
 
+    it('are asked for again by clients who were told something else before they were here', async () => {
+      await start();
+      const roomId = await server.room(alice);
+      await member(bob.userId, roomId, 'join');
+      distant.isDown = true;
+      await lists.want([bob.userId]);
+      await fetched();
+      distant.isDown = false;
+      assert.deepEqual(await idsOf(), ['D0']);
+      const mark = server.position;
+      const update = bob.update();
+      server.server.clock.advance(60_000);
+      await fetched();
+      await lists.takeUpdate('elsewhere', update);
+      assert.deepEqual(await changedSince(mark), [bob.userId]);
+      distant.isDown = true;
+      assert.deepEqual(await idsOf(), ['D0', 'D1']);
+    });
+
     it('are not kept of users who share no room', async () => {
       await start();
       assert.deepEqual(await idsOf(), ['D0']);

@@ -8,6 +8,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine } from '../../rooms/index.ts';
 import { mostDevices, type RemoteKeys } from '../keys/remote-keys.ts';
 import type { E2eeTables } from '../tables.ts';
+import { AskedUsers } from './asked-users.ts';
 import { Departures } from './departures.ts';
 import type { RemoteList, RemoteListWithDevices } from './remote-list.ts';
 import { Resync } from './resync.ts';
@@ -55,12 +56,13 @@ export class RemoteDeviceLists {
   readonly #sharing: Sharing;
   readonly #resync: Resync;
   readonly #departures: Departures;
+  readonly #asked = new AskedUsers();
 
   /** Before `jobs` are started. */
   constructor(deps: RemoteDeviceListsDeps) {
     this.#deps = deps;
     this.#sharing = new Sharing(deps.engine, deps.serverName);
-    this.#resync = new Resync({ ...deps, sharing: this.#sharing });
+    this.#resync = new Resync({ ...deps, sharing: this.#sharing, asked: this.#asked });
     this.#departures = new Departures({
       ...deps,
       sharing: this.#sharing,
@@ -85,6 +87,11 @@ export class RemoteDeviceLists {
     return new Map(
       lists.filter(({ userId }) => sharing.has(userId)).map((list) => [list.userId, list] as const),
     );
+  }
+
+  /** A client is about to be told of users by their own server, because their lists are not current. */
+  async asked(userIds: readonly string[]): Promise<void> {
+    this.#asked.add(await this.#sharing.of(userIds));
   }
 
   /** Has the lists of those users fetched who share a room with a local one and have none, in the background. */

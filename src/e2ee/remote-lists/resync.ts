@@ -7,6 +7,7 @@ import type { JsonValue } from '../../protocol/index.ts';
 import { withDeadline } from '../keys/deadline.ts';
 import type { RemoteKeys } from '../keys/remote-keys.ts';
 import type { E2eeTables } from '../tables.ts';
+import type { AskedUsers } from './asked-users.ts';
 import type { RemoteListWithDevices, RemoteSnapshot } from './remote-list.ts';
 import type { Sharing } from './sharing.ts';
 import { deleteList, readList, readLists, replaceList, staleUsers } from './store.ts';
@@ -20,6 +21,7 @@ export interface ResyncDeps {
   readonly devices: Devices;
   readonly remote: RemoteKeys;
   readonly sharing: Sharing;
+  readonly asked: AskedUsers;
 }
 
 const kind = 'e2ee/fetch-device-list';
@@ -48,10 +50,13 @@ const pageSize = 500;
  */
 export class Resync {
   readonly #deps: ResyncDeps;
+  /** Milliseconds since the epoch. */
+  readonly #startedAt: number;
 
   /** Before `jobs` are started. */
   constructor(deps: ResyncDeps) {
     this.#deps = deps;
+    this.#startedAt = deps.clock.now();
     deps.jobs.register(kind, { run: (attempt) => this.#run(attempt), parallel, backoff });
   }
 
@@ -96,15 +101,18 @@ export class Resync {
   }
 
   async #store(before: RemoteListWithDevices, snapshot: RemoteSnapshot): Promise<void> {
-    const { streams, devices } = this.#deps;
+    const { streams, devices, asked } = this.#deps;
     const { userId, revision } = before;
     await streams.write<E2eeTables, void>(async (writer, publish) => {
       const now = await readList(writer, userId);
       if (!now) return;
       await replaceList(writer, userId, snapshot, now.revision !== revision);
-      // Who was told of nothing yet has asked the other server, or will.
+      // Who was told of nothing and has not asked will ask, and gets this answer. Nobody knows who asked before a
+      // restart, and the revision is the time at which the list was begun.
       const isFirst = before.streamIds.length === 0 && before.devices.size === 0;
-      if (!isFirst && isDifferent(before, snapshot)) await devices.listChanged(writer, publish, userId);
+      const wasAsked = asked.take(userId) || (isFirst && revision < this.#startedAt);
+      const isNews = wasAsked || (!isFirst && isDifferent(before, snapshot));
+      if (isNews) await devices.listChanged(writer, publish, userId);
     });
   }
 }
