@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { JsonObject } from '../src/protocol/index.ts';
+import { ClientDevice } from './support/client-device.ts';
+import { forEachDatabase } from './support/databases.ts';
+import { DistantUser } from './support/distant-keys.ts';
+import { enc, type Person } from './support/person.ts';
+import type { ScriptedServer } from './support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from './support/several-servers.ts';
+import { SignedRoom } from './support/signed-room.ts';
+
+const v1 = '/_matrix/federation/v1';
+
+interface Lists {
+  readonly changed: Set<string>;
+  readonly left: Set<string>;
+}
+
+forEachDatabase(({ kind }) => {
+  describe('devices of the members of a room that are not known yet', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let far: ScriptedServer;
+    let anna: Person;
+    let room: SignedRoom;
+    let since: string;
+    const people = new Map<string, DistantUser>();
+    const asked: string[] = [];
+    /** EDUs that the other server was sent. */
+    const told: { edu_type: string; content: JsonObject }[] = [];
+    const held = Promise.withResolvers<void>();
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test');
+      far = await several.scripted('far.test');
+      anna = await a.person('anna');
+      room = new SignedRoom('11', { serverName: 'far.test', key: far.key });
+      room.setState('m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' });
+      for (const name of ['one', 'two', 'creator']) {
+        const userId = `@${name}:far.test`;
+        people.set(userId, new DistantUser(userId));
+        if (userId !== room.creator) room.setState('m.room.member', { membership: 'join' }, userId, userId);
+      }
+      script();
+      since = (await anna.sync()).next_batch;
+      const { status, raw } = await anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'far.test' });
+      assert.equal(status, 200, raw);
+    });
+    after(() => several.stop());
+
+    /** What the other server answers; the members of the room are told when `held` is over. */
+    function script(): void {
+      const before = [...room.state.values()].map(({ event }) => event);
+      far.on(`GET ${v1}/make_join/`, () => room.template(anna.id, 'join'));
+      far.on('PUT /_matrix/federation/v2/send_join/', () => {
+        const state = before.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
+        const chain = before.filter(({ stateKey }) => stateKey === room.creator).map(({ pdu }) => pdu);
+        return { state, auth_chain: chain, members_omitted: true, servers_in_room: ['far.test', 'a.test'] };
+      });
+      far.on(`GET ${v1}/state_ids/`, async () => {
+        await held.promise;
+        const ids = before.map(({ eventId }) => eventId);
+        return { pdu_ids: ids, auth_chain_ids: ids };
+      });
+      far.on(`GET ${v1}/event/`, ({ path }) => {
+        const event = before.find(({ eventId }) => path.endsWith(eventId));
+        return event ? { origin: 'far.test', origin_server_ts: 1, pdus: [event.pdu] } : [404, {}];
+      });
+      far.on(`PUT ${v1}/send/`, ({ body }) => {
+        told.push(...((body['edus'] ?? []) as unknown as typeof told));
+        return { pdus: {} };
+      });
+      far.on(`POST ${v1}/user/keys/query`, ({ body }) => {
+        const users = Object.keys(body['device_keys'] as object).map((userId) => people.get(userId)!);
+        asked.push(...users.map(({ userId }) => userId));
+        return {
+          device_keys: Object.fromEntries(
+            users.map(({ userId, keys }) => [userId, Object.fromEntries(keys)]),
+          ),
+        };
+      });
+      far.on(`GET ${v1}/user/devices/`, ({ path }) => {
+        const userId = decodeURIComponent(path.split('/').at(-1)!);
+        asked.push(userId);
+        return people.get(userId)!.list();
+      });
+    }
+
+    let transactions = 0;
+    async function send(content: { pdus?: JsonObject[]; edus?: unknown[] }): Promise<void> {
+      const body = { origin: 'far.test', origin_server_ts: Date.now(), pdus: [], edus: [], ...content };
+      const url = `${v1}/send/t${transactions++}`;
+      assert.equal((await far.ask('a.test', 'PUT', url, body as unknown as JsonObject)).status, 200);
+    }
+    const update = (content: JsonObject) => send({ edus: [{ edu_type: 'm.device_list_update', content }] });
+
+    async function devicesOf(userId: string): Promise<string[]> {
+      const { device_keys } = await anna.do('POST', '/keys/query', { device_keys: { [userId]: [] } });
+      return Object.keys((device_keys as Record<string, object>)[userId] ?? {}).sort();
+    }
+
+    /** Syncs until something is so; gathers what is said of device lists. */
+    async function until(isSo: (lists: Lists) => boolean, what: string): Promise<Lists> {
+      const lists = { changed: new Set<string>(), left: new Set<string>() };
+      for (const end = performance.now() + 15_000; ; ) {
+        const query = { since, timeout: 200 };
+        const answer = (await anna.do('GET', '/sync', undefined, query)) as unknown as {
+          next_batch: string;
+          device_lists?: { changed?: string[]; left?: string[] };
+        };
+        since = answer.next_batch;
+        for (const userId of answer.device_lists?.changed ?? []) lists.changed.add(userId);
+        for (const userId of answer.device_lists?.left ?? []) lists.left.add(userId);
+        if (isSo(lists)) return lists;
+        assert.ok(
+          performance.now() < end,
+          `${what}: ${JSON.stringify([...lists.changed, '-', ...lists.left])}`,
+        );
+      }
+    }
+    const one = () => people.get('@one:far.test')!;
+
+    it('are asked for each time, so that what has changed meanwhile is not missed', async () => {
+      assert.deepEqual(await devicesOf(one().userId), ['D0']);
+      await update(one().update());
+      assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
+      assert.deepEqual(asked, [one().userId, one().userId]);
+    });
+
+    it('and their server is told of devices here', async () => {
+      const device = new ClientDevice(
+        anna.id,
+        String((await anna.do('GET', '/account/whoami'))['device_id']),
+      );
+      await anna.do('POST', '/keys/upload', { device_keys: device.deviceKeys() });
+      for (const end = performance.now() + 15_000; ; ) {
+        if (told.some(({ content }) => content['user_id'] === anna.id && content['keys'])) break;
+        assert.ok(performance.now() < end, 'the other server is not told');
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    });
+
+    it('are to be looked at by everybody once the members are known', async () => {
+      held.resolve();
+      const everybody = [...people.keys()];
+      await until(({ changed }) => everybody.every((userId) => changed.has(userId)), 'not all are told of');
+      assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
+    });
+
+    it('are then kept current by what their server sends', async () => {
+      // The list is fetched in the background.
+      for (const end = performance.now() + 15_000; ; ) {
+        const before = asked.length;
+        await devicesOf(one().userId);
+        if (asked.length === before) break;
+        assert.ok(performance.now() < end, 'the list is not kept');
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      const before = asked.length;
+      await update(one().update());
+      await until(({ changed }) => changed.has(one().userId), 'nothing is told of the new device');
+      assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1', 'D2']);
+      assert.equal(asked.length, before);
+    });
+
+    it('and are left with the room', async () => {
+      const leave = room.setState('m.room.member', { membership: 'leave' }, one().userId, one().userId);
+      await send({ pdus: [leave.event.pdu] });
+      const { left } = await until((lists) => lists.left.size > 0, 'nobody is said to have left');
+      assert.deepEqual([...left], [one().userId]);
+    });
+  });
+});
