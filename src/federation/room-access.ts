@@ -38,7 +38,8 @@ export class RoomAccess {
 
   /**
    * As `checkInRoom`, and also for a server that was in the room when these events were sent. One that was away when
-   * its users were removed has to read what led to that, or it would never know.
+   * its users were removed has to read what led to that, or it would never know; nor would it if those who removed them
+   * have left as well.
    */
   async checkInRoomAt(
     origin: string,
@@ -57,11 +58,11 @@ export class RoomAccess {
   ): Promise<RoomHead> {
     const { engine, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
-    const isIn = head !== undefined && isInRoom(head, origin);
-    if (!head || !(isIn || isInRoom(head, serverName))) throw notFound('This server is not in the room');
-    await this.#checkAcl(head, origin);
-    if (!isIn && !(await mayAsk(head))) throw forbidden('Your server is not in the room');
-    return head;
+    if (!head) throw notFound('This server is not in the room');
+    const isAdmitted = await this.#deps.serverAcls.allows(head, origin);
+    if (isAdmitted && (isInRoom(head, origin) || (await mayAsk(head)))) return head;
+    if (!isInRoom(head, serverName)) throw notFound('This server is not in the room');
+    throw forbidden(isAdmitted ? 'Your server is not in the room' : 'This room does not admit your server');
   }
 
   async #checkAcl(head: RoomHead, origin: string): Promise<void> {

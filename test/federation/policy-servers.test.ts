@@ -177,6 +177,8 @@ forEachDatabase(({ kind }) => {
 
       policy.on(signPath, () => refusal);
       await visitor.say('spam');
+      // The event was taken, and is looked at by and by: the answer must stay what it is until then.
+      await eventually('the refusal', () => asked().length === 3);
       policy.on(signPath, ({ body }) => sign(body));
       await visitor.say('after all');
       await isSaid('after all');

@@ -170,6 +170,17 @@ forEachDatabase((open) => {
       }
     });
 
+    it('a server whose users were removed reads what led to that, also when those who did it have left', async () => {
+      const { roomId, said } = await talk(1);
+      const kicked = await served.member(roomId, fay, 'leave', alice);
+      await served.under.leave(alice, roomId);
+      assert.deepEqual(idsIn(await backfill(roomId, [kicked], 2), 'pdus'), [kicked, said[0]]);
+      const head = await served.under.engine.heads.get(roomId);
+      const later = head!.extremities.map(({ eventId }) => eventId);
+      for (const answer of [await missing(roomId, gapTo(later)), await backfill(roomId, later, 2)])
+        assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_NOT_FOUND']);
+    });
+
     it('what is not on disk yet is not told', async () => {
       const { roomId } = await talk(1);
       const ids = new Set<string>();
