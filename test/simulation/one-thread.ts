@@ -115,20 +115,42 @@ class SimulatedWorker extends EventEmitter {
 }
 
 const signatures = (key: KeyObject, texts: readonly string[]) =>
-  texts.map((text) => crypto.sign(null, Buffer.from(text), key).toString('base64').replace(/=+$/, ''));
+  texts.map((text) => signHere(null, Buffer.from(text), key).toString('base64').replace(/=+$/, ''));
 
-const { verify } = crypto;
+const publicKeys = new WeakMap<KeyObject, string>();
+
+/** The public half of a key. */
+function publicKeyOf(key: KeyObject): string {
+  const known = publicKeys.get(key);
+  if (known !== undefined) return known;
+  const { x = '' } = (key.type === 'private' ? crypto.createPublicKey(key) : key).export({ format: 'jwk' });
+  publicKeys.set(key, x);
+  return x;
+}
+
+/**
+ * Stands for signatures, which would take a sixth of the time: a hash of key and text, as long as the real thing. Who is
+ * simulated does not try to forge any.
+ */
+function signHere(_algorithm: null | undefined, data: Uint8Array, key: unknown): Buffer {
+  return crypto
+    .createHash('sha512')
+    .update(publicKeyOf(key as KeyObject))
+    .update(data)
+    .digest();
+}
 
 /** Verifies on this thread, and tells the callback, where there is one, in simulated time. */
 function verifyHere(...given: unknown[]): boolean | undefined {
-  const [algorithm, data, key, signature, callback] = given as [
+  const [, data, key, signature, callback] = given as [
     string | null,
     Buffer,
     VerifyKeyObjectInput,
     Uint8Array,
     ((error: Error | null, isValid: boolean) => void)?,
   ];
-  const isValid = verify(algorithm, data, key, signature);
+  const ofKey = 'type' in key ? (key as unknown as KeyObject) : (key.key as KeyObject);
+  const isValid = signHere(null, data, ofKey).equals(signature);
   if (!callback) return isValid;
   current().soon(() => callback(null, isValid));
   return undefined;
@@ -140,7 +162,7 @@ function verifyHere(...given: unknown[]): boolean | undefined {
  */
 export function simulatePlatform(): void {
   Object.assign(workers, { Worker: SimulatedWorker });
-  Object.assign(crypto, { verify: verifyHere });
+  Object.assign(crypto, { sign: signHere, verify: verifyHere });
   Object.assign(fsPromises, {
     readFile: async (path: string, options: BufferEncoding) => fs.readFileSync(path, options),
   });
