@@ -5,7 +5,6 @@ import {
   prepareEvent,
   type RoomVersion,
   referenceHash,
-  selectAuthEventKeys,
   type UnsignedEvent,
 } from '../../protocol/index.ts';
 import type { EventToSend } from './event-to-send.ts';
@@ -53,7 +52,8 @@ export function composeEvent(
     head.extremities.length <= mostPrevEvents
       ? head.extremities
       : [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, mostPrevEvents);
-  const authEntries = selectAuthEventKeys({ ...draft, stateKey: draft.stateKey }, head.version)
+  const authEntries = surroundings
+    .authKeys(head.version)
     .map((key) => head.state.get(key))
     .filter((entry) => entry !== undefined);
   const place = { roomId: head.roomId, prev, authEventIds: authEntries.map(({ eventId }) => eventId) };

@@ -1,4 +1,4 @@
-import { type RoomEvent, selectAuthEventKeys, stateKeyOf } from '../../protocol/index.ts';
+import { type RoomEvent, type RoomVersion, selectAuthEventKeys, stateKeyOf } from '../../protocol/index.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
@@ -15,6 +15,7 @@ export class Surroundings {
   readonly #events = new Map<number, StoredEvent>();
   readonly #store: EventStore;
   readonly #draft: EventToSend;
+  #authKeys: { readonly version: RoomVersion; readonly keys: readonly string[] } | undefined;
   /** The event that the draft redacts; `undefined` also when this server does not know it. */
   #target: StoredEvent | undefined;
 
@@ -25,6 +26,15 @@ export class Surroundings {
 
   get target(): StoredEvent | undefined {
     return this.#target;
+  }
+
+  /** `stateKeyOf` of the auth events that the draft needs; they are asked for several times for each event. */
+  authKeys(version: RoomVersion): readonly string[] {
+    if (this.#authKeys?.version !== version) {
+      const keys = selectAuthEventKeys({ ...this.#draft, stateKey: this.#draft.stateKey }, version);
+      this.#authKeys = { version, keys };
+    }
+    return this.#authKeys.keys;
   }
 
   /** Reads what is not in memory; what is there already costs nothing. */
@@ -67,14 +77,14 @@ export class Surroundings {
 
   #needed(head: RoomHead): number[] {
     const { type, stateKey } = this.#draft;
-    const keys = selectAuthEventKeys({ ...this.#draft, stateKey }, head.version);
-    keys.push(createKey);
-    if (stateKey !== undefined) keys.push(stateKeyOf(type, stateKey));
     const nids: number[] = [];
-    for (const key of keys) {
+    const need = (key: string) => {
       const entry = head.state.get(key);
       if (entry) nids.push(entry.nid);
-    }
+    };
+    for (const key of this.authKeys(head.version)) need(key);
+    need(createKey);
+    if (stateKey !== undefined) need(stateKeyOf(type, stateKey));
     // These room versions want the hashes of the events that are referred to.
     if (head.version.eventReferences === 'pairs') for (const { nid } of head.extremities) nids.push(nid);
     return nids;
