@@ -95,6 +95,8 @@ export class Follower {
   #wake(): void {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
+      // What has happened since the run looked for the last time has woken nobody.
+      if (this.#cursor < this.#streams.current && !this.#stopping.signal.aborted) this.#wake();
     });
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { systemClock } from '../clock.ts';
 import type { Database, Migration } from '../database/index.ts';
@@ -150,6 +151,34 @@ forEachDatabase((open) => {
     await afterCrash.stop();
     assert.ok(second > first);
     assert.equal(await new Follower(surroundings, options).startingPoint(), first);
+  });
+
+  test('a follower hears of what happens at the very moment when it has finished', async () => {
+    const [database, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    const inMicrotasks = async (count: number, then: () => void) => {
+      for (let done = 0; done < count; done++) await undefined;
+      then();
+    };
+    for (let count = 0; count < 12; count++) {
+      let announced = 0;
+      let handled = 0;
+      const follow = async (_after: number, upTo: number) => {
+        handled = upTo;
+        // The last thing that happens for a long time.
+        if (announced === 0) {
+          announced = -1;
+          void inMicrotasks(count, () => (announced = streams.announce(stream, 'late')));
+        }
+      };
+      const surroundings = { streams, database, clock: systemClock, log };
+      const follower = new Follower(surroundings, { name: `late-${count}`, follow });
+      await follower.start();
+      streams.announce(stream, 'first');
+      const isHandled = () => announced > 0 && handled >= announced;
+      await eventually(`what comes ${count} microtasks later`, isHandled, 10_000);
+      await follower.stop();
+    }
   });
 
   test('a follower whose work fails tries again', async () => {
