@@ -3,7 +3,7 @@ import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { type Recipient, SenderUnderTest, until } from '../../../test/support/federation-sender.ts';
 import { alice } from '../../../test/support/rooms.ts';
-import type { JsonObject } from '../../protocol/index.ts';
+import { buildEvent, type JsonObject, SigningKey, selectAuthEventKeys } from '../../protocol/index.ts';
 import type { SenderTables } from './tables.ts';
 
 const minute = 60_000;
@@ -27,6 +27,22 @@ forEachDatabase((open) => {
 
     const room = (...names: readonly string[]) =>
       test.under.room(alice, ...names.map((name) => `@user:${name}`));
+
+    /** Adds events that all follow the same one. */
+    const fork = async (roomId: string, count: number) => {
+      const { engine } = test.under;
+      const { version, extremities, state } = (await engine.heads.get(roomId))!;
+      const prevEventIds = extremities.map(({ eventId }) => eventId);
+      const key = SigningKey.generate('k');
+      for (let index = 0; index < count; index++) {
+        const content = { msgtype: 'm.text', body: `${index}` };
+        const draft = { type: 'm.room.message', sender: alice, content, stateKey: undefined };
+        const authEventIds = selectAuthEventKeys(draft, version).map((name) => state.get(name)!.eventId);
+        const place = { roomId, depth: 50, originServerTs: index, prevEventIds, authEventIds };
+        const built = buildEvent({ ...draft, ...place }, version, { serverName: 'test', key });
+        await engine.placement.append(roomId, built);
+      }
+    };
 
     const missedRooms = async () => {
       const reader = test.under.database.reader<SenderTables>();
@@ -209,6 +225,27 @@ forEachDatabase((open) => {
       test.clock.advance(minute);
       await until(() => a.messages.includes('of another server'));
       assert.equal(a.messages.includes('2'), false);
+    });
+
+    it('sends all ends of a history to which nothing else leads', async () => {
+      const { recipients, roomId } = await start(['a.example']);
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      a.answer = () => 503;
+      await test.under.say(alice, roomId, 'the first that is missed');
+      await waitsToRetry(1);
+      await fork(roomId, 120);
+      await test.sender.caughtUp();
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('119'));
+      const came = a.messages.filter((body) => /^\d+$/.test(body)).map(Number);
+      assert.deepEqual(
+        came,
+        Array.from({ length: 120 }, (_, index) => index),
+      );
+      assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
+      await until(() => test.sender.status.destinations['catching up'] === 0);
     });
 
     it('tries at once when a server shows that it is back', async () => {
