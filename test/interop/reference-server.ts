@@ -1,27 +1,20 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../clients/hearth-process.ts';
 import type { TestAuthority } from '../support/test-authority.ts';
+import { referenceConfiguration, referenceLogging } from './reference-configuration.ts';
 
-const folder = process.env['HEARTH_REFERENCE_DIR'] ?? '/var/tmp/hearth-reference';
-const root = join(folder, 'root');
+const run = promisify(execFile);
+const root = join(process.env['HEARTH_REFERENCE_DIR'] ?? '/var/tmp/hearth-reference', 'root');
+const setup = join(import.meta.dirname, 'reference', 'setup.sh');
 const environment = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C.UTF-8', 'HOME=/root'];
-const unlimited = '{per_second: 1000000000, burst_count: 1000000000}';
+/** Milliseconds until it must answer. */
+const patience = 120_000;
 let instances = 0;
-
-/** The host in Hearth's name; nobody but the reference server has to find it. */
-export const hearthHost = 'hearth.localhost';
-
-/** Installs the reference server; takes a minute or two the first time. */
-async function install(): Promise<void> {
-  if (existsSync(join(folder, 'ready'))) return;
-  const setup = join(import.meta.dirname, 'reference', 'setup.sh');
-  await promisify(execFile)(setup, { timeout: 600_000 });
-}
 
 /** The reference homeserver (Synapse from Debian's packages) in a process and folder of its own. */
 export class ReferenceServer {
@@ -41,34 +34,39 @@ export class ReferenceServer {
     process.once('exit', () => this.#child?.kill('SIGKILL'));
   }
 
-  /**
-   * Makes an instance with an empty database; `start` is left to the caller.
-   * @param extra YAML that is added to its configuration
-   */
-  static async create(authority: TestAuthority, extra = ''): Promise<ReferenceServer> {
-    await install();
+  /** Makes an instance with an empty database; installs the server first where that has not been done yet. */
+  static async create(authority: TestAuthority): Promise<ReferenceServer> {
+    await run(setup).catch((error: Error & { stderr?: string }) => {
+      throw new Error(`the reference server can not be installed:\n${error.stderr || error.message}`);
+    });
+    removeLeftovers();
     const [port, tlsPort] = [await freePort(), await freePort()];
     const inside = `/srv/${process.pid}-${++instances}`;
     const server = new ReferenceServer(`localhost:${tlsPort}`, `http://127.0.0.1:${port}`, inside);
-    server.#configure(authority, { port, tlsPort, extra });
-    await promisify(execFile)('chroot', server.#command('--generate-keys'));
+    server.#configure(authority, port, tlsPort);
+    await run('chroot', server.#command('--generate-keys'));
     return server;
   }
 
   /** Starts it and waits until it answers. */
   async start(): Promise<void> {
     const log = openSync(join(this.#outside, 'synapse.log'), 'a');
-    const child = spawn('chroot', this.#command(), { stdio: ['ignore', log, log] });
+    // It ends with us, however we end.
+    const command = ['--pdeathsig', 'KILL', 'chroot', ...this.#command()];
+    const child = spawn('setpriv', command, { stdio: ['ignore', log, log] });
     closeSync(log);
     this.#child = child;
-    for (let waited = 0; !(await answers(`${this.url}/_matrix/client/versions`)); waited += 100) {
-      if (child.exitCode !== null || waited > 120_000) throw new Error(`no answer; its log:\n${this.log()}`);
-      await sleep(100);
+    const until = performance.now() + patience;
+    while (!(await answers(`${this.url}/_matrix/client/versions`))) {
+      if (child.exitCode !== null || performance.now() > until) {
+        throw new Error(`the reference server does not answer; its log:\n${this.log(40)}`);
+      }
+      await sleep(50);
     }
   }
 
-  /** The end of its log. */
-  log(lines = 40): string {
+  /** The last lines of its log. */
+  log(lines: number): string {
     return readFileSync(join(this.#outside, 'synapse.log'), 'utf8').split('\n').slice(-lines).join('\n');
   }
 
@@ -95,80 +93,38 @@ export class ReferenceServer {
   }
 
   #command(...more: string[]): string[] {
-    const config = join(this.#inside, 'homeserver.yaml');
-    const module = ['python3', '-m', 'synapse.app.homeserver', '-c', config];
-    return [root, 'env', ...environment, ...module, ...more];
+    const module = ['-m', 'synapse.app.homeserver', '-c', join(this.#inside, 'homeserver.yaml')];
+    return [root, 'env', ...environment, 'python3', ...module, ...more];
   }
 
-  #configure(
-    authority: TestAuthority,
-    { port, tlsPort, extra }: { port: number; tlsPort: number; extra: string },
-  ): void {
-    const outside = (file: string) => join(this.#outside, file);
-    const inside = (file: string) => JSON.stringify(join(this.#inside, file));
-    mkdirSync(outside('media'), { recursive: true });
+  #configure(authority: TestAuthority, port: number, tlsPort: number): void {
+    const write = (file: string, text: string) => writeFileSync(join(this.#outside, file), text);
+    mkdirSync(join(this.#outside, 'media'), { recursive: true });
     const { key, cert } = authority.issue('localhost', '127.0.0.1');
-    writeFileSync(outside('tls.key'), key);
-    writeFileSync(outside('tls.pem'), cert);
-    writeFileSync(outside('ca.pem'), authority.pem);
-    writeFileSync(outside('log.yaml'), logging);
-    writeFileSync(join(root, 'etc/hosts'), `127.0.0.1 localhost ${hearthHost}\n`);
-    const listener = 'type: http, bind_addresses: ["127.0.0.1"], resources: [{names: [client, federation]}]';
-    writeFileSync(
-      outside('homeserver.yaml'),
-      `server_name: ${JSON.stringify(this.name)}
-public_baseurl: ${JSON.stringify(`${this.url}/`)}
-pid_file: ${inside('homeserver.pid')}
-signing_key_path: ${inside('signing.key')}
-media_store_path: ${inside('media')}
-log_config: ${inside('log.yaml')}
-listeners:
-  - {port: ${port}, tls: false, ${listener}}
-  - {port: ${tlsPort}, tls: true, ${listener}}
-tls_certificate_path: ${inside('tls.pem')}
-tls_private_key_path: ${inside('tls.key')}
-federation_custom_ca_list: [${inside('ca.pem')}]
-database: {name: sqlite3, args: {database: ${inside('homeserver.db')}}}
-${settings}
-${extra}
-`,
-    );
+    write('tls.key', key);
+    write('tls.pem', cert);
+    write('ca.pem', authority.pem);
+    write('log.yaml', referenceLogging);
+    const settings = { name: this.name, port, tlsPort, folder: this.#inside };
+    write('homeserver.yaml', referenceConfiguration(settings));
   }
 }
 
-const settings = `report_stats: false
-suppress_key_server_warning: true
-trusted_key_servers: []
-ip_range_blacklist: []
-federation_ip_range_blacklist: []
-enable_registration: true
-enable_registration_without_verification: true
-registration_shared_secret: for registration
-macaroon_secret_key: for macaroons
-form_secret: for forms
-bcrypt_rounds: 4
-presence: {enabled: true}
-allow_public_rooms_without_auth: true
-allow_public_rooms_over_federation: true
-room_list_publication_rules: [{action: allow}]
-federation:
-  {max_long_retry_delay: 1s, destination_min_retry_interval: 1s, destination_retry_multiplier: 1, destination_max_retry_interval: 1s}
-rc_message: ${unlimited}
-rc_registration: ${unlimited}
-rc_login: {address: ${unlimited}, account: ${unlimited}, failed_attempts: ${unlimited}}
-rc_joins: {local: ${unlimited}, remote: ${unlimited}}
-rc_joins_per_room: ${unlimited}
-rc_invites: {per_room: ${unlimited}, per_user: ${unlimited}, per_issuer: ${unlimited}}
-rc_room_creation: ${unlimited}
-rc_presence: {per_user: ${unlimited}}
-rc_federation: {window_size: 1000, sleep_limit: 1000000, sleep_delay: 0, reject_limit: 1000000, concurrent: 100}`;
+/** Removes the folders of instances whose process was killed before it could do so. */
+function removeLeftovers(): void {
+  for (const folder of readdirSync(join(root, 'srv'))) {
+    const [, owner] = /^(\d+)-\d+$/.exec(folder) ?? [];
+    if (owner && !isAlive(Number(owner))) rmSync(join(root, 'srv', folder), { recursive: true, force: true });
+  }
+}
 
-const logging = `version: 1
-formatters: {plain: {format: '%(asctime)s %(levelname)s %(name)s %(request)s %(message)s'}}
-handlers: {console: {class: logging.StreamHandler, formatter: plain}}
-root: {level: INFO, handlers: [console]}
-disable_existing_loggers: false
-`;
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
 
 async function answers(url: string): Promise<boolean> {
   try {

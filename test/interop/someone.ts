@@ -12,25 +12,35 @@ export interface SyncedRoom {
 export interface Sync {
   readonly next_batch: string;
   readonly to_device?: { readonly events: readonly Json[] };
+  readonly presence?: { readonly events: readonly Json[] };
+  readonly device_lists?: { readonly changed?: readonly string[]; readonly left?: readonly string[] };
   readonly rooms?: Readonly<Record<string, Readonly<Record<string, SyncedRoom>>>>;
 }
 
-/** How long something may take to get from one server to the other, in milliseconds. */
-const patience = 60_000;
+/** What a server answers to who logs in. */
+type Login = Readonly<Record<'user_id' | 'device_id' | 'access_token', string>>;
+
+type Membership = 'invite' | 'knock' | 'leave' | 'join' | 'ban';
+
+/** Milliseconds that any request may take. */
+const requestTimeout = 90_000;
 
 let transactions = 0;
 
 /** A user of a homeserver, whoever made it, through its client-server API. */
 export class Someone {
   readonly id: string;
+  readonly deviceId: string;
   readonly server: Member;
   readonly #token: string;
   #since = '';
 
-  private constructor(id: string, server: Member, token: string) {
-    this.id = id;
+  /** Somebody who is logged in. */
+  constructor(server: Member, { user_id, device_id, access_token }: Login) {
+    this.id = user_id;
+    this.deviceId = device_id;
     this.server = server;
-    this.#token = token;
+    this.#token = access_token;
   }
 
   static async register(server: Member, name: string): Promise<Someone> {
@@ -38,18 +48,23 @@ export class Someone {
     const answer = await fetch(`${server.url}/_matrix/client/v3/register`, {
       method: 'POST',
       body: JSON.stringify(body),
+      signal: AbortSignal.timeout(requestTimeout),
     });
-    const { user_id, access_token } = (await answer.json()) as Record<'user_id' | 'access_token', string>;
-    assert.equal(answer.status, 200, `${name} could not register`);
-    return new Someone(user_id, server, access_token);
+    const login = (await answer.json()) as Login;
+    assert.equal(answer.status, 200, `${name} could not register: ${JSON.stringify(login)}`);
+    return new Someone(server, login);
   }
 
   /** @param path below `/_matrix/client/v3`, or the whole of it when it begins with `/_` */
-  async call(method: string, path: string, body?: Json): Promise<{ status: number; body: Json }> {
+  fetch(method: string, path: string, init: RequestInit = {}): Promise<Response> {
     const url = `${this.server.url}${path.startsWith('/_') ? '' : '/_matrix/client/v3'}${path}`;
-    const headers = { authorization: `Bearer ${this.#token}` };
-    const sent = method === 'GET' ? {} : { body: JSON.stringify(body ?? {}) };
-    const answer = await fetch(url, { method, headers, ...sent });
+    const headers = { authorization: `Bearer ${this.#token}`, ...init.headers };
+    return fetch(url, { ...init, method, headers, signal: AbortSignal.timeout(requestTimeout) });
+  }
+
+  /** A request with JSON. */
+  async call(method: string, path: string, body: Json = {}): Promise<{ status: number; body: Json }> {
+    const answer = await this.fetch(method, path, method === 'GET' ? {} : { body: JSON.stringify(body) });
     return { status: answer.status, body: (await answer.json()) as Json };
   }
 
@@ -61,27 +76,29 @@ export class Someone {
   }
 
   /** Syncs on from where the last one ended, until one has what is looked for. */
-  async synced<T>(what: string, look: (sync: Sync) => T | undefined | false): Promise<T> {
-    return eventually(
-      what,
-      async () => {
-        const sync = (await this.do('GET', `/sync?timeout=1000${this.#since}`)) as unknown as Sync;
-        this.#since = `&since=${enc(sync.next_batch)}`;
-        return look(sync);
-      },
-      patience,
-    );
+  synced<T>(what: string, look: (sync: Sync) => T | undefined | false): Promise<T> {
+    return eventually(`${what} in a sync of ${this.id}`, async () => {
+      const sync = (await this.do('GET', `/sync?timeout=1000${this.#since}`)) as unknown as Sync;
+      this.#since = `&since=${enc(sync.next_batch)}`;
+      return look(sync);
+    });
   }
 
   /** Waits until a sync tells of a room under that membership. */
   listed(room: string, membership: 'invite' | 'knock' | 'leave' | 'join'): Promise<SyncedRoom> {
-    const what = `${room} among the rooms of ${this.id}`;
-    return this.synced(what, ({ rooms }) => rooms?.[membership]?.[room]);
+    return this.synced(`${room} as ${membership}`, ({ rooms }) => rooms?.[membership]?.[room]);
   }
 
   /** The content of a member's event. */
-  async member(room: string, userId: string): Promise<Json> {
-    return ((await this.state(room)).get(`m.room.member|${userId}`)?.['content'] ?? {}) as Json;
+  async member(room: string, person: Someone): Promise<Json> {
+    return ((await this.state(room)).get(`m.room.member|${person.id}`)?.['content'] ?? {}) as Json;
+  }
+
+  /** Waits until the room's state has that membership. */
+  async seesAs(membership: Membership, person: Someone, room: string): Promise<void> {
+    await eventually(`${this.id} to see ${membership} of ${person.id}`, async () => {
+      return (await this.member(room, person))['membership'] === membership;
+    });
   }
 
   /** Makes a room, public unless asked for otherwise. */
@@ -90,8 +107,29 @@ export class Someone {
     return made['room_id'] as string;
   }
 
+  /** Makes a room, which others join. */
+  async roomWith(guests: readonly Someone[], more: Json = {}): Promise<string> {
+    const room = await this.room(more);
+    for (const guest of guests) await guest.join(room, this.server);
+    return room;
+  }
+
   join(room: string, via: Member): Promise<Json> {
-    return this.do('POST', `/join/${enc(room)}?server_name=${enc(via.name)}&via=${enc(via.name)}`);
+    return this.do('POST', joinPath(room, via));
+  }
+
+  leave(room: string): Promise<Json> {
+    return this.do('POST', `/rooms/${enc(room)}/leave`);
+  }
+
+  invite(person: Someone, room: string): Promise<Json> {
+    return this.do('POST', `/rooms/${enc(room)}/invite`, { user_id: person.id });
+  }
+
+  /** Waits for an invite, and accepts it. */
+  async accept(room: string): Promise<void> {
+    await this.listed(room, 'invite');
+    await this.do('POST', `/join/${enc(room)}`);
   }
 
   async say(room: string, body: string): Promise<string> {
@@ -99,13 +137,33 @@ export class Someone {
   }
 
   async send(room: string, type: string, content: Json): Promise<string> {
-    const path = `/rooms/${enc(room)}/send/${enc(type)}/${Date.now()}-${++transactions}`;
+    const path = `/rooms/${enc(room)}/send/${enc(type)}/${++transactions}`;
     return (await this.do('PUT', path, content))['event_id'] as string;
   }
 
   async set(room: string, type: string, content: Json, stateKey = ''): Promise<string> {
     const path = `/rooms/${enc(room)}/state/${enc(type)}/${enc(stateKey)}`;
     return (await this.do('PUT', path, content))['event_id'] as string;
+  }
+
+  /** Gives people levels in a room, where others keep theirs. */
+  async setLevels(room: string, levels: Json): Promise<string> {
+    const content = (await this.state(room)).get('m.room.power_levels|')?.['content'] as Json;
+    const users = { ...(content['users'] as Json), ...levels };
+    return this.set(room, 'm.room.power_levels', { ...content, users });
+  }
+
+  /** Waits until the room's power levels give somebody that one. */
+  async seesLevel(room: string, person: Someone, level: number): Promise<void> {
+    await eventually(`${this.id} to see level ${level} of ${person.id}`, async () => {
+      const content = (await this.state(room)).get('m.room.power_levels|')?.['content'] as Json | undefined;
+      return (content?.['users'] as Json | undefined)?.[person.id] === level;
+    });
+  }
+
+  /** Empties an event. */
+  async redact(room: string, eventId: string): Promise<void> {
+    await this.do('PUT', `/rooms/${enc(room)}/redact/${enc(eventId)}/${++transactions}`, { reason: 'sorry' });
   }
 
   /** The room's current state: `type|key` to event. */
@@ -121,15 +179,29 @@ export class Someone {
 
   /** Waits until an event has come. */
   sees(room: string, eventId: string): Promise<Json> {
-    return eventually(
-      `${eventId} to reach ${this.id}`,
-      async () => {
-        const { status, body } = await this.call('GET', `/rooms/${enc(room)}/event/${enc(eventId)}`);
-        return status === 200 && body;
-      },
-      patience,
-    );
+    return eventually(`${eventId} to reach ${this.id}`, async () => {
+      const { status, body } = await this.call('GET', `/rooms/${enc(room)}/event/${enc(eventId)}`);
+      return status === 200 && body;
+    });
+  }
+
+  /** Waits until all of the events are in the room's newest history, which may have to be fetched. */
+  async reads(room: string, eventIds: readonly string[]): Promise<void> {
+    let missing = eventIds;
+    await eventually(`the history of ${room} that ${this.id} reads`, async () => {
+      const seen = new Set((await this.messages(room)).map((event) => event['event_id']));
+      missing = eventIds.filter((id) => !seen.has(id));
+      return missing.length === 0;
+    }).catch(() => assert.deepEqual(missing, [], `${this.id} does not read everything`));
   }
 }
 
 export const enc = encodeURIComponent;
+
+export function joinPath(room: string, via: Member): string {
+  return `/join/${enc(room)}?server_name=${enc(via.name)}&via=${enc(via.name)}`;
+}
+
+export function knockPath(room: string, via: Member): string {
+  return `/knock/${enc(room)}?server_name=${enc(via.name)}&via=${enc(via.name)}`;
+}

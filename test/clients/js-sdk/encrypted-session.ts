@@ -140,6 +140,24 @@ export class EncryptedSession extends Session {
     }
   }
 
+  /**
+   * Has the client look for what its syncs have left out, as it does after it was away for more than they hold: by
+   * the event itself, or by scrolling back, which some servers need to be reminded of what they miss themselves.
+   */
+  async find(roomId: string, eventId: string, patience?: number): Promise<void> {
+    const room = await this.room(roomId);
+    const isThere = () => room.findEventById(eventId) !== undefined;
+    const look = async () => {
+      if (isThere()) return true;
+      await this.client
+        .getEventTimeline(room.getUnfilteredTimelineSet(), eventId)
+        .catch(() => this.client.scrollback(room))
+        .catch(() => sleep(retryDelay));
+      return isThere();
+    };
+    await eventually(`${this.userId} to find ${eventId}`, look, patience);
+  }
+
   /** Sends a text that is encrypted if the room is. @returns its event id */
   async say(roomId: string, text: string): Promise<string> {
     return (await this.client.sendTextMessage(roomId, text)).event_id;

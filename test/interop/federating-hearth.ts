@@ -1,0 +1,80 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort, HearthProcess } from '../clients/hearth-process.ts';
+import type { TestAuthority } from '../support/test-authority.ts';
+
+/** Server ACLs look at host names only: that of the reference server is another one, which has to find this one. */
+const host = 'hearth.localhost';
+
+/** A server that was away is asked again at once. */
+const quickRetries = {
+  max_long_retry_delay: '1s',
+  destination_min_retry_interval: '500ms',
+  destination_retry_multiplier: 1,
+  destination_max_retry_interval: '1s',
+};
+
+/** A Hearth in a process of its own that other servers reach over TLS. */
+export class FederatingHearth {
+  /** The name that ids of its users end in. */
+  readonly name: string;
+  readonly #process: HearthProcess;
+
+  private constructor(name: string, process: HearthProcess) {
+    this.name = name;
+    this.#process = process;
+  }
+
+  static async create(authority: TestAuthority): Promise<FederatingHearth> {
+    const tlsPort = await freePort();
+    const name = `${host}:${tlsPort}`;
+    const { key, cert } = authority.issue(host);
+    const listener = { type: 'http', bind_addresses: ['127.0.0.1'] };
+    const process = await HearthProcess.create((directory, port) => {
+      const [keyPath, certPath] = [join(directory, 'tls.key'), join(directory, 'tls.pem')];
+      writeFileSync(keyPath, key);
+      writeFileSync(certPath, cert);
+      return {
+        server_name: name,
+        listeners: [
+          { ...listener, port, resources: [{ names: ['client'] }] },
+          { ...listener, port: tlsPort, tls: true, resources: [{ names: ['federation'] }] },
+        ],
+        tls_certificate_path: certPath,
+        tls_private_key_path: keyPath,
+        federation_custom_ca_list: [authority.path],
+        ip_range_whitelist: ['127.0.0.0/8'],
+        presence: { enabled: true },
+        allow_public_rooms_over_federation: true,
+        allow_device_name_lookup_over_federation: true,
+        room_list_publication_rules: [{ action: 'allow' }],
+        federation: quickRetries,
+      };
+    });
+    return new FederatingHearth(name, process);
+  }
+
+  get url(): string {
+    return this.#process.url;
+  }
+
+  async start(): Promise<void> {
+    await this.#process.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#process.stop();
+  }
+
+  kill(): Promise<void> {
+    return this.#process.kill();
+  }
+
+  log(): string {
+    return readFileSync(join(this.#process.directory, 'hearth.log'), 'utf8');
+  }
+
+  remove(): Promise<void> {
+    return this.#process.remove();
+  }
+}

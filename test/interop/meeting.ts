@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { assertAgreement } from './agreement.ts';
+import { type Member, Network } from './network.ts';
+import { type Servers, sharedServers } from './shared-network.ts';
+import { Someone } from './someone.ts';
+
+/** People of one server. */
+export interface Side {
+  readonly one: Someone;
+  readonly other: Someone;
+}
+
+/** Who acts in a scenario: the first of each side, and all of them. */
+export interface Cast {
+  readonly host: Someone;
+  readonly guest: Someone;
+  readonly hosts: Side;
+  readonly guests: Side;
+}
+
+export interface ScenarioOptions {
+  /** What the two ways round are called. */
+  readonly ways?: readonly [string, string];
+  /** Nobody of one of the servers is in a room with the other's at the end, so that there is no state to compare. */
+  readonly endsApart?: boolean;
+}
+
+const roomOf = ["in a room of Hearth's", "in a room of the other's"] as const;
+/** For what needs no room: who acts. */
+export const fromTo = ['from Hearth', 'to Hearth'] as const;
+
+/** A suite of scenarios between people of Hearth and people of the reference server. */
+export class Meeting<Server extends Member = Member> {
+  readonly #topic: string;
+  readonly #people: { readonly here: Someone[]; readonly there: Someone[] } = { here: [], there: [] };
+  readonly #compared = new Set<string>();
+  #servers: Servers<Server> | undefined;
+
+  private constructor(topic: string) {
+    this.#topic = topic;
+  }
+
+  /** Scenarios on servers that other suites use, too. @param topic names the suite and its people: one word */
+  static of(topic: string, define: (meeting: Meeting) => void): void {
+    Meeting.#describe(topic, sharedServers, define);
+  }
+
+  /** Scenarios on servers of their own, which they may stop, kill and start. */
+  static ofItsOwn(topic: string, define: (meeting: Meeting<Network['hearth' | 'reference']>) => void): void {
+    const open = async () => {
+      const network = await Network.start();
+      return { servers: network, release: () => network.stop() };
+    };
+    Meeting.#describe(topic, open, define);
+  }
+
+  static #describe<Server extends Member>(
+    topic: string,
+    open: () => Promise<{ servers: Servers<Server>; release(): Promise<void> }>,
+    define: (meeting: Meeting<Server>) => void,
+  ): void {
+    describe(`${topic}, with the reference server`, () => {
+      const meeting = new Meeting<Server>(topic);
+      let release: (() => Promise<void>) | undefined;
+      before(async () => {
+        const opened = await open();
+        release = opened.release;
+        meeting.#servers = opened.servers;
+        for (const name of ['anna', 'ben']) await meeting.newcomers(name);
+      });
+      after(() => release?.());
+      define(meeting);
+    });
+  }
+
+  get servers(): Servers<Server> {
+    assert.ok(this.#servers, 'the servers have not been started yet');
+    return this.#servers;
+  }
+
+  /** People of Hearth. */
+  get here(): Side {
+    return sideOf(this.#people.here);
+  }
+
+  /** People of the reference server. */
+  get there(): Side {
+    return sideOf(this.#people.there);
+  }
+
+  /** Registers one more on each server. */
+  async newcomers(name: string): Promise<{ here: Someone; there: Someone }> {
+    const [here, there] = await Promise.all([
+      Someone.register(this.servers.hearth, `${this.#topic}-${name}`),
+      Someone.register(this.servers.reference, `${this.#topic}-${name}`),
+    ]);
+    this.welcome(here, there);
+    return { here, there };
+  }
+
+  /** Has the rooms of two who are registered already be compared, too. */
+  welcome(here: Someone, there: Someone): void {
+    this.#people.here.push(here);
+    this.#people.there.push(there);
+  }
+
+  /** A test, after which both servers must hold the same state of all rooms that it made and both are in. */
+  readonly scenario = (
+    title: string,
+    run: () => Promise<void>,
+    { endsApart = false }: ScenarioOptions = {},
+  ): void => {
+    void it(title, async () => {
+      await run();
+      if (endsApart) return;
+      assert.ok((await this.#compareRooms()) > 0, 'nobody is in a room with the other server');
+    });
+  };
+
+  /** A scenario both ways round: once Hearth has the room (or what there is), once the other server. */
+  readonly bothWays = (
+    title: string,
+    run: (cast: Cast) => Promise<void>,
+    options: ScenarioOptions = {},
+  ): void => {
+    const { ways = roomOf } = options;
+    const cast = (hosts: Side, guests: Side) => ({ host: hosts.one, guest: guests.one, hosts, guests });
+    this.scenario(`${title}, ${ways[0]}`, () => run(cast(this.here, this.there)), options);
+    this.scenario(`${title}, ${ways[1]}`, () => run(cast(this.there, this.here)), options);
+  };
+
+  /** @returns how many rooms were compared */
+  async #compareRooms(): Promise<number> {
+    const [ours, theirs] = await Promise.all([roomsOf(this.#people.here), roomsOf(this.#people.there)]);
+    let count = 0;
+    for (const [room, person] of ours) {
+      const other = theirs.get(room);
+      if (!other || this.#compared.has(room)) continue;
+      await assertAgreement(room, person, other);
+      this.#compared.add(room);
+      count++;
+    }
+    return count;
+  }
+}
+
+function sideOf([one, other]: readonly Someone[]): Side {
+  assert.ok(one && other, 'nobody has come yet');
+  return { one, other };
+}
+
+/** The rooms that any of them is in, with one who is. */
+async function roomsOf(people: readonly Someone[]): Promise<Map<string, Someone>> {
+  const rooms = new Map<string, Someone>();
+  for (const person of people) {
+    const { status, body } = await person.call('GET', '/joined_rooms');
+    // Who has logged out is in no room that could be looked at.
+    if (status === 401) continue;
+    assert.equal(status, 200);
+    for (const room of body['joined_rooms'] as string[]) rooms.set(room, person);
+  }
+  return rooms;
+}
