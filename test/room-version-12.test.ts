@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from './support/databases.ts';
+import { enc, Person } from './support/person.ts';
+import { startTestServer, type TestServer } from './support/server.ts';
+import { SlidingClient } from './support/sliding-client.ts';
+
+/** Rooms whose ids name no server, and whose creators have power without end, everywhere in the client API. */
+forEachDatabase((open) => {
+  describe('rooms of version 12', () => {
+    let server: TestServer;
+    let [anna, ben, cleo]: Person[] = [];
+    let room: string;
+    let [said, reply]: string[] = [];
+    before(async () => {
+      server = await startTestServer({
+        database: open.kind,
+        config: {
+          rooms: { default_room_version: '12', max_event_delay_duration: 60_000 },
+          directory: {
+            room_list_publication_rules: [{ user_id: '*', alias: '*', room_id: '*', action: 'allow' }],
+          },
+        },
+      });
+      const people: Person[] = [];
+      for (const name of ['anna', 'ben', 'cleo']) people.push(await Person.register(server, name));
+      [anna, ben, cleo] = people;
+      room = await anna!.createRoom({ preset: 'public_chat', name: 'Twelve', visibility: 'public' });
+      await ben!.do('POST', `/join/${enc(room)}`, {});
+      said = await ben!.say(room, 'findable words');
+      const thread = { 'm.relates_to': { rel_type: 'm.thread', event_id: said } };
+      reply = await anna!.send(room, 'm.room.message', { msgtype: 'm.text', body: 'in it', ...thread });
+    });
+    after(() => server.stop());
+
+    it('have ids without a server', () => {
+      assert.match(room, /^![A-Za-z0-9_-]{43}$/);
+    });
+
+    it('are taken by everything that is about a room', async () => {
+      const id = enc(room);
+      const own = `/user/${enc(ben!.id)}/rooms/${id}`;
+      const alias = enc('#twelve:test');
+      const requests: [method: string, path: string, body?: object][] = [
+        ['GET', `/_matrix/client/v3/rooms/${id}/state`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/state/m.room.name`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/members`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/joined_members`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/messages?dir=b`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/event/${enc(said!)}`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/context/${enc(said!)}`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/initialSync`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/aliases`],
+        ['GET', `/_matrix/client/v1/rooms/${id}/relations/${enc(said!)}/m.thread`],
+        ['GET', `/_matrix/client/v1/rooms/${id}/threads`],
+        ['GET', `/_matrix/client/v1/rooms/${id}/timestamp_to_event?ts=0&dir=f`],
+        ['GET', `/_matrix/client/v1/rooms/${id}/hierarchy`],
+        ['GET', `/_matrix/client/v1/room_summary/${id}`],
+        ['GET', `/_matrix/client/unstable/im.nheko.summary/rooms/${id}/summary`],
+        ['PUT', `/_matrix/client/v3/directory/room/${alias}`, { room_id: room }],
+        ['GET', `/_matrix/client/v3/directory/room/${alias}`],
+        ['PUT', `/_matrix/client/v3/directory/list/room/${id}`, { visibility: 'public' }],
+        ['GET', `/_matrix/client/v3/directory/list/room/${id}`],
+        ['PUT', `/_matrix/client/v3${own}/tags/m.favourite`, { order: 0.5 }],
+        ['GET', `/_matrix/client/v3${own}/tags`],
+        ['PUT', `/_matrix/client/v3${own}/account_data/m.marked_unread`, { unread: true }],
+        ['GET', `/_matrix/client/v3${own}/account_data/m.marked_unread`],
+        ['POST', `/_matrix/client/v3/rooms/${id}/receipt/m.read/${enc(reply!)}`, { thread_id: said }],
+        ['POST', `/_matrix/client/v3/rooms/${id}/read_markers`, { 'm.fully_read': said }],
+        ['PUT', `/_matrix/client/v3/rooms/${id}/typing/${enc(ben!.id)}`, { typing: true, timeout: 1_000 }],
+        ['POST', `/_matrix/client/v3/rooms/${id}/report`, { reason: 'x' }],
+        ['POST', `/_matrix/client/v3/rooms/${id}/report/${enc(reply!)}`, { reason: 'x' }],
+        ['PUT', `/_matrix/client/v3/pushrules/global/room/${id}`, { actions: [] }],
+        ['GET', `/_matrix/client/v3/pushrules/global/room/${id}`],
+        [
+          'PUT',
+          `/_matrix/client/unstable/io.element.msc4306/rooms/${id}/thread/${enc(said!)}/subscription`,
+          {},
+        ],
+        ['GET', `/_matrix/client/v1/mutual_rooms?user_id=${enc(anna!.id)}`],
+        ['POST', `/_matrix/client/v3/rooms/${id}/invite`, { user_id: cleo!.id }],
+        [
+          'PUT',
+          `/_matrix/client/v3/rooms/${id}/delayed_event/m.room.message/later`,
+          { delay_ms: 50_000, content: { msgtype: 'm.text', body: 'later' } },
+        ],
+        ['PUT', `/_matrix/client/v3/rooms/${id}/redact/${enc(said!)}/gone`, {}],
+        ['POST', `/_matrix/client/v3/rooms/${id}/leave`, {}],
+        ['POST', `/_matrix/client/v3/rooms/${id}/forget`, {}],
+        ['POST', `/_matrix/client/v3/join/${alias}`, {}],
+      ];
+      const found = await ben!.do('POST', '/search', {
+        search_categories: { room_events: { search_term: 'findable', filter: { rooms: [room] } } },
+      });
+      assert.match(JSON.stringify(found), /"count":1/);
+      for (const [method, where, body] of requests) {
+        const [path = '', query = ''] = where.split('?');
+        // What needs power is done by the creator.
+        const who = /directory\/list|\/invite$/.test(path) ? anna! : ben!;
+        const answer = await who.ask(method, path, body, Object.fromEntries(new URLSearchParams(query)));
+        assert.equal(answer.status, 200, `${method} ${where}: ${answer.raw}`);
+      }
+    });
+
+    it('are in syncs, by their filters, and in lists', async () => {
+      const { rooms } = await ben!.sync(undefined, { filter: { room: { rooms: [room] } } });
+      assert.deepEqual(Object.keys(rooms?.join ?? {}), [room]);
+      const others = await ben!.sync(undefined, { filter: { room: { not_rooms: [room] } } });
+      assert.equal(others.rooms?.join?.[room], undefined);
+      const config = { timeline_limit: 1, required_state: [['m.room.create', '']] };
+      const slid = await new SlidingClient(ben!).sync({ room_subscriptions: { [room]: config } });
+      assert.equal(slid.rooms[room]?.name, 'Twelve');
+      const listed = async () => {
+        const filter = { generic_search_term: 'Twelve' };
+        const { chunk } = await cleo!.do('POST', '/publicRooms', { filter });
+        return (chunk as { room_id: string }[]).map(({ room_id: id }) => id);
+      };
+      // The directory follows the rooms.
+      for (let attempt = 0; attempt < 100 && (await listed()).length === 0; attempt++) {
+        await new Promise((resolve) => setTimeout(resolve, 10));
+      }
+      assert.deepEqual(await listed(), [room]);
+      assert.ok((await cleo!.sync()).rooms?.invite?.[room]);
+    });
+
+    it('share the power of the creator with those who are asked in as equals', async () => {
+      const equals = await anna!.createRoom({ preset: 'trusted_private_chat', invite: [ben!.id] });
+      const path = (type: string) => `/rooms/${enc(equals)}/state/${type}`;
+      const create = await anna!.do('GET', path('m.room.create'));
+      assert.deepEqual(create['additional_creators'], [ben!.id]);
+      const levels = (await anna!.do('GET', path('m.room.power_levels'))) as { users?: object };
+      assert.deepEqual(levels.users ?? {}, {});
+      await ben!.join(equals);
+      await ben!.setState(equals, 'm.room.power_levels', { ...levels, users: { [cleo!.id]: 100 } });
+      await ben!.membership('invite', equals, cleo!);
+      await cleo!.join(equals);
+      const kick = await cleo!.call('POST', `/rooms/${enc(equals)}/kick`, { user_id: anna!.id });
+      assert.equal(kick.status, 403, 'nobody has power over creators');
+      const named = { users: { [anna!.id]: 100 } };
+      const refused = await ben!.call('PUT', path('m.room.power_levels'), named);
+      assert.equal(refused.status, 403, 'creators are not named in power levels');
+    });
+
+    it('are what rooms of version 11 become, with the power levels of all but their creators', async () => {
+      const users = { [anna!.id]: 100, [ben!.id]: 100, [cleo!.id]: 50 };
+      const old = await anna!.createRoom({
+        preset: 'public_chat',
+        room_version: '11',
+        power_level_content_override: { users },
+      });
+      await ben!.join(old);
+      const upgraded = await ben!.do('POST', `/rooms/${enc(old)}/upgrade`, { new_version: '12' });
+      const replacement = String(upgraded['replacement_room']);
+      const path = `/rooms/${enc(replacement)}/state`;
+      const levels = await ben!.do('GET', `${path}/m.room.power_levels`);
+      assert.deepEqual(levels['users'], { [anna!.id]: 100, [cleo!.id]: 50 });
+      const create = await ben!.do('GET', `${path}/m.room.create`);
+      assert.deepEqual([create['room_version'], create['predecessor']], ['12', { room_id: old }]);
+      const tombstone = await ben!.do('GET', `/rooms/${enc(old)}/state/m.room.tombstone`);
+      assert.equal(tombstone['replacement_room'], replacement);
+    });
+  });
+});
