@@ -49,7 +49,10 @@ for mirror in $(mirrors); do
   clean "$new"
   debootstrap --variant=minbase --include=ca-certificates "$suite" "$new" "$mirror" && break
 done 9>&-
-[ -x "$new/usr/bin/apt-get" ] && [ ! -e "$new/debootstrap" ]
+if [ ! -x "$new/usr/bin/apt-get" ] || [ -e "$new/debootstrap" ]; then
+  echo "none of the mirrors could be used: $(mirrors | tr '\n' ' ')"
+  exit 1
+fi
 
 inside() { DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 chroot "$new" "$@" 9>&-; }
 # Nothing in there may start a service.
