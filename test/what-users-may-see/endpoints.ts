@@ -310,8 +310,35 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
     expected: (look) => forMembers(look, [markOf(look.visibility, 2, 'mutual')]),
   },
   'delayed events': {
-    look: (person) => getPath(person, '/_matrix/client/unstable/org.matrix.msc4140/delayed_events'),
+    look: async (person) =>
+      (await getPath(person, '/_matrix/client/unstable/org.matrix.msc4140/delayed_events')) +
+      (await getPath(person, v1('/delayed_events'))),
     expected: nothing,
+  },
+  'getRoomSummary at its old places': {
+    look: async (person, { roomId }) =>
+      (await getPath(person, `/_matrix/client/unstable/im.nheko.summary/rooms/${enc(roomId)}/summary`)) +
+      (await getPath(person, `/_matrix/client/unstable/im.nheko.summary/summary/${enc(roomId)}`)),
+    expected: nameForSummary,
+  },
+  'getEventByTimestamp at its old place': {
+    look: (person, story) =>
+      forEach(
+        story.times.map((ts) => [String(ts), '']),
+        async (_, ts) => {
+          const path = `/_matrix/client/unstable/org.matrix.msc3030${room(story, 'timestamp_to_event')}`;
+          return markOfId(story, await getPath(person, path, { ts, dir: 'f' }));
+        },
+      ),
+    expected: firstOfParts,
+  },
+  'mutual rooms at their old place': {
+    look: async (person, { owner, roomId, visibility }) => {
+      const path = '/_matrix/client/unstable/uk.half-shot.msc2666/user/mutual_rooms';
+      const answer = await getPath(person, path, { user_id: owner.id });
+      return answer.includes(roomId) ? markOf(visibility, 2, 'mutual') : '';
+    },
+    expected: (look) => forMembers(look, [markOf(look.visibility, 2, 'mutual')]),
   },
   getAccountData: {
     look: (person, { owner }) => get(person, `/user/${enc(owner.id)}/account_data/org.example.private`),
