@@ -11,8 +11,8 @@ import { authIdsOf, lookUp, surroundingIn } from './surrounding-state.ts';
 import { objectionByAuthEvents } from './verdicts.ts';
 import type { RoomOfVersion, VerifiedEvent } from './verified-event.ts';
 
-/** Events that are written together; others get their turn in between. */
-const eventsAtOnce = 500;
+/** Events that are on their way to the disk at the same time, and that are looked at in one go. */
+const [eventsAtOnce, slice] = [500, 25];
 
 /** Stores events that have no place: auth events and state. */
 export class Outliers {
@@ -40,9 +40,18 @@ export class Outliers {
     for (let start = 0; start < ordered.length; start += eventsAtOnce) {
       const some = ordered.slice(start, start + eventsAtOnce);
       const redactions = await this.#redactions(some);
-      const writes = some.map((one) => this.#stage(head, one, known, named, redactions));
-      const staged = writes.map((write) => this.#parts.writer.stage(write));
-      for (const { stored } of writes) result.set(stored.event.eventId, stored);
+      const writes: PreparedWrite[] = [];
+      const staged: Promise<void>[] = [];
+      for (const [index, one] of some.entries()) {
+        const write = this.#stage(head, one, known, named, redactions);
+        const durable = this.#parts.writer.stage(write);
+        // It may fail while others are looked at, and is waited for afterwards.
+        durable.catch(() => undefined);
+        writes.push(write);
+        staged.push(durable);
+        result.set(one.event.eventId, write.stored);
+        if (index % slice === slice - 1) await new Promise(setImmediate);
+      }
       await Promise.all(staged);
       for (const { stored } of writes)
         this.#parts.userRooms.renumbered(known.get(stored.event.eventId), stored);
