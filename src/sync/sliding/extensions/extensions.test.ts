@@ -133,6 +133,35 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(await ask(), []);
     });
 
+    it('are about the lists and subscriptions that are named, `*` standing for all', async () => {
+      const { anna, ben, roomId } = await two();
+      const other = await anna.createRoom();
+      await ben.join(other);
+      for (const id of [roomId, other]) {
+        await ben.do('PUT', `/rooms/${enc(id)}/typing/${enc(ben.id)}`, { typing: true, timeout: 30_000 });
+      }
+      const config = { timeline_limit: 1, required_state: [] };
+      let connections = 0;
+      /** The other room is in the list, this one is subscribed to. */
+      const ask = async (selection: object) => {
+        const { extensions } = await new SlidingClient(anna, `selection ${connections++}`).sync({
+          lists: { top: { ...config, ranges: [[0, 0]] } },
+          room_subscriptions: { [roomId]: config },
+          extensions: { typing: { enabled: true, ...selection } },
+        });
+        const told = extensions['typing'] as unknown as InRooms<Entry> | undefined;
+        return Object.keys(told?.rooms ?? {}).sort();
+      };
+      const both = [roomId, other].sort();
+      assert.deepEqual(await ask({}), both);
+      assert.deepEqual(await ask({ rooms: ['*'] }), both);
+      assert.deepEqual(await ask({ lists: ['*'], rooms: [] }), [other]);
+      assert.deepEqual(await ask({ lists: ['top'], rooms: ['!none:test'] }), [other]);
+      assert.deepEqual(await ask({ lists: [], rooms: ['*'] }), [roomId]);
+      assert.deepEqual(await ask({ lists: [], rooms: [roomId] }), [roomId]);
+      assert.deepEqual(await ask({ lists: [], rooms: [other] }), []);
+    });
+
     it('to_device: messages until they are acknowledged', async () => {
       const { anna, ben } = await two();
       const client = new SlidingClient(anna);
