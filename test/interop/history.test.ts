@@ -7,7 +7,7 @@ Meeting.of('history', (meeting) => {
   meeting.bothWays('a long history is read back to the beginning', async ({ host, guest }) => {
     const room = await host.room();
     const said: string[] = [];
-    for (let i = 0; i < 150; i++) said.push(await host.say(room, `${i}`));
+    for (let i = 0; i < 120; i++) said.push(await host.say(room, `${i}`));
     await guest.join(room, host.server);
     let seen: Json[] = [];
     let readings = 0;

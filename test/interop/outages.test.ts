@@ -1,3 +1,4 @@
+import { eventually } from '../clients/eventually.ts';
 import { Meeting } from './meeting.ts';
 import type { RunningMember } from './network.ts';
 import type { Someone } from './someone.ts';
@@ -28,25 +29,28 @@ Meeting.ofItsOwn('outages', (meeting) => {
     return said;
   }
 
-  for (const [title, sides] of [
+  const ends = {
+    stopped: (server: RunningMember) => server.stop(),
+    killed: (server: RunningMember) => server.kill(),
+  };
+  for (const [title, hows, sides] of [
     [
       'Hearth',
+      ['stopped', 'killed'],
       () => ({ away: meeting.here.one, present: meeting.there.one, server: meeting.servers.hearth }),
     ],
     [
       'the other server',
+      ['killed'],
       () => ({ away: meeting.there.one, present: meeting.here.one, server: meeting.servers.reference }),
     ],
   ] as const) {
-    for (const [how, end] of [
-      ['stopped', (server: RunningMember) => server.stop()],
-      ['killed', (server: RunningMember) => server.kill()],
-    ] as const) {
+    for (const how of hows) {
       meeting.scenario(`${title} is ${how}, gets what it missed, and sends what it had to send`, async () => {
         const { away, present, server } = sides();
         const rooms = await sharedRooms(present, away);
         const unsent = await Promise.all(rooms.map((room) => away.say(room, 'just before the end')));
-        await end(server);
+        await ends[how](server);
         const missed = await Promise.all(rooms.map((room) => talk(present, room)));
         await server.start();
         for (const [index, room] of rooms.entries()) {
@@ -67,26 +71,26 @@ Meeting.ofItsOwn('outages', (meeting) => {
         const { away, present, server } = sides();
         const [room] = await sharedRooms(present, away);
         const said: string[] = [];
-        let isOver = false;
+        let back: Promise<void> | undefined;
         const talking = [away, present].map(async (person) => {
-          for (let i = 0; !isOver; i++) {
-            // What the server has not acknowledged before it died may be lost, and nothing else.
-            const eventId = await person.say(room!, `${i}`).catch(() => undefined);
-            if (eventId !== undefined) said.push(eventId);
-            else await server.start();
+          for (let number = 0; number < count; number++) {
+            try {
+              said.push(await person.say(room!, `${number}`));
+            } catch (error) {
+              // What the server has not acknowledged before it died may be lost, and nothing else.
+              if (person === present || !(error instanceof TypeError) || !back) throw error;
+              await back;
+            }
           }
         });
-        while (said.length < count) await present.sees(room!, await present.say(room!, 'go on'));
-        await server.kill();
-        const before = said.length;
-        while (said.length < before + count) await present.sees(room!, await present.say(room!, 'and on'));
-        isOver = true;
-        await Promise.all(talking);
+        await eventually('them to talk', () => said.length >= count / 2);
+        back = server.kill().then(() => server.start());
+        await Promise.all([back, ...talking]);
         for (const person of [away, present]) {
-          const last = await person.say(room!, 'the last word');
-          await Promise.all([away.sees(room!, last), present.sees(room!, last)]);
+          said.push(await person.say(room!, 'the last word'));
+          await Promise.all([away.sees(room!, said.at(-1)!), present.sees(room!, said.at(-1)!)]);
         }
-        for (const person of [away, present]) for (const id of said) await person.sees(room!, id);
+        for (const person of [away, present]) await person.reads(room!, said);
       },
     );
   }
