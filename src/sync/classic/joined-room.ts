@@ -1,3 +1,4 @@
+import { membershipOf, stateKeyOf } from '../../protocol/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent, VisibleEvent } from '../../rooms/index.ts';
 import { RoomView } from '../../rooms/index.ts';
 import { RoomPart } from '../feeds/feed.ts';
@@ -61,16 +62,31 @@ export class JoinedRooms {
   async #timeline(
     head: RoomHead,
     subject: Subject,
-    { after, upTo, parts, isReturn }: RoomRange,
+    { after, upTo, parts, returnedAfter }: RoomRange,
     isWhole: boolean,
   ): Promise<Timeline | undefined> {
     if (!isWhole && !(parts & RoomPart.timeline)) return undefined;
     const { engine } = this.#parts;
     const view = after === undefined ? await RoomView.open(engine, head, subject.userId) : undefined;
     const { userId, timelineLimit: limit } = subject;
-    const request = { userId, after, upTo, limit, view };
+    const lastSeen =
+      returnedAfter === undefined ? undefined : await this.#lastSeen(head, userId, returnedAfter);
+    const request = { userId, after: after ?? lastSeen, upTo, limit, view };
     const timeline = await readTimeline(engine, head, subject.filter, request);
-    return isReturn ? { ...timeline, limited: true } : timeline;
+    return returnedAfter === undefined ? timeline : { ...timeline, limited: true };
+  }
+
+  /**
+   * Where the last stay of a user in the room ended for a client that has synced up to `since`; `undefined` when there
+   * was none. A timeline that began before that would come with an older state than the client has already: clients leave
+   * out the events that they have, and would take that state for the newest.
+   */
+  async #lastSeen(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
+    const { engine } = this.#parts;
+    const changes = await engine.stateHistory(head.roomNid, stateKeyOf('m.room.member', userId));
+    const stays = changes.map(({ event }) => membershipOf(event?.event.content) === 'join');
+    const end = changes.findLast((_, index) => !stays[index] && stays[index - 1]);
+    return end && Math.min(end.stream, since);
   }
 
   /** The state events that the client needs besides those in the timeline. */

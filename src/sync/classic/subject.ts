@@ -18,8 +18,8 @@ export interface RoomRange {
   /** `undefined`: the room is new to the client and it gets the whole state. */
   readonly after: number | undefined;
   readonly upTo: number;
-  /** The client may hold a timeline of the room that this one does not follow: of a stay in it before. */
-  readonly isReturn: boolean;
+  /** The user has come back into a room of which the client may hold a timeline up to here: of a stay before. */
+  readonly returnedAfter: number | undefined;
   /** Bits of `RoomPart`: what may have changed. */
   readonly parts: number;
   readonly accountData: readonly Pick<AccountDataEntry, 'type' | 'content'>[];

@@ -49,6 +49,34 @@ for (const database of ['sqlite', 'postgres'] as const) {
       assert.deepEqual(texts((await ben.sync(first.next_batch)).rooms?.join?.[roomId]), ['one', 'two']);
     });
 
+    it('begins anew where the last stay ended for those who come back', async () => {
+      const { anna, ben, cleo, roomId } = await people(3);
+      await anna.say(roomId, 'before');
+      const before = await ben.sync();
+      await ben.leave(roomId);
+      await anna.say(roomId, 'meanwhile');
+      const outside = await ben.sync(before.next_batch);
+      await ben.join(roomId);
+      await cleo.say(roomId, 'welcome back');
+      const membersOf = (room: JoinedRoomJson | undefined) =>
+        [...(room?.state?.events ?? []), ...(room?.timeline.events ?? [])]
+          .filter(({ type, content }) => type === 'm.room.member' && content['membership'] === 'join')
+          .map((event) => event.state_key)
+          .sort();
+      for (const since of [outside.next_batch, before.next_batch]) {
+        const room = (await ben.sync(since)).rooms?.join?.[roomId];
+        assert.equal(room?.timeline.limited, true);
+        // What a client has already would come with the state of that time.
+        assert.deepEqual(texts(room), ['meanwhile', 'welcome back']);
+        assert.deepEqual([...new Set(membersOf(room))], [anna.id, ben.id, cleo.id].sort());
+        const older = await ben.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {
+          dir: 'b',
+          from: String(room?.timeline.prev_batch),
+        });
+        assert.ok(JSON.stringify(older).includes('"before"'));
+      }
+    });
+
     it('refuses tokens that are not of this server, and filters that are none', async () => {
       const { ben } = await people(2);
       for (const since of ['x', 's1_999999999999', 't1_1_1', 's1_-1', '']) {

@@ -214,7 +214,7 @@ export class Sync {
       const text = await joinedRooms.render(head, request, {
         after: isNew ? undefined : since,
         upTo,
-        isReturn,
+        returnedAfter: isReturn ? since : undefined,
         parts: range.parts?.get(room.roomId) ?? 0,
         accountData: await this.#roomAccountData(request.userId, room, isReturn, accountData),
         fullState: request.fullState,
