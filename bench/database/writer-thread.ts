@@ -68,6 +68,7 @@ function messageRows(signed: boolean): Statement[] {
 type Work = 'batch' | 'signed' | 'stepwise';
 
 class StepwiseEntry implements Entry {
+  readonly isLarge = false;
   readonly #statements: readonly Statement[];
   readonly committed: () => void;
   readonly failed: (error: unknown) => void;

@@ -83,9 +83,35 @@ class DatabaseThread {
   }
 }
 
+/** Stands for `MessagePort`. */
+class SimulatedPort extends EventEmitter {
+  other: SimulatedPort | undefined;
+
+  postMessage(message: unknown): void {
+    current().soon(() => this.other?.emit('message', message));
+  }
+
+  ref(): void {}
+
+  unref(): void {}
+
+  close(): void {}
+}
+
+/** Stands for `MessageChannel`. */
+class SimulatedChannel {
+  readonly port1 = new SimulatedPort();
+  readonly port2 = new SimulatedPort();
+
+  constructor() {
+    this.port1.other = this.port2;
+    this.port2.other = this.port1;
+  }
+}
+
 /** Stands for `Worker`: the threads of databases and of those who sign. */
 class SimulatedWorker extends EventEmitter {
-  readonly #take: (message: never) => void;
+  readonly #take: ((message: never) => void) | undefined;
 
   constructor(url: URL, { workerData }: { workerData: unknown }) {
     super();
@@ -95,13 +121,13 @@ class SimulatedWorker extends EventEmitter {
       const thread = new DatabaseThread(workerData as WorkerOptions, answer, exit);
       this.#take = (message: Request | 'close') => thread.take(message);
     } else if (url.pathname.endsWith('/signing/worker.ts')) {
-      this.#take = (texts: readonly string[]) =>
-        current().soon(() => answer(signatures(workerData as KeyObject, texts)));
+      const { key, port } = workerData as { key: KeyObject; port: SimulatedPort };
+      port.on('message', (texts: readonly string[]) => port.postMessage(signatures(key, texts)));
     } else throw new Error(`${url.pathname} is not known to simulations`);
   }
 
   postMessage(message: unknown): void {
-    this.#take(message as never);
+    this.#take?.(message as never);
   }
 
   ref(): void {}
@@ -161,7 +187,12 @@ function verifyHere(...given: unknown[]): boolean | undefined {
  * process; before anything of the server is used.
  */
 export function simulatePlatform(): void {
-  Object.assign(workers, { Worker: SimulatedWorker });
+  Object.assign(workers, {
+    Worker: SimulatedWorker,
+    MessageChannel: SimulatedChannel,
+    // Nothing comes in the middle of a turn.
+    receiveMessageOnPort: () => undefined,
+  });
   Object.assign(crypto, { sign: signHere, verify: verifyHere });
   Object.assign(fsPromises, {
     readFile: async (path: string, options: BufferEncoding) => fs.readFileSync(path, options),

@@ -21,3 +21,42 @@ test('signatures are those of the key, in the order of the texts, however many t
   await check(10);
   await signer.close();
 });
+
+test('answers can be taken in the middle of a turn of the event loop', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const signer = new BackgroundSigner(privateKey);
+  const texts = Array.from({ length: 10 }, (_, index) => `text ${index}`);
+  // The thread is there.
+  await signer.sign(texts);
+  let turnIsOver = false;
+  setImmediate(() => {
+    turnIsOver = true;
+  });
+  let signatures: readonly string[] | undefined;
+  void signer.sign(texts).then((made) => {
+    signatures = made;
+  });
+  const moment = new Int32Array(new SharedArrayBuffer(4));
+  for (let waited = 0; !signatures && waited < 10_000; waited += 1) {
+    Atomics.wait(moment, 0, 0, 1);
+    signer.poll();
+    await Promise.resolve();
+  }
+  assert.equal(turnIsOver, false);
+  assert.equal(signatures?.length, texts.length);
+  for (const [index, text] of texts.entries())
+    assert.ok(verify(null, Buffer.from(text), publicKey, Buffer.from(signatures[index]!, 'base64')));
+  signer.poll();
+  await signer.close();
+});
+
+test('whoever waits for a thread that has ended is told, and the next one gets another thread', async () => {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const signer = new BackgroundSigner(privateKey);
+  const texts = Array.from({ length: 2_000 }, (_, index) => `text ${index}`);
+  const waiting = assert.rejects(signer.sign(texts), /has ended/);
+  await signer.close();
+  await waiting;
+  assert.equal((await signer.sign(texts.slice(0, 5))).length, 5);
+  await signer.close();
+});

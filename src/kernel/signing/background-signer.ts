@@ -1,5 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import type { SignerData } from './worker.ts';
 
 interface Waiting {
   resolve(signatures: readonly string[]): void;
@@ -17,6 +18,8 @@ export class BackgroundSigner {
   readonly #key: KeyObject;
   readonly #waiting: Waiting[] = [];
   #worker: Worker | undefined;
+  /** This end of the channel to the worker. */
+  #port: MessagePort | undefined;
 
   /** @param key an Ed25519 private key */
   constructor(key: KeyObject) {
@@ -26,35 +29,61 @@ export class BackgroundSigner {
   /** @returns for each text (in UTF-8) its signature as unpadded base64 */
   async sign(texts: readonly string[]): Promise<readonly string[]> {
     if (texts.length <= fewTexts) return texts.map((text) => signature(this.#key, text));
-    const worker = this.#thread();
+    const port = this.#thread();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
-      worker.ref();
-      worker.postMessage(texts);
+      port.ref();
+      port.postMessage(texts);
     });
+  }
+
+  /**
+   * Takes the answers that are there already. They come by themselves at the next turn of the event loop; who is in
+   * the middle of a long one need not wait for its end.
+   */
+  poll(): void {
+    if (this.#port === undefined || this.#waiting.length === 0) return;
+    for (;;) {
+      const answer = receiveMessageOnPort(this.#port);
+      if (answer === undefined) return;
+      this.#answer(this.#port, answer.message as readonly string[]);
+    }
   }
 
   async close(): Promise<void> {
     await this.#worker?.terminate();
   }
 
-  #thread(): Worker {
-    if (this.#worker) return this.#worker;
+  #thread(): MessagePort {
+    if (this.#port) return this.#port;
     const entry = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
-    const worker = new Worker(new URL(entry, import.meta.url), { workerData: this.#key });
-    worker.on('message', (signatures: readonly string[]) => {
-      this.#waiting.shift()?.resolve(signatures);
-      if (this.#waiting.length === 0) worker.unref();
-    });
-    worker.on('error', (error) => this.#lose(error instanceof Error ? error : new Error(String(error))));
-    worker.on('exit', () => this.#lose(new Error('the thread that signs has ended')));
+    const { port1: port, port2 } = new MessageChannel();
+    const workerData: SignerData = { key: this.#key, port: port2 };
+    const worker = new Worker(new URL(entry, import.meta.url), { workerData, transferList: [port2] });
+    port.on('message', (signatures: readonly string[]) => this.#answer(port, signatures));
+    const lose = (error: unknown) =>
+      this.#lose(worker, error instanceof Error ? error : new Error(String(error)));
+    worker.on('error', lose);
+    worker.on('exit', () => lose(new Error('the thread that signs has ended')));
+    port.on('close', () => lose(new Error('the thread that signs has ended')));
+    // It is the port that holds the process, while somebody waits.
+    worker.unref();
     this.#worker = worker;
-    return worker;
+    this.#port = port;
+    return port;
+  }
+
+  #answer(port: MessagePort, signatures: readonly string[]): void {
+    this.#waiting.shift()?.resolve(signatures);
+    if (this.#waiting.length === 0) port.unref();
   }
 
   /** Whoever waits is told; the next request starts another thread. */
-  #lose(error: Error): void {
+  #lose(worker: Worker, error: Error): void {
+    if (worker !== this.#worker) return;
+    this.#port?.close();
     this.#worker = undefined;
+    this.#port = undefined;
     for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
 }

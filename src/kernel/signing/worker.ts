@@ -1,12 +1,18 @@
 import { type KeyObject, sign } from 'node:crypto';
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, workerData } from 'node:worker_threads';
 
 /** Texts to sign, answered in the order of arrival. */
 export type SigningRequest = readonly string[];
 
-const key = workerData as KeyObject;
-const port = parentPort;
-if (!port) throw new Error('this file runs in a worker thread');
+/** What the thread is started with. */
+export interface SignerData {
+  /** An Ed25519 private key. */
+  readonly key: KeyObject;
+  /** Where requests come from and answers go. */
+  readonly port: MessagePort;
+}
+
+const { key, port } = workerData as SignerData;
 
 port.on('message', (texts: SigningRequest) => {
   port.postMessage(

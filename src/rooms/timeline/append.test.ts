@@ -96,6 +96,32 @@ forEachDatabase((open) => {
       }
     });
 
+    it('has many events signed and written before a long turn of the event loop is over', async () => {
+      const { under, database } = await openUnreliable();
+      const roomId = await under.room(alice);
+      await Promise.all(['these', 'start', 'the signer'].map((text) => under.say(alice, roomId, text)));
+      let turnIsOver = false;
+      let isWriting = false;
+      setImmediate(() => {
+        turnIsOver = true;
+      });
+      database.delay = () => {
+        isWriting = true;
+        return undefined;
+      };
+      const moment = new Int32Array(new SharedArrayBuffer(4));
+      const said: Promise<unknown>[] = [];
+      while (!isWriting && said.length < 2_000) {
+        said.push(under.say(alice, roomId, `${said.length}`));
+        for (let step = 0; step < 50; step++) await Promise.resolve();
+        if (said.length > 16) Atomics.wait(moment, 0, 0, 1);
+      }
+      assert.equal(isWriting, true);
+      assert.equal(turnIsOver, false);
+      await Promise.all(said);
+      assert.equal((await textsIn(under, roomId)).length, 3 + said.length);
+    });
+
     it('does not wait for the events of other rooms, but for those before it in its own', async () => {
       const { under, database } = await openUnreliable();
       const [one, other] = [await under.room(alice), await under.room(bob)];

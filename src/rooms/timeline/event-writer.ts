@@ -47,10 +47,16 @@ interface Signed {
 const batchesAtOnce = 2;
 
 /**
+ * So many events are sent to be signed without waiting for the end of the turn of the event loop: when many requests
+ * have come at once that is far away, and the signer and the disk would have nothing to do until then.
+ */
+const enoughToSign = 16;
+
+/**
  * Signs events and writes them to disk, many at a time. What is staged in one turn of the event loop is signed
- * together; what has been signed while batches were being committed is the next batch, and shares one flush. Events of
- * one room are committed in the order in which they were staged, and never before those of an earlier batch are on
- * disk.
+ * together, or a part of it when it is much; what has been signed while batches were being committed is the next batch,
+ * and shares one flush. Events of one room are committed in the order in which they were staged, and never before those
+ * of an earlier batch are on disk.
  */
 export class EventWriter {
   readonly #database: Database;
@@ -104,9 +110,12 @@ export class EventWriter {
     if (stored.event.stateKey !== undefined && write.row === 'new')
       this.#authEdges.add(stored.nid, write.auth);
     const durable = new Promise<void>((resolve, reject) => {
-      if (this.#staged.length === 0 && !this.#isSigning) setImmediate(() => this.#signStaged());
       this.#staged.push({ write, resolve, reject });
     });
+    if (this.#staged.length === 1) setImmediate(() => this.#signStaged());
+    // Not before those are here, too, that are staged in one go, as a new room's first events.
+    if (this.#isSigning) this.#signer.poll();
+    if (this.#staged.length === enoughToSign) queueMicrotask(() => this.#signStaged());
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
     return durable;
   }
@@ -123,6 +132,7 @@ export class EventWriter {
 
   /** One request at a time is with the signer: what is staged in the meantime is the next one. */
   #signStaged(): void {
+    if (this.#staged.length === 0 || this.#isSigning) return;
     const pending = this.#staged;
     this.#staged = [];
     this.#isSigning = true;
@@ -133,7 +143,8 @@ export class EventWriter {
       group.signatures = signatures;
       group.failure = failure;
       this.#isSigning = false;
-      if (this.#staged.length > 0) this.#signStaged();
+      if (this.#staged.length >= enoughToSign) this.#signStaged();
+      else if (this.#staged.length > 0) setImmediate(() => this.#signStaged());
       this.#commitNext();
     };
     signing.then(settle, (error) => settle(undefined, error));

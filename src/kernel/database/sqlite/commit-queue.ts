@@ -6,6 +6,8 @@ import type { Executor } from './protocol.ts';
 
 /** Something that writes. */
 export interface Entry {
+  /** It is worth a flush of its own, and begins at once. */
+  readonly isLarge: boolean;
   /** Takes part in `group`; must leave it as if it had not when it rejects. */
   run(group: Group): Promise<void>;
   /** Everything is on disk. */
@@ -84,8 +86,10 @@ export class CommitQueue {
     if (this.#isWorking || this.#ending >= groupsAtOnce) return;
     if (this.#waiting.length > 0) {
       this.#isWorking = true;
-      // What arrives in the same turn of the event loop belongs to one group.
-      setImmediate(() => void this.#runGroup());
+      // What arrives in the same turn of the event loop belongs to one group. But when many requests have come at once,
+      // the end of the turn is far away, and the writing thread would have nothing to do until then.
+      if (this.#waiting[0]?.isLarge) queueMicrotask(() => void this.#runGroup());
+      else setImmediate(() => void this.#runGroup());
     } else if (this.#ending === 0) this.#idle?.();
   }
 

@@ -9,14 +9,22 @@ interface Settle<T> {
   reject(error: unknown): void;
 }
 
+/** Rows of a batch that is worth a flush of its own. */
+const largeBatch = 32;
+
+const rowsOf = (statements: readonly Statement[]) =>
+  statements.reduce((count, { rows }) => count + rows.length, 0);
+
 /** Statements that were all given at once. */
 export class BatchEntry implements Entry {
+  readonly isLarge: boolean;
   readonly #statements: readonly Statement[];
   readonly #settle: Settle<void>;
   #result: Promise<Table | undefined> | undefined;
 
   constructor(statements: readonly Statement[], settle: Settle<void>) {
     this.#statements = statements;
+    this.isLarge = rowsOf(statements) >= largeBatch;
     this.#settle = settle;
   }
 
@@ -36,6 +44,7 @@ export class BatchEntry implements Entry {
 
 /** A transaction whose statements come one by one. */
 export class TransactionEntry<T> implements Entry {
+  readonly isLarge = false;
   readonly #begin: (group: Group) => { readonly scope: TransactionWork; work(): Promise<T> };
   readonly #settle: Settle<T>;
   #value: T | undefined;
