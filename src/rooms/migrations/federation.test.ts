@@ -21,7 +21,9 @@ async function copyAsOlder(from: Database, to: Database): Promise<void> {
   const current = await tables.selectFrom('current_state').selectAll().execute();
   await to.transaction<RoomTables, void>(async (writer) => {
     const insert = writer as unknown as Kysely<Record<string, Record<string, unknown>>>;
-    for (const { partial_state, ...room } of rooms) await insert.insertInto('rooms').values(room).execute();
+    for (const { partial_state, loose_ends, ...room } of rooms) {
+      await insert.insertInto('rooms').values(room).execute();
+    }
     for (const event of events) await insert.insertInto('events').values(event).execute();
     for (const { stream, ...entry } of current) {
       await insert.insertInto('current_state').values(entry).execute();
