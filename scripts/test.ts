@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process';
 import { globSync, statSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { groupTests } from './test-groups.ts';
 
@@ -33,13 +34,16 @@ if (files.length === 0) {
 // Many processes load the same sources.
 const { directory: compileCache } = enableCompileCache();
 
+/** One more than can work at the same time: most of them wait for a database now and then. */
+const processes = availableParallelism() + 1;
+
 const groups = groupTests(files.sort(), apart);
 const runner = spawn(
   process.execPath,
   [
     '--test',
     '--test-global-setup=test/support/global-setup.ts',
-    '--test-concurrency=2',
+    `--test-concurrency=${processes}`,
     ...flags,
     ...groups.entries,
   ],

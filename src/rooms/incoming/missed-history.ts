@@ -10,6 +10,7 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import type { RoomHeads } from '../timeline/room-heads.ts';
 import type { Inquiries } from './inquiries.ts';
 import {
+  hasMissed,
   leaveToReaders,
   type MissedEvent,
   postponeMissed,
@@ -105,6 +106,7 @@ export class MissedHistory {
   async #start(): Promise<void> {
     const { database, log } = this.#parts;
     try {
+      if (!(await hasMissed(database.reader<RoomTables>()))) return;
       const rooms = await readRoomsWithMissed(database.scanner<RoomTables>());
       for (const roomId of rooms) this.#planAfter(roomId, firstPause);
     } catch (error) {

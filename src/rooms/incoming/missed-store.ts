@@ -10,6 +10,17 @@ export interface MissedEvent {
   readonly retryTs: number;
 }
 
+/** Whether anything is missed: asked before `readRoomsWithMissed`, for which a thread may have to be started. */
+export async function hasMissed(reader: Reader<RoomTables>): Promise<boolean> {
+  const row = await reader
+    .selectFrom('backward_extremities')
+    .select('room_nid')
+    .where('answers_left', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** The ids of rooms in which something is missed. */
 export async function readRoomsWithMissed(reader: Reader<RoomTables>): Promise<string[]> {
   const rows = await reader

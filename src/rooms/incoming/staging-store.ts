@@ -28,6 +28,12 @@ export function insertStaged(database: Database, rows: readonly Row[]): Promise<
 }
 
 /** Everything but the events themselves, in the order of arrival. */
+/** Whether any event waits: asked before `readStaged`, for which a thread may have to be started. */
+export async function hasStaged(reader: Reader<IncomingTables>): Promise<boolean> {
+  const row = await reader.selectFrom('incoming_events').select('id').limit(1).executeTakeFirst();
+  return row !== undefined;
+}
+
 export function readStaged(reader: Reader<IncomingTables>): Promise<Omit<Row, 'json'>[]> {
   return reader
     .selectFrom('incoming_events')

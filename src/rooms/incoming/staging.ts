@@ -4,7 +4,14 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { Sequence } from '../../kernel/streams/index.ts';
 import { type Pdu, parseJsonObject, type RoomVersion, roomEventOf } from '../../protocol/index.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
-import { deleteStaged, insertStaged, postponeStaged, readStaged, readStagedJson } from './staging-store.ts';
+import {
+  deleteStaged,
+  hasStaged,
+  insertStaged,
+  postponeStaged,
+  readStaged,
+  readStagedJson,
+} from './staging-store.ts';
 import type { IncomingTables } from './tables.ts';
 
 /** An event that waits for its place; the event itself is on disk. */
@@ -50,6 +57,8 @@ export class Staging {
   /** With what was left when the program ended. */
   static async open(database: Database, log: Logger): Promise<Staging> {
     const staging = new Staging(database, log, await Sequence.open(database, 'incoming_events'));
+    const isEmpty = !(await hasStaged(database.reader<IncomingTables>()));
+    if (isEmpty) return staging;
     for (const row of await readStaged(database.scanner<IncomingTables>())) {
       staging.#note({
         eventId: row.event_id,
