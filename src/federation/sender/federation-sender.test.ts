@@ -555,6 +555,61 @@ forEachDatabase((open) => {
         ]);
       });
 
+      const receipt = (roomId: string, eventId: string) => ({
+        type: 'm.receipt',
+        key: roomId,
+        lifetime: 60 * minute,
+        content: { [roomId]: { 'm.read': { [alice]: { data: { ts: 1 }, event_ids: [eventId] } } } },
+        combine: (contents: readonly JsonObject[]) => [Object.assign({}, ...contents) as JsonObject],
+      });
+
+      it('come after an outage as they are then, if they are still worth it', async () => {
+        const { recipients } = await start(['a.example']);
+        const [a] = recipients;
+        await until(() => test.sender.status.destinations.sending === 0);
+        a.answer = () => 503;
+        test.sender.sendEdu(['a.example'], receipt('!one:test', '$1'));
+        test.sender.sendEdu(['a.example'], receipt('!two:test', '$2'));
+        test.sender.sendEdu(['a.example'], typing(alice, true));
+        await waitsToRetry(1);
+        assert.equal(test.sender.status.pendingEdus, 2, 'nobody types any more when it is tried again');
+        const before = a.arrived.length;
+        test.sender.sendEdu(['a.example'], receipt('!two:test', '$3'));
+        test.sender.sendEdu(['a.example'], receipt('!three:test', '$4'));
+        test.sender.sendEdu(['a.example'], typing(alice, true));
+        a.answer = () => 200;
+        test.clock.advance(minute);
+        await until(() => test.sender.status.pendingEdus === 0 && a.arrived.length > before);
+        await until(() => a.arrived.slice(before).some(({ edus }) => edus.length > 0));
+        const edus = a.arrived.slice(before).flatMap((transaction) => transaction.edus);
+        const all = [
+          receipt('!one:test', '$1').content,
+          receipt('!two:test', '$3').content,
+          receipt('!three:test', '$4').content,
+        ];
+        assert.deepEqual(edus, [{ edu_type: 'm.receipt', content: Object.assign({}, ...all) as JsonObject }]);
+      });
+
+      it('do not wait in any number for servers that stay away', async () => {
+        const { recipients } = await start(['a.example'], {
+          federation: { max_long_retries: 0, destination_min_retry_interval: 50 * minute },
+        });
+        const [a] = recipients;
+        await until(() => test.sender.status.destinations.sending === 0);
+        a.answer = () => 503;
+        test.sender.sendEdu(['a.example'], receipt('!0:test', '$0'));
+        await waitsToRetry(1);
+        for (let i = 0; i < 600; i++) test.sender.sendEdu(['a.example'], receipt(`!${i}:test`, '$1'));
+        assert.equal(test.sender.status.pendingEdus, 500);
+        const before = a.arrived.length;
+        test.clock.advance(50 * minute);
+        await until(() => a.arrived.length > before);
+        await waitsToRetry(1);
+        assert.equal(test.sender.status.pendingEdus, 0, 'the next attempt is later than they are of use');
+        test.sender.sendEdu(['a.example'], receipt('!late:test', '$1'));
+        assert.equal(test.sender.status.pendingEdus, 0);
+      });
+
       it('are not sent when they are stale, nor to servers that were not there', async () => {
         const { recipients, say } = await start(['a.example', 'b.example']);
         const [a, b] = recipients;

@@ -142,7 +142,8 @@ export class FederationSender {
   }
 
   /**
-   * Sends an EDU that is about now. Servers that can not be reached do without it.
+   * Sends an EDU that is about now. Servers that can not be reached for as long as it is worth sending do without it,
+   * and so do all that have not taken it when this one stops.
    * @param lazy it may wait some seconds, so that many destinations are not all sent something at once
    */
   sendEdu(destinations: Iterable<string>, edu: EphemeralEdu, { lazy = false } = {}): void {

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Edu } from './edu.ts';
 
-/** An EDU that says something about now, and is not worth repeating later. */
+/** An EDU that says something about now, and is worth less with time. */
 export interface EphemeralEdu extends Edu {
   /** What it is about: it takes the place of an earlier one with the same type and key that was not sent yet. */
   readonly key: string;
@@ -26,7 +26,9 @@ const mostCombined = 100;
 /** The ephemeral EDUs that wait for one destination. */
 export class PendingEdus {
   readonly #clock: Clock;
-  readonly #pending = new Map<string, Pending>();
+  #pending = new Map<string, Pending>();
+  /** What was taken out and may have to be sent again. */
+  readonly #taken = new Map<string, Pending>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -47,8 +49,25 @@ export class PendingEdus {
     }
   }
 
-  clear(): void {
-    this.#pending.clear();
+  /** What was taken has arrived, or is not wanted. */
+  settled(): void {
+    this.#taken.clear();
+  }
+
+  /** What was taken has not arrived: what nothing newer has taken the place of waits again, before the others. */
+  putBack(): void {
+    const newer = this.#pending;
+    this.#pending = new Map([...this.#taken, ...newer]);
+    this.#taken.clear();
+    for (const oldest of [...this.#pending.keys()].slice(0, Math.max(0, this.size - mostPending))) {
+      this.#pending.delete(oldest);
+    }
+  }
+
+  /** Drops what will be stale in so many milliseconds. */
+  dropStaleIn(pause: number): void {
+    const then = this.#clock.monotonic() + pause;
+    for (const [key, { until }] of this.#pending) if (until <= then) this.#pending.delete(key);
   }
 
   /** Takes out what makes `limit` EDUs at most, oldest first; what is stale is dropped. */
@@ -56,7 +75,8 @@ export class PendingEdus {
     const now = this.#clock.monotonic();
     const taken: Edu[] = [];
     const combined = new Set<string>();
-    for (const [key, { edu, until }] of this.#pending) {
+    for (const [key, pending] of this.#pending) {
+      const { edu, until } = pending;
       if (taken.length >= limit) break;
       if (edu.combine) {
         if (combined.has(edu.type)) continue;
@@ -64,7 +84,9 @@ export class PendingEdus {
         taken.push(...this.#takeCombined(edu, limit - taken.length, now));
       } else {
         this.#pending.delete(key);
-        if (until > now) taken.push({ type: edu.type, content: edu.content });
+        if (until <= now) continue;
+        this.#taken.set(key, pending);
+        taken.push({ type: edu.type, content: edu.content });
       }
     }
     return taken;
@@ -72,19 +94,22 @@ export class PendingEdus {
 
   #takeCombined(sample: EphemeralEdu, limit: number, now: number): Edu[] {
     const { type, combine = (contents) => [...contents] } = sample;
-    const chosen = new Map<string, EphemeralEdu>();
-    for (const [key, { edu, until }] of this.#pending) {
-      if (edu.type !== type) continue;
-      if (until <= now) this.#pending.delete(key);
-      else if (chosen.size < mostCombined) chosen.set(key, edu);
+    const chosen = new Map<string, Pending>();
+    for (const [key, pending] of this.#pending) {
+      if (pending.edu.type !== type) continue;
+      if (pending.until <= now) this.#pending.delete(key);
+      else if (chosen.size < mostCombined) chosen.set(key, pending);
     }
-    const render = () => combine(Array.from(chosen.values(), ({ content }) => content));
+    const render = () => combine(Array.from(chosen.values(), ({ edu }) => edu.content));
     let contents = render();
     while (contents.length > limit) {
       for (const key of [...chosen.keys()].slice(Math.ceil(chosen.size / 2))) chosen.delete(key);
       contents = render();
     }
-    for (const key of chosen.keys()) this.#pending.delete(key);
+    for (const [key, pending] of chosen) {
+      this.#pending.delete(key);
+      this.#taken.set(key, pending);
+    }
     return contents.map((content) => ({ type, content }));
   }
 }

@@ -42,6 +42,8 @@ export class ServerQueue {
   #running: Promise<void> | undefined;
   #again = false;
   #retry: Timer | undefined;
+  /** When that is, by the monotonic clock. */
+  #retryAt = 0;
   /** Since when something waits, or when the server last took something, by the monotonic clock. */
   #busySince: number | undefined;
   /** Events and durable EDUs in one transaction; fewer after one was refused. */
@@ -95,9 +97,12 @@ export class ServerQueue {
     this.kick();
   }
 
-  /** Takes an EDU, unless the server is being left alone. @param kick whether it is sent as soon as that is possible */
+  /**
+   * Takes an EDU, unless the server is left alone for longer than it is worth sending.
+   * @param kick whether it is sent as soon as that is possible
+   */
   addEphemeral(edu: EphemeralEdu, kick: boolean): void {
-    if (this.#retry) return;
+    if (this.#retry && this.#retryAt - this.#parts.clock.monotonic() >= edu.lifetime) return;
     this.#edus.add(edu);
     if (kick) this.kick();
   }
@@ -197,16 +202,18 @@ export class ServerQueue {
     const until = await destinations.blockedUntil(this.destination);
     if (until === undefined) return false;
     this.#fallBehind();
-    this.#edus.clear();
     this.#pause(until - clock.now());
     return true;
   }
 
   #pause(delay: number): void {
+    const { clock, stopping } = this.#parts;
     this.#again = false;
-    if (this.#parts.stopping.aborted) return;
+    if (stopping.aborted) return;
     this.#retry?.cancel();
-    this.#retry = this.#parts.clock.setTimer(delay, () => this.retryNow());
+    this.#retry = clock.setTimer(delay, () => this.retryNow());
+    this.#retryAt = clock.monotonic() + delay;
+    this.#edus.dropStaleIn(delay);
   }
 
   /** Makes the next transaction, if there is something to send. */
@@ -256,6 +263,7 @@ export class ServerQueue {
     } catch (error) {
       transaction.ephemeral = [];
       if (isRefusal(error)) return this.#refused(transaction, error);
+      this.#edus.putBack();
       if (!(error instanceof FederationError)) throw error;
       return this.#failed(transaction, error, begunAt);
     }
@@ -299,7 +307,6 @@ export class ServerQueue {
     log.debug({ err: error, destination: this.destination }, 'A transaction could not be delivered');
     observer.failed(this.destination);
     this.#fallBehind();
-    this.#edus.clear();
     if (this.#keptSize === 0) {
       const size = sizeOf(transaction);
       if (kept.keep(size)) this.#keptSize = size;
@@ -317,6 +324,7 @@ export class ServerQueue {
   /** There is no transaction any more to be sent again. */
   #forget(): void {
     this.#transaction = undefined;
+    this.#edus.settled();
     if (this.#keptSize > 0) this.#parts.kept.release(this.#keptSize);
     this.#keptSize = 0;
   }

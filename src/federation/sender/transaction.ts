@@ -21,7 +21,7 @@ export interface Transaction {
   readonly id: string;
   readonly pdus: readonly OutgoingPdu[];
   readonly durable: readonly DurableEdu[];
-  /** Only with the first attempt: when that has failed, they are not worth sending. */
+  /** Only with the first attempt: when that has failed, those that are still worth sending come in a later one. */
   ephemeral: readonly Edu[];
   /** Set when the events are the newest ones of rooms, and not all that the destination lacks. */
   readonly caughtUp: CaughtUp | undefined;
