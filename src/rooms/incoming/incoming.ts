@@ -29,8 +29,15 @@ import { RoomLocks } from './room-locks.ts';
 import { RoomServers } from './room-servers.ts';
 import { type Outcome, RoomWorkers } from './room-workers.ts';
 import { type StagedEvent, Staging } from './staging.ts';
-import { StateFetcher } from './state-fetcher.ts';
+import { StateFetcher, type StateOptions } from './state-fetcher.ts';
 import { type Refusal, Verifier } from './verifier.ts';
+
+/**
+ * Attempts, within a minute, at which a state that has to be fetched must be whole. If the keys of a server can not be
+ * had for a moment, its users would else be missing in that state for ever, and what they said be rejected; those of
+ * servers that are gone will never be had.
+ */
+const patientAttempts = 2;
 
 /** An event that was checked, or why it may not be used. */
 export type Verification = VerifiedEvent | Refusal;
@@ -148,7 +155,6 @@ export class Incoming {
   /**
    * The whole state before an event of a room, all of which is stored when this resolves.
    * @param first whom to ask first
-   * @param options.whole whether a state is of no use in which single events are missing
    * @returns event ids
    * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when no server gives it
    */
@@ -156,7 +162,7 @@ export class Incoming {
     roomId: string,
     first: readonly string[],
     eventId: string,
-    options?: { readonly whole?: boolean },
+    options?: StateOptions,
   ): Promise<readonly string[]> {
     const head = await this.#parts.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
@@ -229,7 +235,7 @@ export class Incoming {
         return { kind: 'put off', until };
       }
       try {
-        await this.#process(head, origin, event);
+        await this.#process(head, origin, event, { whole: staged.attempts < patientAttempts });
         return { kind: 'done' };
       } catch (error) {
         this.#patience.failed(roomId, origin);
@@ -250,12 +256,19 @@ export class Incoming {
     return isVouched && this.#processor.isComplete(event, isUnderWay);
   }
 
-  async #process(head: RoomHead, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
+  async #process(
+    head: RoomHead,
+    origin: string,
+    event: VerifiedEvent,
+    options?: StateOptions,
+  ): Promise<StoredEvent> {
     const { clock } = this.#parts;
     const begun = clock.monotonic();
     const first = [origin, serverOfUser(event.event.sender)];
     try {
-      return await this.#inquiries.run(head, first, (inquiry) => this.#processor.process(inquiry, event));
+      return await this.#inquiries.run(head, first, (inquiry) =>
+        this.#processor.process(inquiry, event, options),
+      );
     } finally {
       const took = clock.monotonic() - begun;
       this.#metrics.took(took);

@@ -9,7 +9,7 @@ import type { GapFiller } from './gap-filler.ts';
 import { type Inquiry, Unobtainable } from './inquiry.ts';
 import { isSettled, verifiedAgain } from './settled.ts';
 import type { Staging } from './staging.ts';
-import type { StateFetcher } from './state-fetcher.ts';
+import type { StateFetcher, StateOptions } from './state-fetcher.ts';
 
 /** Earlier events that may fail before the others are not tried any more. */
 const mostFailures = 3;
@@ -74,7 +74,7 @@ export class Processor {
    * Gives an event its place, after those that come before it and are missing.
    * @throws Unobtainable, MatrixError of `Placement.append`
    */
-  async process(inquiry: Inquiry, one: VerifiedEvent): Promise<StoredEvent> {
+  async process(inquiry: Inquiry, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
     const { placement, staging, gaps, log } = this.#parts;
     const { eventId } = one.event;
     const known = (await placement.known([eventId])).get(eventId);
@@ -85,35 +85,35 @@ export class Processor {
     let failures = 0;
     for (const earlier of await gaps.between(inquiry, one.event)) {
       try {
-        await this.#place(inquiry, earlier);
+        await this.#place(inquiry, earlier, options);
       } catch (error) {
         const failed = earlier.event.eventId;
         log.info({ err: error, eventId: failed }, 'An event of a gap has no place');
         if (inquiry.signal.aborted || ++failures === mostFailures) break;
       }
     }
-    return this.#place(inquiry, one);
+    return this.#place(inquiry, one, options);
   }
 
-  async #place(inquiry: Inquiry, one: VerifiedEvent): Promise<StoredEvent> {
+  async #place(inquiry: Inquiry, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
     const { auth, states } = this.#parts;
     const { eventId, prevEventIds } = one.event;
     await auth.complete(inquiry, one.event);
     const prev = [...new Set(prevEventIds)];
     let missing = await this.#withoutState(prev);
     if (missing.length > 0 && missing.length < prev.length && missing.length <= mostTips) {
-      await this.#placeTips(inquiry, missing);
+      await this.#placeTips(inquiry, missing, options);
       missing = await this.#withoutState(prev);
     }
     if (missing.length === 0) return this.#append(inquiry, one);
-    return this.#append(inquiry, one, await states.before(inquiry, eventId));
+    return this.#append(inquiry, one, await states.before(inquiry, eventId, options));
   }
 
   /**
    * Where some of what comes before an event is known, each of the others gets a place with the state before it, so
    * that the states are resolved here, and no server alone says what the state is.
    */
-  async #placeTips(inquiry: Inquiry, eventIds: readonly string[]): Promise<void> {
+  async #placeTips(inquiry: Inquiry, eventIds: readonly string[], options?: StateOptions): Promise<void> {
     const { placement, fetcher, auth, states, log } = this.#parts;
     const tips = new Map<string, VerifiedEvent>();
     for (const [id, stored] of await placement.known(eventIds)) {
@@ -124,7 +124,7 @@ export class Processor {
     for (const [id, tip] of tips) {
       try {
         await auth.complete(inquiry, tip.event);
-        await this.#append(inquiry, tip, await states.before(inquiry, id));
+        await this.#append(inquiry, tip, await states.before(inquiry, id, options));
       } catch (error) {
         log.info({ err: error, eventId: id }, 'An event that a later one refers to has no place');
       }

@@ -12,6 +12,15 @@ const [alwaysSingles, mostSingles] = [20, 500];
 /** If a larger part of a state is missing than one of so many events, it is fetched whole. */
 const largestPart = 10;
 
+/** How a state is fetched. */
+export interface StateOptions {
+  /**
+   * Nothing may be left out but what this server has rejected: for callers who try again later, when keys may be had that
+   * are missing now.
+   */
+  readonly whole?: boolean;
+}
+
 /** Fetches the state before an event from the servers of its room. */
 export class StateFetcher {
   readonly #parts: {
@@ -36,12 +45,10 @@ export class StateFetcher {
    * The state before an event, all of which is stored when this resolves. Whoever answers can not be checked for
    * completeness: what can be checked is each event. State events that no server gives are left out, unless they are
    * many; what this server has rejected is.
-   * @param whole nothing may be left out but what this server has rejected: for callers who try again later, when keys
-   * may be had that are missing now
    * @returns event ids
    * @throws Unobtainable
    */
-  async before(inquiry: Inquiry, eventId: string, { whole = false } = {}): Promise<string[]> {
+  async before(inquiry: Inquiry, eventId: string, { whole = false }: StateOptions = {}): Promise<string[]> {
     const state = await inquiry.ask('state_ids', async (server) => {
       const request = { signal: inquiry.signal, timeout: requestTimeout.long };
       const ids = await this.#parts.remote.stateIds(server, inquiry.roomId, eventId, request);
