@@ -4,6 +4,8 @@ import type { Relations } from '../relations/index.ts';
 import {
   type OtherServers,
   openRooms,
+  PrejoinKeys,
+  plainKeys,
   type RoomLimits,
   type Rooms,
   registerTransactionUpkeep,
@@ -68,6 +70,9 @@ export async function startRooms(
     database: kernel.database,
     isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,
   });
+  if (kernel.configuration.rooms.forget_rooms_on_leave) {
+    people.upkeep.forgetRemovals(rooms.engine, kernel.database, kernel.serverName);
+  }
   people.autoJoin.register(rooms);
   registerTransactionUpkeep(kernel.jobs, kernel);
   shutdown.add('rooms', async () => {
@@ -90,14 +95,12 @@ const defaultPrejoinTypes = [
   'm.room.topic',
 ];
 
-/** The entries of a room's state that people see before they are in it. */
-export function prejoinKeys({ configuration }: Kernel): string[] {
+/** What of a room's state people see before they are in it. */
+export function prejoinKeys({ configuration }: Kernel): PrejoinKeys {
   const { disable_default_event_types, additional_event_types } = configuration.rooms.room_prejoin_state;
   const types = disable_default_event_types ? [] : defaultPrejoinTypes;
-  return [
-    ...types.map((type) => stateKeyOf(type, '')),
-    ...additional_event_types.map((entry) =>
-      typeof entry === 'string' ? stateKeyOf(entry, '') : stateKeyOf(entry[0] ?? '', entry[1] ?? ''),
-    ),
-  ];
+  const pairs = additional_event_types.filter((entry) => typeof entry !== 'string');
+  const wholeTypes = additional_event_types.filter((entry) => typeof entry === 'string');
+  const single = pairs.map(([type = '', stateKey = '']) => stateKeyOf(type, stateKey));
+  return new PrejoinKeys([...plainKeys(types), ...single], wholeTypes);
 }

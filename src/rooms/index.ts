@@ -32,6 +32,7 @@ export { knownServers } from './membership/known-servers.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MemberUpkeep } from './membership/member-upkeep.ts';
 export type { LocalUsers, Memberships } from './membership/memberships.ts';
+export { PrejoinKeys, plainKeys } from './membership/prejoin-keys.ts';
 export { prejoinPdus, readPrejoinState } from './membership/prejoin-state.ts';
 export { restrictedJoin } from './membership/restricted-join.ts';
 export { isHere } from './membership/room-presence.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
-import type { InvitePolicy, Rooms } from '../rooms/index.ts';
+import type { InvitePolicy, PrejoinKeys, Rooms } from '../rooms/index.ts';
 import { DevicePart, type DeviceSources } from './classic/device-part.ts';
 import { EventText } from './classic/event-text.ts';
 import { JoinedRooms } from './classic/joined-room.ts';
@@ -31,8 +31,8 @@ export interface SyncServicesParts {
   readonly sources: SyncSources;
   readonly deviceSources: DeviceSources;
   readonly threadSubscriptions: ThreadSubscriptionSource;
-  /** Entries of a room's state, as `stateKeyOf`, that people see before they are in it. */
-  readonly prejoinKeys: readonly string[];
+  /** What of a room's state people see before they are in it. */
+  readonly prejoinKeys: PrejoinKeys;
   /** Rooms that no sync mentions. */
   readonly excludedRooms: ReadonlySet<string>;
   /** What users want to become of invites. */

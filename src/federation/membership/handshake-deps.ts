@@ -2,6 +2,7 @@ import type { EventSigner, JsonObject } from '../../protocol/index.ts';
 import type {
   Incoming,
   Memberships,
+  PrejoinKeys,
   RoomEngine,
   ServedState,
   ServerAcls,
@@ -20,8 +21,8 @@ export interface HandshakeDeps {
   readonly state: ServedState;
   readonly serverName: string;
   readonly signer: EventSigner;
-  /** What of a room those are shown who knock, as `stateKeyOf`. */
-  readonly prejoinKeys: readonly string[];
+  /** What of a room those are shown who knock. */
+  readonly prejoinKeys: PrejoinKeys;
   /** Invites the user who has an address that `sender` has invited, if what was signed for them is right. */
   readonly redeem: (roomId: string, sender: string, signed: JsonObject) => Promise<void>;
 }

@@ -29,5 +29,4 @@ export {
   parseStrippedState,
   type StrippedState,
   strippedState,
-  strippedStateTypes,
 } from './stripped-state.ts';

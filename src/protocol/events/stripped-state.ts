@@ -9,17 +9,6 @@ export interface StrippedState extends JsonObject {
   readonly content: JsonObject;
 }
 
-/** The types of state that someone who is invited or knocks should see. */
-export const strippedStateTypes: readonly string[] = [
-  'm.room.create',
-  'm.room.name',
-  'm.room.avatar',
-  'm.room.topic',
-  'm.room.join_rules',
-  'm.room.canonical_alias',
-  'm.room.encryption',
-];
-
 /** A state event of this server's, stripped. */
 export function strippedState(event: RoomEvent): StrippedState {
   const { type, stateKey, sender, content } = event;

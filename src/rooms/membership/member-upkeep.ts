@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
-import { MatrixError } from '../../protocol/index.ts';
+import { MatrixError, serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import { visibleContent } from '../stored-event.ts';
 import { guestsMayJoin } from './guest-access.ts';
@@ -12,6 +12,10 @@ type IsGuest = (userId: string) => Promise<boolean>;
 const profileJob = 'rooms/profile';
 const departureJob = 'rooms/departure';
 const guestsJob = 'rooms/guests';
+const forgettingJob = 'rooms/forgetting';
+
+/** A room that a user came out of. */
+type Departure = { readonly userId: string; readonly roomId: string };
 
 /**
  * Keeps memberships in step with accounts: a new name or avatar goes into all of a user's rooms, and an account that
@@ -43,11 +47,37 @@ export class MemberUpkeep {
       if (!stateChanges.some(({ type }) => type === 'm.room.guest_access')) return;
       void database.transaction((writer) => this.#schedule(writer, guestsJob, roomId)).catch(() => undefined);
     });
+    this.#jobs.register<Departure>(forgettingJob, {
+      run: ({ payload: { userId, roomId } }) => memberships.forget(userId, roomId).catch(ignoreRefusal),
+    });
     this.#jobs.register<string>(profileJob, {
       run: ({ payload: userId, signal }) => updateProfile(engine, memberships, userId, signal),
     });
     this.#jobs.register<string>(departureJob, {
       run: ({ payload: userId, signal }) => leaveAll(engine, memberships, userId, signal),
+    });
+  }
+
+  /**
+   * From now on local users forget the rooms that somebody on another server removes them from; who acts here sees to
+   * it themselves. Source: requirement document 2, "forget_rooms_on_leave".
+   */
+  forgetRemovals(engine: RoomEngine, database: Database, serverName: string): void {
+    const isLocal = (userId: string) => serverOfUser(userId) === serverName;
+    engine.stream.subscribe(({ roomId, stored, membershipChanges }) => {
+      if (isLocal(stored.event.sender)) return;
+      const departed = membershipChanges.filter(
+        ({ userId, to }) => (to === 'leave' || to === 'ban') && isLocal(userId),
+      );
+      if (departed.length === 0) return;
+      const schedule = async (writer: AnyWriter) => {
+        for (const { userId } of departed) {
+          const payload: Departure = { userId, roomId };
+          const key = `${userId} ${roomId}`;
+          await this.#jobs.schedule(writer, { kind: forgettingJob, key, payload, runAt: this.#clock.now() });
+        }
+      };
+      void database.transaction(schedule).catch(() => undefined);
     });
   }
 

@@ -246,6 +246,10 @@ forEachDatabase((open) => {
         (roomId: string) => memberships.ban(alice, roomId, bob),
         (roomId: string) => put(under, bob, roomId, bob, 'leave'),
         (roomId: string) => put(under, alice, roomId, bob, 'ban'),
+        async (roomId: string) => {
+          await memberships.ban(alice, roomId, bob);
+          await memberships.unban(alice, roomId, bob);
+        },
       ];
       for (const end of ends) {
         const roomId = await under.room(alice, bob);

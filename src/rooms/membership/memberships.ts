@@ -284,7 +284,10 @@ export class Memberships {
     await this.#whole(roomId);
     const head = await this.#head(roomId);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
-    return this.#send(sender, roomId, userId, this.#content(given, 'leave'));
+    const unbanned = await this.#send(sender, roomId, userId, this.#content(given, 'leave'));
+    // Each new membership makes the room one that is remembered.
+    await this.#forgetIfWanted(userId, roomId);
+    return unbanned;
   }
 
   /** Stops remembering a room. @throws MatrixError M_UNKNOWN while the user is in it */

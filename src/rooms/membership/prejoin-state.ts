@@ -8,31 +8,29 @@ import {
   type StrippedState,
   stateKeyOf,
   strippedState,
-  strippedStateTypes,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import type { Incoming } from '../incoming/incoming.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
+import type { PrejoinKeys } from './prejoin-keys.ts';
 
 /** Of what another server shows of a room: entries that are looked at, and bytes of JSON that are kept. */
 const [mostEntries, mostBytes] = [100, 128 * 1024];
-
-/** By default those see of a room what the specification names who are invited or knock. */
-export const defaultPrejoinKeys: readonly string[] = strippedStateTypes.map((type) => stateKeyOf(type, ''));
 
 const createKey = stateKeyOf('m.room.create', '');
 
 /**
  * The state that describes a room to another server, with an invite or in answer to a knock: whole events.
- * @param keys as `stateKeyOf`; the create event is always among them
+ * The create event is always among them.
  */
 export async function prejoinPdus(
   engine: RoomEngine,
   head: RoomHead,
-  keys: readonly string[],
+  keys: PrejoinKeys,
 ): Promise<JsonObject[]> {
-  const nids = [...new Set([createKey, ...keys])].flatMap((key) => head.state.get(key)?.nid ?? []);
+  const chosen = new Set([createKey, ...keys.in(head.state)]);
+  const nids = [...chosen].flatMap((key) => head.state.get(key)?.nid ?? []);
   const events = await engine.events.getMany(nids);
   return nids.flatMap((nid) => {
     const stored = events.get(nid);

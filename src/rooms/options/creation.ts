@@ -53,7 +53,8 @@ export const creationOptions = {
       additional_event_types: option(
         list(eitherOf(string({ minLength: 1 }), list(string(), { minItems: 2, maxItems: 2 }))),
         {
-          description: 'Further state to share: an event type, or a pair of event type and state key.',
+          description:
+            'Further state to share: an event type, of which all events are shared, or a pair of event type and state key.',
           default: [],
         },
       ),

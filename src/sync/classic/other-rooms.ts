@@ -1,5 +1,6 @@
 import { type StrippedState, stateKeyOf, strippedState } from '../../protocol/index.ts';
 import {
+  type PrejoinKeys,
   type RoomEngine,
   type RoomHead,
   RoomView,
@@ -20,10 +21,10 @@ import { readTimeline, type Timeline } from './timeline.ts';
 export class OtherRooms {
   readonly #engine: RoomEngine;
   readonly #text: EventText;
-  /** Types of state that people see before they are in the room (`room_prejoin_state`). */
-  readonly #prejoinKeys: readonly string[];
+  /** What people see of the state before they are in the room (`room_prejoin_state`). */
+  readonly #prejoinKeys: PrejoinKeys;
 
-  constructor(engine: RoomEngine, text: EventText, prejoinKeys: readonly string[]) {
+  constructor(engine: RoomEngine, text: EventText, prejoinKeys: PrejoinKeys) {
     this.#engine = engine;
     this.#text = text;
     this.#prejoinKeys = prejoinKeys;
@@ -40,10 +41,9 @@ export class OtherRooms {
     const own = await this.#engine.events.get(room.eventNid);
     const userId = own?.event.stateKey ?? '';
     const told = await this.#engine.placement.strippedState(userId, room);
-    const events = told
-      ? told.filter(({ type, state_key }) => type !== 'm.room.member' || state_key !== userId)
-      : (await this.#prejoinState(head, room, own)).map(asStripped);
-    return [...events, ...(own ? [withTime(own)] : [])].map((event) => JSON.stringify(event));
+    const events = told ?? (await this.#prejoinState(head, room, own)).map(asStripped);
+    const others = events.filter(({ type, state_key }) => type !== 'm.room.member' || state_key !== userId);
+    return [...others, ...(own ? [withTime(own)] : [])].map((event) => JSON.stringify(event));
   }
 
   async #prejoinState(head: RoomHead, room: UserRoom, own: StoredEvent | undefined): Promise<StoredEvent[]> {
@@ -54,8 +54,8 @@ export class OtherRooms {
 
   /** With how the inviter is called in the room, and what they look like. */
   #stateNow(head: RoomHead, inviter = ''): number[] {
-    const keys = [...this.#prejoinKeys, stateKeyOf('m.room.member', inviter)];
-    return keys.map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
+    const keys = new Set([...this.#prejoinKeys.in(head.state), stateKeyOf('m.room.member', inviter)]);
+    return [...keys].map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
   }
 
   /** Nobody has asked those in who knock: they hear of what there was when they did, not of what comes after. */
@@ -63,7 +63,11 @@ export class OtherRooms {
     const { events, groups, stateKeys } = this.#engine;
     const group = (await events.get(eventNid))?.stateBefore;
     if (group === undefined) return [];
-    const keys = await Promise.all(this.#prejoinKeys.map((key) => stateKeys.find(key)));
+    if (!this.#prejoinKeys.areSingle) {
+      const whole = await stateOfGroup(this.#engine, group);
+      return this.#prejoinKeys.in(whole).map((key) => whole.get(key) ?? 0);
+    }
+    const keys = await Promise.all(this.#prejoinKeys.single.map((key) => stateKeys.find(key)));
     const known = keys.filter((key) => key !== undefined);
     const state = (await groups.entries([group], known)).get(group);
     return [...(state?.values() ?? [])];

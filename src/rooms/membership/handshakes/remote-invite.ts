@@ -11,6 +11,7 @@ import type { VerifiedEvent } from '../../placement/verified-event.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
+import type { PrejoinKeys } from '../prejoin-keys.ts';
 import { prejoinPdus } from '../prejoin-state.ts';
 import { handshakeErrorForClient, isOfServer } from './ask-in-turn.ts';
 import { eventAt, placeIn } from './event-from-template.ts';
@@ -20,8 +21,8 @@ import { withSignaturesOf } from './same-event.ts';
 
 export interface RemoteInviteParts extends HandshakeParts {
   readonly placement: Placement;
-  /** What of the room the other server is shown, as `stateKeyOf`. */
-  readonly prejoinKeys: readonly string[];
+  /** What of the room the other server is shown. */
+  readonly prejoinKeys: PrejoinKeys;
 }
 
 /** Milliseconds for the other server to answer: a client waits. */

@@ -3,6 +3,7 @@ import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
+import type { PrejoinKeys } from '../prejoin-keys.ts';
 import { isHere } from '../room-presence.ts';
 import type { UserRoom } from '../user-rooms.ts';
 import { type CandidateParts, Candidates } from './candidates.ts';
@@ -17,7 +18,7 @@ import type { StateCompletion } from './state-completion.ts';
 
 export interface RemoteMembershipsParts extends HandshakeParts, CandidateParts {
   readonly placement: Placement;
-  readonly prejoinKeys: readonly string[];
+  readonly prejoinKeys: PrejoinKeys;
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
 }
