@@ -9,6 +9,7 @@ import { Person } from './support/person.ts';
 import { act, names, openRooms, type Step, stepsWith, tidy } from './support/room-play.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { SlidingClient } from './support/sliding-client.ts';
+import { isThorough } from './support/thoroughness.ts';
 
 const everything = [['*', '*']];
 const membersAsNeeded = [
@@ -51,7 +52,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     after(() => server.stop());
 
     it('tells what a first sync tells', { timeout: 120_000 }, async () => {
-      const numRuns = database === 'sqlite' ? 40 : 6;
+      const numRuns = database === 'sqlite' ? (isThorough ? 40 : 12) : isThorough ? 6 : 3;
       await fc.assert(
         fc.asyncProperty(steps, (played) => play(server, people, played)),
         { numRuns, endOnFailure: true },

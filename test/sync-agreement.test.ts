@@ -9,6 +9,7 @@ import { ClientView } from './support/client-view.ts';
 import { Person } from './support/person.ts';
 import { act, names, openRooms, type Step, stepsWith, tidy } from './support/room-play.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
+import { isThorough } from './support/thoroughness.ts';
 
 /** Ways of syncing; the timelines of the small ones are soon limited. */
 const manners = [
@@ -32,7 +33,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
     after(() => server.stop());
 
     it('tells what a first sync tells', { timeout: 120_000 }, async () => {
-      const numRuns = database === 'sqlite' ? 40 : 6;
+      const numRuns = database === 'sqlite' ? (isThorough ? 40 : 12) : isThorough ? 6 : 3;
       await fc.assert(
         fc.asyncProperty(steps, (list) => play(people, list)),
         { numRuns, endOnFailure: true },

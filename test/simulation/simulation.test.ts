@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { isThorough } from '../support/thoroughness.ts';
 
-/** How many seeds are run; each takes about two fifths of a second of a core. `.ci/run` runs 500. */
-const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? '100';
+/** How many seeds are run; each takes about two fifths of a second of a core. */
+const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? '500' : '100');
 
 interface Ended {
   readonly code: number;
