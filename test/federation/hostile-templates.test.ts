@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import type { JsonObject } from '../../src/protocol/index.ts';
+import { forEachDatabase } from '../support/databases.ts';
+import { enc, type Person } from '../support/person.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { SeveralServers } from '../support/several-servers.ts';
+import { SignedRoom } from '../support/signed-room.ts';
+
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
+
+/** Events that nobody should sign who has asked for a template of their own membership. */
+const lies: [what: string, change: (event: JsonObject) => JsonObject][] = [
+  ['of another type', (event) => ({ ...event, type: 'm.room.power_levels', state_key: '' })],
+  ['of another room', (event) => ({ ...event, room_id: '!other:a.test' })],
+  ['by another sender', (event) => ({ ...event, sender: '@admin:a.test' })],
+  ['about another user', (event) => ({ ...event, state_key: '@admin:a.test' })],
+  ['that lets the user in', (event) => ({ ...event, content: { membership: 'join' } })],
+  ['without content', ({ content: _content, ...event }) => event],
+  ['with previous events that are none', (event) => ({ ...event, prev_events: ['x', { a: 1 }] })],
+];
+
+forEachDatabase(({ kind }) => {
+  describe('a server that is asked for a template, and lies', () => {
+    let several: SeveralServers;
+    let evil: ScriptedServer;
+    let anna: Person;
+    let room: SignedRoom;
+    before(async () => {
+      several = new SeveralServers(kind);
+      const a = await several.homeserver('a.test', {
+        config: { federationClient: { federation: { max_short_retries: 0 } } },
+      });
+      evil = await several.scripted('evil.test');
+      anna = await a.person('anna');
+    });
+    after(() => several.stop());
+    beforeEach(() => {
+      room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
+      evil.asked.splice(0);
+    });
+
+    /** Templates of which `change` makes something else, and more content than was asked for. */
+    const prepare = (membership: string, change = (event: JsonObject) => event) =>
+      evil.on(`GET ${v1}/make_${membership}/`, () => {
+        const right = room.template(anna.id, membership, { displayname: 'Fool', evil: true });
+        return { ...right, event: change(right['event'] as JsonObject) };
+      });
+    const sent = (membership: string) =>
+      evil.asked.filter(({ path }) => path.includes(`/send_${membership}/`));
+
+    describe('to one that knocks', () => {
+      const knock = () => anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'evil.test' });
+      const isShown = async () => (await anna.sync()).rooms?.knock?.[room.roomId] !== undefined;
+      beforeEach(() => {
+        room.setState('m.room.join_rules', { join_rule: 'knock' });
+        evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
+      });
+
+      for (const [what, change] of lies) {
+        it(`gets nothing signed by one ${what}`, async () => {
+          prepare('knock', change);
+          const { status, body } = await knock();
+          assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], JSON.stringify(body));
+          assert.deepEqual(sent('knock'), []);
+          assert.equal(await isShown(), false);
+        });
+      }
+
+      it('gets no content signed that the user has not given', async () => {
+        prepare('knock');
+        const { status, raw } = await knock();
+        assert.equal(status, 200, raw);
+        assert.deepEqual(sent('knock')[0]?.body['content'], { membership: 'knock', displayname: 'anna' });
+        assert.equal(await isShown(), true);
+      });
+    });
+
+    describe('to one that turns an invite down', () => {
+      const isShown = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
+      beforeEach(async () => {
+        evil.on(`PUT ${v2}/send_leave/`, () => ({}));
+        const draft = { type: 'm.room.member', sender: room.creator, stateKey: anna.id };
+        const { eventId, pdu } = room.build({ ...draft, content: { membership: 'invite' } }).event;
+        const described = [...room.state.values()].map(({ event }) => event.pdu);
+        const path = `${v2}/invite/${enc(room.roomId)}/${enc(eventId)}`;
+        const body = { room_version: '11', event: pdu, invite_room_state: described };
+        assert.equal((await evil.ask('a.test', 'PUT', path, body)).status, 200);
+        assert.equal(await isShown(), true);
+      });
+
+      for (const [what, change] of lies) {
+        it(`gets nothing signed by one ${what}, and can not keep the invite up`, async () => {
+          prepare('leave', change);
+          await anna.leave(room.roomId);
+          assert.ok(evil.asked.some(({ path }) => path.includes('/make_leave/')));
+          assert.deepEqual(sent('leave'), []);
+          assert.equal(await isShown(), false);
+        });
+      }
+
+      it('gets no content signed that the user has not given', async () => {
+        prepare('leave');
+        await anna.leave(room.roomId);
+        const { body } = sent('leave')[0]!;
+        assert.deepEqual(
+          [body['content'], body['sender'], body['state_key'], body['room_id']],
+          [{ membership: 'leave' }, anna.id, anna.id, room.roomId],
+        );
+        assert.equal(await isShown(), false);
+      });
+    });
+  });
+});
