@@ -84,11 +84,16 @@ forEachDatabase((open) => {
       return state;
     }
 
-    /** A notary that signs with `key` and knows what `about` says. */
-    async function notary(key: SigningKey, about: () => readonly JsonObject[]) {
+    /** A notary that signs with `key` and knows what `about` says; it answers after `pause`. */
+    async function notary(
+      key: SigningKey,
+      about: () => readonly JsonObject[],
+      pause: () => Promise<void> = async () => undefined,
+    ) {
       const state = { name: '', questions: [] as unknown[] };
       state.name = await serve('b.example', async (request, response) => {
         state.questions.push(await json(request));
+        await pause();
         answer(response, { server_keys: about().map((one) => signJson(one, state.name, key)) });
       });
       const server = {
@@ -178,6 +183,28 @@ forEachDatabase((open) => {
       }
       await keys.findAll(wants);
       assert.equal(good.questions.length, 1, 'what notaries did not have is not asked for at once again');
+    });
+
+    it('come from notaries that are asked while others have not answered yet, and from the first who knows', async () => {
+      const dead = 'gone.example';
+      const about = () => [aboutKeys(dead, 1_700_000_000_000 + hour)];
+      const asked = Promise.withResolvers<void>();
+      const over = Promise.withResolvers<void>();
+      const silent = await notary(strangersKey, about, async () => {
+        asked.resolve();
+        await over.promise;
+      });
+      // Answers only once the other one has been asked, which does not answer before this one is believed.
+      const good = await notary(notaryKey, about, () => asked.promise);
+      for (const servers of [
+        [silent.server, good.server],
+        [good.server, silent.server],
+      ]) {
+        const { keys } = await here({ trusted_key_servers: servers });
+        const found = await keys.find({ serverName: dead, keyId: aKey.keyId, validUntil: 0 }, 'events');
+        assert.equal(found?.key.base64, aKey.publicKey.base64);
+      }
+      over.resolve();
     });
 
     it('may come from a notary that only its certificate proves', async () => {
