@@ -42,22 +42,17 @@ export class Sending {
   async message(
     sender: Sender,
     roomId: string,
-    message: { type: string; content: JsonObject; originServerTs?: number },
+    message: { type: string; content: JsonObject; originServerTs?: number | undefined },
     txnId: string,
   ): Promise<string> {
     const { type, content, originServerTs } = message;
     if (type === 'm.room.redaction') {
       const { redacts } = content;
       if (typeof redacts !== 'string') throw badJson('redacts must be the id of an event');
-      return this.redact(sender, roomId, redacts, content, txnId);
+      return this.redact(sender, roomId, redacts, content, txnId, originServerTs);
     }
     if (sender.isSuspended) throw suspended();
-    const draft: EventToSend = {
-      type,
-      sender: sender.userId,
-      content,
-      ...(originServerTs === undefined ? undefined : { originServerTs }),
-    };
+    const draft: EventToSend = { type, sender: sender.userId, content, originServerTs };
     return this.#once(sender, roomId, draft, txnId, () => {
       this.#parts.throttle.message(sender);
       return this.#parts.engine.relations.check(roomId, draft);
@@ -71,9 +66,16 @@ export class Sending {
     eventId: string,
     content: JsonObject,
     txnId: string,
+    originServerTs?: number,
   ): Promise<string> {
     const { redacts: _redacts, ...rest } = content;
-    const draft = { type: 'm.room.redaction', sender: sender.userId, content: rest, redacts: eventId };
+    const draft = {
+      type: 'm.room.redaction',
+      sender: sender.userId,
+      content: rest,
+      redacts: eventId,
+      originServerTs,
+    };
     return this.#once(sender, roomId, draft, txnId, () => this.#checkRedaction(sender, roomId, eventId));
   }
 
@@ -84,7 +86,11 @@ export class Sending {
   async state(
     sender: Sender,
     roomId: string,
-    { type, stateKey }: { type: string; stateKey: string },
+    {
+      type,
+      stateKey,
+      originServerTs,
+    }: { type: string; stateKey: string; originServerTs?: number | undefined },
     content: JsonObject,
   ): Promise<string> {
     const { engine, throttle } = this.#parts;
@@ -93,12 +99,12 @@ export class Sending {
       type === 'm.room.member' && stateKey === sender.userId && content['membership'] === 'leave';
     if (sender.isSuspended && !isOwnLeave) throw suspended();
     if (type === 'm.room.member') {
-      const place = { roomId, userId: stateKey };
+      const place = { roomId, userId: stateKey, originServerTs };
       return (await setMembership(this.#parts, sender, place, content)).event.eventId;
     }
     throttle.message(sender);
     if (type === 'm.room.canonical_alias' && stateKey === '') await this.#checkAliases(roomId, content);
-    const draft = { type, stateKey, sender: sender.userId, content };
+    const draft = { type, stateKey, sender: sender.userId, content, originServerTs };
     return (await engine.timeline.append(roomId, draft)).event.eventId;
   }
 

@@ -207,14 +207,16 @@ export class RoutesUnderTest {
   }
 }
 
+/** @param token the id of a user, or `bridge:` and one for whom that application service acts */
 function requesterOf(token: string) {
-  if (!token.startsWith('@')) throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown token');
+  const [, appservice, userId] = /^(?:(bridge):)?(@.*)$/.exec(token) ?? [];
+  if (userId === undefined) throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown token');
   return {
-    userId: token,
+    userId,
     deviceId: 'DEVICE',
     isGuest: false,
     isAdmin: false,
-    appservice: undefined,
+    appservice,
     tokenId: 1,
   };
 }

@@ -11,10 +11,10 @@ import type { Memberships } from './memberships.ts';
 export async function setMembership(
   { engine, memberships }: { engine: RoomEngine; memberships: Memberships },
   requester: Requesting,
-  place: { roomId: string; userId: string },
+  place: { roomId: string; userId: string; originServerTs?: number | undefined },
   given: JsonObject,
 ): Promise<StoredEvent> {
-  const { roomId, userId } = place;
+  const { roomId, userId, originServerTs } = place;
   const sender = requester.userId;
   const isOwn = userId === sender;
   const membership = given['membership'];
@@ -22,7 +22,7 @@ export async function setMembership(
   if (requester.isGuest && !isOwn) {
     throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may change their own membership only');
   }
-  const request = { requester, given };
+  const request = { requester, given, originServerTs };
   if (membership === 'invite') return memberships.invite(sender, roomId, userId, request);
   if (membership === 'ban') return memberships.ban(sender, roomId, userId, request);
   if (membership === 'leave' && isOwn) return memberships.leave(userId, roomId, request);
@@ -34,5 +34,6 @@ export async function setMembership(
   if (membership === 'join' && isOwn) return memberships.join(userId, roomId, request);
   if (membership === 'knock' && isOwn) return memberships.knock(userId, roomId, request);
   // What is left the authorization rules refuse.
-  return engine.timeline.append(roomId, { type: 'm.room.member', stateKey: userId, sender, content: given });
+  const type = 'm.room.member';
+  return engine.timeline.append(roomId, { type, stateKey: userId, sender, content: given, originServerTs });
 }

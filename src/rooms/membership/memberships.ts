@@ -51,6 +51,8 @@ export interface MembershipRequest {
   readonly given?: JsonObject;
   /** Servers that may be in the room, for one that this server is not in. */
   readonly via?: readonly string[];
+  /** Milliseconds since the epoch, where the event is made here; by default now. */
+  readonly originServerTs?: number | undefined;
 }
 
 /** Joins, invites, leaves, bans. Source: client-server API, "Room membership". */
@@ -95,7 +97,7 @@ export class Memberships {
   async #joinHere(
     userId: string,
     roomId: string,
-    { requester, given }: MembershipRequest,
+    { requester, given, originServerTs }: MembershipRequest,
   ): Promise<StoredEvent> {
     const { contents, throttle, engine, serverName } = this.#parts;
     const remote = this.#remote;
@@ -118,14 +120,14 @@ export class Memberships {
     }
     const content = await contents.withProfile(userId, given ?? {}, 'join');
     const isWelcome = present === 'invite' || present === 'join';
-    if (isWelcome) return this.#send(userId, roomId, userId, content);
+    if (isWelcome) return this.#send(userId, roomId, userId, content, originServerTs);
     const way = await restrictedJoin(engine, head, userId, serverName);
     if (way.kind === 'elsewhere' && remote) {
       const joined = await remote.join({ userId, roomId, only: way.servers, content });
       if (joined) return joined;
     }
     const via = way.kind === 'authorised' ? { join_authorised_via_users_server: way.authoriser } : undefined;
-    return this.#send(userId, roomId, userId, { ...content, ...via });
+    return this.#send(userId, roomId, userId, { ...content, ...via }, originServerTs);
   }
 
   /** @returns `undefined` when this server has got into the room in the meantime */
@@ -149,7 +151,7 @@ export class Memberships {
     sender: string,
     roomId: string,
     userId: string,
-    { requester, given }: MembershipRequest = {},
+    { requester, given, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     await this.checkInvitee(sender, userId);
@@ -158,7 +160,8 @@ export class Memberships {
     this.#parts.throttle.invite(requester, roomId, userId);
     const { serverName, engine } = this.#parts;
     const remote = this.#remote;
-    const invitation = { ...(await this.invitation(sender, userId, given)), stateKey: userId };
+    const draft = await this.invitation(sender, userId, given);
+    const invitation = { ...draft, stateKey: userId, originServerTs };
     if (remote && serverOfUser(userId) !== serverName) return remote.invite(head, invitation);
     return engine.timeline.append(roomId, invitation);
   }
@@ -192,7 +195,7 @@ export class Memberships {
   async knock(
     userId: string,
     roomId: string,
-    { given = {}, via }: MembershipRequest = {},
+    { given = {}, via, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     const { engine, serverName, contents } = this.#parts;
     const remote = this.#remote;
@@ -202,29 +205,38 @@ export class Memberships {
       if (knocked) return knocked;
     }
     await this.#head(roomId);
-    return this.#send(userId, roomId, userId, content);
+    return this.#send(userId, roomId, userId, content, originServerTs);
   }
 
   /** Leaves a room, turns an invite down or takes a knock back. For one who has left before it does nothing. */
-  async leave(userId: string, roomId: string, { given = {} }: MembershipRequest = {}): Promise<StoredEvent> {
+  async leave(
+    userId: string,
+    roomId: string,
+    { given = {}, originServerTs }: MembershipRequest = {},
+  ): Promise<StoredEvent> {
     const { engine, serverName } = this.#parts;
     const remote = this.#remote;
     const content = this.#content(given, 'leave');
     const isElsewhere = remote && !isHere(await engine.heads.get(roomId), serverName);
     const left =
       (isElsewhere ? await this.#leaveElsewhere(remote, userId, roomId, content) : undefined) ??
-      (await this.#leaveHere(userId, roomId, content));
+      (await this.#leaveHere(userId, roomId, content, originServerTs));
     await this.#forgetIfWanted(userId, roomId);
     return left;
   }
 
-  async #leaveHere(userId: string, roomId: string, content: JsonObject): Promise<StoredEvent> {
+  async #leaveHere(
+    userId: string,
+    roomId: string,
+    content: JsonObject,
+    originServerTs: number | undefined,
+  ): Promise<StoredEvent> {
     const head = await this.#head(roomId);
     const present = head.membership(userId);
     if (present === undefined) throw notFound('You are not in this room');
     if (present === 'ban') throw forbidden('You are banned from this room');
     if (present === 'leave') return this.#present(head, userId);
-    return this.#send(userId, roomId, userId, content);
+    return this.#send(userId, roomId, userId, content, originServerTs);
   }
 
   /** @returns `undefined` when this server has got into the room in the meantime */
@@ -247,7 +259,7 @@ export class Memberships {
     sender: string,
     roomId: string,
     userId: string,
-    { given = {} }: MembershipRequest = {},
+    { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     const head = await this.#head(roomId);
@@ -255,7 +267,7 @@ export class Memberships {
     if (present !== 'join' && present !== 'invite' && present !== 'knock') {
       throw forbidden(`${userId} is not in the room`);
     }
-    const kicked = await this.#send(sender, roomId, userId, this.#content(given, 'leave'));
+    const kicked = await this.#send(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
     await this.#forgetIfWanted(userId, roomId);
     return kicked;
   }
@@ -264,12 +276,12 @@ export class Memberships {
     sender: string,
     roomId: string,
     userId: string,
-    { given = {} }: MembershipRequest = {},
+    { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     await this.#head(roomId);
-    const banned = await this.#send(sender, roomId, userId, this.#content(given, 'ban'));
+    const banned = await this.#send(sender, roomId, userId, this.#content(given, 'ban'), originServerTs);
     await this.#forgetIfWanted(userId, roomId);
     return banned;
   }
@@ -279,12 +291,12 @@ export class Memberships {
     sender: string,
     roomId: string,
     userId: string,
-    { given = {} }: MembershipRequest = {},
+    { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     const head = await this.#head(roomId);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
-    const unbanned = await this.#send(sender, roomId, userId, this.#content(given, 'leave'));
+    const unbanned = await this.#send(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
     // Each new membership makes the room one that is remembered.
     await this.#forgetIfWanted(userId, roomId);
     return unbanned;
@@ -310,9 +322,16 @@ export class Memberships {
     return { ...this.#parts.contents.without(given), membership };
   }
 
-  #send(sender: string, roomId: string, userId: string, content: JsonObject): Promise<StoredEvent> {
+  #send(
+    sender: string,
+    roomId: string,
+    userId: string,
+    content: JsonObject,
+    originServerTs?: number,
+  ): Promise<StoredEvent> {
     const { timeline } = this.#parts.engine;
-    return timeline.append(roomId, { type: 'm.room.member', stateKey: userId, sender, content });
+    const type = 'm.room.member';
+    return timeline.append(roomId, { type, stateKey: userId, sender, content, originServerTs });
   }
 
   async #present(head: RoomHead, userId: string): Promise<StoredEvent> {

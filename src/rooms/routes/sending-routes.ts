@@ -18,6 +18,19 @@ const delayKey = 'org.matrix.msc4140.delay';
 const parentKey = 'org.matrix.msc4140.parent_delay_id';
 const delay = { [delayKey]: Type.Optional(Type.Integer()), [parentKey]: Type.Optional(Type.String()) };
 
+/** What an application service may say of the time of an event: milliseconds since the epoch. */
+const time = { ts: Type.Optional(Type.Integer()) };
+
+/**
+ * The time that an event is to have; `undefined`: now. Others than application services have no say in it.
+ * Source: application service API, "Timestamp massaging". @throws MatrixError M_INVALID_PARAM
+ */
+function timeIn({ ts }: { ts?: number }, { appservice }: Requester): number | undefined {
+  if (appservice === undefined || ts === undefined) return undefined;
+  if (ts < 0 || !Number.isSafeInteger(ts)) throw invalidParam('ts is no time that an event can have');
+  return ts;
+}
+
 function delayIn(query: { [delayKey]?: number; [parentKey]?: string }): number | undefined {
   if (query[parentKey] !== undefined) {
     throw invalidParam('Events can not be made to depend on other delayed events');
@@ -34,7 +47,7 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         method: 'PUT',
         path: clientPath('/rooms/:roomId/send/:eventType/:txnId'),
         auth: 'guest',
-        query: Type.Object({ ts: Type.Optional(Type.Integer()), ...delay }),
+        query: Type.Object({ ...time, ...delay }),
         body: content,
         response: sentOrDelayed,
       },
@@ -45,12 +58,8 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
           const event = { roomId, type, content: body, txnId };
           return { delay_id: await delayed.schedule(requester, event, milliseconds) };
         }
-        const mayTravelInTime = requester.appservice !== undefined && query.ts !== undefined;
-        const message = {
-          type: params.eventType,
-          content: body,
-          ...(mayTravelInTime ? { originServerTs: query.ts } : undefined),
-        };
+        const originServerTs = timeIn(query, requester);
+        const message = { type: params.eventType, content: body, originServerTs };
         return { event_id: await sending.message(requester, params.roomId, message, params.txnId) };
       },
     ),
@@ -74,15 +83,17 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
 }
 
 function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
-  const query = Type.Object(delay);
+  const query = Type.Object({ ...time, ...delay });
   const send = async (
     requester: Requester,
     { roomId, eventType: type, stateKey }: { roomId: string; eventType: string; stateKey: string },
     body: JsonObject,
-    milliseconds: number | undefined,
+    query: Parameters<typeof delayIn>[0] & { ts?: number },
   ) => {
+    const milliseconds = delayIn(query);
     if (milliseconds === undefined) {
-      return { event_id: await sending.state(requester, roomId, { type, stateKey }, body) };
+      const place = { type, stateKey, originServerTs: timeIn(query, requester) };
+      return { event_id: await sending.state(requester, roomId, place, body) };
     }
     const event = { roomId, type, stateKey, content: body };
     return { delay_id: await delayed.schedule(requester, event, milliseconds) };
@@ -98,7 +109,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
   return [
     route(
       { ...contract, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
-      ({ params, body, query, requester }) => send(requester, params, body, delayIn(query)),
+      ({ params, body, query, requester }) => send(requester, params, body, query),
     ),
     // With an empty state key the slash before it may be left out.
     route(
@@ -111,8 +122,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
           '/_proto/client/r0/rooms/:roomId/state/:eventType/',
         ],
       },
-      ({ params, body, query, requester }) =>
-        send(requester, { ...params, stateKey: '' }, body, delayIn(query)),
+      ({ params, body, query, requester }) => send(requester, { ...params, stateKey: '' }, body, query),
     ),
   ];
 }

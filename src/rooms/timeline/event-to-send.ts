@@ -10,7 +10,7 @@ export interface EventToSend {
   /** The event that an `m.room.redaction` redacts. */
   readonly redacts?: string;
   /** Milliseconds since the epoch; by default now. */
-  readonly originServerTs?: number;
+  readonly originServerTs?: number | undefined;
 }
 
 /**

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms.ts';
+import { sendingRoutes } from './sending-routes.ts';
+
+const bridge = `bridge:${alice}`;
+const long = 1_000;
+
+forEachDatabase((open) => {
+  describe('the time of an event', () => {
+    let under: RoomsUnderTest;
+    let http: RoutesUnderTest;
+    let roomId: string;
+    before(async () => {
+      under = await RoomsUnderTest.open(open);
+      const delayed = { schedule: async () => 'not asked for here' };
+      http = await RoutesUnderTest.start(sendingRoutes(under.rooms.sending, delayed), under.clock);
+      roomId = await under.room(alice, bob);
+    });
+    after(() => http.stop());
+
+    let transactions = 0;
+    const put = (by: string, path: string, body: object, ts?: number) => {
+      const url = `/rooms/${encodeURIComponent(roomId)}${path}`;
+      return http.call(by, 'PUT', ts === undefined ? url : `${url}?ts=${ts}`, body);
+    };
+    const send = (type: string) => `/send/${type}/t${transactions++}`;
+    const timeOf = async ({ status, body }: Awaited<ReturnType<typeof put>>) => {
+      assert.equal(status, 200, JSON.stringify(body));
+      return (await under.engine.events.getById(String(body['event_id'])))?.event.originServerTs;
+    };
+    const message = { msgtype: 'm.text', body: 'hello' };
+
+    it('is what an application service says, in messages, redactions and state', async () => {
+      const said = await put(bridge, send('m.room.message'), message, long);
+      assert.equal(await timeOf(said), long);
+      const redaction = { redacts: said.body['event_id'] };
+      assert.equal(await timeOf(await put(bridge, send('m.room.redaction'), redaction, long + 1)), long + 1);
+      assert.equal(
+        await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'x' }, long + 2)),
+        long + 2,
+      );
+      assert.equal(await timeOf(await put(bridge, '/state/org.example.x/key', { x: 1 }, 0)), 0);
+    });
+
+    it('is what it says in memberships too, however they change', async () => {
+      const changes: [by: string, of: string, membership: string][] = [
+        [bridge, carol, 'invite'],
+        [`bridge:${carol}`, carol, 'join'],
+        [`bridge:${carol}`, carol, 'leave'],
+        [bridge, carol, 'ban'],
+        [bridge, carol, 'leave'],
+        [`bridge:${carol}`, carol, 'join'],
+        [bridge, carol, 'leave'],
+      ];
+      for (const [index, [by, of, membership]] of changes.entries()) {
+        const path = `/state/m.room.member/${encodeURIComponent(of)}`;
+        assert.equal(
+          await timeOf(await put(by, path, { membership }, long + index)),
+          long + index,
+          membership,
+        );
+      }
+      await put(alice, '/state/m.room.join_rules', { join_rule: 'knock' });
+      const path = `/state/m.room.member/${encodeURIComponent(carol)}`;
+      const knock = await put(`bridge:${carol}`, path, { membership: 'knock' }, long);
+      assert.equal(await timeOf(knock), long);
+    });
+
+    it('is now for everybody else, and where nothing is said', async () => {
+      const now = under.clock.now();
+      assert.equal(await timeOf(await put(bob, send('m.room.message'), message, long)), now);
+      assert.equal(await timeOf(await put(alice, '/state/m.room.topic', { topic: 'y' }, long)), now);
+      assert.equal(await timeOf(await put(bridge, send('m.room.message'), message)), now);
+      assert.equal(await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'z' })), now);
+    });
+
+    it('must be one that events can have', async () => {
+      for (const ts of [-1, 2 ** 53, 1.5]) {
+        for (const path of [send('m.room.message'), '/state/m.room.topic']) {
+          const { status, body } = await put(bridge, path, message, ts);
+          assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM'], `${path} ${ts}`);
+        }
+      }
+    });
+  });
+});
