@@ -113,6 +113,27 @@ forEachDatabase(({ kind }) => {
       assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
     });
 
+    it('is refused in rooms for users of one server only, as joining and knocking are', async () => {
+      const closed = { creation_content: { 'm.federate': false }, invite: [ben.id] };
+      const door = [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }];
+      const roomId = await anna.createRoom({ preset: 'public_chat', ...closed });
+      const behindDoor = await anna.createRoom({ preset: 'private_chat', initial_state: door, ...closed });
+      const others = [
+        await invite(roomId),
+        await ben.call('POST', `/join/${enc(roomId)}`, {}, { via: 'a.test' }),
+        await ben.call('POST', `/knock/${enc(behindDoor)}`, {}, { via: 'a.test' }),
+      ];
+      for (const { status, body } of others) {
+        assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN'], JSON.stringify(body));
+      }
+      const { rooms } = await ben.sync();
+      assert.deepEqual([rooms?.invite?.[roomId], rooms?.invite?.[behindDoor]], [undefined, undefined]);
+      const { chunk } = await anna.do('GET', `/rooms/${enc(roomId)}/members`);
+      assert.equal((chunk as unknown[]).length, 1);
+      const albert = await a!.person(`near${kind}`);
+      await albert.join(roomId);
+    });
+
     it('is part of making a room, which is made without those who can not be asked as well', async () => {
       const roomId = await anna.createRoom({
         preset: 'trusted_private_chat',

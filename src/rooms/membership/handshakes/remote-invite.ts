@@ -1,4 +1,5 @@
 import {
+  forbidden,
   isSignedByServer,
   type JsonObject,
   policyKeyId,
@@ -41,13 +42,15 @@ export class RemoteInvite {
 
   /**
    * @param draft the invite
-   * @throws MatrixError M_FORBIDDEN when it is not allowed in the room, or the other server does not want it;
+   * @throws MatrixError M_FORBIDDEN when it is not allowed in the room, that is for this server only, or the other
+   * server does not want it;
    * M_UNKNOWN with 502 when that server can not be asked
    */
   async invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
     const { placement, engine, peers, prejoinKeys } = this.#parts;
     const { roomId, version } = head;
     const server = serverOfUser(draft.stateKey);
+    await this.#checkFederated(head);
     const template = await placement.template(roomId, draft);
     const built = eventAt(placeIn(template.event, version), { ...draft, roomId }, version, this.#parts);
     // The invited user is to see nothing that the room's policy server does not want.
@@ -66,6 +69,18 @@ export class RemoteInvite {
       return await placement.append(roomId, event, { refuse: true });
     } catch (error) {
       throw isOfServer(error) ? handshakeErrorForClient(error) : error;
+    }
+  }
+
+  /**
+   * The rules of authorization let users of other servers be invited whom they do not let join.
+   * Source: client-server API, `m.room.create`, "m.federate".
+   */
+  async #checkFederated(head: RoomHead): Promise<void> {
+    const entry = head.entry('m.room.create', '');
+    const create = entry && (await this.#parts.engine.events.get(entry.nid));
+    if (create?.event.content['m.federate'] === false) {
+      throw forbidden('This room is for users of this server only');
     }
   }
 
