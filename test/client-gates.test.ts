@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..');
 /** What one line of docs/client-gates.md says. */
 interface Gate {
   readonly name: string;
-  /** `yes`, `no`, `absent` or `object`. */
+  /** `yes`, `no`, `absent` or `object`; of requests the status. */
   readonly answer: string;
   /** The file of the test that shows it. */
   readonly test: string;
@@ -40,7 +40,7 @@ describe('what clients ask before they use something', () => {
   after(() => server.stop());
 
   it('is listed with tests that exist', () => {
-    const gates = ['Versions', 'Features', 'Capabilities'].flatMap(gatesIn);
+    const gates = ['Versions', 'Features', 'Capabilities', 'Found out by asking'].flatMap(gatesIn);
     assert.ok(gates.length > 60, 'the tables could not be read');
     assert.deepEqual(
       gates.filter(({ test }) => !existsSync(join(root, test))).map(({ name, test }) => `${name}: ${test}`),
@@ -64,6 +64,17 @@ describe('what clients ask before they use something', () => {
     const present = listed.filter(({ answer }) => answer !== 'absent');
     assert.deepEqual(sorted(present.map(({ name }) => name)), sorted(Object.keys(features)));
     for (const { name, answer } of present) assert.equal(features[name], answer === 'yes', name);
+  });
+
+  it('is answered as it is listed: requests', async () => {
+    const requests = gatesIn('Found out by asking');
+    assert.ok(requests.length >= 5, 'the table could not be read');
+    for (const { name, answer } of requests) {
+      const [method = '', path = ''] = name.split(' ');
+      const { status, body } = await server.api(method, path, { token });
+      const expected = answer === '404' ? [404, 'M_UNRECOGNIZED'] : [Number(answer), undefined];
+      assert.deepEqual([status, body['errcode']], expected, name);
+    }
   });
 
   it('is answered as it is listed: capabilities', async () => {
