@@ -29,7 +29,7 @@ import { RoomLocks } from './room-locks.ts';
 import { RoomServers } from './room-servers.ts';
 import { type Outcome, RoomWorkers } from './room-workers.ts';
 import { type StagedEvent, Staging } from './staging.ts';
-import { StateFetcher, type StateOptions } from './state-fetcher.ts';
+import { StateFetcher, type StateOptions, usualLack } from './state-fetcher.ts';
 import { type Refusal, Verifier } from './verifier.ts';
 
 /**
@@ -235,7 +235,8 @@ export class Incoming {
         return { kind: 'put off', until };
       }
       try {
-        await this.#process(head, origin, event, { whole: staged.attempts < patientAttempts });
+        const mayLack = staged.attempts < patientAttempts ? 0 : usualLack;
+        await this.#process(head, origin, event, { mayLack });
         return { kind: 'done' };
       } catch (error) {
         this.#patience.failed(roomId, origin);

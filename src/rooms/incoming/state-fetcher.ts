@@ -12,13 +12,16 @@ const [alwaysSingles, mostSingles] = [20, 500];
 /** If a larger part of a state is missing than one of so many events, it is fetched whole. */
 const largestPart = 10;
 
+/** The part of a state that may be missing when nothing else is said. */
+export const usualLack = 0.1;
+
 /** How a state is fetched. */
 export interface StateOptions {
   /**
-   * Nothing may be left out but what this server has rejected: for callers who try again later, when keys may be had that
-   * are missing now.
+   * The part of a state, from 0 to 1, that may be left out beside what this server has rejected. Less than usual for
+   * callers who try again later, when keys may be had that are missing now; more where it is that or nothing.
    */
-  readonly whole?: boolean;
+  readonly mayLack?: number;
 }
 
 /** Fetches the state before an event from the servers of its room. */
@@ -48,12 +51,16 @@ export class StateFetcher {
    * @returns event ids
    * @throws Unobtainable
    */
-  async before(inquiry: Inquiry, eventId: string, { whole = false }: StateOptions = {}): Promise<string[]> {
+  async before(
+    inquiry: Inquiry,
+    eventId: string,
+    { mayLack = usualLack }: StateOptions = {},
+  ): Promise<string[]> {
     const state = await inquiry.ask('state_ids', async (server) => {
       const request = { signal: inquiry.signal, timeout: requestTimeout.long };
       const ids = await this.#parts.remote.stateIds(server, inquiry.roomId, eventId, request);
       await this.#obtain(inquiry, server, eventId, ids);
-      return this.#usable(inquiry, ids.state, whole);
+      return this.#usable(inquiry, ids.state, mayLack);
     });
     if (state === undefined) throw new Unobtainable(`the state before ${eventId} can not be had`);
     return state;
@@ -92,7 +99,7 @@ export class StateFetcher {
   async #usable(
     { roomNid }: Inquiry,
     state: readonly string[],
-    whole: boolean,
+    mayLack: number,
   ): Promise<string[] | undefined> {
     const ids = [...new Set(state)];
     const known = await this.#parts.known.find(ids);
@@ -101,7 +108,7 @@ export class StateFetcher {
       return event?.roomNid === roomNid && !event.rejected;
     });
     const lost = ids.filter((id) => !known.has(id)).length;
-    return usable.length > 0 && lost <= (whole ? 0 : ids.length / 10) ? usable : undefined;
+    return usable.length > 0 && lost <= ids.length * mayLack ? usable : undefined;
   }
 }
 

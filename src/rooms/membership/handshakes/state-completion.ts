@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import type { RoomEngine } from '../../engine.ts';
 import type { Incoming } from '../../incoming/incoming.ts';
+import { usualLack } from '../../incoming/state-fetcher.ts';
 
 export interface StateCompletionParts {
   readonly engine: Pick<RoomEngine, 'heads' | 'placement'>;
@@ -18,10 +19,12 @@ const mostAtOnce = 3;
 const [firstPause, longestPause] = [10_000, 1_800_000];
 
 /**
- * Attempts, within ten minutes, at which the state has to be whole. A server whose keys can not be had at the moment
- * would else be missing in it for ever; those of servers that are gone will never be had.
+ * Attempts, within ten minutes, at which the state has to be whole, and within two hours, at which most of it has to be
+ * there. A server whose keys can not be had at the moment would else be missing in it for ever. Those of servers that
+ * are gone will never be had, and an old room may have many of them: a room that is joined with all of its members
+ * lacks them as well.
  */
-const patientAttempts = 6;
+const [wholeAttempts, usualAttempts] = [6, 12];
 
 interface Completion {
   readonly roomId: string;
@@ -94,7 +97,7 @@ export class StateCompletion {
     const { roomId } = completion;
     const { clock, log } = this.#parts;
     try {
-      await this.#complete(roomId, completion.failures < patientAttempts);
+      await this.#complete(roomId, lackAfter(completion.failures));
       this.#rooms.delete(roomId);
       completion.resolve();
     } catch (error) {
@@ -108,13 +111,18 @@ export class StateCompletion {
     }
   }
 
-  /** @param whole whether no event of the state may be missing */
-  async #complete(roomId: string, whole: boolean): Promise<void> {
+  /** @param mayLack the part of the state that may be missing */
+  async #complete(roomId: string, mayLack: number): Promise<void> {
     const { engine, incoming, serverName } = this.#parts;
     const head = await engine.heads.get(roomId);
     if (!head?.partial || !head.servers.has(serverName)) return;
     const { from, servers, joinEventId } = head.partial;
-    const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, { whole });
+    const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, { mayLack });
     await engine.placement.completeState(roomId, state);
   }
+}
+
+function lackAfter(failures: number): number {
+  if (failures < wholeAttempts) return 0;
+  return failures < usualAttempts ? usualLack : 1;
 }
