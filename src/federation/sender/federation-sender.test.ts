@@ -404,6 +404,32 @@ forEachDatabase((open) => {
       assert.deepEqual([a.messages, c.messages], [[], []]);
     });
 
+    it('sends to servers in the room that its server ACL denies: these are kept from sending', async () => {
+      const { recipients, say, roomId } = await start(['a.example']);
+      const [a] = recipients;
+      const acl = { type: 'm.room.server_acl', stateKey: '' };
+      const content = { allow: ['*'], deny: ['a.example'] };
+      await test.under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, acl, content);
+      await say('after');
+      await until(() => a.messages.includes('after'));
+      assert.ok(a.arrived.some(({ pdus }) => pdus.some(({ type }) => type === 'm.room.server_acl')));
+    });
+
+    it('says for how long something has waited', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      assert.equal(test.sender.status.longestWait, 0);
+      a.answer = () => 503;
+      await say('1');
+      await waitsToRetry(1);
+      test.clock.advance(40_000);
+      assert.equal(test.sender.status.longestWait, 40_000);
+      a.answer = () => 200;
+      test.clock.advance(20_000);
+      await until(() => test.sender.status.longestWait === 0);
+    });
+
     it('does not send what came before the first user of a server', async () => {
       const { recipients, say, roomId } = await start(['a.example']);
       const [a] = recipients;

@@ -147,6 +147,32 @@ forEachDatabase((open) => {
       assert.equal(peers.count('event'), 0, 'the chains had it, and it was forged');
     });
 
+    it('with an auth chain that does not end: a part of it is looked at, and the events of others go on', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { tip } = room;
+      const auth = room.authFor(tip, creator);
+      const first = auth.find((id) => room.get(id).event.type === 'm.room.power_levels');
+      assert.ok(first);
+      const authBy = (levels: string) => auth.map((id) => (id === first ? levels : id));
+      let levels = first;
+      for (let index = 0; index < 200; index++) {
+        const content = { users: { [creator]: 100 }, index };
+        const draft = { type: 'm.room.power_levels', sender: creator, stateKey: '', content };
+        levels = room.add({ ...draft, prev: [tip], auth: authBy(levels) });
+      }
+      const last = room.say(creator, 'by the end of the chain', { prev: [tip], auth: authBy(levels) });
+      const good = room.say(creator, 'good', { prev: [tip] });
+      peers.scripts.set('a.example', { eventAuth: async () => Array(10_001).fill(room.pdu(levels)) });
+      peers.down.add('b.example');
+      await send('a.example', last, good);
+      assert.deepEqual(await fates(last, good, levels), ['unknown', 'placed', 'unknown']);
+      assert.ok(peers.count('event') <= 25, `${peers.count('event')} events were fetched`);
+      peers.scripts.clear();
+      under.clock.advance(60_000);
+      await under.rooms.incoming.settled();
+      assert.deepEqual(await fates(last, levels), ['placed', 'outlier']);
+    });
+
     it('slowly: who takes long has to wait, and the events of others do not', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const tip = room.tip;
