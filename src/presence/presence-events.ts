@@ -1,19 +1,15 @@
 import type { EventFilter } from '../filters/index.ts';
 import type { Clock } from '../kernel/clock.ts';
-import type { Database } from '../kernel/database/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../rooms/index.ts';
 import { mostMembers } from './announcements.ts';
 import type { Presence } from './presence.ts';
-import { type PresenceStatus, statusContent } from './presence-status.ts';
+import { offline, type PresenceStatus, statusContent } from './presence-status.ts';
 import { RecentChanges } from './recent-changes.ts';
-import { readPresence } from './store.ts';
-import type { PresenceTables } from './tables.ts';
 
 export interface PresenceEventsDeps {
   readonly presence: Presence;
   readonly engine: RoomEngine;
-  readonly database: Database;
   readonly streams: { readonly current: number };
   readonly clock: Clock;
   readonly ignored: IgnoredUsers;
@@ -92,16 +88,17 @@ export class PresenceEvents {
     const own = this.#deps.presence.peek(userId);
     if (own) found.set(userId, own);
     if (!this.#includeOffline) return found;
-    const missing: string[] = [];
+    const missing = new Set<string>();
     for (const { roomId } of rooms) {
       for (const [member, membership] of (await this.#head(roomId))?.members ?? []) {
-        if (membership === 'join' && !found.has(member)) missing.push(member);
-        if (missing.length >= mostUsers) break;
+        if (missing.size >= mostUsers) break;
+        if (membership === 'join' && member !== userId && !found.has(member)) missing.add(member);
       }
     }
-    const reader = this.#deps.database.reader<PresenceTables>();
-    const stored = await readPresence(reader, [...new Set(missing)]);
-    for (const [member, status] of stored) found.set(member, { ...status, presence: 'offline' });
+    const remembered = await this.#deps.presence.remembered([...missing]);
+    for (const member of missing) {
+      found.set(member, { ...offline, ...remembered.get(member), presence: 'offline' });
+    }
     return found;
   }
 

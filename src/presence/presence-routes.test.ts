@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { startTestServer, type TestServer, type TestUser } from '../../test/support/server.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../../test/support/server.ts';
 
 const v3 = '/_matrix/client/v3';
 
@@ -88,6 +93,77 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await server.restart();
       const { body } = await status(bob, alice);
       assert.deepEqual([body['presence'], body['status_msg']], ['online', 'Here']);
+    });
+  });
+
+  describe(`presence as the operator wants it on ${database}`, () => {
+    const during = async (
+      presence: NonNullable<NonNullable<ConfigurationOverrides['presence']>['presence']>,
+      work: (
+        users: { alice: TestUser; bob: TestUser; carol: TestUser },
+        api: TestServer['api'],
+        told: (more?: Record<string, string | number | boolean>) => Promise<Record<string, unknown>>,
+      ) => Promise<void>,
+    ) => {
+      const server = await startTestServer({ database, config: { presence: { presence } } });
+      try {
+        const [alice, bob] = [await server.register('alice'), await server.register('bob')];
+        const room = { preset: 'public_chat' };
+        const made = await server.api('POST', `${v3}/createRoom`, { token: alice.token, body: room });
+        // Carol has never done anything but come into the room.
+        const carol = await server.register('carol');
+        for (const { token } of [bob, carol]) {
+          await server.api('POST', `${v3}/join/${made.body['room_id']}`, { token, body: {} });
+        }
+        let since: string | undefined;
+        const told = async (more: Record<string, string | number | boolean> = {}) => {
+          const query = { set_presence: 'offline', ...(since === undefined ? {} : { since }), ...more };
+          const { body } = await server.api('GET', `${v3}/sync`, { token: bob.token, query });
+          const { next_batch, presence: part } = body as unknown as SyncBody;
+          since = next_batch;
+          const events = part?.events ?? [];
+          return Object.fromEntries(
+            events.map(({ sender, content }) => [sender, (content as { presence: string }).presence]),
+          );
+        };
+        await work({ alice, bob, carol }, server.api, told);
+      } finally {
+        await server.stop();
+      }
+    };
+    const path = (user: TestUser) => `${v3}/presence/${user.userId}/status`;
+
+    it('tells of those who are offline in an initial sync and with full_state (include_offline_users_on_sync)', async () => {
+      for (const include_offline_users_on_sync of [false, true]) {
+        await during(
+          { enabled: true, include_offline_users_on_sync },
+          async ({ alice, carol }, api, told) => {
+            for (const presence of ['online', 'offline']) {
+              await api('PUT', path(alice), { token: alice.token, body: { presence } });
+            }
+            const expected = include_offline_users_on_sync
+              ? { [alice.userId]: 'offline', [carol.userId]: 'offline' }
+              : {};
+            assert.deepEqual(await told(), expected, 'initial');
+            assert.deepEqual(await told(), {}, 'incremental');
+            assert.deepEqual(await told({ full_state: true }), expected, 'full_state');
+          },
+        );
+      }
+    });
+
+    it('takes what clients say and makes nothing of it where it is off or not tracked (presence.enabled)', async () => {
+      for (const enabled of [false, 'untracked'] as const) {
+        await during({ enabled, include_offline_users_on_sync: false }, async ({ alice, bob }, api, told) => {
+          const body = { presence: 'online', status_msg: 'Here' };
+          const { status } = await api('PUT', path(alice), { token: alice.token, body });
+          assert.equal(status, 200);
+          await api('GET', `${v3}/sync`, { token: alice.token });
+          assert.deepEqual(await told(), {});
+          const seen = await api('GET', path(alice), { token: bob.token });
+          assert.deepEqual([seen.status, seen.body], [200, { presence: 'offline' }]);
+        });
+      }
     });
   });
 }

@@ -33,7 +33,6 @@ class PresenceUnderTest {
       {
         presence: this.presence,
         engine,
-        database,
         streams,
         clock,
         ignored: { of: async () => this.ignored },

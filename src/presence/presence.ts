@@ -168,10 +168,20 @@ export class Presence {
     if (viewer !== userId && !(await this.#deps.engine.shareRoom(viewer, userId))) {
       throw forbidden('You are not allowed to see their presence');
     }
-    const status = this.peek(userId) ?? this.#notes.get(userId);
-    if (status) return status;
+    return this.peek(userId) ?? (await this.remembered([userId])).get(userId) ?? offline;
+  }
+
+  /** What was last known of users, as far as they were ever present; much of it is on disk. */
+  async remembered(userIds: readonly string[]): Promise<Map<string, PresenceStatus>> {
+    const noted = new Map<string, PresenceStatus>();
+    for (const userId of userIds) {
+      const status = this.#notes.get(userId);
+      if (status) noted.set(userId, status);
+    }
+    const others = userIds.filter((userId) => !noted.has(userId));
+    if (others.length === 0) return noted;
     const reader = this.#deps.database.reader<PresenceTables>();
-    return (await readPresence(reader, [userId])).get(userId) ?? offline;
+    return new Map([...(await readPresence(reader, others)), ...noted]);
   }
 
   /** How present a user is who is not offline, or was not until lately. */
