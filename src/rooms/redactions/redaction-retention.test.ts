@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
+import { registerAdmin } from '../../../test/support/register-admin.ts';
 import { startTestServer, type TestUser } from '../../../test/support/server.ts';
 import { Talk } from '../../../test/support/talk.ts';
 
@@ -70,6 +71,36 @@ forEachDatabase((database) => {
         assert.deepEqual(await unredacted(talk, alice, secret), gone);
         const event = await talk.event(alice, secret);
         assert.deepEqual([event.content, event.sender, event.event_id], [{}, bob.userId, secret]);
+      });
+    });
+
+    it('is shown to those who may redact in the room now, and to nobody else', async () => {
+      await during(null, async ({ server, talk, alice, bob, secret }) => {
+        const [mona, admin] = [await server.register('mona'), await registerAdmin(server)];
+        assert.deepEqual(await unredacted(talk, mona, secret), [404, 'M_NOT_FOUND']);
+        const path = `/rooms/${encodeURIComponent(talk.roomId)}/event/${encodeURIComponent(secret)}`;
+        const query = { 'fi.mau.msc2815.include_unredacted_content': true };
+        const outside = await admin.call('GET', path, undefined, query);
+        assert.deepEqual([outside.status, outside.body['errcode']], [404, 'M_NOT_FOUND']);
+        await talk.join(mona);
+        assert.deepEqual(await unredacted(talk, mona, secret), [403, 'M_FORBIDDEN']);
+        const levels = { users: { [alice.userId]: 100, [mona.userId]: 50 } };
+        await talk.setState(alice, 'm.room.power_levels', levels);
+        assert.deepEqual(await unredacted(talk, mona, secret), kept);
+        assert.deepEqual(await unredacted(talk, bob, secret), [403, 'M_FORBIDDEN']);
+        await talk.leave(mona);
+        assert.deepEqual(await unredacted(talk, mona, secret), [403, 'M_FORBIDDEN']);
+      });
+    });
+
+    it('goes with a sender who asks for erasure', async () => {
+      await during(null, async ({ server, talk, alice, bob, secret }) => {
+        const auth = { type: 'm.login.password', user: bob.userId, password: 'correct horse' };
+        const body = { erase: true, auth };
+        const path = '/_matrix/client/v3/account/deactivate';
+        const { status, raw } = await server.api('POST', path, { token: bob.token, body });
+        assert.equal(status, 200, raw);
+        assert.deepEqual(await unredacted(talk, alice, secret), gone);
       });
     });
 

@@ -8,6 +8,7 @@ import {
   redactEvent,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
+import { erasedAmong } from '../erasure/erasures.ts';
 import type { Viewer } from '../history/client-events.ts';
 import type { Reading } from '../history/reading.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
@@ -35,7 +36,9 @@ export async function unredactedEvent(
     throw forbidden('You may not see what was redacted');
   }
   const { content } = stored.event;
-  if (isDeepStrictEqual(content, redactEvent(stored.event).event.content)) {
+  // Whoever took it back and then asked to be forgotten is not quoted to anybody any more.
+  const isErased = erasedAmong([stored], await engine.erased.positions()).size > 0;
+  if (isErased || isDeepStrictEqual(content, redactEvent(stored.event).event.content)) {
     throw new MatrixError(404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED', 'What was redacted is gone');
   }
   return { ...shown, content };
