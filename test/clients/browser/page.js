@@ -56,22 +56,40 @@ function show() {
   isDue = true;
   setTimeout(() => {
     isDue = false;
-    main.replaceChildren(...client.getRooms().map(roomSection));
+    const shown = client.getRooms().map(roomSection);
+    for (const section of [...main.children]) if (!shown.includes(section)) section.remove();
+    for (const section of shown) if (!section.isConnected) main.append(section);
   });
 }
 
+const sections = new Map();
+
+/** The room as it is now. Its form is never taken out of the page: a click on it would be lost in that moment. */
 function roomSection(room) {
-  const section = element('section', { 'data-room': room.roomId, 'data-membership': room.getMyMembership() });
-  section.append(element('h2', { 'data-space': String(room.isSpaceRoom()) }, room.name));
-  for (const child of room.currentState.getStateEvents('m.space.child')) {
-    section.append(element('p', { 'data-child': child.getStateKey() }, child.getStateKey()));
+  const { roomId } = room;
+  const made = sections.get(roomId) ?? element('section', { 'data-room': roomId });
+  if (!sections.has(roomId)) {
+    sections.set(roomId, made);
+    made.append(element('div', {}), sayForm(roomId));
   }
+  const membership = room.getMyMembership();
+  made.setAttribute('data-membership', membership);
+  made.lastChild.hidden = membership !== 'join';
+  made.firstChild.replaceChildren(...contentOf(room));
+  return made;
+}
+
+function contentOf(room) {
   const tombstone = room.currentState.getStateEvents('m.room.tombstone', '');
-  if (tombstone) section.append(successor(tombstone.getContent()['replacement_room']));
-  section.append(...room.getLiveTimeline().getEvents().filter(isMessage).map(message));
-  for (const thread of room.getThreads()) section.append(threadList(thread));
-  if (room.getMyMembership() === 'join') section.append(sayForm(room.roomId));
-  return section;
+  return [
+    element('h2', { 'data-space': String(room.isSpaceRoom()) }, room.name),
+    ...room.currentState
+      .getStateEvents('m.space.child')
+      .map((child) => element('p', { 'data-child': child.getStateKey() }, child.getStateKey())),
+    ...(tombstone ? [successor(tombstone.getContent()['replacement_room'])] : []),
+    ...room.getLiveTimeline().getEvents().filter(isMessage).map(message),
+    ...room.getThreads().map(threadList),
+  ];
 }
 
 const isMessage = (event) => event.getType() === 'm.room.message' && !event.isRelation('m.replace');
@@ -105,14 +123,8 @@ function successor(roomId) {
   return button;
 }
 
-const forms = new Map();
-
 function sayForm(roomId) {
-  // What is being written stays when the room is shown anew.
-  const present = forms.get(roomId);
-  if (present) return present;
   const form = element('form', { 'data-say': roomId });
-  forms.set(roomId, form);
   form.append(element('input', { name: 'text' }), element('button', {}, 'Say'));
   form.addEventListener('submit', async (submission) => {
     submission.preventDefault();
