@@ -16,7 +16,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import { MatrixError, SigningKey } from '../../protocol/index.ts';
 import type { FederationClientConfig } from '../config.ts';
 import { errorForClient, federationPath } from '../index.ts';
-import { RemoteError } from './errors.ts';
+import { RemoteError, ServerUnavailable } from './errors.ts';
 import { signedText } from './request-signature.ts';
 import { parseXMatrix } from './x-matrix.ts';
 
@@ -264,6 +264,25 @@ forEachDatabase((open) => {
       ]);
       assert.deepEqual(await requests.request(get('b.example')), {});
       assert.ok(resolver.asked.includes('gone.example'));
+    });
+
+    it('do not go to addresses of the house, whatever leads there [option: ip_range_blacklist]', async () => {
+      const { requests } = await client({ federation: { max_short_retries: 0 } });
+      resolver.hosts.set('inside.example', ['10.0.0.1']);
+      resolver.srv.set('_matrix-fed._tcp.b.example', [
+        { name: 'inside.example', port: 8448, priority: 0, weight: 0 },
+      ]);
+      for (const name of [
+        'inside.example:8448',
+        'inside.example',
+        'b.example',
+        '10.0.0.1',
+        '[::ffff:10.0.0.1]:8448',
+      ]) {
+        const error = await requests.request(get(name)).catch((thrown: unknown) => thrown);
+        assert.ok(error instanceof ServerUnavailable, name);
+        assert.equal((error.cause as { failure?: string }).failure, 'refused-address', name);
+      }
     });
 
     it('are kept from servers that are not listed, and from nobody without a list [option: federation_domain_whitelist]', async () => {
