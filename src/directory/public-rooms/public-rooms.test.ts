@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -208,125 +209,135 @@ for (const database of ['sqlite', 'postgres'] as const) {
   });
 }
 
-describe('the list of public rooms', () => {
-  const withLists = async (
-    directory: Partial<DirectoryConfig>,
-    use: (lists: Lists, alice: TestUser) => Promise<void>,
-  ) => {
-    const lists = await Lists.start('sqlite', directory);
-    try {
-      await use(lists, await lists.server.register('alice'));
-    } finally {
-      await lists.server.stop();
-    }
-  };
-  const list = (lists: Lists) => lists.server.api('GET', `${v3}/publicRooms`);
+forEachDatabase(({ kind }) => {
+  describe('the list of public rooms', () => {
+    const withLists = async (
+      directory: Partial<DirectoryConfig>,
+      use: (lists: Lists, alice: TestUser) => Promise<void>,
+    ) => {
+      const lists = await Lists.start(kind, directory);
+      try {
+        await use(lists, await lists.server.register('alice'));
+      } finally {
+        await lists.server.stop();
+      }
+    };
+    const list = (lists: Lists) => lists.server.api('GET', `${v3}/publicRooms`);
 
-  it('[option: allow_public_rooms_without_auth] is shown without a login only when it is allowed', async () => {
-    await withLists({}, async (lists) => {
-      const answer = await list(lists);
-      assert.deepEqual([answer.status, answer.body['errcode']], [401, 'M_MISSING_TOKEN']);
+    it('[option: allow_public_rooms_without_auth] is shown without a login only when it is allowed', async () => {
+      await withLists({}, async (lists) => {
+        const answer = await list(lists);
+        assert.deepEqual([answer.status, answer.body['errcode']], [401, 'M_MISSING_TOKEN']);
+      });
+      await withLists({ allow_public_rooms_without_auth: true }, async (lists, alice) => {
+        await lists.room(alice, { visibility: 'public', name: 'Open' });
+        assert.equal(((await list(lists)).body['chunk'] as Listed[]).length, 1);
+        assert.equal((await lists.server.api('POST', `${v3}/publicRooms`, { body: {} })).status, 401);
+      });
     });
-    await withLists({ allow_public_rooms_without_auth: true }, async (lists, alice) => {
-      await lists.room(alice, { visibility: 'public', name: 'Open' });
-      assert.equal(((await list(lists)).body['chunk'] as Listed[]).length, 1);
-      assert.equal((await lists.server.api('POST', `${v3}/publicRooms`, { body: {} })).status, 401);
-    });
-  });
 
-  it('[option: enable_room_list_search] finds nothing when it is off', async () => {
-    await withLists({ enable_room_list_search: false }, async (lists, alice) => {
-      await lists.room(alice, { visibility: 'public', name: 'Open' });
-      assert.deepEqual(await lists.names(alice, {}), []);
-      assert.deepEqual(await lists.names(alice, { filter: { generic_search_term: 'open' } }), []);
+    it('[option: enable_room_list_search] finds nothing when it is off', async () => {
+      await withLists({ enable_room_list_search: false }, async (lists, alice) => {
+        await lists.room(alice, { visibility: 'public', name: 'Open' });
+        assert.deepEqual(await lists.names(alice, {}), []);
+        assert.deepEqual(await lists.names(alice, { filter: { generic_search_term: 'open' } }), []);
+      });
     });
-  });
 
-  it('[option: stats.enabled] knows nothing of rooms when statistics are off', async () => {
-    await withLists({ stats: { enabled: false } }, async (lists, alice) => {
-      await lists.room(alice, { visibility: 'public', name: 'Open' });
-      assert.deepEqual(await lists.names(alice, {}), []);
+    it('[option: stats.enabled] knows nothing of rooms when statistics are off', async () => {
+      await withLists({ stats: { enabled: false } }, async (lists, alice) => {
+        await lists.room(alice, { visibility: 'public', name: 'Open' });
+        assert.deepEqual(await lists.names(alice, {}), []);
+      });
     });
-  });
 
-  it('[option: room_list_publication_rules[].user_id, room_list_publication_rules[].alias, room_list_publication_rules[].room_id, room_list_publication_rules[].action] has the rooms that the rules let in', async () => {
-    const rules = [
-      { ...all, user_id: '@mallory:*', action: 'deny' as const },
-      { ...all, alias: '#open_*:test' },
-    ];
-    await withLists({ room_list_publication_rules: rules }, async (lists, alice) => {
-      const mallory = await lists.server.register('mallory');
-      const open = { visibility: 'public', room_alias_name: 'open_1', name: 'Open' };
-      const refused = await lists.room(alice, { visibility: 'public', name: 'No alias' });
-      await lists.room(alice, open);
-      await lists.room(mallory, { ...open, room_alias_name: 'open_2', name: 'Denied' });
-      assert.deepEqual(await lists.names(alice, {}), ['Open']);
-      assert.equal(await lists.visibility(refused), 'private', 'made, and not listed');
-      assert.equal((await lists.setVisibility(alice, refused, {})).status, 403);
-    });
-    await withLists({ room_list_publication_rules: null }, async (lists, alice) => {
-      const roomId = await lists.room(alice, { visibility: 'public', name: 'Open' });
-      assert.equal(await lists.visibility(roomId), 'private');
-      assert.equal((await lists.setVisibility(alice, roomId, {})).status, 403);
-      assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
-    });
-    await withLists(
-      { room_list_publication_rules: [{ ...all, room_id: '!none:*' }] },
-      async (lists, alice) => {
+    it('[option: room_list_publication_rules[].user_id, room_list_publication_rules[].alias, room_list_publication_rules[].room_id, room_list_publication_rules[].action] has the rooms that the rules let in', async () => {
+      const rules = [
+        { ...all, user_id: '@mallory:*', action: 'deny' as const },
+        { ...all, alias: '#open_*:test' },
+      ];
+      await withLists({ room_list_publication_rules: rules }, async (lists, alice) => {
+        const mallory = await lists.server.register('mallory');
+        const open = { visibility: 'public', room_alias_name: 'open_1', name: 'Open' };
+        const refused = await lists.room(alice, { visibility: 'public', name: 'No alias' });
+        await lists.room(alice, open);
+        await lists.room(mallory, { ...open, room_alias_name: 'open_2', name: 'Denied' });
+        assert.deepEqual(await lists.names(alice, {}), ['Open']);
+        assert.equal(await lists.visibility(refused), 'private', 'made, and not listed');
+        assert.equal((await lists.setVisibility(alice, refused, {})).status, 403);
+      });
+      await withLists({ room_list_publication_rules: null }, async (lists, alice) => {
         const roomId = await lists.room(alice, { visibility: 'public', name: 'Open' });
         assert.equal(await lists.visibility(roomId), 'private');
-      },
-    );
-  });
+        assert.equal((await lists.setVisibility(alice, roomId, {})).status, 403);
+        assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
+      });
+      await withLists(
+        { room_list_publication_rules: [{ ...all, room_id: '!none:*' }] },
+        async (lists, alice) => {
+          const roomId = await lists.room(alice, { visibility: 'public', name: 'Open' });
+          assert.equal(await lists.visibility(roomId), 'private');
+        },
+      );
+    });
 
-  it('[option: alias_creation_rules[].user_id, alias_creation_rules[].alias, alias_creation_rules[].room_id, alias_creation_rules[].action] belongs to rooms whose names obey the rules', async () => {
-    const rules = [
-      { ...all, user_id: '@mallory:test', action: 'deny' as const },
-      { ...all, alias: '#team_*:test' },
-    ];
-    await withLists({ alias_creation_rules: rules }, async (lists, alice) => {
-      const mallory = await lists.server.register('mallory');
-      const roomId = await lists.room(alice, { room_alias_name: 'team_1' });
-      const name = (user: TestUser, alias: string, room = roomId) =>
-        lists.server.api('PUT', `${v3}/directory/room/${encodeURIComponent(alias)}`, {
-          token: user.token,
-          body: { room_id: room },
+    it('[option: alias_creation_rules[].user_id, alias_creation_rules[].alias, alias_creation_rules[].room_id, alias_creation_rules[].action] belongs to rooms whose names obey the rules', async () => {
+      const rules = [
+        { ...all, user_id: '@mallory:test', action: 'deny' as const },
+        { ...all, alias: '#team_*:test' },
+      ];
+      await withLists({ alias_creation_rules: rules }, async (lists, alice) => {
+        const mallory = await lists.server.register('mallory');
+        const roomId = await lists.room(alice, { room_alias_name: 'team_1' });
+        const name = (user: TestUser, alias: string, room = roomId) =>
+          lists.server.api('PUT', `${v3}/directory/room/${encodeURIComponent(alias)}`, {
+            token: user.token,
+            body: { room_id: room },
+          });
+        assert.equal((await name(alice, '#team_2:test')).status, 200);
+        assert.equal((await name(alice, '#other:test')).body['errcode'], 'M_FORBIDDEN');
+        const own = await lists.room(mallory, {});
+        assert.equal((await name(mallory, '#team_3:test', own)).body['errcode'], 'M_FORBIDDEN');
+        const refused = await lists.server.api('POST', `${v3}/createRoom`, {
+          token: alice.token,
+          body: { room_alias_name: 'other' },
         });
-      assert.equal((await name(alice, '#team_2:test')).status, 200);
-      assert.equal((await name(alice, '#other:test')).body['errcode'], 'M_FORBIDDEN');
-      const own = await lists.room(mallory, {});
-      assert.equal((await name(mallory, '#team_3:test', own)).body['errcode'], 'M_FORBIDDEN');
-      const refused = await lists.server.api('POST', `${v3}/createRoom`, {
-        token: alice.token,
-        body: { room_alias_name: 'other' },
+        assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
       });
-      assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
-    });
-    await withLists({ alias_creation_rules: [{ ...all, room_id: '!none:*' }] }, async (lists, alice) => {
-      const roomId = await lists.room(alice, {});
-      const answer = await lists.server.api('PUT', `${v3}/directory/room/${encodeURIComponent('#a:test')}`, {
-        token: alice.token,
-        body: { room_id: roomId },
+      await withLists({ alias_creation_rules: [{ ...all, room_id: '!none:*' }] }, async (lists, alice) => {
+        const roomId = await lists.room(alice, {});
+        const answer = await lists.server.api(
+          'PUT',
+          `${v3}/directory/room/${encodeURIComponent('#a:test')}`,
+          {
+            token: alice.token,
+            body: { room_id: roomId },
+          },
+        );
+        assert.equal(answer.status, 403);
       });
-      assert.equal(answer.status, 403);
     });
-  });
 
-  it('[option: require_membership_for_aliases] names rooms for outsiders only when it is allowed', async () => {
-    for (const [required, status] of [
-      [true, 403],
-      [false, 200],
-    ] as const) {
-      const config = { rooms: { require_membership_for_aliases: required } };
-      const lists = new Lists(await startTestServer({ database: 'sqlite', config }));
-      const [alice, bob] = [await lists.server.register('alice'), await lists.server.register('bob')];
-      const roomId = await lists.room(alice, {});
-      const answer = await lists.server.api('PUT', `${v3}/directory/room/${encodeURIComponent('#b:test')}`, {
-        token: bob.token,
-        body: { room_id: roomId },
-      });
-      await lists.server.stop();
-      assert.equal(answer.status, status);
-    }
+    it('[option: require_membership_for_aliases] names rooms for outsiders only when it is allowed', async () => {
+      for (const [required, status] of [
+        [true, 403],
+        [false, 200],
+      ] as const) {
+        const config = { rooms: { require_membership_for_aliases: required } };
+        const lists = new Lists(await startTestServer({ database: kind, config }));
+        const [alice, bob] = [await lists.server.register('alice'), await lists.server.register('bob')];
+        const roomId = await lists.room(alice, {});
+        const answer = await lists.server.api(
+          'PUT',
+          `${v3}/directory/room/${encodeURIComponent('#b:test')}`,
+          {
+            token: bob.token,
+            body: { room_id: roomId },
+          },
+        );
+        await lists.server.stop();
+        assert.equal(answer.status, status);
+      }
+    });
   });
 });

@@ -162,45 +162,52 @@ for (const database of ['sqlite', 'postgres'] as const) {
   });
 }
 
-describe('the search for users', () => {
-  const withPeople = async (options: object, use: (people: People, searcher: TestUser) => Promise<void>) => {
-    const people = await People.start('sqlite', options);
-    try {
-      await use(people, await people.named('searcher'));
-    } finally {
-      await people.server.stop();
-    }
-  };
+forEachDatabase(({ kind }) => {
+  describe('the search for users', () => {
+    const withPeople = async (
+      options: object,
+      use: (people: People, searcher: TestUser) => Promise<void>,
+    ) => {
+      const people = await People.start(kind, options);
+      try {
+        await use(people, await people.named('searcher'));
+      } finally {
+        await people.server.stop();
+      }
+    };
 
-  it('[option: user_directory.enabled] finds nobody when it is off', async () => {
-    await withPeople({ enabled: false }, async (people, searcher) => {
-      await people.room(await people.named('bob'), 'public_chat');
-      await people.find(searcher, 'bob', []);
-    });
-  });
-
-  it('[option: user_directory.search_all_users] finds everybody when it may', async () => {
-    await withPeople({ search_all_users: true }, async (people, searcher) => {
-      await people.named('bob');
-      await people.find(searcher, 'bob', ['@bob:test']);
-    });
-    await withPeople({ search_all_users: false }, async (people, searcher) => {
-      await people.named('bob');
-      await people.room(await people.named('bobby'), 'public_chat');
-      await people.find(searcher, 'bob', ['@bobby:test']);
-    });
-  });
-
-  it('[option: user_directory.show_locked_users] finds locked users only when it may', async () => {
-    for (const show of [false, true]) {
-      await withPeople({ show_locked_users: show }, async (people, searcher) => {
+    it('[option: user_directory.enabled] finds nobody when it is off', async () => {
+      await withPeople({ enabled: false }, async (people, searcher) => {
         await people.room(await people.named('bob'), 'public_chat');
-        await people.find(searcher, 'bob', ['@bob:test']);
-        const lock = await admin(people.server, '/_matrix/client/v1/admin/lock/@bob:test', { locked: true });
-        assert.equal(lock.status, 200, lock.raw);
-        await people.find(searcher, 'bob', show ? ['@bob:test'] : []);
+        await people.find(searcher, 'bob', []);
       });
-    }
+    });
+
+    it('[option: user_directory.search_all_users] finds everybody when it may', async () => {
+      await withPeople({ search_all_users: true }, async (people, searcher) => {
+        await people.named('bob');
+        await people.find(searcher, 'bob', ['@bob:test']);
+      });
+      await withPeople({ search_all_users: false }, async (people, searcher) => {
+        await people.named('bob');
+        await people.room(await people.named('bobby'), 'public_chat');
+        await people.find(searcher, 'bob', ['@bobby:test']);
+      });
+    });
+
+    it('[option: user_directory.show_locked_users] finds locked users only when it may', async () => {
+      for (const show of [false, true]) {
+        await withPeople({ show_locked_users: show }, async (people, searcher) => {
+          await people.room(await people.named('bob'), 'public_chat');
+          await people.find(searcher, 'bob', ['@bob:test']);
+          const lock = await admin(people.server, '/_matrix/client/v1/admin/lock/@bob:test', {
+            locked: true,
+          });
+          assert.equal(lock.status, 200, lock.raw);
+          await people.find(searcher, 'bob', show ? ['@bob:test'] : []);
+        });
+      }
+    });
   });
 });
 

@@ -68,7 +68,12 @@ forEachDatabase((open) => {
     it('is left alone below the threshold, and when it is tied together in time', async () => {
       const few = await frayed(4, 5);
       assert.equal(await few.later(), 4);
+      assert.equal((await few.dummies()).length, 0);
       await few.stop();
+      const enough = await frayed(5, 5);
+      assert.equal(await enough.later(), 1);
+      assert.equal((await enough.dummies()).length, 1, 'the threshold counts as reached');
+      await enough.stop();
       const { under, room, later, dummies, stop } = await frayed(8, 5);
       await under.say(alice, room.roomId, 'hello');
       assert.equal(await later(), 1);

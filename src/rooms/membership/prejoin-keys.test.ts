@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { stateKeyOf } from '../../protocol/index.ts';
+import { PrejoinKeys, plainKeys } from './prejoin-keys.ts';
+
+const stateOf = (...entries: [type: string, stateKey: string][]) =>
+  new Map(entries.map(([type, stateKey]) => [stateKeyOf(type, stateKey), 1]));
+
+test('single entries are chosen where the state has them, in their order', () => {
+  const keys = new PrejoinKeys([...plainKeys(['b', 'a', 'missing']), stateKeyOf('c', 'one')]);
+  const state = stateOf(['a', ''], ['a', 'other'], ['b', ''], ['c', 'one'], ['c', 'two']);
+  assert.equal(keys.areSingle, true);
+  assert.deepEqual(keys.in(state), [stateKeyOf('b', ''), stateKeyOf('a', ''), stateKeyOf('c', 'one')]);
+});
+
+test('all entries of a type are chosen, each once, and none of a type that begins alike', () => {
+  const keys = new PrejoinKeys(plainKeys(['a']), ['a']);
+  const state = stateOf(['ab', ''], ['a', 'b'], ['a', ''], ['1:a', '']);
+  assert.deepEqual(keys.in(state), [stateKeyOf('a', ''), stateKeyOf('a', 'b')]);
+});
+
+test('of types that a room has very many events of some are chosen, beside all single entries', () => {
+  const keys = new PrejoinKeys(plainKeys(['m.room.name']), ['m.room.member']);
+  const members = Array.from({ length: 1_000 }, (_, index): [string, string] => [
+    'm.room.member',
+    `@user${index}:test`,
+  ]);
+  const chosen = keys.in(stateOf(...members, ['m.room.name', '']));
+  assert.deepEqual([chosen.length, chosen[0]], [81, stateKeyOf('m.room.name', '')]);
+});
