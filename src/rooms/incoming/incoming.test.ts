@@ -92,6 +92,29 @@ forEachDatabase((open) => {
       assert.equal(head?.memberCount('join'), 603);
     });
 
+    it('behind a gap in which many have joined whose server is gone come without these, in the end', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const lost = Array.from({ length: 15 }, (_, index) => room.join(`@user${index}:gone.example`));
+      const carol = room.join('@carol:c.example');
+      const last = room.say('@carol:c.example', 'hello');
+      room.keys.delete('gone.example');
+      peers.scripts.set('c.example', { missingEvents: async () => [] });
+      peers.down.add('a.example').add('b.example');
+      await send('c.example', last);
+      for (let minutes = 0; minutes < 30; minutes++) {
+        under.clock.advance(60_000);
+        await under.rooms.incoming.settled();
+      }
+      assert.deepEqual(await fates(last), ['unknown'], 'the keys may be there soon');
+      for (let minutes = 0; minutes < 240; minutes += 10) {
+        under.clock.advance(10 * 60_000);
+        await under.rooms.incoming.settled();
+      }
+      assert.deepEqual(await fates(last, carol, lost[0]!), ['placed', 'placed', 'unknown']);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.deepEqual([head?.memberCount('join'), head?.membership(alice)], [4, 'join']);
+    });
+
     it('that are forged are dropped, and the others are not', async () => {
       const { room, send, fates } = await joinedRoom(open);
       const forged = room.say(creator, 'forged', { key: SigningKey.generate('k') });

@@ -33,11 +33,11 @@ import { StateFetcher, type StateOptions, usualLack } from './state-fetcher.ts';
 import { type Refusal, Verifier } from './verifier.ts';
 
 /**
- * Attempts, within a minute, at which a state that has to be fetched must be whole. If the keys of a server can not be
- * had for a moment, its users would else be missing in that state for ever, and what they said be rejected; those of
- * servers that are gone will never be had.
+ * Attempts, within a minute, at which a state that has to be fetched must be whole, and within some hour, at which most
+ * of it must be there. If the keys of a server can not be had for a moment, its users would else be missing in that
+ * state for ever, and what they said be rejected; those of servers that are gone will never be had, however many.
  */
-const patientAttempts = 2;
+const [wholeAttempts, usualAttempts] = [2, 6];
 
 /** An event that was checked, or why it may not be used. */
 export type Verification = VerifiedEvent | Refusal;
@@ -235,7 +235,7 @@ export class Incoming {
         return { kind: 'put off', until };
       }
       try {
-        const mayLack = staged.attempts < patientAttempts ? 0 : usualLack;
+        const mayLack = lackAfter(staged.attempts);
         await this.#process(head, origin, event, { mayLack });
         return { kind: 'done' };
       } catch (error) {
@@ -277,4 +277,9 @@ export class Incoming {
       this.#missed.look(head.roomId);
     }
   }
+}
+
+function lackAfter(attempts: number): number {
+  if (attempts < wholeAttempts) return 0;
+  return attempts < usualAttempts ? usualLack : 1;
 }
