@@ -142,6 +142,27 @@ test('who leaves reads nothing more, and who comes does, though the server is ki
   }
 });
 
+test('who comes back reads what is said from then on, and is read', async () => {
+  const [owner, leaver, ...staying] = everybody as [
+    EncryptedSession,
+    EncryptedSession,
+    ...EncryptedSession[],
+  ];
+  for (let round = 0; round < 3; round++) {
+    await leaver.client.leave(roomId);
+    await allIn(roomId, owner, ...staying);
+    said.clear();
+    await talk([owner, ...staying], 1);
+    await assertRead([owner, ...staying]);
+    await owner.client.invite(roomId, leaver.userId);
+    await join(leaver, roomId);
+    await allIn(roomId, ...everybody);
+    said.clear();
+    await talk(everybody);
+    await assertRead(everybody);
+  }
+});
+
 test('those whose one-time keys are used up are reached with fallback keys, after a kill as well', async () => {
   const [first, ...others] = everybody as [EncryptedSession, ...EncryptedSession[]];
   for (const session of others) session.goOffline();
