@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { open as openFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import type { MediaArea } from '../media-file.ts';
@@ -33,6 +34,18 @@ describe('files of media', () => {
       },
       isKept,
     );
+  /** Those below the directory that this process has open. */
+  const openFiles = () => {
+    const paths = readdirSync('/proc/self/fd').map((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`);
+      } catch {
+        // It has been closed since.
+        return '';
+      }
+    });
+    return paths.filter((path) => path.startsWith(directory));
+  };
   /** Every file below the directory. */
   const files = () =>
     readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -103,7 +116,6 @@ describe('files of media', () => {
   it('close what was opened to be read, also when nobody reads to the end', async () => {
     const store = await opened();
     const { fileId } = await store.keep('local', pieces('x'.repeat(1_000_000)), async (file) => file);
-    const before = readdirSync('/proc/self/fd').length;
     for (let count = 0; count < 5; count++) {
       store.read('local', fileId).destroy();
       const stream = store.read('local', fileId);
@@ -113,6 +125,7 @@ describe('files of media', () => {
       }
       assert.ok(stream.destroyed);
     }
-    assert.ok(readdirSync('/proc/self/fd').length <= before + 1);
+    for (let waited = 0; openFiles().length > 0 && waited < 5_000; waited += 10) await sleep(10);
+    assert.deepEqual(openFiles(), []);
   });
 });
