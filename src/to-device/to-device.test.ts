@@ -80,6 +80,22 @@ forEachDatabase((open) => {
       assert.deepEqual([await bodies(alice), await bodies(second), await bodies(third)], [[1], [1], [2]]);
     });
 
+    it('that ask for room keys reach all devices of the user, and so does their end', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const second = await server.login('alice');
+      const request = { requesting_device_id: alice.deviceId, request_id: '1' };
+      const sent = [
+        { ...request, action: 'request', body: { algorithm: 'm.megolm.v1.aes-sha2', session_id: 's' } },
+        { ...request, action: 'request_cancellation' },
+      ];
+      for (const content of sent) {
+        await put(alice, { [alice.userId]: { '*': content } }, { type: 'm.room_key_request' });
+      }
+      const expected = sent.map((content) => ({ sender: alice.userId, type: 'm.room_key_request', content }));
+      assert.deepEqual((await pending(second)).events, expected);
+    });
+
     it('for devices that do not exist are not kept', async () => {
       await start();
       const alice = await server.register('alice');

@@ -279,6 +279,7 @@ export class Incoming {
   }
 }
 
+/** Which part of a fetched state may be missing when an event is tried again (0 to 1). */
 function lackAfter(attempts: number): number {
   if (attempts < wholeAttempts) return 0;
   return attempts < usualAttempts ? usualLack : 1;
