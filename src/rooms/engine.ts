@@ -175,6 +175,6 @@ export class RoomEngine {
   /** Resolves when every event that was added has settled. */
   async close(): Promise<void> {
     await this.#writer.settled();
-    await this.#signer.close();
+    this.#signer.close();
   }
 }

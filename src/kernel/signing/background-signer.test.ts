@@ -17,9 +17,9 @@ test('signatures are those of the key, in the order of the texts, however many t
     }
   };
   await Promise.all([0, 1, 2, 3, 50, 5, 200].map(check));
-  await signer.close();
+  signer.close();
   await check(10);
-  await signer.close();
+  signer.close();
 });
 
 test('answers can be taken in the middle of a turn of the event loop', async () => {
@@ -47,7 +47,7 @@ test('answers can be taken in the middle of a turn of the event loop', async () 
   for (const [index, text] of texts.entries())
     assert.ok(verify(null, Buffer.from(text), publicKey, Buffer.from(signatures[index]!, 'base64')));
   signer.poll();
-  await signer.close();
+  signer.close();
 });
 
 test('whoever waits for a thread that has ended is told, and the next one gets another thread', async () => {
@@ -55,8 +55,8 @@ test('whoever waits for a thread that has ended is told, and the next one gets a
   const signer = new BackgroundSigner(privateKey);
   const texts = Array.from({ length: 2_000 }, (_, index) => `text ${index}`);
   const waiting = assert.rejects(signer.sign(texts), /has ended/);
-  await signer.close();
+  signer.close();
   await waiting;
   assert.equal((await signer.sign(texts.slice(0, 5))).length, 5);
-  await signer.close();
+  signer.close();
 });

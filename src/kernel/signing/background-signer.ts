@@ -1,5 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto';
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
+import { SpareThreads } from '../threads/spare-threads.ts';
 import type { SignerData } from './worker.ts';
 
 interface Waiting {
@@ -7,12 +8,14 @@ interface Waiting {
   reject(error: Error): void;
 }
 
+const threads = new SpareThreads('./worker', import.meta.url);
+
 /** Up to this many texts are signed at once on the calling thread: asking another thread takes longer. */
 const fewTexts = 2;
 
 /**
  * Signs many texts at a time on a thread of its own, so that the calling thread is free in the meantime. The thread is
- * started when it is first needed.
+ * taken when it is first needed; it is this signer's port that holds the process, while somebody waits.
  */
 export class BackgroundSigner {
   readonly #key: KeyObject;
@@ -50,24 +53,25 @@ export class BackgroundSigner {
     }
   }
 
-  async close(): Promise<void> {
-    await this.#worker?.terminate();
+  /** Whoever waits is told that it is closed. */
+  close(): void {
+    const worker = this.#worker;
+    if (worker === undefined) return;
+    this.#lose(this.#port, new Error('the thread that signs has ended'));
+    threads.giveBack(worker);
   }
 
   #thread(): MessagePort {
     if (this.#port) return this.#port;
-    const entry = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
     const { port1: port, port2 } = new MessageChannel();
-    const workerData: SignerData = { key: this.#key, port: port2 };
-    const worker = new Worker(new URL(entry, import.meta.url), { workerData, transferList: [port2] });
+    const worker = threads.take();
+    worker.postMessage({ key: this.#key, port: port2 } satisfies SignerData, [port2]);
     port.on('message', (signatures: readonly string[]) => this.#answer(port, signatures));
     const lose = (error: unknown) =>
-      this.#lose(worker, error instanceof Error ? error : new Error(String(error)));
+      this.#lose(port, error instanceof Error ? error : new Error(String(error)));
     worker.on('error', lose);
     worker.on('exit', () => lose(new Error('the thread that signs has ended')));
     port.on('close', () => lose(new Error('the thread that signs has ended')));
-    // It is the port that holds the process, while somebody waits.
-    worker.unref();
     this.#worker = worker;
     this.#port = port;
     return port;
@@ -79,8 +83,8 @@ export class BackgroundSigner {
   }
 
   /** Whoever waits is told; the next request starts another thread. */
-  #lose(worker: Worker, error: Error): void {
-    if (worker !== this.#worker) return;
+  #lose(port: MessagePort | undefined, error: Error): void {
+    if (port !== this.#port) return;
     this.#port?.close();
     this.#worker = undefined;
     this.#port = undefined;

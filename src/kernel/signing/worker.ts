@@ -1,21 +1,21 @@
 import { type KeyObject, sign } from 'node:crypto';
-import { type MessagePort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort } from 'node:worker_threads';
 
 /** Texts to sign, answered in the order of arrival. */
 export type SigningRequest = readonly string[];
 
-/** What the thread is started with. */
+/** What the thread is told of a signer, of which there may be several, one after the other. */
 export interface SignerData {
   /** An Ed25519 private key. */
   readonly key: KeyObject;
-  /** Where requests come from and answers go. */
+  /** Where requests come from and answers go, until it is closed. */
   readonly port: MessagePort;
 }
 
-const { key, port } = workerData as SignerData;
-
-port.on('message', (texts: SigningRequest) => {
-  port.postMessage(
-    texts.map((text) => sign(null, Buffer.from(text), key).toString('base64').replace(/=+$/, '')),
-  );
+parentPort?.on('message', ({ key, port }: SignerData) => {
+  port.on('message', (texts: SigningRequest) => {
+    port.postMessage(
+      texts.map((text) => sign(null, Buffer.from(text), key).toString('base64').replace(/=+$/, '')),
+    );
+  });
 });

@@ -2,7 +2,7 @@ import type { Statement } from '../database.ts';
 import type { SqliteFile, Table } from './connection.ts';
 import type { PlainError } from './errors.ts';
 
-/** What a worker is started with. */
+/** What a worker is to open. */
 export interface WorkerOptions {
   readonly file: SqliteFile;
   readonly access: 'reading' | 'writing';
@@ -33,6 +33,12 @@ export interface Response {
   readonly id: number;
   readonly results: readonly Result[];
 }
+
+/** What a worker is told: to open a connection, what to do with it, and to close it; then it may open another. */
+export type ToWorker = { readonly open: WorkerOptions } | Request | 'close';
+
+/** What a worker tells. When it can not open, it ends. */
+export type ToWorkerClient = Response | 'closed';
 
 /** Somewhere operations are done: a worker thread, seen from the thread that asks. */
 export interface Executor {

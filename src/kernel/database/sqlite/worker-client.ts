@@ -1,35 +1,50 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
+import { SpareThreads } from '../../threads/spare-threads.ts';
 import { DatabaseClosed } from '../errors.ts';
-import type { Executor, Operation, Request, Response, Result, WorkerOptions } from './protocol.ts';
+import type {
+  Executor,
+  Operation,
+  Response,
+  Result,
+  ToWorker,
+  ToWorkerClient,
+  WorkerOptions,
+} from './protocol.ts';
 
 interface Waiting {
   resolve(results: readonly Result[]): void;
   reject(error: Error): void;
 }
 
+const threads = new SpareThreads('./worker', import.meta.url);
+
 /** The calling thread's end of a worker that owns one connection. */
 export class WorkerClient implements Executor {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #exited: Promise<void>;
+  /** Settled when the connection is closed, or the thread has ended. */
+  readonly #closed: Promise<void>;
   #lastId = 0;
   #lost: Error | undefined;
 
   /** `onLoss` is told when the worker ends without having been asked to: nothing can be done with it any more. */
   constructor(options: WorkerOptions, onLoss: (error: Error) => void) {
-    const entry = import.meta.url.endsWith('.ts') ? './worker.ts' : './worker.js';
-    this.#worker = new Worker(new URL(entry, import.meta.url), { workerData: options });
-    this.#worker.on('message', (response: Response) => this.#receive(response));
+    this.#worker = threads.take();
     this.#worker.on('error', (error) =>
       this.#lose(error instanceof Error ? error : new Error(String(error)), onLoss),
     );
-    this.#exited = new Promise((resolve) => {
+    this.#closed = new Promise((resolve) => {
+      this.#worker.on('message', (message: ToWorkerClient) => {
+        if (message !== 'closed') return this.#receive(message);
+        threads.giveBack(this.#worker);
+        return resolve();
+      });
       this.#worker.on('exit', () => {
         this.#lose(new DatabaseClosed('the thread of the database has ended'), onLoss);
         resolve();
       });
     });
-    this.#worker.unref();
+    this.#post({ open: options });
   }
 
   /** How many requests have not been answered. */
@@ -41,11 +56,11 @@ export class WorkerClient implements Executor {
   send(operations: readonly Operation[]): Promise<readonly Result[]> {
     if (this.#lost) return Promise.reject(this.#lost);
     this.#lastId += 1;
-    const request: Request = { id: this.#lastId, operations };
+    const id = this.#lastId;
     return new Promise((resolve, reject) => {
-      this.#worker.postMessage(request);
+      this.#post({ id, operations });
       if (this.#waiting.size === 0) this.#worker.ref();
-      this.#waiting.set(request.id, { resolve, reject });
+      this.#waiting.set(id, { resolve, reject });
     });
   }
 
@@ -54,9 +69,13 @@ export class WorkerClient implements Executor {
     if (!this.#lost) {
       this.#lost = new DatabaseClosed('the database is closed');
       this.#worker.ref();
-      this.#worker.postMessage('close');
+      this.#post('close');
     }
-    await this.#exited;
+    await this.#closed;
+  }
+
+  #post(message: ToWorker): void {
+    this.#worker.postMessage(message);
   }
 
   #receive({ id, results }: Response): void {

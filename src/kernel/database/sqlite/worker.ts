@@ -1,30 +1,38 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import { SqliteConnection } from './connection.ts';
 import { plainError } from './errors.ts';
 import { OperationRunner } from './operation-runner.ts';
-import type { Request, Response, WorkerOptions } from './protocol.ts';
+import type { Request, Response, ToWorker, ToWorkerClient, WorkerOptions } from './protocol.ts';
 
-const { file, access } = workerData as WorkerOptions;
 const port = parentPort;
 if (!port) throw new Error('this file runs in a worker thread');
 
-const connection = new SqliteConnection(file, access);
-const runner = new OperationRunner(connection, access);
+let connection: SqliteConnection;
+let runner: OperationRunner;
 
-port.on('message', (request: Request | 'close') => {
-  if (request === 'close') {
-    try {
-      connection.close();
-    } finally {
-      port.close();
-    }
-    return;
-  }
-  const response: Response = { id: request.id, results: runner.run(request.operations) };
+function open({ file, access }: WorkerOptions): void {
+  connection = new SqliteConnection(file, access);
+  runner = new OperationRunner(connection, access);
+}
+
+function close(): void {
+  connection.close();
+  post('closed');
+}
+
+function run({ id, operations }: Request): void {
+  const response: Response = { id, results: runner.run(operations) };
   try {
-    port.postMessage(response);
+    post(response);
   } catch (error) {
-    const results = request.operations.map(() => ({ error: plainError(error) }));
-    port.postMessage({ id: request.id, results } satisfies Response);
+    post({ id, results: operations.map(() => ({ error: plainError(error) })) });
   }
+}
+
+const post = (message: ToWorkerClient): void => port.postMessage(message);
+
+port.on('message', (message: ToWorker) => {
+  if (message === 'close') close();
+  else if ('open' in message) open(message.open);
+  else run(message);
 });

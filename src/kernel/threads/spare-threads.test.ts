@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import type { Worker } from 'node:worker_threads';
+import { SpareThreads } from './spare-threads.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hearth-threads-'));
+after(() => rmSync(folder, { recursive: true }));
+writeFileSync(
+  join(folder, 'echo.ts'),
+  `import { parentPort, threadId } from 'node:worker_threads';
+   parentPort!.on('message', (text: string) => {
+     if (text === 'fail') throw new Error('as it was told');
+     parentPort!.postMessage(threadId + ' ' + text);
+   });`,
+);
+const echoes = () => new SpareThreads('./echo', pathToFileURL(join(folder, 'here.ts')).href);
+
+async function ask(thread: Worker, text: string): Promise<string> {
+  thread.ref();
+  thread.postMessage(text);
+  const answer = await new Promise((resolve) => thread.once('message', resolve));
+  thread.unref();
+  return String(answer);
+}
+
+const endOf = (thread: Worker) => new Promise((resolve) => thread.once('exit', resolve));
+
+test('a thread that was given back is taken again, and its last user hears no more of it', async () => {
+  const threads = echoes();
+  const first = threads.take();
+  const heard: unknown[] = [];
+  first.on('message', (message) => heard.push(message));
+  const number = (await ask(first, 'one')).split(' ')[0];
+  threads.giveBack(first);
+  const second = threads.take();
+  assert.equal(await ask(second, 'two'), `${number} two`);
+  assert.deepEqual(heard, [`${number} one`]);
+  await second.terminate();
+});
+
+test('a thread that ends while it is spare is not taken', async () => {
+  const threads = echoes();
+  const first = threads.take();
+  await ask(first, 'one');
+  threads.giveBack(first);
+  const ended = endOf(first);
+  first.ref();
+  first.postMessage('fail');
+  await ended;
+  const second = threads.take();
+  assert.notEqual(second, first);
+  assert.match(await ask(second, 'two'), / two$/);
+  await second.terminate();
+});
+
+test('of many threads that are given back, four are kept', async () => {
+  const threads = echoes();
+  const taken = Array.from({ length: 6 }, () => threads.take());
+  await Promise.all(taken.map((thread) => ask(thread, 'ready')));
+  for (const thread of taken) threads.giveBack(thread);
+  const ended = Promise.all(taken.slice(4).map(endOf));
+  await ended;
+  const again = Array.from({ length: 6 }, () => threads.take());
+  assert.equal(again.filter((thread) => taken.includes(thread)).length, 4);
+  await Promise.all(again.map((thread) => thread.terminate()));
+});
