@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** How many test files run in one process: loading the sources takes longer than most files' tests. */
-const filesPerProcess = 6;
+/** How many test files run in one process: loading the sources and compiling what is hot takes longer than most files' tests. */
+const filesPerProcess = 20;
 
 /** Test files that the runner takes for one. */
 export interface TestGroups {
@@ -13,8 +13,8 @@ export interface TestGroups {
 }
 
 /**
- * Makes files that import several of `files` each, those of the same folder together. What is in a folder of `apart`
- * stays on its own, because it takes a minute or starts many processes.
+ * Makes files that import several of `files` each, neighbours together. What is in a folder of `apart` stays on its own,
+ * because it takes a minute or starts many processes.
  */
 export function groupTests(files: readonly string[], apart: readonly string[]): TestGroups {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-test-groups-'));
@@ -23,7 +23,7 @@ export function groupTests(files: readonly string[], apart: readonly string[]): 
   const groups: string[][] = [];
   for (const file of files.filter((file) => !isApart(file))) {
     const last = groups.at(-1);
-    if (last && last.length < filesPerProcess && areaOf(last[0]!) === areaOf(file)) last.push(file);
+    if (last && last.length < filesPerProcess) last.push(file);
     else groups.push([file]);
   }
   const entries = groups.map((group, index) => {

@@ -6,7 +6,12 @@ import { registerHooks, syncBuiltinESMExports } from 'node:module';
 import workers from 'node:worker_threads';
 import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
 import { OperationRunner } from '../../src/kernel/database/sqlite/operation-runner.ts';
-import type { Request, WorkerOptions } from '../../src/kernel/database/sqlite/protocol.ts';
+import type {
+  Request,
+  ToWorker,
+  ToWorkerClient,
+  WorkerOptions,
+} from '../../src/kernel/database/sqlite/protocol.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** Where a database is used from: steps of its threads take time, and a process that has crashed takes none. */
@@ -34,27 +39,32 @@ const current = () => {
 
 /** What the thread of a database does, on the calling thread: its requests in order, each at its time. */
 class DatabaseThread {
-  readonly #answer: (message: unknown) => void;
-  readonly #exit: () => void;
-  readonly #disk: Disk | undefined;
-  readonly #isWriting: boolean;
-  readonly #connection: SqliteConnection;
-  readonly #runner: OperationRunner;
+  readonly #answer: (message: ToWorkerClient) => void;
+  #disk: Disk | undefined;
+  #isWriting = false;
+  #connection: SqliteConnection | undefined;
+  #runner: OperationRunner | undefined;
   #queue: (Request | 'close')[] = [];
   #isBusy = false;
 
-  constructor({ file, access }: WorkerOptions, answer: (message: unknown) => void, exit: () => void) {
+  constructor(answer: (message: ToWorkerClient) => void) {
     this.#answer = answer;
-    this.#exit = exit;
+  }
+
+  take(message: ToWorker): void {
+    if (typeof message === 'object' && 'open' in message) {
+      this.#open(message.open);
+      return;
+    }
+    this.#queue.push(message);
+    if (!this.#isBusy) this.#next();
+  }
+
+  #open({ file, access }: WorkerOptions): void {
     this.#disk = disks.get(file.path);
     this.#isWriting = access === 'writing';
     this.#connection = new SqliteConnection(file, access);
     this.#runner = new OperationRunner(this.#connection, access);
-  }
-
-  take(message: Request | 'close'): void {
-    this.#queue.push(message);
-    if (!this.#isBusy) this.#next();
   }
 
   #next(): void {
@@ -66,16 +76,17 @@ class DatabaseThread {
 
   #do(message: Request | 'close'): void {
     if (message === 'close') {
-      this.#connection.close();
-      this.#exit();
+      this.#connection?.close();
+      this.#isBusy = false;
+      this.#answer('closed');
       return;
     }
     // A crash between two statements leaves what was not committed undone, and one after the commit loses the answer.
-    const results = this.#goesOn() ? this.#runner.run(message.operations) : [];
+    const results = this.#goesOn() ? this.#runner!.run(message.operations) : [];
     if (this.#goesOn()) {
       this.#answer({ id: message.id, results });
       this.#next();
-    } else this.#connection.close();
+    } else this.#connection?.close();
   }
 
   #goesOn(): boolean {
@@ -111,23 +122,22 @@ class SimulatedChannel {
 
 /** Stands for `Worker`: the threads of databases and of those who sign. */
 class SimulatedWorker extends EventEmitter {
-  readonly #take: ((message: never) => void) | undefined;
+  readonly #take: (message: never) => void;
 
-  constructor(url: URL, { workerData }: { workerData: unknown }) {
+  constructor(url: URL) {
     super();
-    const answer = (message: unknown) => void this.emit('message', message);
     if (url.pathname.endsWith('/database/sqlite/worker.ts')) {
-      const exit = () => void this.emit('exit', 0);
-      const thread = new DatabaseThread(workerData as WorkerOptions, answer, exit);
-      this.#take = (message: Request | 'close') => thread.take(message);
+      const thread = new DatabaseThread((message) => void this.emit('message', message));
+      this.#take = (message: ToWorker) => thread.take(message);
     } else if (url.pathname.endsWith('/signing/worker.ts')) {
-      const { key, port } = workerData as { key: KeyObject; port: SimulatedPort };
-      port.on('message', (texts: readonly string[]) => port.postMessage(signatures(key, texts)));
+      this.#take = ({ key, port }: { key: KeyObject; port: SimulatedPort }) => {
+        port.on('message', (texts: readonly string[]) => port.postMessage(signatures(key, texts)));
+      };
     } else throw new Error(`${url.pathname} is not known to simulations`);
   }
 
   postMessage(message: unknown): void {
-    this.#take?.(message as never);
+    this.#take(message as never);
   }
 
   ref(): void {}
