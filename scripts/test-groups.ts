@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /** How many test files run in one process: loading the sources and compiling what is hot takes longer than most files' tests. */
-const filesPerProcess = 20;
+const filesPerProcess = 24;
 
 /** Test files that the runner takes for one. */
 export interface TestGroups {

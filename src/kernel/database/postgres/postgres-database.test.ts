@@ -52,9 +52,14 @@ const reset = () =>
 test('transactions that conflict run again until each has had its effect', async () => {
   await reset();
   const begun = database.statistics.transactions;
+  const twoHaveRead = Promise.withResolvers<void>();
+  let reads = 0;
   const increment = () =>
     database.transaction(async (writer: Writer<Schema>) => {
       const { value } = await writer.selectFrom('counters').select('value').executeTakeFirstOrThrow();
+      reads += 1;
+      if (reads === 2) twoHaveRead.resolve();
+      await twoHaveRead.promise;
       await writer
         .updateTable('counters')
         .set({ value: value + 1 })
