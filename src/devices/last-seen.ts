@@ -28,8 +28,10 @@ const upsertIp = `INSERT INTO user_ips (user_id, device_id, ip, user_agent, last
 const updateDevice = `UPDATE devices SET last_seen_at = ?, last_seen_ip = ?, last_seen_user_agent = ?
   WHERE user_id = ? AND device_id = ?`;
 
+/** A device at an address: when it was there last, and with what. */
 interface Seen extends Sighting {
-  readonly at: number;
+  userAgent: string | undefined;
+  at: number;
 }
 
 /**
@@ -41,7 +43,9 @@ export class LastSeen {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #maxAge: number;
-  #waiting = new Map<string, Seen>();
+  /** By user, of whom few are seen with several devices or at several addresses within a minute. */
+  #waiting = new Map<string, Seen[]>();
+  #count = 0;
   #timer: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
   #forgotten = 0;
@@ -59,9 +63,19 @@ export class LastSeen {
 
   /** Quick and without I/O: may be called for every request. */
   record(sighting: Sighting): void {
-    const key = `${sighting.userId} ${sighting.ip} ${sighting.deviceId ?? ''}`;
-    this.#waiting.set(key, { ...sighting, at: this.#clock.now() });
-    if (this.#waiting.size >= mostWaiting) void this.flush();
+    const { userId, deviceId, ip, userAgent } = sighting;
+    const at = this.#clock.now();
+    const ofUser = this.#waiting.get(userId);
+    const known = ofUser?.find((seen) => seen.deviceId === deviceId && seen.ip === ip);
+    if (known) {
+      known.at = at;
+      known.userAgent = userAgent;
+      return;
+    }
+    if (ofUser) ofUser.push({ ...sighting, at });
+    else this.#waiting.set(userId, [{ ...sighting, at }]);
+    this.#count += 1;
+    if (this.#count >= mostWaiting) void this.flush();
     else this.#timer ??= this.#clock.setTimer(flushInterval, () => void this.flush());
   }
 
@@ -69,8 +83,9 @@ export class LastSeen {
   flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const seen = [...this.#waiting.values()];
+    const seen = [...this.#waiting.values()].flat();
     this.#waiting = new Map();
+    this.#count = 0;
     this.#flushing = this.#flushing
       .then(() => this.#write(seen))
       .catch((error: unknown) => this.#log.warn({ err: error }, 'could not record when devices were used'));

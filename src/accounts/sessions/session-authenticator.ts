@@ -34,9 +34,8 @@ export class SessionAuthenticator implements Authenticator {
   /** @throws MatrixError M_UNKNOWN_TOKEN, with `soft_logout` when it has expired; M_USER_LOCKED, M_RESOURCE_LIMIT_EXCEEDED */
   authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester> {
     if (token.length > longestToken) throw unknownToken('Unknown access token');
-    const hash = hashToken(token);
-    const session = this.#deps.cache.get(hash);
-    return session ? this.#admit(session, context) : this.#load(hash, context);
+    const session = this.#deps.cache.get(token);
+    return session ? this.#admit(session, context) : this.#load(token, context);
   }
 
   #admit(session: Session, context: AuthenticationContext): Requester {
@@ -51,17 +50,17 @@ export class SessionAuthenticator implements Authenticator {
     return session.requester;
   }
 
-  async #load(hash: string, context: AuthenticationContext): Promise<Requester> {
+  async #load(token: string, context: AuthenticationContext): Promise<Requester> {
     const { cache, clock, database, sessions } = this.#deps;
     const { generation } = cache;
-    const row = await findAccessToken(database.reader<AccountTables>(), hash);
+    const row = await findAccessToken(database.reader<AccountTables>(), hashToken(token));
     if (row === undefined || row.is_deactivated === 1) throw unknownToken('Unknown access token');
     const session = toSession(row);
     const requester = this.#admit(session, context);
     if (row.replaces_refresh_token_id !== null) {
       await sessions.firstUse(row.user_id, row.replaces_refresh_token_id);
     } else {
-      cache.put(hash, session, generation, clock.now());
+      cache.put(token, session, generation, clock.now());
     }
     return requester;
   }

@@ -18,10 +18,10 @@ const capacity = 20_000;
  */
 const quarantine = 30_000;
 
-/** Sessions in memory, by the hash of their access token, so that a request costs no query. */
+/** Sessions in memory, by their access token, so that a request costs neither a query nor a hash. */
 export class SessionCache {
   readonly #sessions: RecentlyUsed<string, Session>;
-  readonly #hashesOf = new Map<string, Set<string>>();
+  readonly #tokensOf = new Map<string, Set<string>>();
   readonly #changing = new Map<string, number>();
   #generation = 0;
 
@@ -29,13 +29,13 @@ export class SessionCache {
   constructor(max = capacity) {
     this.#sessions = new RecentlyUsed({
       max,
-      dispose: (session, hash) => this.#unindex(session.requester.userId, hash),
+      dispose: (session, token) => this.#unindex(session.requester.userId, token),
       noDisposeOnSet: true,
     });
   }
 
-  get(hash: string): Session | undefined {
-    return this.#sessions.get(hash);
+  get(token: string): Session | undefined {
+    return this.#sessions.get(token);
   }
 
   /** Grows with every change: a session that was read under an earlier one may be outdated. */
@@ -44,13 +44,13 @@ export class SessionCache {
   }
 
   /** Remembers what was read under `generation`, unless something has changed or is about to. */
-  put(hash: string, session: Session, generation: number, now: number): void {
+  put(token: string, session: Session, generation: number, now: number): void {
     const { userId } = session.requester;
     if (generation !== this.#generation || now < (this.#changing.get(userId) ?? 0)) return;
-    this.#sessions.set(hash, session);
-    const hashes = this.#hashesOf.get(userId);
-    if (hashes) hashes.add(hash);
-    else this.#hashesOf.set(userId, new Set([hash]));
+    this.#sessions.set(token, session);
+    const tokens = this.#tokensOf.get(userId);
+    if (tokens) tokens.add(token);
+    else this.#tokensOf.set(userId, new Set([token]));
   }
 
   /** A transaction that changes the user's sessions is under way: until `forget`, the database is asked each time. */
@@ -68,12 +68,12 @@ export class SessionCache {
 
   #drop(userId: string): void {
     this.#generation++;
-    for (const hash of [...(this.#hashesOf.get(userId) ?? [])]) this.#sessions.delete(hash);
+    for (const token of [...(this.#tokensOf.get(userId) ?? [])]) this.#sessions.delete(token);
   }
 
-  #unindex(userId: string, hash: string): void {
-    const hashes = this.#hashesOf.get(userId);
-    hashes?.delete(hash);
-    if (hashes?.size === 0) this.#hashesOf.delete(userId);
+  #unindex(userId: string, token: string): void {
+    const tokens = this.#tokensOf.get(userId);
+    tokens?.delete(token);
+    if (tokens?.size === 0) this.#tokensOf.delete(userId);
   }
 }

@@ -86,9 +86,13 @@ function finish(
   body: string | Uint8Array,
   encoding: 'gzip' | undefined,
 ): void {
-  const head = [...crossOrigin, 'Content-Length', String(Buffer.byteLength(body))];
+  const length = Buffer.byteLength(body);
+  const head = [...crossOrigin, 'Content-Length', String(length)];
   if (encoding !== undefined) head.push('Content-Encoding', encoding, 'Vary', 'Accept-Encoding');
-  response.writeHead(status, withDefaults(head, headers)).end(body);
+  // What has as many bytes as characters is ASCII, which Node writes faster when it is told so.
+  response
+    .writeHead(status, withDefaults(head, headers))
+    .end(body, body.length === length ? 'latin1' : 'utf8');
 }
 
 function withDefaults(head: string[], headers: Headers | undefined): string[] {

@@ -54,11 +54,6 @@ export class DevicePart {
     return since.toDevice === since.position && this.#sources.deviceLists.isQuiet(since.position);
   }
 
-  /** Whether it is known, without a query, that no message waits for the device. */
-  isEmptyNow(userId: string, deviceId: string | undefined): boolean {
-    return deviceId === undefined || this.#sources.queues.isEmptyNow({ userId, deviceId });
-  }
-
   /** The device has got everything up to its token. */
   async acknowledge(userId: string, deviceId: string | undefined, { toDevice }: SyncPosition): Promise<void> {
     if (deviceId !== undefined) await this.#sources.queues.acknowledge(userId, deviceId, toDevice);
@@ -73,9 +68,11 @@ export class DevicePart {
     return keysText(await this.#sources.keyCounts.supply(userId, deviceId));
   }
 
-  /** `keys`, if they are known without a query. */
-  keysNow(userId: string, deviceId: string | undefined): string | undefined {
-    const supply = deviceId === undefined ? noKeys : this.#sources.keyCounts.peek(userId, deviceId);
+  /** `keys`, if it is known without a query that no message waits for the device, and what its keys are. */
+  quietNow(userId: string, deviceId: string | undefined): string | undefined {
+    if (deviceId === undefined) return keysText(noKeys);
+    if (!this.#sources.queues.isEmptyNow({ userId, deviceId })) return undefined;
+    const supply = this.#sources.keyCounts.peek(userId, deviceId);
     return supply && keysText(supply);
   }
 

@@ -82,11 +82,15 @@ export class Sync {
     const { feeds, streams, devicePart } = this.#parts;
     const from = decodeSyncPosition(since);
     const upTo = streams.current;
-    const changes = from.position <= upTo ? feeds.peek(userId)?.changes(from.position, upTo) : undefined;
-    const isQuiet =
-      changes && isNothing(changes) && devicePart.isQuiet(from) && devicePart.isEmptyNow(userId, deviceId);
-    const keys = isQuiet ? devicePart.keysNow(userId, deviceId) : undefined;
-    return keys === undefined ? undefined : nothingUpTo(upTo, keys);
+    const feed = from.position <= upTo ? feeds.peek(userId) : undefined;
+    const changes = feed?.changes(from.position, upTo);
+    if (!feed || !changes || !isNothing(changes) || !devicePart.isQuiet(from)) return undefined;
+    const known = feed.quiet(deviceId);
+    if (known !== undefined) return nothingUpTo(upTo, known);
+    const text = devicePart.quietNow(userId, deviceId);
+    if (text === undefined) return undefined;
+    feed.remember(deviceId, text);
+    return nothingUpTo(upTo, text);
   }
 
   /** @throws MatrixError M_INVALID_PARAM for a foreign token */

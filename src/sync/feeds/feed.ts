@@ -32,6 +32,9 @@ interface Entry {
 /** How many changes a feed remembers; who comes later than that is looked up in the database. */
 const capacity = 1_024;
 
+/** Of how many of a user's devices it is remembered what an answer without news says. */
+const quietDevices = 100;
+
 /**
  * What has changed lately for one user who syncs, so that a sync costs what has changed and not how many rooms they
  * are in; and those of the user's requests that wait for more.
@@ -42,6 +45,8 @@ export class Feed {
   /** Changes up to here may have been forgotten, or happened before the feed began. */
   #floor: number;
   #waiting = new Set<() => void>();
+  /** By device: what each answer says, until something changes for the user. */
+  readonly #quiet = new Map<string | undefined, string>();
 
   constructor(userId: string, floor: number) {
     this.userId = userId;
@@ -52,7 +57,18 @@ export class Feed {
     return this.#waiting.size > 0;
   }
 
+  /** What every answer says to a device that has no messages, as `remember` was told since the user's last change. */
+  quiet(deviceId: string | undefined): string | undefined {
+    return this.#quiet.get(deviceId);
+  }
+
+  remember(deviceId: string | undefined, text: string): void {
+    if (this.#quiet.size >= quietDevices) this.#quiet.clear();
+    this.#quiet.set(deviceId, text);
+  }
+
   add(position: number, roomId: string | undefined, parts: number): void {
+    if (roomId === undefined) this.#quiet.clear();
     this.#entries.push({ position, roomId, parts });
     if (this.#entries.length < capacity * 2) return;
     const dropped = this.#entries.splice(0, capacity);
