@@ -1,4 +1,5 @@
 import {
+  canonicalJson,
   forbidden,
   invalidParam,
   isUserId,
@@ -45,7 +46,8 @@ export class Accepting {
   }
 
   /**
-   * Puts a join into the room; where a user of this server authorises it, with the signature of this server.
+   * Puts a join into the room; where a user of this server authorises it, with the signature of this server. One that
+   * comes again, because its answer was lost, is answered again as long as it counts.
    * Source: server-server API, `PUT /send_join/{roomId}/{eventId}`.
    * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND, and as `Templates.prepare` does
    */
@@ -53,11 +55,24 @@ export class Accepting {
     const { access, throttle, signer } = this.#deps;
     const head = await enterableRoom(access, origin, handedIn.roomId);
     const { event } = this.#read(origin, head, handedIn, 'join');
+    const again = await this.#joinedBefore(head, event);
+    if (again) return again;
     const isOurs = await this.#isAuthorisedHere(head, event);
     const verified = await this.#verified(head, isOurs ? signEvent(event, signer).event : event);
     // Only what is real counts, or a stranger could use up the limit of a room.
     throttle.joinOfOther(handedIn.roomId);
     return this.#place(head, verified);
+  }
+
+  /** @throws MatrixError M_FORBIDDEN when the user has left the room since, or was removed */
+  async #joinedBefore(head: RoomHead, { eventId, sender }: RoomEvent): Promise<Accepted | undefined> {
+    const { engine } = this.#deps;
+    const stored = (await engine.placement.known([eventId])).get(eventId);
+    const isJoin =
+      stored?.stream !== undefined && stored.roomNid === head.roomNid && stored.event.sender === sender;
+    if (!isJoin) return undefined;
+    if (head.membership(sender) !== 'join') throw forbidden(`${sender} is no longer in the room`);
+    return this.#place(head, { event: stored.event, json: canonicalJson(stored.event.pdu, 'as written') });
   }
 
   /** As `join`. Source: server-server API, `PUT /send_leave/{roomId}/{eventId}`. */

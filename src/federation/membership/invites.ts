@@ -56,7 +56,9 @@ export class Invites {
     }
     const signed = signEvent(verified.event, signer);
     if (!isHere) await engine.placement.outOfBand({ roomId, version }, signed, state);
-    return signed.event.pdu;
+    // Nothing vouches for it, so it is not kept; but all fields are to come back untouched.
+    const { unsigned } = invite.event;
+    return unsigned === undefined ? signed.event.pdu : { ...signed.event.pdu, unsigned };
   }
 
   /** Signs nothing that is no invite of a local user by a user of the other server. @returns who is invited */

@@ -161,7 +161,8 @@ function inviteRoutes(invites: Invites): Route[] {
         auth: 'server',
         body: pdu,
       },
-      async ({ origin, params, body: { unsigned, ...event } }) => {
+      async ({ origin, params, body: event }) => {
+        const { unsigned } = event;
         const inviteRoomState = listIn(isJsonObject(unsigned) ? unsigned['invite_room_state'] : undefined);
         const invite = { ...params, roomVersion: oldVersion, event, inviteRoomState };
         return [200, { event: await invites.receive(origin, invite) }];

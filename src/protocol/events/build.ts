@@ -20,6 +20,8 @@ export interface EventDraft {
   readonly stateKey?: string | undefined;
   /** Left out for the create event of room version 12 and later, which makes the room id. */
   readonly roomId?: string | undefined;
+  /** The server that makes the event, for those that handshakes are about; other events do not have it. */
+  readonly origin?: string | undefined;
   /** One more than the deepest previous event. */
   readonly depth: number;
   /** Milliseconds since the epoch. */
@@ -123,7 +125,7 @@ export function signEvent(event: RoomEvent, signer: EventSigner): BuiltEvent {
 }
 
 function bareEvent(draft: EventDraft, version: RoomVersion): Pdu {
-  const { redacts, stateKey, roomId, eventId } = draft;
+  const { redacts, stateKey, roomId, eventId, origin } = draft;
   checkIds(draft, version);
   const redactsInContent = redacts !== undefined && version.redactsIn === 'content';
   return {
@@ -131,6 +133,7 @@ function bareEvent(draft: EventDraft, version: RoomVersion): Pdu {
     content: redactsInContent ? { ...draft.content, redacts } : draft.content,
     depth: Math.min(draft.depth, Number.MAX_SAFE_INTEGER),
     ...(eventId === undefined ? undefined : { event_id: eventId }),
+    ...(origin === undefined ? undefined : { origin }),
     origin_server_ts: draft.originServerTs,
     prev_events: references(draft.prevEventIds, draft, version),
     ...(redacts === undefined || redactsInContent ? undefined : { redacts }),

@@ -13,7 +13,7 @@ export type { ReferenceLimits } from './format.ts';
 export { contentHash, hasContentHash, referenceHash } from './hashes.ts';
 export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';
 export { MAX_AUTH_EVENTS, MAX_EVENT_BYTES, MAX_PREV_EVENTS } from './limits.ts';
-export { parsePdu, type ReceivedEvent, receivePdu } from './parse.ts';
+export { claimedEventId, parsePdu, type ReceivedEvent, receivePdu } from './parse.ts';
 export {
   concernsPolicyServer,
   isSignedByPolicyServer,

@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import { getRoomVersion, type RoomVersion, roomVersions } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
 import { checkIntegrity } from './integrity.ts';
-import { parsePdu, receivePdu } from './parse.ts';
+import { claimedEventId, parsePdu, receivePdu } from './parse.ts';
 
 const signer = { serverName: 'example.org', key: SigningKey.generate('1') };
 const badJson = { name: 'MatrixError', errcode: 'M_BAD_JSON' };
@@ -185,9 +185,30 @@ suite('hostile events', () => {
     );
   });
 
+  test('have the id that their sender knows, or none', () => {
+    fc.assert(
+      fc.property(mutated, ({ version, json }) => {
+        const claimed = claimedEventId(json, version);
+        try {
+          assert.equal(claimed, parsePdu(json, version).eventId);
+        } catch (error) {
+          assert.ok(error instanceof MatrixError, String(error));
+        }
+      }),
+    );
+    const [version, text] = [getRoomVersion('6')!, '{"content":{"x":1.5},"type":"m.test"}'];
+    assert.equal(
+      claimedEventId(written(text), version),
+      claimedEventId(written('{"content":{},"type":"m.test"}'), version),
+    );
+    for (const odd of [null, [], { type: { toString: 1 } }])
+      assert.equal(claimedEventId(odd, version), undefined);
+  });
+
   test('so does any JSON', () => {
     fc.assert(
       fc.property(anyRoomVersion, fc.jsonValue(), (version, json) => {
+        claimedEventId(json as JsonValue, version);
         assert.throws(() => parsePdu(json as JsonValue, version), MatrixError);
       }),
     );

@@ -1,6 +1,8 @@
 import { sha256 } from '../crypto/sha256.ts';
+import { MatrixError } from '../errors.ts';
 import type { Pdu, RoomEvent } from '../event.ts';
-import type { JsonValue } from '../json.ts';
+import { isEventId } from '../identifiers/event-ids.ts';
+import { isJsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { EventText } from './event-text.ts';
 import { checkFormat, type ReferenceLimits } from './format.ts';
@@ -46,6 +48,22 @@ export function receivePdu(
 /** The event alone, where its hash and signatures need no check. @throws as `receivePdu` does. */
 export function parsePdu(json: JsonValue, version: RoomVersion): RoomEvent {
   return receivePdu(json, version).event;
+}
+
+/**
+ * The id that an event has for who sent it, also where its format is not right: by it the sender is told so.
+ * @returns `undefined` where there is none
+ */
+export function claimedEventId(json: JsonValue, version: RoomVersion): string | undefined {
+  if (!isJsonObject(json)) return undefined;
+  if (version.eventId === 'origin') return isEventId(json.event_id) ? json.event_id : undefined;
+  if (typeof json.type !== 'string') return undefined;
+  try {
+    return hashEventId(new EventText(json, { ...version, strictCanonicalJson: false }).signed, version);
+  } catch (error) {
+    if (error instanceof MatrixError) return undefined;
+    throw error;
+  }
 }
 
 /** The id of an event whose format is right. Source: "Event IDs" of each room version. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import {
+  claimedEventId,
   isEventId,
   isJsonObject,
   type JsonValue,
@@ -102,7 +103,8 @@ export class Receiving {
     }
     const received = (await verifier.read(head.version, pdus)).map((one, index) => {
       if (!isRefusal(one)) return one;
-      for (const id of claimedIds([pdus[index]!])) outcomes.set(id, one);
+      const id = claimedEventId(pdus[index]!, head.version);
+      if (id !== undefined) outcomes.set(id, { error: one.error });
       return undefined;
     });
     const events = uniqueEvents(received.filter((one) => one !== undefined));
@@ -148,7 +150,7 @@ export class Receiving {
     const waiting: VerifiedEvent[] = [];
     for (const [index, checked] of (await verifier.check(fresh)).entries()) {
       const { eventId } = fresh[index]!.event;
-      outcomes.set(eventId, isRefusal(checked) ? checked : taken);
+      outcomes.set(eventId, isRefusal(checked) ? { error: checked.error } : taken);
       if (!isRefusal(checked) && !staging.has(eventId)) waiting.push(checked);
     }
     if (!staging.hasRoomFor(roomId, waiting.length)) {

@@ -48,7 +48,9 @@ export function placeIn(template: JsonObject, version: RoomVersion): TemplatePla
 }
 
 /**
- * An event of a local user at a place in the room's history that a template has named.
+ * An event of a local user at a place in the room's history that a template has named. It says which server has made
+ * it, as the bodies of `send_join`, `send_leave`, `send_knock` and `invite` do.
+ * Source: server-server API, "Joining Rooms": the joining server adds or replaces `origin`.
  * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when its content is no good
  */
 export function eventAt(
@@ -60,6 +62,7 @@ export function eventAt(
   const built = buildEvent(
     {
       ...own,
+      origin: signer.serverName,
       depth,
       originServerTs: clock.now(),
       prevEventIds: [...prev.keys()],

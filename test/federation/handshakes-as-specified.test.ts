@@ -1,0 +1,168 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { systemRandomness } from '../../src/kernel/randomness.ts';
+import { getRoomVersion, isEventId, type JsonObject } from '../../src/protocol/index.ts';
+import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/event-from-template.ts';
+import { forEachDatabase } from '../support/databases.ts';
+import { enc, type Person } from '../support/person.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { SeveralServers } from '../support/several-servers.ts';
+import { SignedRoom } from '../support/signed-room.ts';
+import { Visitor } from '../support/visitor.ts';
+
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
+const dora = '@dora:d.test';
+const version = getRoomVersion('11')!;
+
+forEachDatabase(({ kind }) => {
+  describe('handshakes, word by word', () => {
+    let several: SeveralServers;
+    let d: ScriptedServer;
+    let anna: Person;
+    before(async () => {
+      several = new SeveralServers(kind);
+      const a = await several.homeserver('a.test');
+      d = await several.scripted('d.test');
+      anna = await a.person('anna');
+    });
+    after(() => several.stop());
+
+    const restrictedTo = (space: string) => ({
+      preset: 'private_chat',
+      room_version: '11',
+      initial_state: [
+        {
+          type: 'm.room.join_rules',
+          content: { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: space }] },
+        },
+      ],
+    });
+
+    async function join(roomId: string) {
+      const { body } = await d.ask(
+        'a.test',
+        'GET',
+        `${v1}/make_join/${enc(roomId)}/${enc(dora)}?ver=${version.id}`,
+      );
+      const template = body['event'] as JsonObject;
+      return eventAt(
+        placeIn(template, version),
+        {
+          roomId,
+          type: 'm.room.member',
+          sender: dora,
+          stateKey: dora,
+          content: template['content'] as JsonObject,
+        },
+        version,
+        {
+          signer: { serverName: 'd.test', key: d.key },
+          clock: systemClock,
+          randomness: systemRandomness,
+        },
+      ).event;
+    }
+    const sendJoin = (roomId: string, { eventId, pdu }: { eventId: string; pdu: JsonObject }) =>
+      d.ask('a.test', 'PUT', `${v2}/send_join/${enc(roomId)}/${enc(eventId)}`, pdu);
+
+    it('a join whose answer was lost is answered again, with the signature that lets the user in', async () => {
+      const space = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
+      await Visitor.join(d, 'a.test', space, dora);
+      const roomId = await anna.createRoom(restrictedTo(space));
+      const event = await join(roomId);
+      const first = await sendJoin(roomId, event);
+      assert.equal(first.status, 200, JSON.stringify(first.body));
+      const { signatures } = first.body['event'] as JsonObject;
+      assert.deepEqual(Object.keys(signatures as JsonObject).sort(), ['a.test', 'd.test']);
+      const again = await sendJoin(roomId, event);
+      assert.equal(again.status, 200, JSON.stringify(again.body));
+      assert.deepEqual(again.body['event'], first.body['event']);
+      assert.deepEqual(again.body['state'], first.body['state']);
+    });
+
+    it('a join that counts no more does not open the room again', async () => {
+      const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
+      const event = await join(roomId);
+      assert.equal((await sendJoin(roomId, event)).status, 200);
+      await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: dora });
+      const { status, body } = await sendJoin(roomId, event);
+      assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+    });
+
+    it('an invite comes back as it was sent, but for the signature', async () => {
+      const room = new SignedRoom('1', { serverName: 'd.test', key: d.key });
+      const { event } = room.build({
+        type: 'm.room.member',
+        sender: room.creator,
+        stateKey: anna.id,
+        content: { membership: 'invite' },
+      });
+      const unsigned = { invite_room_state: room.answer().state, 'org.example': 1 };
+      const sent: JsonObject = { ...event.pdu, unsigned };
+      const path = `invite/${enc(room.roomId)}/${enc(event.eventId)}`;
+      const old = await d.ask('a.test', 'PUT', `${v1}/${path}`, sent);
+      const { body } = await d.ask('a.test', 'PUT', `${v2}/${path}`, { room_version: '1', event: sent });
+      for (const answer of [(old.body as unknown as [number, JsonObject])[1], body]) {
+        const { signatures, ...rest } = answer['event'] as JsonObject;
+        const { signatures: before, ...expected } = sent;
+        assert.deepEqual(rest, expected);
+        assert.deepEqual((signatures as JsonObject)['d.test'], (before as JsonObject)['d.test']);
+        assert.ok((signatures as JsonObject)['a.test']);
+      }
+    });
+
+    it('events that are sent in handshakes say which server has made them', async () => {
+      const room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
+      const bodies: JsonObject[] = [];
+      const note = (body: JsonObject, answer: JsonObject | ReturnType<SignedRoom['answer']>) => {
+        bodies.push(body);
+        return answer as JsonObject;
+      };
+      d.on(`GET ${v1}/make_`, ({ path }) =>
+        room.template(anna.id, path.split('/')[4]!.slice('make_'.length)),
+      );
+      d.on(`PUT ${v2}/send_join/`, ({ body }) => note(body, room.answer()));
+      d.on(`PUT ${v2}/send_leave/`, ({ body }) => note(body, {}));
+      d.on(`PUT ${v1}/send_knock/`, ({ body }) => note(body, { knock_room_state: room.answer().state }));
+      await anna.do('POST', `/knock/${enc(room.roomId)}`, {}, { server_name: 'd.test' });
+      await anna.leave(room.roomId);
+      await anna.do('POST', `/join/${enc(room.roomId)}`, {}, { server_name: 'd.test' });
+      const roomId = await anna.createRoom();
+      d.on(`PUT ${v2}/invite/`, ({ body }) => {
+        bodies.push(body['event'] as JsonObject);
+        return [403, { errcode: 'M_FORBIDDEN', error: 'No' }];
+      });
+      await anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: dora });
+      const said = bodies.map(({ content, origin }) => [(content as JsonObject)['membership'], origin]);
+      assert.deepEqual(said, [
+        ['knock', 'a.test'],
+        ['leave', 'a.test'],
+        ['join', 'a.test'],
+        ['invite', 'a.test'],
+      ]);
+    });
+
+    it('of every event that is refused its sender learns so, by the id that the sender knows', async () => {
+      const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
+      const visitor = await Visitor.join(d, 'a.test', roomId, dora);
+      const wrong: JsonObject[] = [
+        { depth: 'deep' },
+        { content: { body: 'x'.repeat(70_000) } },
+        { signatures: {} },
+        { prev_events: Array<string>(21).fill(`$${'A'.repeat(43)}`) },
+      ];
+      for (const change of wrong) {
+        const { event } = visitor.message('wrong');
+        const outcomes = Object.entries(await visitor.send({ ...event.pdu, ...change }));
+        assert.equal(outcomes.length, 1, JSON.stringify(Object.keys(change)));
+        const [[eventId, outcome] = []] = outcomes;
+        assert.ok(isEventId(eventId));
+        // What a redaction takes away does not count for the id.
+        if ('content' in change || 'signatures' in change) assert.equal(eventId, event.eventId);
+        assert.deepEqual(Object.keys(outcome ?? {}), ['error']);
+      }
+    });
+  });
+});
