@@ -9,10 +9,7 @@ import { startTestServer, type TestServer } from './support/server.ts';
 import { endpoints } from './what-users-may-see/endpoints.ts';
 import { marksIn, type Story, tell, viewers, visibilities } from './what-users-may-see/story.ts';
 
-for (const database of (process.env['ONE'] ? ['sqlite'] : ['sqlite', 'postgres']) as (
-  | 'sqlite'
-  | 'postgres'
-)[]) {
+for (const database of ['sqlite', 'postgres'] as const) {
   describe(`what users may see, on ${database}`, () => {
     let server: TestServer;
     const stories: Story[] = [];

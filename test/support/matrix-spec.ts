@@ -61,20 +61,38 @@ export function validateResponse(method: string, path: string, status: number, b
       problems: status >= 400 && body !== undefined ? standardErrorProblems(body) : [],
     };
   }
-  const documented = documentedResponse(operation, status);
+  const documented = documentation(operation, status);
   return { operationId: operation.operationId, problems: problemsOf(documented, status, body) };
 }
 
-function problemsOf(documented: Place | undefined, status: number, body: unknown): string[] {
+/** A documented response; its schema is absent when it is not JSON, or JSON is only one of several media types. */
+interface Documentation {
+  readonly schema: Place | undefined;
+}
+
+const documentations = new Map<Operation, Map<number, Documentation | undefined>>();
+
+/** How the response for a status is documented: looked up once, since tests see most responses very often. */
+function documentation(operation: Operation, status: number): Documentation | undefined {
+  const ofOperation = documentations.get(operation) ?? new Map<number, Documentation | undefined>();
+  documentations.set(operation, ofOperation);
+  if (ofOperation.has(status)) return ofOperation.get(status);
+  const response = documentedResponse(operation, status);
+  const found = response && { schema: jsonSchemaOf(response) };
+  ofOperation.set(status, found);
+  return found;
+}
+
+function problemsOf(documented: Documentation | undefined, status: number, body: unknown): string[] {
   if (documented === undefined) {
     // Not every operation that asks for user-interactive authentication documents how it does.
     if (status === 401 && schemaProblems(AUTH_CHALLENGE, body).length === 0) return [];
     return status >= 400 ? standardErrorProblems(body) : [`status ${status} is not documented`];
   }
-  const schema = jsonSchemaOf(documented);
+  const { schema } = documented;
   const problems = schema === undefined ? [] : schemaProblems(schema, body);
-  const isStandardError = status >= 400 && standardErrorProblems(body).length === 0;
-  return isStandardError ? [] : problems;
+  if (problems.length === 0 || status < 400) return problems;
+  return standardErrorProblems(body).length === 0 ? [] : problems;
 }
 
 /** Where the response for a status is described, be it as `404` or as `4XX`. */
@@ -85,7 +103,6 @@ function documentedResponse(operation: Operation, status: number): Place | undef
     .find(({ value }) => value !== undefined)?.place;
 }
 
-/** Where the schema of a response is; undefined when it is not JSON, or JSON is only one of several media types. */
 function jsonSchemaOf(response: Place): Place | undefined {
   const { place, value } = documents.resolve(childOf(response, 'content'));
   if (!isObject(value) || Object.keys(value).join() !== 'application/json') return undefined;

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
+import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Dispatcher, request as requestOverHttp } from 'undici';
 import { migrations } from '../../src/composition/kernel.ts';
 import { type HearthConfiguration, sections } from '../../src/configuration.ts';
 import { createHomeserver, type Homeserver } from '../../src/homeserver.ts';
@@ -198,26 +200,38 @@ async function call(
   }
   const headers = { ...(request.token && { authorization: `Bearer ${request.token}` }), ...request.headers };
   const body = encode(request.body);
-  const response = await fetch(url, {
-    method,
+  const response = await requestOverHttp(url, {
+    method: method as Dispatcher.HttpMethod,
     headers,
-    redirect: 'manual',
-    ...(body !== undefined && { body }),
+    body: body ?? null,
   });
-  const raw = await response.text();
+  const { statusCode: status } = response;
+  const raw = await response.body.text();
   const parsed = parse(raw);
-  const verdict = validateResponse(method, path, response.status, parsed);
-  assert.deepEqual(
-    verdict.problems,
-    [],
-    `${method} ${path} (${response.status}) is not as specified: ${raw}`,
-  );
-  return { status: response.status, body: parsed ?? {}, raw, headers: response.headers };
+  const { problems } = validateResponse(method, path, status, parsed);
+  if (problems.length > 0)
+    assert.fail(`${method} ${path} (${status}) is not as specified: ${problems}: ${raw}`);
+  return {
+    status,
+    body: parsed ?? {},
+    raw,
+    get headers() {
+      return headersOf(response.headers);
+    },
+  };
 }
 
-function encode(body: unknown): string | Uint8Array<ArrayBuffer> | undefined {
-  if (body === undefined || typeof body === 'string') return body;
-  return body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body);
+function headersOf(received: IncomingHttpHeaders): Headers {
+  const headers = new Headers();
+  for (const [name, value = []] of Object.entries(received)) {
+    for (const one of [value].flat()) headers.append(name, one);
+  }
+  return headers;
+}
+
+function encode(body: unknown): string | Uint8Array | undefined {
+  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) return body;
+  return JSON.stringify(body);
 }
 
 function parse(raw: string): Record<string, unknown> | undefined {
