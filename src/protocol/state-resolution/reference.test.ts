@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isThorough } from '../../../test/support/thoroughness.ts';
 import { resolveState } from './resolve.ts';
 import { type ForkedRoom, makeForkedRoom } from './test/forked-rooms.ts';
 import { sorted } from './test/memory-source.ts';
 import { ReferenceResolution } from './test/reference.ts';
 
 /** How many rooms are compared; `FORKED_ROOMS=50000` for a long run. */
-const rooms = Number(process.env['FORKED_ROOMS'] ?? 10_000);
+const rooms = Number(process.env['FORKED_ROOMS'] ?? (isThorough ? 10_000 : 2_000));
 
 function reference(room: ForkedRoom, chains: 'whole' | 'within the full conflicted set') {
   const algorithm = room.version.stateResolution;
@@ -27,7 +28,7 @@ test(`resolves ${rooms} forked rooms as the specification says`, () => {
 });
 
 test('in v12, following auth chains within the full conflicted set misses nothing', () => {
-  for (let seed = 0; seed < 3000; seed++) {
+  for (let seed = 0; seed < rooms * 0.3; seed++) {
     const room = makeForkedRoom(seed);
     if (room.version.stateResolution !== 'v2.1') continue;
     const whole = reference(room, 'whole');
