@@ -3,6 +3,9 @@ import type { Clock } from './clock.ts';
 /** Milliseconds of work after which others come first. */
 const usualSlice = 4;
 
+/** Steps of `each` between two looks at the clock. */
+const stepsAtOnce = 50;
+
 /** Cuts long work into slices, so that whatever else the event loop has to do waits a few milliseconds at the most. */
 export class TimeSlices {
   readonly #clock: Clock;
@@ -25,5 +28,25 @@ export class TimeSlices {
         resolve();
       });
     });
+  }
+  /** Takes one step for each item, and rests between them where that is due. Items may be added meanwhile. */
+  async each<T>(items: Iterable<T>, step: (item: T) => void): Promise<void> {
+    let taken = 0;
+    for (const item of items) {
+      step(item);
+      if (++taken % stepsAtOnce !== 0) continue;
+      const rest = this.rest();
+      if (rest) await rest;
+    }
+  }
+
+  /** Runs a computation that stops now and then, and rests there where that is due. */
+  async through<T>(steps: Generator<void, T>): Promise<T> {
+    for (;;) {
+      const { done, value } = steps.next();
+      if (done) return value;
+      const rest = this.rest();
+      if (rest) await rest;
+    }
   }
 }

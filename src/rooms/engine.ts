@@ -4,6 +4,7 @@ import type { Database, Reader } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { BackgroundSigner } from '../kernel/signing/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
+import { TimeSlices } from '../kernel/time-slices.ts';
 import type { EventSigner } from '../protocol/index.ts';
 import { type Erasures, nobodyErased } from './erasure/erasures.ts';
 import { type EventRelations, noRelations } from './event-relations.ts';
@@ -91,6 +92,8 @@ export class RoomEngine {
   ) {
     const { database } = parts;
     const reader = database.reader<RoomTables>();
+    // One for all: what they do comes one after the other in the same turn of the event loop.
+    const slices = new TimeSlices(parts.clock);
     this.#reader = reader;
     this.relations = parts.relations ?? noRelations;
     this.ignored = parts.ignored ?? ignoringNobody;
@@ -98,13 +101,14 @@ export class RoomEngine {
     this.stream = new Stream<RoomFact>('rooms');
     this.events = new EventStore(reader, parts.caches, {
       size: parts.eventCacheSize,
+      slices,
       freezes: parts.options?.use_frozen_dicts === true,
     });
     const scanner = database.scanner<RoomTables>();
-    this.groups = new StateGroups({ reader, scanner, size: groupEntriesInMemory });
-    this.authEdges = new AuthEdges(reader);
-    this.stateKeys = new StateKeys(reader, sequences.keys, stateKeysInMemory);
-    this.heads = new RoomHeads(database, this.groups, stateEntriesInMemory);
+    this.groups = new StateGroups({ reader, scanner, slices, size: groupEntriesInMemory });
+    this.authEdges = new AuthEdges(reader, slices);
+    this.stateKeys = new StateKeys(reader, sequences.keys, slices, stateKeysInMemory);
+    this.heads = new RoomHeads(database, this.groups, slices, stateEntriesInMemory);
     this.transactions = new TransactionIds(reader);
     this.userRooms = new UserRooms(database, this.stream);
     this.policies = new RoomPolicies({
@@ -124,6 +128,7 @@ export class RoomEngine {
       authEdges,
       relations,
       signer: this.#signer,
+      slices,
     });
     const shared = {
       ...parts,
@@ -132,11 +137,12 @@ export class RoomEngine {
       stateKeys,
       stream,
       policies,
+      slices,
       writer: this.#writer,
       groupIds: sequences.groups,
       roomNids: sequences.rooms,
     };
-    const resolver = new StateResolver({ events, groups, stateKeys, authEdges });
+    const resolver = new StateResolver({ events, groups, stateKeys, authEdges, slices });
     const { userRooms } = this;
     const placement = new RoomPlacement({ ...shared, groups, authEdges, userRooms, resolver });
     this.placement = placement;

@@ -2,6 +2,7 @@ import { authorize } from '../authorization/index.ts';
 import { type RoomEvent, stateKeyOf } from '../event.ts';
 import { createEventOf, findAuthEvent } from './auth-events.ts';
 import type { StateResolutionSource } from './source.ts';
+import { eachInSteps } from './steps.ts';
 
 /**
  * The iterative auth checks: goes through the events in their order and puts each one into `state` (key to event
@@ -9,20 +10,20 @@ import type { StateResolutionSource } from './source.ts';
  * the event answer, but for rejected ones.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
  */
-export function applyAllowedEvents(
+export function* applyAllowedEvents(
   events: readonly RoomEvent[],
   state: Map<string, string>,
   source: StateResolutionSource,
-): void {
-  for (const event of events) {
-    if (event.stateKey === undefined) continue;
+): Generator<void> {
+  yield* eachInSteps(events, (event) => {
+    if (event.stateKey === undefined) return;
     const { allowed } = authorize(event, (type, stateKey) => {
       const id = state.get(stateKeyOf(type, stateKey));
       const current = id === undefined ? undefined : source.event(id);
       return current ?? citedBy(event, type, stateKey, source);
     });
     if (allowed) state.set(stateKeyOf(event.type, event.stateKey), event.eventId);
-  }
+  });
 }
 
 function citedBy(

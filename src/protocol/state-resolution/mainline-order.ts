@@ -2,18 +2,20 @@ import type { RoomEvent } from '../event.ts';
 import { powerLevelsEventOf } from './auth-events.ts';
 import { compareByTime } from './power-order.ts';
 import type { StateResolutionSource } from './source.ts';
+import { eachInSteps } from './steps.ts';
 
 /**
  * The mainline ordering of these events, based on that power levels event.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
  */
-export function mainlineOrder(
+export function* mainlineOrder(
   events: readonly RoomEvent[],
   powerLevels: RoomEvent | undefined,
   source: StateResolutionSource,
-): RoomEvent[] {
+): Generator<void, RoomEvent[]> {
   const positions = new MainlinePositions(powerLevels, source);
-  const placed = events.map((event) => ({ event, position: positions.of(event) }));
+  const placed: { event: RoomEvent; position: number }[] = [];
+  yield* eachInSteps(events, (event) => placed.push({ event, position: positions.of(event) }));
   placed.sort((a, b) => {
     if (a.position !== b.position) return a.position > b.position ? -1 : 1;
     return compareByTime(a.event, b.event);

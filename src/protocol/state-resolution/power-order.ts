@@ -4,6 +4,7 @@ import { PowerLevels } from '../power-levels/index.ts';
 import { createEventOf, powerLevelsEventOf } from './auth-events.ts';
 import { Heap } from './heap.ts';
 import type { StateResolutionSource } from './source.ts';
+import { eachInSteps, eventsInStep } from './steps.ts';
 
 /** An event in the graph that is put in order. */
 interface Node {
@@ -22,38 +23,42 @@ interface Node {
  * chosen event ids (v1 and v2) can have, are left out, as is what cites them.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
  */
-export function reverseTopologicalPowerOrder(
+export function* reverseTopologicalPowerOrder(
   events: readonly RoomEvent[],
   source: StateResolutionSource,
-): RoomEvent[] {
+): Generator<void, RoomEvent[]> {
   const ready = new Heap(compareNodes);
-  for (const node of graphOf(events, source)) if (node.waitsFor === 0) ready.push(node);
+  for (const node of yield* graphOf(events, source)) if (node.waitsFor === 0) ready.push(node);
   const order: RoomEvent[] = [];
   for (let node = ready.pop(); node !== undefined; node = ready.pop()) {
     order.push(node.event);
     for (const other of node.citedBy) if (--other.waitsFor === 0) ready.push(other);
+    if (order.length % eventsInStep === 0) yield;
   }
   return order;
 }
 
-function graphOf(events: readonly RoomEvent[], source: StateResolutionSource): Iterable<Node> {
+function* graphOf(
+  events: readonly RoomEvent[],
+  source: StateResolutionSource,
+): Generator<void, Iterable<Node>> {
   const nodes = new Map<string, Node>();
-  for (const event of events) {
+  yield* eachInSteps(events, (event) => {
     nodes.set(event.eventId, {
       event,
       senderLevel: levelOfSender(event, source),
       waitsFor: 0,
       citedBy: [],
     });
-  }
-  for (const node of nodes.values()) {
+  });
+  yield* eachInSteps(nodes.values(), (node) => {
     for (const id of new Set(node.event.authEventIds)) {
       const authNode = nodes.get(id);
       if (authNode === undefined) continue;
       authNode.citedBy.push(node);
       node.waitsFor++;
     }
-  }
+  });
   return nodes.values();
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { authorize } from '../authorization/index.ts';
 import { type RoomEvent, type StateMap, splitStateKey, stateKeyOf } from '../event.ts';
 import type { StateResolutionSource } from './source.ts';
+import { eachInSteps } from './steps.ts';
 
 /**
  * State resolution v1, which is known to reset state and is here for the rooms that still have it.
@@ -11,15 +12,15 @@ import type { StateResolutionSource } from './source.ts';
  * events in a conflict that does not affect them, the earliest remains.
  * Source: https://spec.matrix.org/latest/rooms/v1/#state-resolution
  */
-export function resolveV1(
+export function* resolveV1(
   stateSets: readonly StateMap<string>[],
   source: StateResolutionSource,
-): StateMap<string> {
+): Generator<void, StateMap<string>> {
   const { state, conflicts } = separate(stateSets, source);
-  resolveKind('m.room.power_levels', lastAllowed, state, conflicts, source);
-  resolveKind('m.room.join_rules', lastAllowed, state, conflicts, source);
-  resolveKind('m.room.member', lastAllowed, state, conflicts, source);
-  resolveKind(undefined, firstAllowedFromLatest, state, conflicts, source);
+  yield* resolveKind('m.room.power_levels', lastAllowed, state, conflicts, source);
+  yield* resolveKind('m.room.join_rules', lastAllowed, state, conflicts, source);
+  yield* resolveKind('m.room.member', lastAllowed, state, conflicts, source);
+  yield* resolveKind(undefined, firstAllowedFromLatest, state, conflicts, source);
   return state;
 }
 
@@ -69,13 +70,13 @@ type Choice = (events: readonly RoomEvent[], isAllowed: AllowedIn, key: string) 
 type AllowedIn = (event: RoomEvent, key: string, replaced: RoomEvent | undefined) => boolean;
 
 /** Resolves all conflicts of that type, or all that are left. */
-function resolveKind(
+function* resolveKind(
   type: string | undefined,
   choose: Choice,
   state: Map<string, string>,
   conflicts: ConflictsByKey,
   source: StateResolutionSource,
-): void {
+): Generator<void> {
   const isAllowed: AllowedIn = (event, key, replaced) =>
     authorize(event, (wantedType, stateKey) => {
       const wanted = stateKeyOf(wantedType, stateKey);
@@ -84,10 +85,10 @@ function resolveKind(
       return id === undefined ? undefined : source.event(id);
     }).allowed;
   const resolved = new Map<string, string>();
-  for (const [key, events] of conflicts) {
-    if (type !== undefined && splitStateKey(key)[0] !== type) continue;
+  yield* eachInSteps(conflicts, ([key, events]) => {
+    if (type !== undefined && splitStateKey(key)[0] !== type) return;
     resolved.set(key, choose(events, isAllowed, key).eventId);
-  }
+  });
   for (const [key, id] of resolved) {
     state.set(key, id);
     conflicts.delete(key);

@@ -19,29 +19,31 @@ export interface ResolutionRules {
  * Source: https://spec.matrix.org/latest/rooms/v2/#state-resolution,
  * https://spec.matrix.org/latest/rooms/v12/#state-resolution
  */
-export function resolveV2(
+export function* resolveV2(
   stateSets: readonly StateMap<string>[],
   source: StateResolutionSource,
   rules: ResolutionRules,
-): StateMap<string> {
+): Generator<void, StateMap<string>> {
   const conflicts = findConflicts(stateSets);
   if (conflicts.conflicted.size === 0) return conflicts.unconflicted;
+  yield;
   const conflicted = fullConflictedSet(stateSets, conflicts, source, rules);
+  yield;
   // 1
-  const powerEvents = reverseTopologicalPowerOrder(withAuthEvents(conflicted), source);
+  const powerEvents = yield* reverseTopologicalPowerOrder(withAuthEvents(conflicted), source);
   // 2
   const state = rules.startsEmpty ? new Map<string, string>() : new Map(conflicts.unconflicted);
-  applyAllowedEvents(powerEvents, state, source);
+  yield* applyAllowedEvents(powerEvents, state, source);
   // 3
   for (const event of powerEvents) conflicted.delete(event.eventId);
   const powerLevels = state.get(stateKeyOf('m.room.power_levels', ''));
-  const others = mainlineOrder(
+  const others = yield* mainlineOrder(
     [...conflicted.values()],
     powerLevels === undefined ? undefined : source.event(powerLevels),
     source,
   );
   // 4
-  applyAllowedEvents(others, state, source);
+  yield* applyAllowedEvents(others, state, source);
   // 5
   for (const [key, id] of conflicts.unconflicted) state.set(key, id);
   return state;

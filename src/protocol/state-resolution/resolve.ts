@@ -3,8 +3,12 @@ import type { RoomVersion } from '../room-versions.ts';
 import { resolveV1 } from './resolve-v1.ts';
 import { resolveV2 } from './resolve-v2.ts';
 import type { StateResolutionSource } from './source.ts';
+import { runThrough } from './steps.ts';
 
-type Algorithm = (stateSets: readonly StateMap<string>[], source: StateResolutionSource) => StateMap<string>;
+type Algorithm = (
+  stateSets: readonly StateMap<string>[],
+  source: StateResolutionSource,
+) => Generator<void, StateMap<string>>;
 
 const algorithms: Readonly<Record<RoomVersion['stateResolution'], Algorithm>> = {
   v1: resolveV1,
@@ -23,7 +27,17 @@ export function resolveState(
   stateSets: readonly StateMap<string>[],
   source: StateResolutionSource,
 ): StateMap<string> {
+  return runThrough(resolveStateInSteps(version, stateSets, source));
+}
+
+/** The same, with a stop after every few dozen events: the arguments must not change until it is done. */
+export function* resolveStateInSteps(
+  version: RoomVersion,
+  stateSets: readonly StateMap<string>[],
+  source: StateResolutionSource,
+): Generator<void, StateMap<string>> {
   const [first] = stateSets;
   if (first === undefined) return new Map();
-  return stateSets.length === 1 ? first : algorithms[version.stateResolution](stateSets, source);
+  if (stateSets.length === 1) return first;
+  return yield* algorithms[version.stateResolution](stateSets, source);
 }

@@ -24,7 +24,7 @@ export class Backfill {
 
   /** One call at a time in each room; resolves when everything is on disk. */
   async add(roomId: string, given: readonly OlderEvent[]): Promise<void> {
-    const { heads, database, resolver } = this.#parts;
+    const { heads, database, resolver, slices } = this.#parts;
     const head = await heads.get(roomId);
     if (!head || head.chain.id === undefined) throw notFound('This server is not in the room');
     for (const { event } of given) checkRoom(head, event.event);
@@ -34,6 +34,7 @@ export class Backfill {
       const older = oldestFirst(connected(given, gaps.keys()));
       const answersLeft = Math.max(0, ...older.map(({ event }) => gaps.get(event.event.eventId) ?? 0)) - 1;
       for (const one of older) {
+        await slices.rest();
         const placed = await this.#place(head, one, answersLeft > 0 ? answersLeft : undefined);
         if (!placed) continue;
         placed.durable.catch(() => resolver.forgetAll());

@@ -1,3 +1,4 @@
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
 import { GroupChain, type GroupRows } from '../state/group-chain.ts';
 import type { StoredEvent } from '../stored-event.ts';
@@ -5,7 +6,7 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import { MissingEvents } from './missing-events.ts';
 import type { PlacementParts } from './placement-parts.ts';
 
-type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver'>;
+type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
 
 /** A state to build on, and the groups that have to be written for it. */
 export interface GroupState {
@@ -17,6 +18,11 @@ export interface GroupState {
   readonly keys: readonly string[];
   /** The groups whose resolution it is. */
   readonly resolves: readonly number[];
+}
+
+/** A state that another server has told of, with the numbers of its entries by `stateKeyOf`. */
+export interface ToldState extends GroupState {
+  readonly keyNids: ReadonlyMap<string, number>;
 }
 
 /**
@@ -65,45 +71,61 @@ export class BeforeStates {
     const found = await events.getManyById(eventIds);
     const missing = eventIds.filter((eventId) => !found.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
-    const state = stateMapOf(found.values(), head.roomNid);
-    return this.ofMap(head, state, await this.keysOf(head, state));
+    return this.ofMap(head, await stateMapOf(found.values(), head.roomNid, this.#parts.slices));
   }
 
-  /** The numbers of the entries of a state, and of those that the current state has besides. */
-  async keysOf(head: RoomHead, state: ReadonlyMap<string, unknown>): Promise<Map<string, number>> {
-    const { stateKeys } = this.#parts;
-    for (const nids = new Map<string, number>(); ; ) {
-      const missing = new Set<string>();
-      for (const keys of [state.keys(), head.state.keys()]) {
-        for (const key of keys) if (!nids.has(key)) missing.add(key);
-      }
-      if (missing.size === 0) return nids;
-      // While they are looked up the current state may get others.
-      for (const [key, nid] of await stateKeys.prepareMany(missing)) nids.set(key, nid);
+  /**
+   * The same, of events. Much of it is done while others have their turns; in the end it is a change of the current
+   * state as it is then.
+   */
+  async ofMap(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): Promise<ToldState> {
+    const { slices } = this.#parts;
+    const keyNids = new Map<string, number>();
+    for (;;) {
+      await this.#addKeys(keyNids, head, state);
+      const mark = head.stateMark;
+      const delta = new Map<string, number>();
+      await slices.each(state, ([key, { nid }]) => {
+        if (head.state.get(key)?.nid !== nid) delta.set(key, nid);
+      });
+      await slices.each(head.state.keys(), (key) => {
+        if (!state.has(key)) delta.set(key, 0);
+      });
+      const isSmall = delta.size <= state.size;
+      // A line of history of its own costs less than saying of everything that it is not there.
+      const changes = isSmall ? delta : new Map(state.entries().map(([key, { nid }]) => [key, nid]));
+      const numbered = new Map<number, number>();
+      await slices.each(changes, ([key, nid]) => {
+        const keyNid = keyNids.get(key);
+        if (keyNid !== undefined) numbered.set(keyNid, nid);
+      });
+      if (!head.isUnchanged(mark)) continue;
+      if (numbered.size < changes.size) throw new Error('a state key was not prepared');
+      if (delta.size === 0 && head.chain.id !== undefined)
+        return { ...this.#existing(head.chain.id, head), keyNids };
+      const chain = isSmall ? head.chain.fork() : new GroupChain();
+      return { ...this.#make(chain, numbered, [...changes.keys()]), keyNids };
     }
   }
 
-  /** The same with the numbers that `keysOf` has found just now; does not wait, so the head stays as it is. */
-  ofMap(
+  /** Adds the numbers of the entries of a state, and of those that the current state has besides. */
+  async #addKeys(
+    keyNids: Map<string, number>,
     head: RoomHead,
-    state: ReadonlyMap<string, StoredEvent>,
-    keyNids: ReadonlyMap<string, number>,
-  ): GroupState {
-    const delta = new Map<number, number>();
-    const names: string[] = [];
-    const note = (key: string, nid: number) => {
-      const keyNid = keyNids.get(key);
-      if (keyNid === undefined) throw new Error('a state key was not prepared');
-      delta.set(keyNid, nid);
-      names.push(key);
-    };
-    for (const [key, stored] of state) if (head.state.get(key)?.nid !== stored.nid) note(key, stored.nid);
-    for (const key of head.state.keys()) if (!state.has(key)) note(key, 0);
-    if (delta.size === 0 && head.chain.id !== undefined) return this.#existing(head.chain.id, head);
-    if (delta.size <= state.size) return this.#make(head.chain.fork(), delta, names);
-    // A line of history of its own costs less than saying of everything that it is not there.
-    const whole = new Map([...state].map(([key, { nid }]) => [keyNids.get(key) ?? 0, nid]));
-    return this.#make(new GroupChain(), whole, [...state.keys()]);
+    state: ReadonlyMap<string, unknown>,
+  ): Promise<void> {
+    const { stateKeys, slices } = this.#parts;
+    for (;;) {
+      const missing = new Set<string>();
+      for (const keys of [state.keys(), head.state.keys()]) {
+        await slices.each(keys, (key) => {
+          if (!keyNids.has(key)) missing.add(key);
+        });
+      }
+      if (missing.size === 0) return;
+      // While they are looked up the current state may get others.
+      for (const [key, nid] of await stateKeys.prepareMany(missing)) keyNids.set(key, nid);
+    }
   }
 
   /** Groups that will not be written after all. */
@@ -125,13 +147,17 @@ export class BeforeStates {
 }
 
 /** The state that consists of these events; rejected ones and such of other rooms have no part in it. */
-export function stateMapOf(events: Iterable<StoredEvent>, roomNid: number): Map<string, StoredEvent> {
+export async function stateMapOf(
+  events: Iterable<StoredEvent>,
+  roomNid: number,
+  slices: TimeSlices,
+): Promise<Map<string, StoredEvent>> {
   const state = new Map<string, StoredEvent>();
-  for (const stored of events) {
+  await slices.each(events, (stored) => {
     const { type, stateKey } = stored.event;
-    if (stateKey === undefined || stored.rejected || stored.roomNid !== roomNid) continue;
+    if (stateKey === undefined || stored.rejected || stored.roomNid !== roomNid) return;
     state.set(stateKeyOf(type, stateKey), stored);
-  }
+  });
   return state;
 }
 

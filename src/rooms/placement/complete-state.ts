@@ -1,14 +1,15 @@
 import { notFound, stateKeyOf } from '../../protocol/index.ts';
-import type { GroupRows } from '../state/group-chain.ts';
+import type { GroupChain, GroupRows } from '../state/group-chain.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { PreparedWrite } from '../timeline/event-writer.ts';
 import type { Extremity, RoomHead } from '../timeline/room-head.ts';
 import { type BeforeStates, type GroupState, stateMapOf } from './before-state.ts';
-import { applyCurrentState, type CurrentChange, changeOfCurrentState } from './current-state.ts';
+import { type CurrentChange, changeOfCurrentState } from './current-state.ts';
 import { MissingEvents } from './missing-events.ts';
 import { type Outsider, takeOutsidersIn } from './outsiders.ts';
 import type { PartialStateColumn } from './partial-state.ts';
 import type { PlacementParts } from './placement-parts.ts';
+import { PreparedState } from './prepared-state.ts';
 import { readOutsiders, readPlacedSince } from './store.ts';
 import { surroundingIn } from './surrounding-state.ts';
 import { objectionByState } from './verdicts.ts';
@@ -23,10 +24,20 @@ interface Revision {
   readonly before: GroupState;
   /** How far on the stream it goes. */
   upTo: number;
+  /** Ends in the group that was made last, where the next one is likely to follow. */
+  chain: GroupChain | undefined;
 }
 
-/** Events that are revised before others get their turn. */
-const slice = 100;
+/** What the revised ends of the room make of its current state. */
+interface Outcome {
+  /** Of what it was made. */
+  readonly of: string;
+  readonly change: CurrentChange | undefined;
+  readonly prepared: PreparedState | undefined;
+}
+
+/** Events that are read together. */
+const readAtOnce = 100;
 
 /**
  * Gives rooms that were joined the fast way the rest of their state: the events since the join are gone through again.
@@ -49,6 +60,7 @@ export class CompleteState {
     if (!first.partial) return;
     await this.#flushed(first);
     const revision = await this.#begin(first, first.partial.joinEventId, stateIds);
+    let outcome: Outcome | undefined;
     try {
       for (;;) {
         const head = await heads.get(roomId);
@@ -62,13 +74,12 @@ export class CompleteState {
         for (const stored of news) await this.#revise(head, stored, revision);
         const [extremities, group] = [head.extremities, head.chain.id];
         const ends = await this.#ends(head, revision);
-        const groups = ends.map(({ stateGroup }) => stateGroup ?? 0);
-        const state = { state: revision.before, newcomer: undefined };
+        // It takes a while, and does not change with the messages that are sent meanwhile.
+        outcome = await this.#outcome(head, revision, ends, outcome);
         const outsiders = await readOutsiders(this.#parts.database.reader(), head.roomNid);
-        const change = await changeOfCurrentState(this.#parts, head, groups, state);
         // Nothing may be awaited from here until everything is staged: the head must not change under it.
-        if (head.extremities !== extremities || head.chain.id !== group) continue;
-        const staged = this.#stage(head, revision, ends, change, outsiders);
+        if (head.extremities !== extremities || head.chain.id !== group || head.broken) continue;
+        const staged = this.#stage(head, revision, ends, outcome, outsiders);
         revision.groups.length = 0;
         await Promise.all(staged);
         return;
@@ -96,8 +107,8 @@ export class CompleteState {
     const join = found.get(joinEventId);
     if (missing.length > 0 || join?.stream === undefined) throw new MissingEvents(missing);
     found.delete(joinEventId);
-    const state = stateMapOf(found.values(), head.roomNid);
-    const before = this.#before.ofMap(head, state, await this.#before.keysOf(head, state));
+    const state = await stateMapOf(found.values(), head.roomNid, this.#parts.slices);
+    const before = await this.#before.ofMap(head, state);
     const revision: Revision = {
       events: new Map(),
       groups: [...before.made],
@@ -105,6 +116,7 @@ export class CompleteState {
       join,
       before,
       upTo: join.stream - 1,
+      chain: await before.chain(),
     };
     await this.#catchUp(head, revision);
     return revision;
@@ -112,20 +124,20 @@ export class CompleteState {
 
   /** Revises what is on disk. */
   async #catchUp(head: RoomHead, revision: Revision): Promise<void> {
-    const { events, database, streams } = this.#parts;
+    const { events, database, streams, slices } = this.#parts;
     // Everything up to here is on disk; what comes later is in memory, or there is so much of it that this is repeated.
     const upTo = streams.current;
     const nids = await readPlacedSince(database.reader(), head.roomNid, revision.upTo);
-    for (let start = 0; start < nids.length; start += slice) {
-      const some = nids.slice(start, start + slice);
+    for (let start = 0; start < nids.length; start += readAtOnce) {
+      const some = nids.slice(start, start + readAtOnce);
       const placed = await events.getMany(some);
       for (const nid of some) {
         const stored = placed.get(nid);
         if (stored && (stored.stream ?? 0) <= upTo) await this.#revise(head, stored, revision);
+        await slices.rest();
       }
-      await new Promise(setImmediate);
     }
-    if (nids.length === 0) await new Promise(setImmediate);
+    await new Promise(setImmediate);
     revision.upTo = Math.max(revision.upTo, upTo);
   }
 
@@ -136,9 +148,11 @@ export class CompleteState {
     const before =
       stored.nid === revision.join.nid ? revision.before : await this.#stateBefore(head, stored, revision);
     if (!before) return;
-    for (const rows of before.made) if (!revision.groups.includes(rows)) revision.groups.push(rows);
-    for (const key of before.keys) revision.stateKeys.add(key);
     const isJoin = stored.nid === revision.join.nid;
+    if (!isJoin) {
+      revision.groups.push(...before.made);
+      for (const key of before.keys) revision.stateKeys.add(key);
+    }
     const rejected =
       stored.rejected ||
       (!isJoin && objectionByState(event, await surroundingIn(this.#parts, event, before.id)) !== undefined);
@@ -146,7 +160,8 @@ export class CompleteState {
     if (event.stateKey !== undefined && !rejected) {
       const key = stateKeyOf(event.type, event.stateKey);
       const keyNid = await this.#parts.stateKeys.prepare(key);
-      const chain = await before.chain();
+      const chain = revision.chain?.id === before.id ? revision.chain : await before.chain();
+      revision.chain = chain;
       const rows = chain.advance(this.#parts.groupIds.next(), new Map([[keyNid, stored.nid]]));
       this.#parts.groups.add(rows);
       revision.groups.push(rows);
@@ -206,12 +221,30 @@ export class CompleteState {
     return [...ends.values()].filter(({ eventId }) => !named.has(eventId));
   }
 
+  /** @param last made before; still good when it was made of the same */
+  async #outcome(
+    head: RoomHead,
+    { before }: Revision,
+    ends: readonly Extremity[],
+    last: Outcome | undefined,
+  ): Promise<Outcome> {
+    const groups = [...new Set(ends.map(({ stateGroup }) => stateGroup ?? 0))].sort((a, b) => a - b);
+    const of = `${head.chain.id}: ${groups.join()}`;
+    if (last?.of === of) return last;
+    const change = await changeOfCurrentState(this.#parts, head, groups, {
+      state: before,
+      newcomer: undefined,
+    });
+    const prepared = change && (await PreparedState.of(head, change, this.#parts.slices));
+    return { of, change, prepared };
+  }
+
   /** Writes it all down, together. */
   #stage(
     head: RoomHead,
     { events, groups, stateKeys, join }: Revision,
     ends: readonly Extremity[],
-    change: CurrentChange | undefined,
+    { change, prepared }: Outcome,
     outsiders: readonly Outsider[],
   ): Promise<void>[] {
     const { streams, stream, writer } = this.#parts;
@@ -226,9 +259,7 @@ export class CompleteState {
     const cause = events.get(join.nid) ?? join;
     const reservation = streams.reserve(stream);
     const { position } = reservation;
-    const applied = change
-      ? applyCurrentState(head, change, cause, position)
-      : { stateChanges: [], membershipChanges: [] };
+    const applied = prepared?.take(head, cause, position) ?? { stateChanges: [], membershipChanges: [] };
     const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, cause);
     head.setExtremities(ends);
     head.partial = undefined;

@@ -5,7 +5,7 @@ import { membershipChanges, type RoomHead } from '../timeline/room-head.ts';
 import type { GroupState } from './before-state.ts';
 import type { PlacementParts } from './placement-parts.ts';
 
-type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver'>;
+type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
 
 /** How the current state of a room is to change. */
 export interface CurrentChange {
@@ -32,7 +32,7 @@ export async function changeOfCurrentState(
   groups: readonly number[],
   after: { readonly state: GroupState; readonly newcomer: StoredEvent | undefined } | undefined,
 ): Promise<CurrentChange | undefined> {
-  const { resolver, events, stateKeys, groupIds } = parts;
+  const { resolver, events, stateKeys, groupIds, slices } = parts;
   const current = head.chain.id ?? 0;
   const distinct = [...new Set(groups)];
   if (distinct.length === 1 && distinct[0] === current) return undefined;
@@ -47,8 +47,11 @@ export async function changeOfCurrentState(
   if (after?.newcomer) found.set(after.newcomer.nid, after.newcomer);
   const keyNids = [...delta.keys()];
   const names = await stateKeys.names(keyNids);
-  const entries = new Map(keyNids.map((keyNid, index) => [names[index] ?? '', delta.get(keyNid) ?? 0]));
-  const keys = new Map(keyNids.map((keyNid, index) => [names[index] ?? '', keyNid]));
+  const [entries, keys] = [new Map<string, number>(), new Map<string, number>()];
+  await slices.each(keyNids.entries(), ([index, keyNid]) => {
+    entries.set(names[index] ?? '', delta.get(keyNid) ?? 0);
+    keys.set(names[index] ?? '', keyNid);
+  });
   const same = distinct.find((group) => resolution.changesFrom(group).size === 0);
   if (same !== undefined) {
     const chain = same === after?.state.id ? await after.state.chain() : await parts.groups.chain(same);

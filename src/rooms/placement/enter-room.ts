@@ -1,8 +1,9 @@
 import { forbidden, stateKeyOf } from '../../protocol/index.ts';
+import type { GroupChain } from '../state/group-chain.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { PreparedWrite } from '../timeline/event-writer.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
-import { type BeforeStates, type GroupState, stateMapOf } from './before-state.ts';
+import { type BeforeStates, stateMapOf, type ToldState } from './before-state.ts';
 import { applyCurrentState } from './current-state.ts';
 import { isMissing } from './examine-event.ts';
 import { MissingEvents } from './missing-events.ts';
@@ -12,6 +13,7 @@ import type { PartialState } from './partial-state.ts';
 import { hasPlace, type PlacedEvent, type PlaceEvent } from './place-event.ts';
 import type { Entry } from './placement.ts';
 import type { PlacementParts } from './placement-parts.ts';
+import { PreparedState } from './prepared-state.ts';
 import { readOutsiders } from './store.ts';
 import { authIdsOf, withNamedMembers } from './surrounding-state.ts';
 import { objectionByAuthEvents, objectionByState } from './verdicts.ts';
@@ -33,9 +35,7 @@ interface Ground {
   readonly known: StoredEvent | undefined;
   readonly auth: readonly number[];
   readonly missing: readonly string[];
-  readonly before: GroupState;
-  /** The numbers of all entries, by `stateKeyOf`. */
-  readonly keyNids: ReadonlyMap<string, number>;
+  readonly before: ToldState;
   /** Nobody while the state lacks members: then it does not tell what became of them. */
   readonly outsiders: readonly Outsider[];
 }
@@ -61,13 +61,19 @@ export class EnterRoom {
       const [extremities, group] = [head.extremities, head.chain.id];
       const ground = await this.#ground(head, event, stateIds, partial !== undefined);
       const chain = await ground.before.chain();
+      const prepared = await this.#prepare(head, ground, chain, event);
       // Nothing may be awaited from here until the event is staged: the head must not change under it.
-      if (head.broken || head.extremities !== extremities || head.chain.id !== group) {
+      if (
+        head.broken ||
+        head.extremities !== extremities ||
+        head.chain.id !== group ||
+        !prepared.isFor(head)
+      ) {
         before.drop(ground.before.made);
         continue;
       }
       const info = partial && { ...partial, joinEventId: event.event.eventId };
-      const write = this.#extend(head, event, ground, chain, info);
+      const write = this.#extend(head, event, { ...ground, prepared }, chain, info);
       const durable = writer.stage(write);
       durable.catch(() => resolver.forgetAll());
       return { stored: write.stored, durable, isBarrier: true };
@@ -88,31 +94,52 @@ export class EnterRoom {
     const named = await events.getManyById(authIdsOf(event));
     const lacking = authIdsOf(event).filter((eventId) => named.get(eventId)?.unchecked !== false);
     if (lacking.length > 0) throw new MissingEvents(lacking);
-    const state = stateMapOf((await events.getManyById(stateIds)).values(), head.roomNid);
+    const found = await events.getManyById(stateIds);
+    const state = await stateMapOf(found.values(), head.roomNid, this.#parts.slices);
     if (!state.has(stateKeyOf('m.room.create', ''))) throw forbidden('The state has no create event');
     const around = isPartial ? withNamedMembers(state, named.values()) : state;
     const objection = objectionByAuthEvents(event, named) ?? objectionByState(event, around);
     if (objection !== undefined) throw forbidden(objection);
     const prev = await events.getManyById(event.prevEventIds);
     await stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''));
-    const keyNids = await this.#parts.before.keysOf(head, state);
     const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
     return {
       state,
       known,
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
-      before: this.#parts.before.ofMap(head, state, keyNids),
-      keyNids,
+      before: await this.#parts.before.ofMap(head, state),
       outsiders: isPartial ? [] : await readOutsiders(this.#parts.database.reader(), head.roomNid),
     };
+  }
+
+  /** What the state before the join makes of the current one; the join comes on top. */
+  async #prepare(
+    head: RoomHead,
+    { state, before: { keyNids } }: Ground,
+    chain: GroupChain,
+    { event }: Entry['event'],
+  ): Promise<PreparedState> {
+    const { slices } = this.#parts;
+    const ownKey = stateKeyOf(event.type, event.stateKey ?? '');
+    const entries = new Map<string, number>();
+    const events = new Map<number, StoredEvent>();
+    await slices.each(head.state.keys(), (key) => {
+      if (!state.has(key) && key !== ownKey) entries.set(key, 0);
+    });
+    await slices.each(state, ([key, one]) => {
+      if (key === ownKey || head.state.get(key)?.nid === one.nid) return;
+      entries.set(key, one.nid);
+      events.set(one.nid, one);
+    });
+    return PreparedState.of(head, { chain, entries, events, keyNids }, slices);
   }
 
   #extend(
     head: RoomHead,
     { event, json }: Entry['event'],
-    { state, known, auth, missing, before, keyNids, outsiders }: Ground,
-    chain: Awaited<ReturnType<GroupState['chain']>>,
+    { state, known, auth, missing, before, outsiders, prepared }: Ground & { prepared: PreparedState },
+    chain: GroupChain,
     partial: PartialState | undefined,
   ): PreparedWrite {
     const { streams, stream, stateKeys, groupIds } = this.#parts;
@@ -132,12 +159,17 @@ export class EnterRoom {
       resolves: true,
       followsGap: true,
     };
-    const entries = new Map<string, number>();
-    for (const key of head.state.keys()) if (!state.has(key)) entries.set(key, 0);
-    for (const [key, one] of state) if (head.state.get(key)?.nid !== one.nid) entries.set(key, one.nid);
-    entries.set(ownKey, nid);
-    const events = new Map([...state.values()].map((one) => [one.nid, one]));
-    const applied = applyCurrentState(head, { chain, entries, events, keyNids }, stored, position);
+    const whole = prepared.take(head, stored, position);
+    const own = applyCurrentState(
+      head,
+      { chain, entries: new Map([[ownKey, nid]]), events: new Map(), keyNids: before.keyNids },
+      stored,
+      position,
+    );
+    const applied = {
+      stateChanges: [...whole.stateChanges, ...own.stateChanges],
+      membershipChanges: [...whole.membershipChanges, ...own.membershipChanges],
+    };
     const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, stored);
     const looseEnds = [...head.looseEnds, ...head.extremities.map((end) => end.nid)].slice(-mostLooseEnds);
     if (head.extremities.length > 0) head.looseEnds = looseEnds;

@@ -11,8 +11,8 @@ import { authIdsOf, lookUp, surroundingIn } from './surrounding-state.ts';
 import { objectionByAuthEvents } from './verdicts.ts';
 import type { RoomOfVersion, VerifiedEvent } from './verified-event.ts';
 
-/** Events that are on their way to the disk at the same time, and that are looked at in one go. */
-const [eventsAtOnce, slice] = [500, 25];
+/** Events that are on their way to the disk at the same time. */
+const eventsAtOnce = 500;
 
 /** Stores events that have no place: auth events and state. */
 export class Outliers {
@@ -24,25 +24,26 @@ export class Outliers {
 
   /** One call at a time in each room. @returns the events by id, those that were known included */
   async add(room: RoomOfVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
-    for (const { event } of given) checkRoom(room, event);
+    const { slices } = this.#parts;
+    await slices.each(given, ({ event }) => checkRoom(room, event));
     const head = await this.headOf(room);
     const result = new Map<string, StoredEvent>();
     const known = await this.#parts.events.getManyById(given.map(({ event }) => event.eventId));
     const news: VerifiedEvent[] = [];
-    for (const one of given) {
+    await slices.each(given, (one) => {
       const stored = known.get(one.event.eventId);
       if (stored && stored.roomNid !== head.roomNid) throw forbidden('The event is of another room');
       if (stored && !stored.unchecked) result.set(one.event.eventId, stored);
       else news.push(one);
-    }
-    const ordered = inAuthOrder(news);
+    });
+    const ordered = await slices.through(inAuthOrder(news));
     const named = await this.#named(ordered, result);
     for (let start = 0; start < ordered.length; start += eventsAtOnce) {
       const some = ordered.slice(start, start + eventsAtOnce);
       const redactions = await this.#redactions(some);
       const writes: PreparedWrite[] = [];
       const staged: Promise<void>[] = [];
-      for (const [index, one] of some.entries()) {
+      await slices.each(some, (one) => {
         const write = this.#stage(head, one, known, named, redactions);
         const durable = this.#parts.writer.stage(write);
         // It may fail while others are looked at, and is waited for afterwards.
@@ -50,8 +51,7 @@ export class Outliers {
         writes.push(write);
         staged.push(durable);
         result.set(one.event.eventId, write.stored);
-        if (index % slice === slice - 1) await new Promise(setImmediate);
-      }
+      });
       await Promise.all(staged);
       for (const { stored } of writes)
         this.#parts.userRooms.renumbered(known.get(stored.event.eventId), stored);
@@ -73,7 +73,10 @@ export class Outliers {
     present: ReadonlyMap<string, StoredEvent>,
   ): Promise<Map<string, StoredEvent>> {
     const own = new Set(ordered.map(({ event }) => event.eventId));
-    const wanted = new Set(ordered.flatMap(({ event }) => authIdsOf(event)).filter((id) => !own.has(id)));
+    const wanted = new Set<string>();
+    await this.#parts.slices.each(ordered, ({ event }) => {
+      for (const eventId of authIdsOf(event)) if (!own.has(eventId)) wanted.add(eventId);
+    });
     const found = new Map<string, StoredEvent>();
     for (const eventId of wanted) {
       const stored = present.get(eventId);
@@ -173,11 +176,14 @@ function authOf(event: RoomEvent, named: ReadonlyMap<string, StoredEvent>): Map<
   return auth;
 }
 
+/** Events that are put in order between two stops. */
+const orderedAtOnce = 50;
+
 /**
- * Events so that each comes after its auth events.
+ * Events so that each comes after its auth events; with a stop after every few dozen.
  * @throws MatrixError M_BAD_JSON when they name each other in a circle, which only chosen ids make possible
  */
-export function inAuthOrder(events: readonly VerifiedEvent[]): VerifiedEvent[] {
+export function* inAuthOrder(events: readonly VerifiedEvent[]): Generator<void, VerifiedEvent[]> {
   const byId = new Map(events.map((one) => [one.event.eventId, one]));
   const ordered: VerifiedEvent[] = [];
   const state = new Map<string, 'open' | 'done'>();
@@ -197,6 +203,7 @@ export function inAuthOrder(events: readonly VerifiedEvent[]): VerifiedEvent[] {
         state.set(eventId, 'done');
         ordered.push(top);
         pending.pop();
+        if (ordered.length % orderedAtOnce === 0) yield;
       } else if (open) throw badJson('Events name each other as auth events');
       else {
         state.set(eventId, 'open');

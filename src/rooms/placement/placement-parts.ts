@@ -2,6 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
 import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { EventSigner } from '../../protocol/index.ts';
 import type { UserRooms } from '../membership/user-rooms.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
@@ -33,4 +34,6 @@ export interface PlacementParts {
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  /** For work that grows with rooms, so that others have their turns. */
+  readonly slices: TimeSlices;
 }

@@ -1,8 +1,9 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import {
   createEventIdOf,
   type RoomVersion,
-  resolveState,
+  resolveStateInSteps,
   selectAuthEventKeys,
   stateKeyOf,
 } from '../../protocol/index.ts';
@@ -36,6 +37,7 @@ export interface ResolverParts {
   readonly groups: StateGroups;
   readonly stateKeys: StateKeys;
   readonly authEdges: AuthEdges;
+  readonly slices: TimeSlices;
 }
 
 /** An event that is about to get its number, and so can not be found by it yet. */
@@ -134,12 +136,13 @@ export class StateResolver {
       return set;
     });
     const idsOf = (numbers: Iterable<number>) => [...numbers].map(idOf).filter((id) => id !== '');
-    const resolved = resolveState(version, sets, {
+    const steps = resolveStateInSteps(version, sets, {
       event: (eventId) => memory.byId(eventId)?.event,
       isRejected: (eventId) => memory.byId(eventId)?.rejected === true,
       authChainDifference: () => idsOf(difference),
       conflictedSubgraph: () => idsOf(subgraph),
     });
+    const resolved = await this.#parts.slices.through(steps);
     const outcome = new Map<number, number>();
     for (const [key, name] of names) {
       const eventId = resolved.get(name);

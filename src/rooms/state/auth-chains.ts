@@ -3,6 +3,9 @@ import type { AuthEdges } from './auth-edges.ts';
 /** Events whose edges are read together. */
 const batch = 250;
 
+/** Events that are gone through between two looks at the clock. */
+const atOnce = 100;
+
 /** As many sets are told apart at a time: each has a bit. */
 const mostSets = 30;
 
@@ -51,18 +54,24 @@ class DifferenceWalk {
   /** How many of the nodes make a difference yet. */
   #open = 0;
 
+  readonly #sets: readonly ReadonlySet<number>[];
+
   constructor(edges: AuthEdges, sets: readonly ReadonlySet<number>[]) {
     this.#edges = edges;
+    this.#sets = sets;
     this.#all = 2 ** sets.length - 1;
-    for (const [index, set] of sets.entries()) for (const nid of set) this.#mark(nid, 1 << index, 0);
   }
 
   async run(common: () => Promise<Float64Array>): Promise<number[]> {
     const difference: number[] = [];
+    for (const [index, set] of this.#sets.entries()) {
+      await this.#edges.slices.each(set, (nid) => this.#mark(nid, 1 << index, 0));
+    }
     if (this.#open === 0) return difference;
     const unconflicted = await common();
     let next = 0;
-    while (this.#open > 0) {
+    for (let steps = 1; this.#open > 0; steps++) {
+      if (steps % atOnce === 0) await this.#edges.slices.rest();
       // What is common to all sets leads to events that are in question, so it must not come after them.
       const top = this.#heap.peek() ?? 0;
       if (next < unconflicted.length && unconflicted[next]! >= top) {
@@ -112,16 +121,19 @@ export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<
   for (let pending = [...targets]; pending.length > 0; ) {
     const read = await edges.of(pending);
     const next = new Set<number>();
-    for (const [nid, list] of read) {
+    await edges.slices.each(read, ([nid, list]) => {
       auth.set(nid, list);
       for (const one of list) if (one > lowest && one < nid && !auth.has(one)) next.add(one);
-    }
+    });
     pending = [...next].filter((nid) => !auth.has(nid));
   }
   const subgraph = new Set<number>(targets);
-  for (const nid of [...auth.keys()].sort((a, b) => a - b)) {
-    if (auth.get(nid)?.some((one) => one < nid && subgraph.has(one))) subgraph.add(nid);
-  }
+  await edges.slices.each(
+    [...auth.keys()].sort((a, b) => a - b),
+    (nid) => {
+      if (auth.get(nid)?.some((one) => one < nid && subgraph.has(one))) subgraph.add(nid);
+    },
+  );
   return [...subgraph];
 }
 
@@ -145,7 +157,9 @@ export async function authChain(
   };
   for (const nid of from) add(nid);
   const chain: number[] = [];
+  let steps = 0;
   for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
+    if (++steps % atOnce === 0) await edges.slices.rest();
     const auth = edges.peek(top) ?? (await edges.of(heap.highest(batch))).get(top) ?? [];
     heap.pop();
     if (inChain.has(top)) {

@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomTables } from '../tables.ts';
 
 /** Events in one query. */
@@ -10,13 +11,16 @@ const inMemory = 200_000;
 
 /** Reads which state events name which as their auth events, by nid. An auth event has the lower nid. */
 export class AuthEdges {
+  readonly slices: TimeSlices;
   readonly #reader: Reader<RoomTables>;
   readonly #known = new RecentlyUsed<number, readonly number[]>({ max: inMemory });
   /** Edges that are not on disk yet. */
   readonly #unsaved = new Map<number, readonly number[]>();
 
-  constructor(reader: Reader<RoomTables>) {
+  /** @param slices of whoever walks along the edges, too */
+  constructor(reader: Reader<RoomTables>, slices: TimeSlices) {
     this.#reader = reader;
+    this.slices = slices;
   }
 
   /** Takes the edges of a state event that is about to be written; they stay in memory until `settled`. */
@@ -39,12 +43,13 @@ export class AuthEdges {
   async of(nids: Iterable<number>): Promise<Map<number, readonly number[]>> {
     const edges = new Map<number, readonly number[]>();
     const missing: number[] = [];
-    for (const nid of nids) {
+    await this.slices.each(nids, (nid) => {
       const known = this.peek(nid);
       if (known) edges.set(nid, known);
       else missing.push(nid);
-    }
+    });
     for (let start = 0; start < missing.length; start += chunk) {
+      if (start > 0) await this.slices.rest();
       const wanted = missing.slice(start, start + chunk);
       const rows = await this.#reader
         .selectFrom('event_auth')

@@ -71,15 +71,16 @@ export class GroupChain {
   /** Adds a group with the state of the newest one and these changes. */
   advance(id: number, changes: StateDelta): GroupRows {
     const ordinal = this.#ordinal + 1;
-    for (const accumulator of this.#accumulators) {
+    const level = ordinal === 0 ? levels : trailingZeros(ordinal);
+    // Of those below the level only the highest is needed once more; changes may be many.
+    for (const accumulator of ordinal === 0 ? [] : this.#accumulators.slice(Math.max(0, level - 1))) {
       for (const [key, event] of changes) accumulator.set(key, event);
     }
-    const level = ordinal === 0 ? levels : trailingZeros(ordinal);
     const rows = {
       id,
       ordinal,
       prevId: level === 0 ? this.#id : this.#anchors[level - 1],
-      delta: level === 0 ? changes : new Map(this.#accumulators[level - 1]),
+      delta: level === 0 || ordinal === 0 ? changes : new Map(this.#accumulators[level - 1]),
     };
     for (let below = 0; below < level; below++) {
       this.#accumulators[below]?.clear();

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomTables } from '../tables.ts';
 import { type ChainLink, GroupChain, type GroupRows, type StateDelta } from './group-chain.ts';
 
@@ -13,6 +14,9 @@ interface LinkId {
   readonly id: number;
   readonly ordinal: number;
 }
+
+/** Keys in one query, and how many of them are looked up without going to another thread. */
+const [mostKeys, fewKeys] = [2_000, 50];
 
 /** How many entries of deltas are kept in memory, where histories part. */
 const deltaEntriesInMemory = 300_000;
@@ -29,6 +33,7 @@ export interface StateGroupsParts {
   readonly reader: Reader<RoomTables>;
   /** For whole states. */
   readonly scanner: Reader<RoomTables>;
+  readonly slices: TimeSlices;
   /** How many single entries are kept in memory. */
   readonly size: number;
 }
@@ -37,6 +42,7 @@ export interface StateGroupsParts {
 export class StateGroups {
   readonly #reader: Reader<RoomTables>;
   readonly #scanner: Reader<RoomTables>;
+  readonly #slices: TimeSlices;
   /** `group:key` to event nid, 0 for none: groups never change. */
   readonly #entries: LRUCache<string, number>;
   /** The links of chains; one is about a hundred numbers. */
@@ -49,9 +55,10 @@ export class StateGroups {
   /** Groups that are not on disk yet. */
   readonly #unsaved = new Map<number, GroupRows>();
 
-  constructor({ reader, scanner, size }: StateGroupsParts) {
+  constructor({ reader, scanner, slices, size }: StateGroupsParts) {
     this.#reader = reader;
     this.#scanner = scanner;
+    this.#slices = slices;
     this.#entries = new RecentlyUsed({ max: size });
   }
 
@@ -69,10 +76,10 @@ export class StateGroups {
   async load(group: number): Promise<Map<number, number>> {
     const state = new Map<number, number>();
     for (const link of (await this.#links(group, { withRoot: true })).reverse()) {
-      for (const [key, event] of link.delta) {
+      await this.#slices.each(link.delta, ([key, event]) => {
         if (event === removed) state.delete(key);
         else state.set(key, event);
-      }
+      });
     }
     return state;
   }
@@ -93,12 +100,12 @@ export class StateGroups {
     const isShared = (id: number) => count.get(id) === chains.length;
     const deltas = await this.#deltasOf([...count.keys()].filter((id) => !isShared(id)));
     const keys = new Set<number>();
-    for (const delta of deltas.values()) for (const key of delta.keys()) keys.add(key);
+    for (const delta of deltas.values()) await this.#slices.each(delta.keys(), (key) => keys.add(key));
     const own = new Map<number, Map<number, number>>();
     for (const [index, chain] of chains.entries()) {
       const changes = new Map<number, number>();
       for (const { id } of chain.toReversed()) {
-        for (const [key, event] of deltas.get(id) ?? []) changes.set(key, event);
+        await this.#slices.each(deltas.get(id) ?? [], ([key, event]) => changes.set(key, event));
       }
       own.set(groups[index] ?? 0, changes);
     }
@@ -125,9 +132,9 @@ export class StateGroups {
         .selectAll()
         .where('group_id', 'in', wanted)
         .execute();
-      const read = Map.groupBy(rows, ({ group_id }) => group_id);
-      for (const id of wanted) {
-        const delta = new Map((read.get(id) ?? []).map(({ key_nid, event_nid }) => [key_nid, event_nid]));
+      const read = new Map(wanted.map((id) => [id, new Map<number, number>()]));
+      await this.#slices.each(rows, (row) => read.get(row.group_id)?.set(row.key_nid, row.event_nid));
+      for (const [id, delta] of read) {
         deltas.set(id, delta);
         this.#deltas.set(id, delta);
       }
@@ -148,12 +155,12 @@ export class StateGroups {
     const missing = new Map<number, Set<number>>();
     for (const group of wanted) {
       const values = new Map<number, number>();
-      for (const key of keys) {
+      found.set(group, values);
+      await this.#slices.each(keys, (key) => {
         const event = this.#entries.get(`${group}:${key}`);
         if (event === undefined) addTo(missing, group, key);
         else if (event !== removed) values.set(key, event);
-      }
-      found.set(group, values);
+      });
     }
     if (missing.size > 0) await this.#addEntries(found, missing);
     return found;
@@ -171,27 +178,26 @@ export class StateGroups {
     };
     for (const [group, keys] of missing) {
       const { deltas, saved } = this.#unsavedLinks(group);
-      for (const delta of deltas) {
-        for (const key of keys) {
-          const event = delta.get(key);
-          if (event === undefined) continue;
-          keep(group, key, event);
-          keys.delete(key);
-        }
-      }
-      if (saved === undefined) for (const key of keys) keep(group, key, removed);
-      else if (keys.size > 0) asked.set(saved, [...(asked.get(saved) ?? []), { group, keys }]);
+      await this.#slices.each([...keys], (key) => {
+        const event = deltas.find((delta) => delta.has(key))?.get(key);
+        if (event === undefined && saved !== undefined) return;
+        keep(group, key, event ?? removed);
+        keys.delete(key);
+      });
+      if (saved !== undefined && keys.size > 0)
+        asked.set(saved, [...(asked.get(saved) ?? []), { group, keys }]);
     }
     const groups = [...asked.keys()];
     const keys = [...new Set([...asked.values()].flatMap((all) => all.flatMap((one) => [...one.keys])))];
     for (let start = 0; start < groups.length; start += 200) {
-      for (let first = 0; first < keys.length; first += 10_000) {
-        const [some, ofKeys] = [groups.slice(start, start + 200), keys.slice(first, first + 10_000)];
+      for (let first = 0; first < keys.length; first += mostKeys) {
+        const [some, ofKeys] = [groups.slice(start, start + 200), keys.slice(first, first + mostKeys)];
         const values = await this.#fetchEntries(some, ofKeys);
         for (const saved of some) {
           for (const { group, keys: wanted } of asked.get(saved) ?? []) {
-            for (const key of ofKeys)
+            await this.#slices.each(ofKeys, (key) => {
               if (wanted.has(key)) keep(group, key, values.get(`${saved}:${key}`) ?? removed);
+            });
           }
         }
       }
@@ -212,8 +218,10 @@ export class StateGroups {
       select chain.start, entry.key_nid, entry.event_nid, chain.distance
       from chain join state_groups_state entry on entry.group_id = chain.id
       where entry.key_nid in (${sql.join(keys)})
-      order by chain.distance desc`.execute(this.#reader);
-    return new Map(rows.map((row) => [`${row.start}:${row.key_nid}`, row.event_nid]));
+      order by chain.distance desc`.execute(keys.length > fewKeys ? this.#scanner : this.#reader);
+    const entries = new Map<string, number>();
+    await this.#slices.each(rows, (row) => entries.set(`${row.start}:${row.key_nid}`, row.event_nid));
+    return entries;
   }
 
   /** The deltas of a group and of those before it that are not on disk, newest first; and the first that is. */
@@ -274,7 +282,7 @@ export class StateGroups {
           wanted.slice(start, start + 200).map(({ id }) => id),
         )
         .execute();
-      for (const row of rows) deltas.get(row.group_id)?.set(row.key_nid, row.event_nid);
+      await this.#slices.each(rows, (row) => deltas.get(row.group_id)?.set(row.key_nid, row.event_nid));
     }
     return [
       ...unsaved,

@@ -1,23 +1,29 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { Sequence } from '../../kernel/streams/index.ts';
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { splitStateKey, stateKeyOf } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 import { isText } from '../timeline/event-to-send.ts';
+
+/** Keys in one query. */
+const chunk = 500;
 
 /** Numbers for pairs of event type and state key, so that state tables hold small integers. */
 export class StateKeys {
   readonly #reader: Reader<RoomTables>;
   readonly #sequence: Sequence;
+  readonly #slices: TimeSlices;
   readonly #nids: RecentlyUsed<string, number>;
   readonly #names: RecentlyUsed<number, string>;
   /** Given out but not yet on disk: whoever stages an event with them must stage their rows as well. */
   readonly #unsaved = new Map<string, number>();
 
   /** @param size how many keys are kept in memory */
-  constructor(reader: Reader<RoomTables>, sequence: Sequence, size: number) {
+  constructor(reader: Reader<RoomTables>, sequence: Sequence, slices: TimeSlices, size: number) {
     this.#reader = reader;
     this.#sequence = sequence;
+    this.#slices = slices;
     this.#nids = new RecentlyUsed({ max: size });
     this.#names = new RecentlyUsed({ max: size });
   }
@@ -61,11 +67,11 @@ export class StateKeys {
   async prepareMany(keys: Iterable<string>): Promise<Map<string, number>> {
     const all = [...keys];
     const found = await this.findMany(all);
-    for (const key of all) {
+    const missing = all.filter((key) => !found.has(key));
+    await this.#slices.each(missing, (key) => {
       const [type, stateKey] = splitStateKey(key);
-      if (!found.has(key) && isText(type) && isText(stateKey))
-        found.set(key, this.peek(key) ?? this.#make(key));
-    }
+      if (isText(type) && isText(stateKey)) found.set(key, this.peek(key) ?? this.#make(key));
+    });
     return found;
   }
 
@@ -73,25 +79,27 @@ export class StateKeys {
   async findMany(keys: Iterable<string>): Promise<Map<string, number>> {
     const found = new Map<string, number>();
     const missing = new Map<string, Set<string>>();
-    for (const key of keys) {
+    await this.#slices.each(keys, (key) => {
       const known = this.peek(key);
-      if (known !== undefined) found.set(key, known);
-      else {
-        const [type, stateKey] = splitStateKey(key);
-        if (!isText(type) || !isText(stateKey)) continue;
-        const ofType = missing.get(type);
-        if (ofType) ofType.add(stateKey);
-        else missing.set(type, new Set([stateKey]));
+      if (known !== undefined) {
+        found.set(key, known);
+        return;
       }
-    }
+      const [type, stateKey] = splitStateKey(key);
+      if (!isText(type) || !isText(stateKey)) return;
+      const ofType = missing.get(type);
+      if (ofType) ofType.add(stateKey);
+      else missing.set(type, new Set([stateKey]));
+    });
     for (const [type, stateKeys] of missing) {
       const wanted = [...stateKeys];
-      for (let start = 0; start < wanted.length; start += 500) {
+      for (let start = 0; start < wanted.length; start += chunk) {
+        if (start > 0) await this.#slices.rest();
         const rows = await this.#reader
           .selectFrom('state_keys')
           .select(['nid', 'state_key'])
           .where('type', '=', type)
-          .where('state_key', 'in', wanted.slice(start, start + 500))
+          .where('state_key', 'in', wanted.slice(start, start + chunk))
           .execute();
         for (const row of rows) found.set(this.remember(row.nid, type, row.state_key), row.nid);
       }
@@ -103,11 +111,12 @@ export class StateKeys {
   async names(nids: readonly number[]): Promise<string[]> {
     const missing = nids.filter((nid) => !this.#names.has(nid));
     const found = new Map<number, string>();
-    for (let start = 0; start < missing.length; start += 500) {
+    for (let start = 0; start < missing.length; start += chunk) {
+      if (start > 0) await this.#slices.rest();
       const rows = await this.#reader
         .selectFrom('state_keys')
         .selectAll()
-        .where('nid', 'in', missing.slice(start, start + 500))
+        .where('nid', 'in', missing.slice(start, start + chunk))
         .execute();
       for (const row of rows) found.set(row.nid, this.remember(row.nid, row.type, row.state_key));
     }

@@ -1,13 +1,14 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import { type EventRow, eventColumns, storedEventOf } from './event-row.ts';
 import { isText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
 
-/** How many ids one query names at most. */
-const chunk = 500;
+/** How many ids one query names at most; how many events it reads, which have to be parsed. */
+const [chunk, mostRead] = [500, 200];
 
 /** Which events of a room's timeline a page holds, and in which order. */
 export interface TimelineRange {
@@ -35,6 +36,7 @@ export interface LearntEvent {
 export interface EventStoreOptions {
   /** How many events are kept in memory at factor 1 (`event_cache_size`). */
   readonly size: number;
+  readonly slices: TimeSlices;
   /** Nobody can change events that are on disk (`use_frozen_dicts`). */
   readonly freezes: boolean;
 }
@@ -43,14 +45,20 @@ export interface EventStoreOptions {
 export class EventStore {
   readonly #reader: Reader<RoomTables>;
   readonly #freezes: boolean;
+  readonly #slices: TimeSlices;
   readonly #byNid: Cache<number, StoredEvent>;
   readonly #nids: Cache<string, number>;
   /** Events that are not on disk yet, and so can not be read again when the cache drops them. */
   readonly #unsaved = new Map<number, StoredEvent>();
   readonly #unsavedIds = new Map<string, number>();
 
-  constructor(reader: Reader<RoomTables>, caches: CacheRegistry, { size, freezes }: EventStoreOptions) {
+  constructor(
+    reader: Reader<RoomTables>,
+    caches: CacheRegistry,
+    { size, slices, freezes }: EventStoreOptions,
+  ) {
     this.#reader = reader;
+    this.#slices = slices;
     this.#freezes = freezes;
     this.#byNid = caches.create('events', { size });
     this.#nids = caches.create('event_ids', { size });
@@ -110,14 +118,15 @@ export class EventStore {
   async getMany(nids: Iterable<number>): Promise<Map<number, StoredEvent>> {
     const found = new Map<number, StoredEvent>();
     const missing: number[] = [];
-    for (const nid of new Set(nids)) {
+    await this.#slices.each(new Set(nids), (nid) => {
       const cached = this.peek(nid);
       if (cached) found.set(nid, cached);
       else missing.push(nid);
-    }
-    for (let start = 0; start < missing.length; start += chunk) {
+    });
+    for (let start = 0; start < missing.length; start += mostRead) {
+      if (start > 0) await this.#slices.rest();
       const rows = await this.#select()
-        .where('events.nid', 'in', missing.slice(start, start + chunk))
+        .where('events.nid', 'in', missing.slice(start, start + mostRead))
         .execute();
       for (const row of rows) found.set(row.nid, this.#restore(row));
     }
@@ -132,14 +141,15 @@ export class EventStore {
   async getManyById(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>> {
     const found = new Map<string, StoredEvent>();
     const missing: string[] = [];
-    for (const eventId of new Set(eventIds)) {
+    await this.#slices.each(new Set(eventIds), (eventId) => {
       const cached = this.peekById(eventId);
       if (cached) found.set(eventId, cached);
       else if (isText(eventId)) missing.push(eventId);
-    }
-    for (let start = 0; start < missing.length; start += chunk) {
+    });
+    for (let start = 0; start < missing.length; start += mostRead) {
+      if (start > 0) await this.#slices.rest();
       const rows = await this.#select()
-        .where('events.event_id', 'in', missing.slice(start, start + chunk))
+        .where('events.event_id', 'in', missing.slice(start, start + mostRead))
         .execute();
       for (const row of rows) found.set(row.event_id, this.#restore(row));
     }

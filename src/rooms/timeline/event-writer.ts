@@ -1,6 +1,7 @@
 import type { Database } from '../../kernel/database/index.ts';
 import type { BackgroundSigner } from '../../kernel/signing/index.ts';
 import type { Reservation } from '../../kernel/streams/index.ts';
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { UnsignedEvent } from '../../protocol/index.ts';
 import type { EventRelations } from '../event-relations.ts';
 import type { AuthEdges } from '../state/auth-edges.ts';
@@ -67,6 +68,7 @@ export class EventWriter {
   readonly #authEdges: AuthEdges;
   readonly #relations: EventRelations;
   readonly #signer: BackgroundSigner;
+  readonly #slices: TimeSlices;
   #isSigning = false;
   #staged: Pending[] = [];
   /** With the signer, in order. */
@@ -88,6 +90,7 @@ export class EventWriter {
     authEdges: AuthEdges;
     relations: EventRelations;
     signer: BackgroundSigner;
+    slices: TimeSlices;
   }) {
     this.#database = parts.database;
     this.#stateKeys = parts.stateKeys;
@@ -97,6 +100,7 @@ export class EventWriter {
     this.#authEdges = parts.authEdges;
     this.#relations = parts.relations;
     this.#signer = parts.signer;
+    this.#slices = parts.slices;
   }
 
   /**
@@ -216,8 +220,12 @@ export class EventWriter {
     if (kept.length === 0) return;
     const batch = new WriteBatch(this.#stateKeys, this.#relations.batch());
     try {
-      for (const { pending, text } of kept) batch.add(pending.write, text);
-      await this.#database.batch(batch.statements());
+      for (const { pending, text } of kept) {
+        const adding = batch.add(pending.write, text);
+        // Few have more rows than one step takes, and those that have not are not to be waited for.
+        if (!adding.next().done) await this.#slices.through(adding);
+      }
+      await this.#database.batch(await this.#slices.through(batch.statements()));
     } catch (error) {
       const rooms = Map.groupBy(kept, ({ pending }) => pending.write.head);
       if (rooms.size > 1) for (const ofRoom of rooms.values()) await this.#commit(ofRoom);

@@ -1,24 +1,10 @@
-import {
-  type Membership,
-  membershipOf,
-  type RoomVersion,
-  serverOfUser,
-  splitStateKey,
-  stateKeyOf,
-} from '../../protocol/index.ts';
+import { type Membership, membershipOf, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
 import type { PartialState } from '../placement/partial-state.ts';
 import type { GroupChain } from '../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../stored-event.ts';
+import { type HeadState, type StateEntry, stateEntry } from './head-state.ts';
 
-/** One entry of the current state. */
-export interface StateEntry {
-  readonly nid: number;
-  readonly eventId: string;
-  /** For `m.room.member` entries. */
-  readonly membership: Membership | undefined;
-  /** Where on the stream the entry became what it is. */
-  readonly stream: number;
-}
+export type { StateEntry } from './head-state.ts';
 
 /** An event that nothing refers to yet. */
 export interface Extremity {
@@ -50,10 +36,7 @@ export class RoomHead {
   /** Numbers of events that nothing leads to since the room was entered again, see `rooms.loose_ends`; newest last. */
   looseEnds: readonly number[];
   #extremities: readonly Extremity[];
-  readonly #state: Map<string, StateEntry>;
-  readonly #members = new Map<string, Membership>();
-  readonly #counts = new Map<Membership, number>();
-  readonly #servers = new Map<string, number>();
+  #state: HeadState;
   readonly #recent: StoredEvent[] = [];
   #changedAt = 0;
 
@@ -63,7 +46,9 @@ export class RoomHead {
     version: RoomVersion;
     chain: GroupChain;
     extremities: readonly Extremity[];
-    state: Map<string, StateEntry>;
+    state: HeadState;
+    /** Where on the stream the newest of its entries became what it is. */
+    changedAt?: number;
     partial?: PartialState | undefined;
     completedAt?: number;
     looseEnds?: readonly number[];
@@ -77,10 +62,7 @@ export class RoomHead {
     this.partial = parts.partial;
     this.completedAt = parts.completedAt ?? 0;
     this.looseEnds = parts.looseEnds ?? [];
-    for (const [key, entry] of parts.state) {
-      this.#count(key, undefined, entry.membership);
-      this.#changedAt = Math.max(this.#changedAt, entry.stream);
-    }
+    this.#changedAt = parts.changedAt ?? 0;
   }
 
   /** Whether members may be missing in the state. */
@@ -94,16 +76,26 @@ export class RoomHead {
 
   /** The current state: `stateKeyOf(type, stateKey)` to its entry. */
   get state(): ReadonlyMap<string, StateEntry> {
-    return this.#state;
+    return this.#state.entries;
+  }
+
+  /** Another object, or another number, when the current state is not the same any more. */
+  get stateMark(): { readonly state: object; readonly changes: number } {
+    return { state: this.#state, changes: this.#state.changes };
+  }
+
+  /** Whether the current state is what it was when `mark` was taken. */
+  isUnchanged({ state, changes }: RoomHead['stateMark']): boolean {
+    return this.#state === state && this.#state.changes === changes;
   }
 
   entry(type: string, stateKey: string): StateEntry | undefined {
-    return this.#state.get(stateKeyOf(type, stateKey));
+    return this.#state.entries.get(stateKeyOf(type, stateKey));
   }
 
   /** `undefined` when the user never had anything to do with the room. */
   membership(userId: string): Membership | undefined {
-    return this.#members.get(userId);
+    return this.#state.members.get(userId);
   }
 
   /** Where on the stream the newest entry of the current state became what it is. */
@@ -113,17 +105,18 @@ export class RoomHead {
 
   /** Users with a membership event and their membership. */
   get members(): ReadonlyMap<string, Membership> {
-    return this.#members;
+    return this.#state.members;
   }
 
   memberCount(membership: Membership): number {
-    return this.#counts.get(membership) ?? 0;
+    return this.#state.memberCount(membership);
   }
 
   /** How many users of each server are joined; 0 where all that is known is that some are. */
   get servers(): ReadonlyMap<string, number> {
-    if (!this.partial) return this.#servers;
-    return new Map([...this.partial.servers.map((name): [string, number] => [name, 0]), ...this.#servers]);
+    const { servers } = this.#state;
+    if (!this.partial) return servers;
+    return new Map([...this.partial.servers.map((name): [string, number] => [name, 0]), ...servers]);
   }
 
   /** The newest events of the timeline that this process has seen, oldest first. */
@@ -166,42 +159,16 @@ export class RoomHead {
 
   /** Replaces one entry of the current state. */
   setEntry(type: string, stateKey: string, stored: StoredEvent | undefined, position: number): StateChange {
-    const key = stateKeyOf(type, stateKey);
-    const previous = this.#state.get(key);
-    const entry = stored && stateEntry(stored, position);
-    if (entry) this.#state.set(key, entry);
-    else this.#state.delete(key);
+    const previous = this.#state.set(stateKeyOf(type, stateKey), stored && stateEntry(stored, position));
     this.#changedAt = Math.max(this.#changedAt, position);
-    this.#count(key, previous?.membership, entry?.membership);
     return { type, stateKey, event: stored, previousNid: previous?.nid };
   }
 
-  #countServer(userId: string, change: number): void {
-    const server = serverOfUser(userId);
-    const count = (this.#servers.get(server) ?? 0) + change;
-    if (count > 0) this.#servers.set(server, count);
-    else this.#servers.delete(server);
+  /** Replaces the whole current state by one that was made beside it. */
+  replaceState(state: HeadState, position: number): void {
+    this.#state = state;
+    this.#changedAt = Math.max(this.#changedAt, position);
   }
-
-  #count(key: string, from: Membership | undefined, to: Membership | undefined): void {
-    if (from === undefined && to === undefined) return;
-    const [, userId] = splitStateKey(key);
-    if (from !== to) {
-      if (from === 'join') this.#countServer(userId, -1);
-      if (to === 'join') this.#countServer(userId, 1);
-    }
-    if (from) this.#counts.set(from, this.memberCount(from) - 1);
-    if (to) {
-      this.#counts.set(to, this.memberCount(to) + 1);
-      this.#members.set(userId, to);
-    } else this.#members.delete(userId);
-  }
-}
-
-export function stateEntry(stored: StoredEvent, position: number): StateEntry {
-  const { type, eventId, content } = stored.event;
-  const membership = type === 'm.room.member' ? membershipOf(content) : undefined;
-  return { nid: stored.nid, eventId, membership, stream: position };
 }
 
 /**

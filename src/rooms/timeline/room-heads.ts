@@ -1,12 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../kernel/database/index.ts';
+import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { getRoomVersion, type Membership, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
 import { parsePartialState } from '../placement/partial-state.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import type { RoomTables } from '../tables.ts';
 import { isText } from './event-to-send.ts';
-import { type Extremity, RoomHead, type StateEntry } from './room-head.ts';
+import { HeadState } from './head-state.ts';
+import { type Extremity, RoomHead } from './room-head.ts';
 
 /**
  * The heads of active rooms. A room never has two that are in use: as long as anybody holds its head, for instance to
@@ -24,10 +26,13 @@ export class RoomHeads {
   /** Rooms that are being deleted. */
   readonly #retired = new Set<string>();
 
+  readonly #slices: TimeSlices;
+
   /** @param size how many entries of current state all heads together may hold */
-  constructor(database: Database, groups: StateGroups, size: number) {
+  constructor(database: Database, groups: StateGroups, slices: TimeSlices, size: number) {
     this.#database = database;
     this.#groups = groups;
+    this.#slices = slices;
     this.#cache = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
   }
 
@@ -57,7 +62,7 @@ export class RoomHeads {
 
   /** The head of a room that is about to be made; nobody is given it before `adopt`. */
   fresh(roomNid: number, roomId: string, version: RoomVersion): RoomHead {
-    const parts = { roomNid, roomId, version, extremities: [], state: new Map() };
+    const parts = { roomNid, roomId, version, extremities: [], state: new HeadState() };
     return new RoomHead({ ...parts, chain: new GroupChain() });
   }
 
@@ -113,7 +118,7 @@ export class RoomHeads {
       version,
       chain,
       extremities,
-      state,
+      ...state,
       partial,
       completedAt,
       looseEnds: JSON.parse(room.loose_ends ?? '[]') as number[],
@@ -122,7 +127,7 @@ export class RoomHeads {
     return head;
   }
 
-  async #loadState(roomNid: number): Promise<Map<string, StateEntry>> {
+  async #loadState(roomNid: number): Promise<{ state: HeadState; changedAt: number }> {
     const rows = await this.#database
       .scanner<RoomTables>()
       .selectFrom('current_state')
@@ -138,17 +143,18 @@ export class RoomHeads {
       ])
       .where('current_state.room_nid', '=', roomNid)
       .execute();
-    return new Map(
-      rows.map((row) => [
-        stateKeyOf(row.type, row.state_key),
-        {
-          nid: row.event_nid,
-          eventId: row.event_id,
-          membership: (row.membership as Membership | null) ?? undefined,
-          stream: row.stream,
-        },
-      ]),
-    );
+    const state = new HeadState();
+    let changedAt = 0;
+    await this.#slices.each(rows, (row) => {
+      state.set(stateKeyOf(row.type, row.state_key), {
+        nid: row.event_nid,
+        eventId: row.event_id,
+        membership: (row.membership as Membership | null) ?? undefined,
+        stream: row.stream,
+      });
+      changedAt = Math.max(changedAt, row.stream);
+    });
+    return { state, changedAt };
   }
 
   async #loadExtremities(nids: readonly number[]): Promise<Extremity[]> {

@@ -68,8 +68,8 @@ export class WriteBatch {
     this.#index = index;
   }
 
-  /** @param json the PDU as JSON */
-  add(write: EventWrite, json: string): void {
+  /** Adds the rows of an event; with many of them it stops now and then. @param json the PDU as JSON */
+  *add(write: EventWrite, json: string): Generator<void> {
     const { head, stored, fact, end } = write;
     const extremities = JSON.stringify(end?.extremities.map(({ nid }) => nid) ?? []);
     const stateGroup = end?.group ?? null;
@@ -79,11 +79,12 @@ export class WriteBatch {
     }
     if (end) this.#rooms.set(head.roomNid, [extremities, stateGroup, head.roomNid]);
     this.#addEvent(write, json);
-    for (const group of write.groups) this.#addGroup(head.roomNid, group);
-    if (write.remote) this.#addRemote(write, write.remote);
+    for (const group of write.groups) yield* this.#addGroup(head.roomNid, group);
+    if (write.remote) yield* this.#addRemote(write, write.remote);
     if (fact) {
-      for (const change of fact.stateChanges) this.#addStateChange(head.roomNid, fact, change);
-      for (const change of fact.membershipChanges) this.#addMembershipChange(head.roomNid, fact, change);
+      const { stateChanges, membershipChanges } = fact;
+      yield* inSteps(stateChanges, (change) => this.#addStateChange(head.roomNid, fact, change));
+      yield* inSteps(membershipChanges, (change) => this.#addMembershipChange(head.roomNid, fact, change));
     }
     if (write.transaction) {
       this.#push('transaction', [write.transaction.scope, stored.nid, write.transaction.txnId]);
@@ -95,9 +96,9 @@ export class WriteBatch {
   }
 
   /** The rows as statements, in the order in which the tables need them. */
-  statements(): Statement[] {
-    for (const { table, row } of this.#last.values()) this.#push(table, row);
-    for (const { table, row } of this.#memberships.values()) this.#push(table, row);
+  *statements(): Generator<void, Statement[]> {
+    yield* inSteps(this.#last.values(), ({ table, row }) => this.#push(table, row));
+    yield* inSteps(this.#memberships.values(), ({ table, row }) => this.#push(table, row));
     for (const row of this.#rooms.values()) this.#push('roomUpdate', row);
     const own: Statement[] = [];
     for (const table of tables) {
@@ -132,14 +133,16 @@ export class WriteBatch {
     this.#index.add(stored, stored.redactedBy === undefined ? redacts : stored);
   }
 
-  #addGroup(roomNid: number, group: GroupRows): void {
+  *#addGroup(roomNid: number, group: GroupRows): Generator<void> {
     this.#push('group', [group.id, roomNid, group.ordinal]);
     if (group.prevId !== undefined) this.#push('edge', [group.id, group.prevId]);
-    for (const [key, event] of group.delta) this.#push('groupState', [group.id, key, event]);
+    yield* inSteps(group.delta, ([key, event]) => this.#push('groupState', [group.id, key, event]));
   }
 
-  #addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteParts): void {
-    for (const key of remote.stateKeys ?? []) if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
+  *#addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteParts): Generator<void> {
+    yield* inSteps(remote.stateKeys ?? [], (key) => {
+      if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
+    });
     if (remote.replacesNid !== undefined) {
       this.#push('eventRemoval', [remote.replacesNid]);
       this.#push('membershipMove', [stored.nid, roomNid, remote.replacesNid]);
@@ -217,5 +220,16 @@ export class WriteBatch {
     const rows = this.#rows.get(table);
     if (rows) rows.push(row);
     else this.#rows.set(table, [row]);
+  }
+}
+
+/** Rows that are added in one go. */
+const rowsAtOnce = 100;
+
+function* inSteps<T>(items: Iterable<T>, step: (item: T) => void): Generator<void> {
+  let taken = 0;
+  for (const item of items) {
+    step(item);
+    if (++taken % rowsAtOnce === 0) yield;
   }
 }

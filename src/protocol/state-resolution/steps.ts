@@ -1,0 +1,21 @@
+/** How many events a long computation looks at before it stops, so that its caller may let others have their turns. */
+export const eventsInStep = 50;
+
+/** Runs a computation through, without a stop. */
+export function runThrough<T>(steps: Generator<void, T>): T {
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+/** Does something with each item, with stops. */
+export function* eachInSteps<T>(items: Iterable<T>, work: (item: T) => void): Generator<void> {
+  let left = eventsInStep;
+  for (const item of items) {
+    work(item);
+    if (--left > 0) continue;
+    left = eventsInStep;
+    yield;
+  }
+}
