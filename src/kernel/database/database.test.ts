@@ -91,6 +91,33 @@ forEachDatabase((open) => {
     ]);
   });
 
+  test('a batch with many rows is all or nothing, too', async () => {
+    const database = await open([notes]);
+    const many = (first: number) =>
+      insert(...Array.from({ length: 2_500 }, (_, n): [number, string] => [first + n, 'x']));
+    const results = await Promise.allSettled([
+      database.batch([insert([1, 'before'])]),
+      database.batch([
+        many(10_000),
+        { sql: 'update notes set text = ? where id = ?', rows: [['y', 12_499]] },
+      ]),
+      // The last of them is there already.
+      database.batch([many(7_501)]),
+      database.batch([insert([2, 'after'])]),
+    ]);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'rejected', 'fulfilled'],
+    );
+    assert.ok(results[2]?.status === 'rejected' && results[2].reason instanceof UniqueViolation);
+    const rows = await database.reader<Schema>().selectFrom('notes').selectAll().orderBy('id').execute();
+    assert.deepEqual(
+      rows.map(({ id }) => id),
+      [1, 2, ...Array.from({ length: 2_500 }, (_, n) => 10_000 + n)],
+    );
+    assert.deepEqual([rows.at(-1)?.text, rows.at(-2)?.text], ['y', 'x']);
+  });
+
   const write = (database: Database, id: number, text = 'x') =>
     database.transaction(async (writer: Writer<Schema>) => {
       await writer.insertInto('notes').values({ id, text }).execute();

@@ -3,38 +3,69 @@ import type { TransactionWork } from '../transaction-work.ts';
 import type { Entry } from './commit-queue.ts';
 import type { Table } from './connection.ts';
 import type { Group } from './group.ts';
+import { sendableStatements } from './sendable.ts';
 
 interface Settle<T> {
   resolve(value: T): void;
   reject(error: unknown): void;
 }
 
-/** Rows of a batch that is worth a flush of its own. */
-const largeBatch = 32;
+/**
+ * Rows of a batch that is worth a flush of its own; and rows that travel to the writing thread in one message: to make
+ * one of ten thousand ready takes many milliseconds.
+ */
+const [largeBatch, rowsAtOnce] = [32, 1_000];
 
 const rowsOf = (statements: readonly Statement[]) =>
   statements.reduce((count, { rows }) => count + rows.length, 0);
+
+function* piecesOf(statements: readonly Statement[]): Generator<Statement> {
+  for (const { sql, rows } of statements) {
+    for (let start = 0; start < rows.length; start += rowsAtOnce) {
+      yield { sql, rows: rows.slice(start, start + rowsAtOnce) };
+    }
+  }
+}
 
 /** Statements that were all given at once. */
 export class BatchEntry implements Entry {
   readonly isLarge: boolean;
   readonly #statements: readonly Statement[];
   readonly #settle: Settle<void>;
+  readonly #isInPieces: boolean;
   #result: Promise<Table | undefined> | undefined;
 
   constructor(statements: readonly Statement[], settle: Settle<void>) {
-    this.#statements = statements;
-    this.isLarge = rowsOf(statements) >= largeBatch;
+    const rows = rowsOf(statements);
+    this.#isInPieces = rows > rowsAtOnce;
+    this.#statements = this.#isInPieces ? statements : sendableStatements(statements);
+    this.isLarge = rows >= largeBatch;
     this.#settle = settle;
   }
 
   async run(group: Group): Promise<void> {
+    if (this.#isInPieces) return this.#runInPieces(group);
     this.#result = group.hold({ kind: 'batch', statements: this.#statements });
     this.#result.catch(() => {});
   }
 
   committed(): void {
-    this.#result?.then(() => this.#settle.resolve(), this.#settle.reject);
+    if (this.#result) this.#result.then(() => this.#settle.resolve(), this.#settle.reject);
+    else this.#settle.resolve();
+  }
+
+  /** One after the other: this thread has turns in between. */
+  async #runInPieces(group: Group): Promise<void> {
+    group.control('savepoint');
+    try {
+      for (const piece of piecesOf(this.#statements)) {
+        await group.send({ kind: 'batch', statements: sendableStatements([piece]) });
+      }
+      group.control('release');
+    } catch (error) {
+      group.control('undo');
+      throw error;
+    }
   }
 
   failed(error: unknown): void {

@@ -20,7 +20,7 @@ import { sqliteGrammar } from './grammar.ts';
 import type { Group } from './group.ts';
 import { outcomeOf } from './rows.ts';
 import { ScannerPool } from './scanner-pool.ts';
-import { sendable, sendableStatements } from './sendable.ts';
+import { sendable } from './sendable.ts';
 import { WorkerClient } from './worker-client.ts';
 
 /** Where and how; times in milliseconds. */
@@ -101,7 +101,7 @@ export class SqliteDatabase implements Database {
     return new Promise((resolve, reject) => {
       this.statistics.batches += 1;
       for (const { rows } of statements) this.statistics.writes += rows.length;
-      this.#queue.add(new BatchEntry(sendableStatements(statements), { resolve, reject }));
+      this.#queue.add(new BatchEntry(statements, { resolve, reject }));
     });
   }
 
