@@ -125,6 +125,18 @@ forEachDatabase((open) => {
       assert.deepEqual(bodies(await search(alice!, 'otter', filter, ofBob.next_batch)), ['otter 2']);
     });
 
+    it('counts what there is beyond the page', async () => {
+      const talk = await Talk.open(server, alice!);
+      for (let count = 1; count <= 5; count++) await talk.say(alice!, `badger ${count}`);
+      const recent = { ...inRoom(talk, { limit: 2 }), order_by: 'recent' };
+      const first = await search(alice!, 'badger', recent);
+      assert.deepEqual([bodies(first), first.count], [['badger 5', 'badger 4'], 5]);
+      const second = await search(alice!, 'badger', recent, first.next_batch);
+      assert.deepEqual([bodies(second), second.count], [['badger 3', 'badger 2'], 5]);
+      const third = await search(alice!, 'badger', recent, second.next_batch);
+      assert.deepEqual([bodies(third), third.count, third.next_batch], [['badger 1'], 5, undefined]);
+    });
+
     it('ranks what holds the term as it is, and little else, before the rest', async () => {
       const talk = await Talk.open(server, alice!);
       const texts = [

@@ -30,8 +30,11 @@ export interface SearchParts {
   readonly index: SearchIndex;
 }
 
-/** Results of a page when the client does not say, and at most; and matches among which the best are chosen. */
-const [usualLimit, mostResults, mostRanked] = [10, 50, 500];
+/** Results of a page when the client does not say, and at most. */
+const [usualLimit, mostResults] = [10, 50];
+
+/** Matches among which the best are chosen, and up to which the latest are counted. */
+const [mostRanked, mostCounted] = [500, 500];
 
 /** Events of a context on each side when the client does not say, and at most. */
 const [usualContext, mostContext] = [5, 20];
@@ -74,10 +77,16 @@ export class Search {
     };
   }
 
+  /** Looks further than the page, since clients show how much there is in all. */
   async #latest(request: MatchesRequest): Promise<ResultPage> {
-    const { found, before }: Matches = await this.#finder.find(request);
-    const next = before === undefined ? undefined : encodeSearchPlace({ ...request.place, before });
-    return { matches: found, count: found.length, next, before };
+    const { place, limit } = request;
+    const given = Math.max(0, place.skip ?? 0);
+    const found: Matches = await this.#finder.find({ ...request, limit: mostCounted });
+    const matches = found.found.slice(0, limit);
+    const before = found.found.length > limit ? matches.at(-1)?.stored.nid : found.before;
+    const skip = given + matches.length;
+    const next = before === undefined ? undefined : encodeSearchPlace({ ...place, before, skip });
+    return { matches, count: given + found.found.length, next, before };
   }
 
   /** The best of the latest matches. */

@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { Filter } from '../filters/index.ts';
 import { Reply, type Route, type RouteContract, type RouteRequest, route } from '../kernel/http/index.ts';
 import type { RepeatedSyncs } from './classic/repeated-syncs.ts';
+import type { StateAfter } from './classic/subject.ts';
 
 /** The filter that the `filter` query parameter names or is. */
 export type ReadFilter = (userId: string, filter: string | undefined) => Filter | Promise<Filter>;
@@ -36,8 +37,17 @@ const syncContract = {
     ),
     timeout: Type.Optional(Type.Integer()),
     use_state_after: Type.Optional(Type.Boolean()),
+    'org.matrix.msc4222.use_state_after': Type.Optional(Type.Boolean()),
   }),
 } as const satisfies RouteContract;
+
+function stateAfterIn(query: {
+  readonly use_state_after?: boolean;
+  readonly 'org.matrix.msc4222.use_state_after'?: boolean;
+}): StateAfter | undefined {
+  if (query.use_state_after) return 'state_after';
+  return query['org.matrix.msc4222.use_state_after'] ? 'org.matrix.msc4222.state_after' : undefined;
+}
 
 /**
  * Client-server API, "Syncing". A sync that finds everything in memory and nothing new, the most frequent request of
@@ -63,7 +73,7 @@ export function syncRoutes(
         since: query.since,
         timeout: Math.max(0, query.timeout ?? 0),
         fullState: query.full_state ?? false,
-        stateAfter: query.use_state_after ?? false,
+        stateAfter: stateAfterIn(query),
         tokenId: requester.tokenId,
         filterText: query.filter,
         client: request,

@@ -4,7 +4,7 @@ import { RoomView } from '../../rooms/index.ts';
 import { RoomPart } from '../feeds/feed.ts';
 import type { SyncSources } from '../sources.ts';
 import type { EventText } from './event-text.ts';
-import { addNeeded, keepNeeded, neededMembers, remember } from './lazy-members.ts';
+import { addNeeded, keepNeeded, membersOf, neededMembers, remember } from './lazy-members.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
 import { mayChangeSummary, peopleAt, summaryAt } from './room-summary.ts';
 import { joinedRoomText, timelineText } from './room-text.ts';
@@ -107,6 +107,11 @@ export class JoinedRooms {
     if (after === undefined || fullState) {
       state = await stateAt(engine, head, upTo);
       if (!subject.stateAfter) rewind(state, timeline);
+      if (told && after !== undefined) {
+        // Of those who came, left or changed meanwhile the client has to hear, whether it needs them or not.
+        for (const member of membersOf(await this.#changes(head, subject, { after, upTo }, timeline)))
+          needed.add(member);
+      }
       if (told) keepNeeded(state, subject.userId, needed);
       told?.clear();
     } else {

@@ -14,6 +14,11 @@ export function neededMembers(timeline: Timeline, heroes: readonly string[]): Se
   return new Set([...timeline.events.map(({ stored }) => stored.event.sender), ...heroes]);
 }
 
+/** Whose memberships are among the entries of a state. */
+export function* membersOf(state: StateNids): Generator<string> {
+  for (const key of state.keys()) if (key.startsWith(memberPrefix)) yield key.slice(memberPrefix.length);
+}
+
 /** Leaves only the needed members of a whole state, and the user's own membership. */
 export function keepNeeded(state: StateNids, userId: string, needed: ReadonlySet<string>): void {
   for (const key of state.keys()) {

@@ -12,9 +12,9 @@ import {
 import type { EventText } from './event-text.ts';
 import { inOrder } from './joined-room.ts';
 import { keepNeeded, neededMembers } from './lazy-members.ts';
-import { changesWithin, rewind, type StateNids, stateOfGroup } from './room-state.ts';
-import { stateText, timelineText } from './room-text.ts';
-import type { Subject } from './subject.ts';
+import { changesWithin, nidAt, rewind, type StateNids, stateOfGroup } from './room-state.ts';
+import { accountDataText, stateText, timelineText } from './room-text.ts';
+import type { LeftRange, Subject } from './subject.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
 /** Makes the entries of rooms that the user is not in: invited, knocking, left or banned. */
@@ -74,11 +74,10 @@ export class OtherRooms {
   }
 
   /** A room that the user has left or was banned from: what they may see of it up to then. */
-  async left(head: RoomHead, room: UserRoom, subject: Subject, after: number | undefined): Promise<string> {
+  async left(head: RoomHead, room: UserRoom, subject: Subject, range: LeftRange): Promise<string> {
     const view = await RoomView.open(this.#engine, head, subject.userId);
-    const timeline = await this.#timeline(head, room, subject, { after, view });
-    const range = { after, isForgotten: room.forgotten };
-    const state = await this.#state(head, view, subject, timeline, range);
+    const timeline = await this.#timeline(head, room, subject, { after: range.after, view });
+    const state = room.forgotten ? new Map() : await this.#state(head, view, subject, timeline, range);
     const events = await this.#engine.events.getMany(state.values());
     const { membership } = room;
     const stateEvents = inOrder(state, events)
@@ -89,12 +88,12 @@ export class OtherRooms {
       this.#text.render(stateEvents, subject),
     ]);
     return (
-      `{"timeline":${timelineText(timeline, timelineTexts)},` +
-      `${stateText(stateTexts, subject.stateAfter)},"account_data":{"events":[]}}`
+      `{"timeline":${timelineText(timeline, timelineTexts)},${stateText(stateTexts, subject.stateAfter)},` +
+      `${accountDataText(room.forgotten ? [] : range.accountData)}}`
     );
   }
 
-  /** Whatever else is hidden from the user, how they came out of the room is not. */
+  /** Whatever else is hidden from the user, how they came out of the room is not, unless they do not want to know. */
   async #timeline(
     head: RoomHead,
     room: UserRoom,
@@ -106,8 +105,16 @@ export class OtherRooms {
     const range = { userId, after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
     const timeline = await readTimeline(this.#engine, head, filter, range);
     const own = await this.#engine.events.get(room.eventNid);
-    if (!own || !endsStay(own, userId) || timeline.events.some(({ stored }) => stored.nid === own.nid))
+    const isKnown = after !== undefined && room.stream <= after;
+    if (
+      isKnown ||
+      !own ||
+      !endsStay(own, userId) ||
+      timeline.events.some(({ stored }) => stored.nid === own.nid)
+    )
       return timeline;
+    const { timeline: wanted } = filter.room;
+    if (!wanted.passesRoom(head.roomId) || !wanted.passes(own.event)) return timeline;
     const shown: VisibleEvent = { stored: own, membership: room.membership };
     return { ...timeline, events: [...timeline.events, shown] };
   }
@@ -118,18 +125,38 @@ export class OtherRooms {
     view: RoomView,
     { userId, filter, stateAfter }: Subject,
     timeline: Timeline,
-    { after, isForgotten }: { after: number | undefined; isForgotten: boolean },
+    { after, fullState }: LeftRange,
   ): Promise<StateNids> {
     const { departure } = view;
-    const isOver = departure && after !== undefined && departure.stream <= after;
-    if (isForgotten || !departure || isOver || !filter.room.state.passesRoom(head.roomId)) return new Map();
-    const wasThere = after !== undefined && view.membershipAt(after) === 'join';
+    if (!departure || !filter.room.state.passesRoom(head.roomId)) return new Map();
+    const since = fullState ? undefined : after;
+    if (since !== undefined && departure.stream <= since) return new Map();
+    const wasThere = since !== undefined && view.membershipAt(since) === 'join';
     const { changes: state, news } = wasThere
-      ? await changesWithin(this.#engine, head, after, departure.stream)
+      ? await changesWithin(this.#engine, head, since, departure.stream)
       : { changes: await stateOfGroup(this.#engine, departure.event?.stateGroup), news: undefined };
     if (!stateAfter) rewind(state, timeline, news);
-    if (filter.room.state.lazyLoadMembers) keepNeeded(state, userId, neededMembers(timeline, []));
+    if (!filter.room.state.lazyLoadMembers) return state;
+    const needed = neededMembers(timeline, []);
+    if (!wasThere) keepNeeded(state, userId, needed);
+    else await this.#addSenders(head, state, needed, timeline, departure.stream);
     return state;
+  }
+
+  /** Those who speak in the timeline, besides the members who have changed, whom the client has to hear of anyway. */
+  async #addSenders(
+    head: RoomHead,
+    state: StateNids,
+    senders: ReadonlySet<string>,
+    { events }: Timeline,
+    position: number,
+  ): Promise<void> {
+    const shown = new Set(events.map(({ stored }) => stored.nid));
+    for (const sender of senders) {
+      const key = stateKeyOf('m.room.member', sender);
+      const nid = state.has(key) ? undefined : await nidAt(this.#engine, head, key, position);
+      if (nid !== undefined && !shown.has(nid)) state.set(key, nid);
+    }
   }
 }
 

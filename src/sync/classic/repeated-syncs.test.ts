@@ -79,7 +79,7 @@ describe('syncs at the same time', () => {
     filter: everything,
     filterText: undefined,
     timelineLimit: 10,
-    stateAfter: false,
+    stateAfter: undefined,
     since: undefined,
     timeout: 30_000,
     fullState: false,

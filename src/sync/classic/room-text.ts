@@ -1,12 +1,13 @@
 import type { JsonObject } from '../../protocol/index.ts';
 import type { UnreadCounts } from '../../push/index.ts';
+import type { StateAfter } from './subject.ts';
 import type { Timeline } from './timeline.ts';
 
 /** The pieces of a joined room in a sync; lists hold events as JSON text. */
 export interface JoinedRoomPieces {
   readonly timeline: string;
   readonly state: readonly string[];
-  readonly stateAfter: boolean;
+  readonly stateAfter: StateAfter | undefined;
   readonly ephemeral: readonly string[];
   readonly accountData: readonly string[];
   readonly unread: UnreadCounts;
@@ -19,14 +20,18 @@ export function joinedRoomText(pieces: JoinedRoomPieces): string {
   return (
     `{"timeline":${pieces.timeline},${stateText(pieces.state, pieces.stateAfter)},` +
     `"ephemeral":{"events":[${pieces.ephemeral.join(',')}]},` +
-    `"account_data":{"events":[${pieces.accountData.join(',')}]},` +
+    `${accountDataText(pieces.accountData)},` +
     `${unreadText(pieces.unread, pieces.withThreads)}` +
     `${pieces.summary ? `,"summary":${JSON.stringify(pieces.summary)}` : ''}}`
   );
 }
 
-export function stateText(events: readonly string[], after: boolean): string {
-  return `"${after ? 'state_after' : 'state'}":{"events":[${events.join(',')}]}`;
+/** @param events as JSON text */
+export const accountDataText = (events: readonly string[]): string =>
+  `"account_data":{"events":[${events.join(',')}]}`;
+
+export function stateText(events: readonly string[], after: StateAfter | undefined): string {
+  return `"${after ?? 'state'}":{"events":[${events.join(',')}]}`;
 }
 
 /** @param texts the events of the timeline, ready for the client */

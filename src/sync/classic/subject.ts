@@ -2,6 +2,12 @@ import type { AccountDataEntry } from '../../account-data/index.ts';
 import type { Filter } from '../../filters/index.ts';
 import { RoomPart } from '../feeds/feed.ts';
 
+/**
+ * Under which name the state at the end of a timeline is told: that of the specification, or the one that clients which
+ * asked for it before the specification had it still look for. Source: MSC4222, "Unstable prefix".
+ */
+export type StateAfter = 'state_after' | 'org.matrix.msc4222.state_after';
+
 /** Who syncs, and what they want. */
 export interface Subject {
   readonly userId: string;
@@ -10,7 +16,7 @@ export interface Subject {
   /** Most events of each timeline. */
   readonly timelineLimit: number;
   /** Tell the state at the end of the timeline, in place of that before it (`use_state_after`). */
-  readonly stateAfter: boolean;
+  readonly stateAfter: StateAfter | undefined;
 }
 
 /** Which part of a room's history one answer is about. */
@@ -25,6 +31,12 @@ export interface RoomRange {
   readonly accountData: readonly Pick<AccountDataEntry, 'type' | 'content'>[];
   /** Send the whole state although the client knows the room. */
   readonly fullState: boolean;
+}
+
+/** Which part of the history of a room that the user has left one answer is about. */
+export interface LeftRange extends Pick<RoomRange, 'after' | 'fullState'> {
+  /** As JSON text. */
+  readonly accountData: readonly string[];
 }
 
 /** Everything that a room may be asked for. */

@@ -229,8 +229,13 @@ export class Sync {
     } else if (room.membership === 'invite' || room.membership === 'knock') {
       if (room.membership === 'invite' && !(await toldInvites.isTold(request.userId, room))) return;
       add(rooms[room.membership], await otherRooms.prejoin(head, room));
-    } else if (isNew && (since !== undefined || request.filter.room.includeLeave)) {
-      add(rooms.leave, await otherRooms.left(head, room, request, since));
+    } else if (request.filter.room.includeLeave || (isNew && since !== undefined)) {
+      const range = {
+        after: since,
+        fullState: request.fullState,
+        accountData: accountDataIn(request, room, accountData),
+      };
+      add(rooms.leave, await otherRooms.left(head, room, request, range));
     }
   }
 
@@ -267,6 +272,19 @@ const nothingUpTo = (position: number, keys: string) => `{"next_batch":"${encode
 
 function isNothing(changes: Changes): boolean {
   return changes.rooms.size === 0 && changes.user === 0;
+}
+
+/** What has changed of a user's data in a room, as far as they want it, as JSON text. */
+function accountDataIn(
+  { filter }: SyncRequest,
+  { roomId }: UserRoom,
+  changed: readonly ClientAccountData[],
+): string[] {
+  const wanted = filter.room.accountData;
+  if (!wanted.passesRoom(roomId)) return [];
+  return changed
+    .filter((entry) => entry.roomId === roomId && wanted.passesType(entry.type))
+    .map(({ type, content }) => JSON.stringify({ type, content }));
 }
 
 function answerText(

@@ -123,7 +123,13 @@ export class Answers {
 
   async #rooms(context: AnswerContext, selected: readonly SelectedRoom[]): Promise<RelevantRoom[]> {
     const { userId, deviceId } = context.request;
-    const subject: Subject = { userId, deviceId, filter: everything, timelineLimit: 0, stateAfter: true };
+    const subject: Subject = {
+      userId,
+      deviceId,
+      filter: everything,
+      timelineLimit: 0,
+      stateAfter: 'state_after',
+    };
     const rooms: RelevantRoom[] = [];
     for (let start = 0; start < selected.length; start += roomsAtOnce) {
       const some = selected.slice(start, start + roomsAtOnce);

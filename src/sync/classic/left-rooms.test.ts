@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { enc, type LeftRoomJson, Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+
+type Left = (LeftRoomJson & { readonly account_data?: { readonly events: readonly object[] } }) | undefined;
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`rooms that a user has left in a sync, on ${database}`, () => {
+    let server: TestServer;
+    let names = 0;
+    before(async () => {
+      server = await startTestServer({ database });
+    });
+    after(() => server.stop());
+
+    /** Anna's room, and Ben who is in it and has noted something about it. */
+    const two = async () => {
+      const [anna, ben] = await Promise.all([
+        Person.register(server, `leaver${names++}`),
+        Person.register(server, `leaver${names++}`),
+      ]);
+      const roomId = await anna.createRoom();
+      await ben.join(roomId);
+      const note = `/user/${enc(ben.id)}/rooms/${enc(roomId)}/account_data/org.example.note`;
+      await ben.do('PUT', note, { n: 1 });
+      return { anna, ben, roomId };
+    };
+    const archived = { filter: { room: { include_leave: true, timeline: { limit: 2 } } } };
+    const typesIn = (events: readonly { type: string }[] = []) => events.map(({ type }) => type);
+
+    it('come with what the user has noted about them', async () => {
+      const { ben, roomId } = await two();
+      const since = (await ben.sync()).next_batch;
+      const note = `/user/${enc(ben.id)}/rooms/${enc(roomId)}/account_data/org.example.note`;
+      await ben.do('PUT', note, { n: 2 });
+      await ben.leave(roomId);
+      const notes = [{ type: 'org.example.note', content: { n: 2 } }];
+      const left: Left = (await ben.sync(since)).rooms?.leave?.[roomId];
+      assert.deepEqual(left?.account_data?.events, notes);
+      const first: Left = (await ben.sync(undefined, archived)).rooms?.leave?.[roomId];
+      assert.deepEqual(first?.account_data?.events, notes);
+      const without = { room: { include_leave: true, account_data: { not_types: ['org.*'] } } };
+      const fewer: Left = (await ben.sync(undefined, { filter: without })).rooms?.leave?.[roomId];
+      assert.deepEqual(fewer?.account_data?.events, []);
+    });
+
+    it('show how they were left unless the filter of the timeline says otherwise', async () => {
+      const { ben, roomId } = await two();
+      const since = (await ben.sync()).next_batch;
+      await ben.leave(roomId);
+      const timeline = async (filter: object) =>
+        (await ben.sync(since, { filter: { room: { timeline: filter } } })).rooms?.leave?.[roomId]?.timeline;
+      assert.deepEqual(typesIn((await timeline({ types: ['m.room.member'] }))?.events), ['m.room.member']);
+      assert.deepEqual((await timeline({ not_types: ['m.room.member'] }))?.events, []);
+      assert.deepEqual((await timeline({ not_rooms: [roomId] }))?.events, []);
+    });
+
+    it('are told again with full_state to those who want rooms that they have left, state and all', async () => {
+      const { anna, ben, roomId } = await two();
+      await anna.setState(roomId, 'm.room.topic', { topic: 'then' });
+      await ben.leave(roomId);
+      await anna.setState(roomId, 'm.room.topic', { topic: 'later' });
+      const since = (await ben.sync()).next_batch;
+      assert.equal((await ben.sync(since, { full_state: true })).rooms?.leave, undefined);
+      assert.equal((await ben.sync(since, archived)).rooms?.leave, undefined);
+      const left = (await ben.sync(since, { ...archived, full_state: true })).rooms?.leave?.[roomId];
+      assert.deepEqual([left?.timeline.events, left?.timeline.limited], [[], false]);
+      const topic = left?.state?.events.find(({ type }) => type === 'm.room.topic');
+      assert.deepEqual(topic?.content['topic'], 'then');
+      const own = left?.state?.events.find(({ state_key }) => state_key === ben.id);
+      assert.equal(own?.content['membership'], 'leave');
+    });
+
+    it('tell those who load members lazily who came and went before they left', async () => {
+      const { anna, ben, roomId } = await two();
+      const [cleo, dora] = await Promise.all([
+        Person.register(server, `leaver${names++}`),
+        Person.register(server, `leaver${names++}`),
+      ]);
+      for (const person of [cleo, dora]) await person.join(roomId);
+      const lazy = { filter: { room: { state: { lazy_load_members: true }, timeline: { limit: 3 } } } };
+      const since = (await ben.sync(undefined, lazy)).next_batch;
+      await cleo.leave(roomId);
+      await anna.say(roomId, 'one');
+      await dora.say(roomId, 'two');
+      await ben.leave(roomId);
+      const left = (await ben.sync(since, lazy)).rooms?.leave?.[roomId];
+      assert.equal(left?.timeline.limited, true);
+      const members = new Map(
+        left?.state?.events.map((event) => [event.state_key, event.content['membership']]),
+      );
+      assert.deepEqual(
+        [members.get(cleo.id), members.get(dora.id), members.get(anna.id)],
+        ['leave', 'join', 'join'],
+      );
+    });
+  });
+}

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+
+for (const database of ['sqlite', 'postgres'] as const) {
+  describe(`the state of a room with a gap in its timeline, on ${database}`, () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer({ database });
+    });
+    after(() => server.stop());
+
+    it('names with full_state also those who left meanwhile and whom nothing needs', async () => {
+      const people: Person[] = [];
+      for (let n = 0; n < 8; n++) people.push(await Person.register(server, `gap${n}`));
+      const [anna, ben] = people as [Person, Person];
+      const gone = people[7] as Person;
+      const roomId = await anna.createRoom();
+      for (const person of people.slice(1)) await person.join(roomId);
+      const lazy = { filter: { room: { state: { lazy_load_members: true }, timeline: { limit: 1 } } } };
+      const since = (await ben.sync(undefined, lazy)).next_batch;
+      await gone.leave(roomId);
+      for (const text of ['one', 'two']) await anna.say(roomId, text);
+      const room = (await ben.sync(since, { ...lazy, full_state: true })).rooms?.join?.[roomId];
+      assert.equal(room?.timeline.limited, true);
+      const told = room?.state?.events.find(({ state_key }) => state_key === gone.id);
+      assert.equal(told?.content['membership'], 'leave');
+      const unneeded = people[6]?.id;
+      assert.equal(
+        room?.state?.events.some(({ state_key }) => state_key === unneeded),
+        false,
+      );
+    });
+
+    it('is told as of the end of the timeline under the name under which it is asked for', async () => {
+      const anna = await Person.register(server, 'after');
+      const roomId = await anna.createRoom();
+      const since = (await anna.sync()).next_batch;
+      await anna.setState(roomId, 'm.room.topic', { topic: 'new' });
+      const sections = async (query: Record<string, boolean>) => {
+        const { body } = await anna.call('GET', '/sync', undefined, { since, ...query });
+        const { rooms } = body as { rooms: { join: Record<string, Record<string, { events: object[] }>> } };
+        const entries = Object.entries(rooms.join[roomId] ?? {}).filter(([name]) => name.includes('state'));
+        return entries.map(([name, { events }]) => [name, events.length]);
+      };
+      assert.deepEqual(await sections({}), [['state', 0]]);
+      assert.deepEqual(await sections({ use_state_after: true }), [['state_after', 1]]);
+      const unstable = 'org.matrix.msc4222';
+      assert.deepEqual(await sections({ [`${unstable}.use_state_after`]: true }), [
+        [`${unstable}.state_after`, 1],
+      ]);
+    });
+  });
+}
