@@ -91,6 +91,25 @@ forEachDatabase(({ kind }) => {
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
+    it('a room is joined though one event of it can not be verified, without what refers to that', async () => {
+      const room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
+      room.setState('m.room.member', { membership: 'join' }, dora, dora);
+      room.setState('m.room.topic', { topic: 'by Dora' }, '', dora);
+      const forged = ({ signatures, ...pdu }: JsonObject) =>
+        pdu['state_key'] === dora ? { ...pdu, signatures: {} } : { ...pdu, signatures };
+      d.on(`GET ${v1}/make_join/`, () => room.template(anna.id, 'join'));
+      d.on(`PUT ${v2}/send_join/`, () => {
+        const { state, auth_chain: chain } = room.answer();
+        return { state: state.map(forged), auth_chain: chain.map(forged) } as JsonObject;
+      });
+      const path = `/join/${enc(room.roomId)}`;
+      const { status, raw } = await anna.call('POST', path, {}, { server_name: 'd.test' });
+      assert.equal(status, 200, raw);
+      const state = (await anna.do('GET', `/rooms/${enc(room.roomId)}/members`))['chunk'] as JsonObject[];
+      assert.deepEqual(state.map((one) => one['state_key']).sort(), [anna.id, room.creator].sort());
+      assert.equal((await anna.call('GET', `/rooms/${enc(room.roomId)}/state/m.room.topic`)).status, 404);
+    });
+
     it('an invite comes back as it was sent, but for the signature', async () => {
       const room = new SignedRoom('1', { serverName: 'd.test', key: d.key });
       const { event } = room.build({

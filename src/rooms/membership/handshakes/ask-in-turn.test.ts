@@ -66,6 +66,14 @@ describe('asking servers in turn', () => {
     assert.deepEqual(await errorOf(remote(401, 'M_UNKNOWN_TOKEN')), [502, 'M_UNKNOWN']);
   });
 
+  it('tells what a server has said when it was asked, not that it had been left alone', async () => {
+    const why = new HandshakeFailure('a.test', 'the state has no create event');
+    const outcome = askInTurn(['a.test'], manualClock(), async (server, ignoreBackoff) => {
+      throw ignoreBackoff ? why : new ServerUnavailable(server, { retryAt: 5 });
+    });
+    await assert.rejects(outcome, { status: 502, message: why.message });
+  });
+
   it('does not blame the client for an event that this server has made', async () => {
     for (const code of ['M_INVALID_PARAM', 'M_MISSING_PARAM', 'M_BAD_JSON']) {
       assert.deepEqual(await errorOf(remote(400, code)), [502, 'M_UNKNOWN']);

@@ -24,7 +24,7 @@ export async function askInTurn<T>(
 ): Promise<T> {
   const begun = clock.monotonic();
   const failures: unknown[] = [];
-  const leftAlone: string[] = [];
+  const leftAlone = new Map<string, unknown>();
   const tryAll = async (
     some: readonly string[],
     ignoreBackoff: boolean,
@@ -35,17 +35,18 @@ export async function askInTurn<T>(
         return { value: await ask(server, ignoreBackoff) };
       } catch (error) {
         if (!isOfServer(error)) throw error;
-        failures.push(error);
-        if (error instanceof ServerUnavailable && error.retryAt !== undefined) leftAlone.push(server);
+        if (error instanceof ServerUnavailable && error.retryAt !== undefined) leftAlone.set(server, error);
+        else failures.push(error);
       }
     }
     return undefined;
   };
   const found =
     (await tryAll([...new Set(servers)].slice(0, mostServers), false)) ??
-    (await tryAll([...leftAlone], true));
+    (await tryAll([...leftAlone.keys()], true));
   if (found) return found.value;
-  throw bestError(failures);
+  // What a server has said counts for more than that it was not asked.
+  throw bestError([...failures, ...leftAlone.values()]);
 }
 
 /** Whether it is that one server's fault, and another one may do better. */

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { manualClock } from '../../../../test/support/manual-clock.ts';
 import { SignedRoom } from '../../../../test/support/signed-room.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
+import { TimeSlices } from '../../../kernel/time-slices.ts';
 import {
   buildEvent,
   type JsonObject,
@@ -54,13 +55,15 @@ function handshake({ version = '11', content = {} }: { version?: string; content
     const { state, auth_chain: authChain } = room.answer();
     return { state, authChain, event: undefined, membersOmitted: false, serversInRoom: [], ...more };
   };
-  const check = (given: RoomOfPeer, { isAuthorised = false, own = join() } = {}) =>
+  const check = (given: RoomOfPeer, { isAuthorised = false, own = join(), stored = [] as string[] } = {}) =>
     checkJoinAnswer(incoming, given, {
       server: 'b.test',
       roomId: room.roomId,
       version: room.version,
       own,
       isAuthorised,
+      stored: async () => new Set(stored),
+      slices: new TimeSlices(clock),
     });
   return { room, join, answer, check };
 }
@@ -91,6 +94,22 @@ describe('the answer to a join', () => {
     const { state } = answer();
     const entry = await check(answer({ state: [...state, event.pdu, 5, null, 'event'] }));
     assert.equal(entry.state.length, room.state.size);
+  });
+
+  it('is taken without what refers to that, unless it is here from earlier times', async () => {
+    const { answer, check, room } = handshake();
+    const dora = '@dora:b.test';
+    const { eventId } = room.setState('m.room.member', { membership: 'join' }, dora, dora).event;
+    room.setState('m.room.topic', { topic: 'by Dora' }, '', dora);
+    room.setState('m.room.member', { membership: 'leave' }, dora, dora);
+    const unsigned = (pdu: JsonValue) => ({ ...(pdu as JsonObject), signatures: {} });
+    const chain = [...answer().authChain, unsigned(room.events.get(eventId)!.event.pdu)];
+    const entry = await check(answer({ authChain: chain }));
+    const kept = entry.state.map(({ event }) => event.type);
+    assert.equal(kept.includes('m.room.topic'), false);
+    assert.equal(entry.state.length, room.state.size - 2);
+    const again = await check(answer({ authChain: chain }), { stored: [eventId] });
+    assert.equal(again.state.length, room.state.size);
   });
 
   it('is taken without members, when it says where they are', async () => {
@@ -138,6 +157,8 @@ describe('the answer to a join', () => {
       version: older,
       own: join(),
       isAuthorised: false,
+      stored: async () => new Set<string>(),
+      slices: new TimeSlices(clock),
     };
     await refused(checkJoinAnswer(incoming, answer(), expected), /another version/);
   });

@@ -1,3 +1,4 @@
+import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import {
   authorize,
   type BuiltEvent,
@@ -14,6 +15,7 @@ import type { VerifiedEvent } from '../../placement/verified-event.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import type { RoomOfPeer } from './peers.ts';
 import { withSignaturesOf } from './same-event.ts';
+import { type StoredIds, withAuthEvents } from './with-auth-events.ts';
 
 /** What an answer to `send_join` is held against. */
 export interface ExpectedAnswer {
@@ -24,6 +26,9 @@ export interface ExpectedAnswer {
   readonly own: BuiltEvent;
   /** Whether the server lets the user into a restricted room, and so has to sign the join. */
   readonly isAuthorised: boolean;
+  /** What is stored of the room, from earlier times. */
+  readonly stored: StoredIds;
+  readonly slices: TimeSlices;
 }
 
 /**
@@ -33,7 +38,7 @@ export interface ExpectedAnswer {
 export async function joinWithSignatures(
   incoming: Pick<Incoming, 'verify'>,
   { event }: Pick<RoomOfPeer, 'event'>,
-  { server, version, own, isAuthorised }: ExpectedAnswer,
+  { server, version, own, isAuthorised }: Omit<ExpectedAnswer, 'stored' | 'slices'>,
 ): Promise<VerifiedEvent> {
   if (!isAuthorised) return own;
   const signed = event && withSignaturesOf(server, own, event);
@@ -48,7 +53,7 @@ export async function joinWithSignatures(
 /**
  * Checks a room that another server has sent: signatures and hashes of all events, that they are of this room and
  * make one state with a create event of the expected version, and that this state lets the user in. Events whose
- * signatures can not be checked are left out, as if they had not been sent.
+ * signatures can not be checked are left out, as if they had not been sent, and with them those that refer to them.
  * Source: server-server API, `PUT /_matrix/federation/v2/send_join/{roomId}/{eventId}`.
  * @throws HandshakeFailure
  */
@@ -57,10 +62,13 @@ export async function checkJoinAnswer(
   answer: RoomOfPeer,
   expected: ExpectedAnswer,
 ): Promise<Entry> {
-  const { server } = expected;
+  const { server, stored, slices } = expected;
   const event = await joinWithSignatures(incoming, answer, expected);
-  const state = await verifiedState(incoming, answer.state, expected);
-  const authChain = await verifiedState(incoming, answer.authChain, expected);
+  const verified = {
+    state: await verifiedState(incoming, answer.state, expected),
+    authChain: await verifiedState(incoming, answer.authChain, expected),
+  };
+  const { state, authChain } = await withAuthEvents(verified, stored, slices);
   const stateByKey = new Map<string, RoomEvent>();
   for (const { event: entry } of state) {
     const key = stateKeyOf(entry.type, entry.stateKey!);

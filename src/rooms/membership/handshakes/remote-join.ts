@@ -1,3 +1,4 @@
+import { TimeSlices } from '../../../kernel/time-slices.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
@@ -8,6 +9,7 @@ import { HandshakeFailure } from './handshake-failure.ts';
 import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
 import { checkJoinAnswer, joinWithSignatures } from './join-answer.ts';
 import { checkTemplate } from './template-check.ts';
+import type { StoredIds } from './with-auth-events.ts';
 
 /** Who wants to get where. */
 export interface JoinPlace {
@@ -47,7 +49,7 @@ export class RemoteJoin {
   }
 
   async #through(server: string, place: RemoteJoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
-    const { peers, engine, incoming, placement, signer } = this.#parts;
+    const { peers, engine, incoming, placement, signer, clock } = this.#parts;
     const { userId, roomId, content, omitMembers } = place;
     const head = await engine.heads.get(roomId);
     const prepared = await peers.template(server, 'join', place, knownVersions, { ignoreBackoff });
@@ -83,6 +85,13 @@ export class RemoteJoin {
         throw new HandshakeFailure(server, 'the join has no place in the room', { cause });
       });
     }
-    return placement.enter({ roomId, version }, await checkJoinAnswer(incoming, answer, expected));
+    const slices = new TimeSlices(clock);
+    const entry = await checkJoinAnswer(incoming, answer, { ...expected, stored: this.#stored, slices });
+    return placement.enter({ roomId, version }, entry);
   }
+
+  readonly #stored: StoredIds = async (eventIds) => {
+    const found = await this.#parts.placement.known(eventIds);
+    return new Set(eventIds.filter((eventId) => found.get(eventId)?.unchecked === false));
+  };
 }
