@@ -30,7 +30,7 @@ const bodyLimit = 1024 * 1024;
 
 /** Client-server API, "Client Config". */
 export function accountDataRoutes(accountData: AccountData): Route[] {
-  const set = { method: 'PUT', auth: 'user', body: anyObject, bodyLimit } as const;
+  const set = { method: 'PUT', auth: 'user', body: anyObject, needsBody: true, bodyLimit } as const;
   const get = { method: 'GET', auth: 'user', response: anyObject } as const;
   return [
     route(

@@ -1,4 +1,4 @@
-import { MembershipApi } from '../federation-client/index.ts';
+import { errorForClient, MembershipApi } from '../federation-client/index.ts';
 import { IdentityServers } from '../identity-servers/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Rooms, ThirdPartyInviting } from '../rooms/index.ts';
@@ -30,7 +30,10 @@ export function openThirdPartyInvites(
     ...rooms,
     identityServers,
     serverName,
-    exchange: (server, roomId, event) => peers.exchangeThirdPartyInvite(server, roomId, event),
+    exchange: (server, roomId, event) =>
+      peers.exchangeThirdPartyInvite(server, roomId, event).catch((error: unknown) => {
+        throw errorForClient(error);
+      }),
   });
   const limit = kernel.userLimiter(configuration.rateLimits.rc_third_party_invite);
   const log = kernel.namedLog('rooms');

@@ -30,6 +30,7 @@ import { PublishedRooms } from './published-rooms.ts';
 import { Sending } from './sending.ts';
 import { ServerAcls } from './server-acls.ts';
 import { ServerView } from './serving/server-view.ts';
+import { StateChecks } from './state-checks.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
 export interface RoomsParts {
@@ -161,7 +162,12 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
       serverName,
       randomness,
     }),
-    sending: new Sending({ engine, memberships, aliases, throttle }),
+    sending: new Sending({
+      engine,
+      memberships,
+      stateChecks: new StateChecks({ engine, aliases, serverName }),
+      throttle,
+    }),
     reading: new Reading(engine, clientEvents, incoming),
     eventByTime: new EventByTime(engine, database, incoming),
     stateReading: new StateReading(engine, clientEvents, completion),

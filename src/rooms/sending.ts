@@ -3,17 +3,16 @@ import {
   forbidden,
   invalidParam,
   type JsonObject,
-  MatrixError,
   notFound,
   PowerLevels,
   type RoomEvent,
   suspended,
 } from '../protocol/index.ts';
-import type { RoomAliases } from './aliases/room-aliases.ts';
 import type { RoomEngine } from './engine.ts';
 import type { Requesting, Throttle } from './limits.ts';
 import { setMembership } from './membership/membership-state.ts';
 import type { Memberships } from './membership/memberships.ts';
+import type { StateChecks } from './state-checks.ts';
 import { type EventToSend, isText } from './timeline/event-to-send.ts';
 import type { RoomHead } from './timeline/room-head.ts';
 import { transactionScope } from './timeline/transaction-ids.ts';
@@ -26,7 +25,7 @@ export interface Sender extends Requesting {
 export interface SendingParts {
   readonly engine: RoomEngine;
   readonly memberships: Memberships;
-  readonly aliases: RoomAliases;
+  readonly stateChecks: StateChecks;
   readonly throttle: Throttle;
 }
 
@@ -103,7 +102,7 @@ export class Sending {
       return (await setMembership(this.#parts, sender, place, content)).event.eventId;
     }
     throttle.message(sender);
-    if (type === 'm.room.canonical_alias' && stateKey === '') await this.#checkAliases(roomId, content);
+    if (stateKey === '') await this.#parts.stateChecks.check(sender.userId, roomId, type, content);
     const draft = { type, stateKey, sender: sender.userId, content, originServerTs };
     return (await engine.timeline.append(roomId, draft)).event.eventId;
   }
@@ -137,6 +136,9 @@ export class Sending {
     const target = await engine.events.getById(eventId);
     if (target && target.event.roomId !== roomId) throw notFound('There is no such event in this room');
     if (target?.event.type === 'm.room.create') throw forbidden('A room can not lose its beginning');
+    // Without its lists it would shut out every server.
+    if (target?.event.type === 'm.room.server_acl')
+      throw forbidden('The rules about servers can only be replaced');
     if (target?.event.sender === sender.userId) return throttle.message(sender);
     if (sender.isSuspended) throw suspended();
     throttle.redactionOfOthers(sender);
@@ -151,27 +153,4 @@ export class Sending {
     const entry = head.entry(type, '');
     return entry && (await this.#parts.engine.events.get(entry.nid))?.event;
   }
-
-  /** Aliases that are new must exist and point here. Source: `m.room.canonical_alias`, "alt_aliases". */
-  async #checkAliases(roomId: string, content: JsonObject): Promise<void> {
-    const { engine, aliases } = this.#parts;
-    const head = await engine.heads.get(roomId);
-    const present = head && (await this.#current(head, 'm.room.canonical_alias'));
-    const before = new Set(present && aliasesIn(present.content));
-    const { alt_aliases: others = [] } = content;
-    if (!Array.isArray(others)) throw badJson('alt_aliases must be a list');
-    for (const alias of aliasesIn(content)) {
-      if (before.has(alias)) continue;
-      if (!alias.startsWith('#') || !alias.includes(':')) throw invalidParam(`${alias} is not a room alias`);
-      if ((await aliases.find(alias)) !== roomId) {
-        throw new MatrixError(400, 'M_BAD_ALIAS', `${alias} does not point to this room`);
-      }
-    }
-  }
-}
-
-function aliasesIn({ alias, alt_aliases: others }: JsonObject): string[] {
-  return [alias, ...(Array.isArray(others) ? others : [])].filter(
-    (one): one is string => typeof one === 'string' && one !== '',
-  );
 }

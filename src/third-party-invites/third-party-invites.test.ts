@@ -105,6 +105,8 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await join({ ...signedFor(ben!), more: 1 })), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await join({ ...signedFor(ben!), sender: ben!.id })), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await join({ mxid: ben!.id })), [400, 'M_BAD_JSON']);
+      const inviter = { ...signedFor(ben!), sender: '@someone:127.0.0.1:1' };
+      assert.deepEqual(codeOf(await join(inviter)), [502, 'M_UNKNOWN'], 'their server can not be asked');
       identity.keysAreValid = false;
       assert.deepEqual(codeOf(await join(signedFor(ben!))), [403, 'M_FORBIDDEN']);
       assert.equal(await membershipOf(ben!), undefined);

@@ -45,7 +45,7 @@ export class Endpoint {
     this.#deps = deps;
     this.#gzip = gzip;
     this.#query = contract.query && new QueryChecker(contract.query);
-    this.#body = contract.body && new BodyChecker(contract.body);
+    this.#body = contract.body && new BodyChecker(contract.body, contract.needsBody);
     this.#bodyLimit = contract.bodyLimit ?? (contract.auth === 'server' ? serverBodyLimit : clientBodyLimit);
   }
 

@@ -32,6 +32,8 @@ export interface RouteContract {
   readonly query?: TSchema;
   /** JSON body; no body stands for `{}` where the schema takes that. Absent: the body is not looked at. */
   readonly body?: TSchema;
+  /** No body is M_NOT_JSON, although the schema would take `{}`. */
+  readonly needsBody?: boolean;
   /** What a 200 looks like. Checked in the tests only. */
   readonly response?: TSchema;
   /** Largest body in bytes, when it is not the listener's usual bound. */

@@ -37,9 +37,12 @@ interface Complaint {
 /** Checks JSON bodies against a schema. */
 export class BodyChecker {
   readonly #checker: Checker;
+  readonly #isNeeded: boolean;
 
-  constructor(schema: TSchema) {
+  /** @param isNeeded an absent body does not stand for `{}` */
+  constructor(schema: TSchema, isNeeded = false) {
     this.#checker = new Checker(schema);
+    this.#isNeeded = isNeeded;
   }
 
   /**
@@ -48,6 +51,7 @@ export class BodyChecker {
    * @throws MatrixError M_BAD_JSON, or M_NOT_JSON when there is none
    */
   check(body: unknown): unknown {
+    if (this.#isNeeded && body === undefined) throw notJson('The body is empty');
     const value = body === undefined ? {} : body;
     if (this.#checker.accepts(value)) return value;
     if (body === undefined) throw notJson('The body is empty');

@@ -1,5 +1,6 @@
 import type { RoomEvent } from '../event.ts';
 import { isUserId } from '../identifiers/index.ts';
+import type { JsonObject } from '../json.ts';
 import {
   creatorsOf,
   defaultLevels,
@@ -7,15 +8,17 @@ import {
   namedLevels,
   type PowerLevels,
   type PowerLevelsContent,
+  parsePowerLevels,
   powerLevelsContentOf,
 } from '../power-levels/index.ts';
+import type { RoomVersion } from '../room-versions.ts';
 import type { RoomState } from './room-state.ts';
 import { allow, reject, type Verdict } from './verdict.ts';
 
 /** Rule 10: `m.room.power_levels`. `levels` are those in force before the event. */
 export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: PowerLevels): Verdict {
   const after = powerLevelsContentOf(event);
-  const flaw = flawIn(after, event, room);
+  const flaw = flawIn(after, event.version, room.create);
   if (flaw !== undefined) return reject(flaw);
   // 10.5
   const current = room.lookup('m.room.power_levels', '');
@@ -33,9 +36,18 @@ export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: 
     : reject(`the power level of the sender is too low to change ${excess}`);
 }
 
+/** What makes power levels malformed whoever sends them, `undefined` when nothing does: rules 10.1 to 10.4. */
+export function powerLevelsFlaw(
+  content: JsonObject,
+  version: RoomVersion,
+  create: RoomEvent,
+): string | undefined {
+  return flawIn(parsePowerLevels(content, version.powerLevelNumbers), version, create);
+}
+
 /** Rules 10.1 to 10.4: what is wrong with the content by itself. */
-function flawIn(content: PowerLevelsContent, event: RoomEvent, room: RoomState): string | undefined {
-  if (event.version.powerLevelNumbers === 'integers') {
+function flawIn(content: PowerLevelsContent, version: RoomVersion, create: RoomEvent): string | undefined {
+  if (version.powerLevelNumbers === 'integers') {
     // 10.1: since v10.
     for (const [name, level] of content.named) if (Number.isNaN(level)) return `${name} is not an integer`;
     // 10.2: since v10.
@@ -47,8 +59,8 @@ function flawIn(content: PowerLevelsContent, event: RoomEvent, room: RoomState):
   if (!areLevels(users)) return 'users is not an object of integers';
   for (const user of users.keys()) if (!isUserId(user)) return `${user} is not a user id`;
   // 10.4: since v12.
-  if (event.version.privilegedCreators) {
-    for (const creator of creatorsOf(room.create)) if (users.has(creator)) return `${creator} is a creator`;
+  if (version.privilegedCreators) {
+    for (const creator of creatorsOf(create)) if (users.has(creator)) return `${creator} is a creator`;
   }
   return undefined;
 }

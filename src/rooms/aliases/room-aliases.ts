@@ -12,7 +12,11 @@ import {
 import type { DirectoryRules } from '../directory-rules.ts';
 import type { RoomEngine } from '../engine.ts';
 import { RoomView } from '../history/room-view.ts';
+import { visibleContent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
+import { withoutAlias } from './canonical-alias.ts';
+
+const canonicalAlias = 'm.room.canonical_alias';
 
 /** Most servers that the answer to a look-up names. */
 const mostServers = 20;
@@ -182,7 +186,10 @@ export class RoomAliases {
     });
   }
 
-  /** For `DELETE /directory/room/{roomAlias}`: who made the alias, may send canonical aliases, or is an admin. */
+  /**
+   * For `DELETE /directory/room/{roomAlias}`: who made the alias, may send canonical aliases, or is an admin. The
+   * canonical alias of the room is that no more, where the user has the power to say so.
+   */
   async remove(userId: string, alias: string, isAdmin: boolean): Promise<void> {
     const row = await this.#reader
       .selectFrom('room_aliases')
@@ -196,6 +203,21 @@ export class RoomAliases {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer.deleteFrom('room_aliases').where('alias', '=', alias).execute();
     });
+    await this.#unname(userId, row.room_id, alias);
+  }
+
+  /** Takes an alias that is gone out of the state of the room, when the user has the power to. */
+  async #unname(userId: string, roomId: string, alias: string): Promise<void> {
+    if (!(await this.#mayName(userId, roomId))) return;
+    const entry = (await this.#engine.heads.get(roomId))?.entry(canonicalAlias, '');
+    const present = entry && (await this.#engine.events.get(entry.nid));
+    const content = present && withoutAlias(visibleContent(present), alias);
+    if (!content) return;
+    const draft = { type: canonicalAlias, stateKey: '', sender: userId, content };
+    await this.#engine.timeline.append(roomId, draft).catch((error: unknown) => {
+      // The alias is gone all the same.
+      if (!(error instanceof MatrixError)) throw error;
+    });
   }
 
   /** Whether the user has the power to send `m.room.canonical_alias`. */
@@ -208,7 +230,7 @@ export class RoomAliases {
         return entry && (await this.#engine.events.get(entry.nid))?.event;
       }),
     );
-    return new PowerLevels(create, levels).canSend(userId, 'm.room.canonical_alias', true);
+    return new PowerLevels(create, levels).canSend(userId, canonicalAlias, true);
   }
 }
 

@@ -4,6 +4,8 @@ import type { Requesting } from '../limits.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { Memberships } from './memberships.ts';
 
+const known: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'knock']);
+
 /**
  * Sets a membership through the state of the room: does what the endpoint for it does.
  * Source: client-server API, "Room membership".
@@ -19,6 +21,7 @@ export async function setMembership(
   const isOwn = userId === sender;
   const membership = given['membership'];
   if (typeof membership !== 'string') throw badJson('membership must be a string');
+  if (!known.has(membership)) throw badJson('The membership is not known');
   if (requester.isGuest && !isOwn) {
     throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may change their own membership only');
   }

@@ -44,7 +44,7 @@ function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => nu
           from: Type.Optional(Type.String()),
           to: Type.Optional(Type.String()),
           dir: Type.Union([Type.Literal('f'), Type.Literal('b')]),
-          limit: Type.Optional(Type.Integer()),
+          limit: Type.Optional(Type.Integer({ minimum: 0 })),
           filter: Type.Optional(Type.String()),
         }),
         response: Type.Object({ start: Type.String(), end: Type.Optional(Type.String()), chunk: events }),
@@ -66,7 +66,10 @@ function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => nu
         method: 'GET',
         path: clientPath('/rooms/:roomId/context/:eventId'),
         auth: 'guest',
-        query: Type.Object({ limit: Type.Optional(Type.Integer()), filter: Type.Optional(Type.String()) }),
+        query: Type.Object({
+          limit: Type.Optional(Type.Integer({ minimum: 0 })),
+          filter: Type.Optional(Type.String()),
+        }),
         response: event,
       },
       ({ params, query, requester }) => {

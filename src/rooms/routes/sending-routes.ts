@@ -49,6 +49,7 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         auth: 'guest',
         query: Type.Object({ ...time, ...delay }),
         body: content,
+        needsBody: true,
         response: sentOrDelayed,
       },
       async ({ params, body, query, requester }) => {
@@ -104,6 +105,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
     auth: 'guest',
     query,
     body: content,
+    needsBody: true,
     response: sentOrDelayed,
   } as const;
   return [

@@ -65,6 +65,9 @@ for (const database of ['sqlite', 'postgres'] as const) {
       const { anna } = people;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}`;
+      for (const place of ['send/m.room.message/1', 'state/m.room.topic', 'state/x/y']) {
+        await refuses(anna, 'PUT', `${path}/${place}`, undefined, 400, 'M_NOT_JSON');
+      }
       for (const body of [[], 'text', '{']) {
         const answer = await anna.call('PUT', `${path}/send/m.room.message/2`, body);
         assert.equal(answer.status, 400, answer.raw);
@@ -83,7 +86,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await refuses(anna, 'PUT', `${path}/state/x/${enc('@ben:test')}`, {}, 403, 'M_FORBIDDEN');
       await refuses(anna, 'PUT', `${path}/state/m.room.create`, {}, 403, 'M_FORBIDDEN');
       await refuses(anna, 'PUT', `${path}/state/m.room.redaction`, {}, 400, 'M_INVALID_PARAM');
-      await refuses(anna, 'PUT', `${path}/state/m.room.power_levels`, { users: 'x' }, 403, 'M_FORBIDDEN');
+      await refuses(anna, 'PUT', `${path}/state/m.room.power_levels`, { users: 'x' }, 400, 'M_BAD_JSON');
       await refuses(anna, 'PUT', `${path}/state/m.room.member/${enc(anna.id)}`, {}, 400, 'M_BAD_JSON');
       await refuses(anna, 'PUT', `${path}/send/m.room.redaction/6`, {}, 400, 'M_BAD_JSON');
       for (const hostile of ['%00', '%F0%28', 'x%00y']) {
@@ -306,6 +309,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await anna.setState(roomId, 'm.room.canonical_alias', { alias: name, alt_aliases: [name] });
       await refuses(ben, 'DELETE', path, undefined, 403, 'M_FORBIDDEN');
       await anna.do('DELETE', path);
+      const named = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.canonical_alias`);
+      assert.deepEqual(named, {}, 'it names the room no more');
       await refuses(anna, 'DELETE', path, undefined, 404, 'M_NOT_FOUND');
       await refuses(anna, 'GET', path, undefined, 404, 'M_NOT_FOUND');
     });

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { enc, Person } from '../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../test/support/server.ts';
+
+forEachDatabase((open) => {
+  describe('state that users send', () => {
+    let server: TestServer;
+    let anna: Person;
+    let ben: Person;
+    before(async () => {
+      server = await startTestServer({ database: open.kind });
+      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+    });
+    after(() => server.stop());
+
+    const put = async (who: Person, roomId: string, type: string, content: unknown, key = '') => {
+      const path = `/rooms/${enc(roomId)}/state/${type}/${enc(key)}`;
+      const { status, body } = await who.call('PUT', path, content);
+      return [status, body['errcode']];
+    };
+    const [fine, malformed, invalid] = [
+      [200, undefined],
+      [400, 'M_BAD_JSON'],
+      [400, 'M_INVALID_PARAM'],
+    ];
+
+    it('is refused as malformed where it is, and not for want of power', async () => {
+      const roomId = await anna.createRoom();
+      await ben.join(roomId);
+      for (const content of [
+        { ban: '50' },
+        { users: 5 },
+        { users: { [ben.id]: '50' } },
+        { users: { ben: 50 } },
+        { events: { 'm.room.name': null } },
+        { notifications: { room: 'x' } },
+      ]) {
+        assert.deepEqual(await put(anna, roomId, 'm.room.power_levels', content), malformed);
+      }
+      const unchanged = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.power_levels`);
+      assert.deepEqual(await put(anna, roomId, 'm.room.power_levels', unchanged), fine);
+      assert.deepEqual(await put(ben, roomId, 'm.room.power_levels', unchanged), [403, 'M_FORBIDDEN']);
+      for (const userId of [anna.id, ben.id]) {
+        assert.deepEqual(
+          await put(anna, roomId, 'm.room.member', { membership: 'dance' }, userId),
+          malformed,
+        );
+      }
+    });
+
+    it('keeps the levels of old rooms as they were written there', async () => {
+      const roomId = await anna.createRoom({ room_version: '9' });
+      const levels = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.power_levels`);
+      assert.deepEqual(await put(anna, roomId, 'm.room.power_levels', { ...levels, ban: '50' }), fine);
+    });
+
+    it('tells those who are not in a room nothing of who has made it', async () => {
+      const roomId = await anna.createRoom({ room_version: '12' });
+      const users = { users: { [anna.id]: 100 } };
+      assert.deepEqual(await put(anna, roomId, 'm.room.power_levels', users), malformed);
+      assert.deepEqual(await put(ben, roomId, 'm.room.power_levels', users), [403, 'M_FORBIDDEN']);
+    });
+
+    it('does not shut out its own server, not even by taking the rules back', async () => {
+      const roomId = await anna.createRoom();
+      for (const content of [{}, { allow: ['elsewhere'] }, { allow: ['*'], deny: ['te*'] }, { allow: '*' }]) {
+        assert.deepEqual(await put(anna, roomId, 'm.room.server_acl', content), invalid);
+      }
+      const rules = { allow: ['*'], deny: ['evil.example'] };
+      const eventId = await anna.setState(roomId, 'm.room.server_acl', rules);
+      const refused = await anna.call('PUT', `/rooms/${enc(roomId)}/redact/${enc(eventId)}/1`, {});
+      assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
+      assert.deepEqual(await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.server_acl`), rules);
+    });
+
+    it('names aliases that lead to the room, and forgets those that are removed', async () => {
+      const roomId = await anna.createRoom();
+      const set = (content: object) => put(anna, roomId, 'm.room.canonical_alias', content);
+      const [first, second] = [`#first-${open.kind}:test`, `#second-${open.kind}:test`];
+      for (const alias of [first, second]) {
+        await anna.do('PUT', `/directory/room/${enc(alias)}`, { room_id: roomId });
+      }
+      assert.deepEqual(await set({ alias: 5 }), malformed);
+      assert.deepEqual(await set({ alt_aliases: [first, 5] }), malformed);
+      assert.deepEqual(await set({ alt_aliases: ['first'] }), invalid);
+      assert.deepEqual(await set({ alias: '#none:test' }), [400, 'M_BAD_ALIAS']);
+      assert.deepEqual(await set({ alias: '#none:127.0.0.1:1' }), [400, 'M_BAD_ALIAS']);
+      const foreign = Array.from({ length: 21 }, (_, index) => `#some-${index}:elsewhere.example`);
+      assert.deepEqual(await set({ alt_aliases: foreign }), invalid);
+      assert.deepEqual(await set({ alias: first, alt_aliases: [second, first], note: 'x' }), fine);
+      await anna.do('DELETE', `/directory/room/${enc(first)}`);
+      const named = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.canonical_alias`);
+      assert.deepEqual(named, { alt_aliases: [second], note: 'x' });
+    });
+
+    it('loses no alias by the hand of those who may not name the room', async () => {
+      const roomId = await anna.createRoom();
+      await ben.join(roomId);
+      const alias = `#of-ben-${open.kind}:test`;
+      await ben.do('PUT', `/directory/room/${enc(alias)}`, { room_id: roomId });
+      await anna.setState(roomId, 'm.room.canonical_alias', { alias });
+      await ben.do('DELETE', `/directory/room/${enc(alias)}`);
+      assert.deepEqual(await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.canonical_alias`), { alias });
+    });
+  });
+});

@@ -1,0 +1,101 @@
+import {
+  badJson,
+  compileServerAcl,
+  invalidParam,
+  isRoomAlias,
+  isServerAllowed,
+  type JsonObject,
+  MatrixError,
+  parseRoomAlias,
+  powerLevelsFlaw,
+  type RoomEvent,
+} from '../protocol/index.ts';
+import { aliasesIn } from './aliases/canonical-alias.ts';
+import type { RoomAliases } from './aliases/room-aliases.ts';
+import type { RoomEngine } from './engine.ts';
+import type { RoomHead } from './timeline/room-head.ts';
+
+export interface StateChecksParts {
+  readonly engine: RoomEngine;
+  readonly aliases: Pick<RoomAliases, 'locate'>;
+  readonly serverName: string;
+}
+
+/** Aliases of other servers that one event may bring: each is asked for at its server. */
+const mostForeignAliases = 20;
+
+/**
+ * Checks state that local users send for what the authorization rules do not look at, or would call a lack of power.
+ * Source: client-server API, `PUT /rooms/{roomId}/state/{eventType}/{stateKey}`.
+ */
+export class StateChecks {
+  readonly #parts: StateChecksParts;
+
+  constructor(parts: StateChecksParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Checks an entry with an empty state key; most types are free.
+   * @throws MatrixError M_BAD_JSON and M_INVALID_PARAM for what is malformed, M_BAD_ALIAS
+   */
+  async check(sender: string, roomId: string, type: string, content: JsonObject): Promise<void> {
+    if (type === 'm.room.server_acl') this.#checkAcl(content);
+    if (type !== 'm.room.canonical_alias' && type !== 'm.room.power_levels') return;
+    const head = await this.#parts.engine.heads.get(roomId);
+    // Those who are not in the room learn nothing of it here; the authorization rules refuse them.
+    if (head?.membership(sender) !== 'join') return;
+    if (type === 'm.room.power_levels') await this.#checkLevels(head, content);
+    else await this.#checkAliases(head, content);
+  }
+
+  async #checkLevels(head: RoomHead, content: JsonObject): Promise<void> {
+    const create = await this.#current(head, 'm.room.create');
+    const flaw = create && powerLevelsFlaw(content, head.version, create);
+    if (flaw !== undefined) throw badJson(flaw);
+  }
+
+  /** Nobody of this server could take that back. */
+  #checkAcl(content: JsonObject): void {
+    if (!isServerAllowed(compileServerAcl(content), this.#parts.serverName)) {
+      throw invalidParam('These rules would shut out this server itself');
+    }
+  }
+
+  /** Aliases that are new must exist and point here. Source: `m.room.canonical_alias`, "alt_aliases". */
+  async #checkAliases(head: RoomHead, content: JsonObject): Promise<void> {
+    const present = await this.#current(head, 'm.room.canonical_alias');
+    const before = new Set(present ? aliasesIn(present.content) : []);
+    const added = checkedAliases(content).filter((alias) => !before.has(alias));
+    const isForeign = (alias: string) => parseRoomAlias(alias)?.serverName !== this.#parts.serverName;
+    if (added.filter(isForeign).length > mostForeignAliases) {
+      throw invalidParam(`At most ${mostForeignAliases} aliases of other servers can be added at once`);
+    }
+    await Promise.all(added.map((alias) => this.#checkAlias(head.roomId, alias)));
+  }
+
+  async #checkAlias(roomId: string, alias: string): Promise<void> {
+    const place = await this.#parts.aliases.locate(alias).catch((error: unknown) => {
+      if (error instanceof MatrixError) return undefined;
+      throw error;
+    });
+    if (place?.roomId === roomId) return;
+    throw new MatrixError(400, 'M_BAD_ALIAS', `${alias} does not point to this room`);
+  }
+
+  async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
+    const entry = head.entry(type, '');
+    return entry && (await this.#parts.engine.events.get(entry.nid))?.event;
+  }
+}
+
+/** @throws MatrixError M_BAD_JSON, or M_INVALID_PARAM for an alias that can be none */
+function checkedAliases(content: JsonObject): string[] {
+  const { alias = null, alt_aliases: others = [] } = content;
+  if (alias !== null && typeof alias !== 'string') throw badJson('alias must be a string');
+  if (!Array.isArray(others)) throw badJson('alt_aliases must be a list');
+  for (const other of others) if (typeof other !== 'string') throw badJson('alt_aliases must hold strings');
+  const aliases = aliasesIn(content);
+  for (const one of aliases) if (!isRoomAlias(one)) throw invalidParam(`${one} is not a room alias`);
+  return aliases;
+}
