@@ -33,6 +33,7 @@ export interface RoomsTuning
   readonly options?: Partial<RoomsParts['options']>;
   /** Puts something between the rooms and their database. */
   readonly between?: (database: Database) => Database;
+  readonly clock?: ManualClock;
 }
 
 /** Rooms on a database of their own, without accounts: every user id of the server `test` may act. */
@@ -57,7 +58,7 @@ export class RoomsUnderTest {
     tuning: RoomsTuning = {},
   ): Promise<RoomsUnderTest> {
     const database = await open([...streamMigrations, ...roomMigrations, ...migrations]);
-    return RoomsUnderTest.#over(database, manualClock(), tuning);
+    return RoomsUnderTest.#over(database, tuning.clock ?? manualClock(), tuning);
   }
 
   /** The same rooms after a restart of the program; what was made of these must not be used any more. */
@@ -70,7 +71,7 @@ export class RoomsUnderTest {
   static async #over(
     database: Database,
     clock: ManualClock,
-    { options, between, ...others }: RoomsTuning,
+    { options, between, clock: _, ...others }: RoomsTuning,
   ): Promise<RoomsUnderTest> {
     const streams = await Streams.open(database);
     const rooms = await openRooms({

@@ -118,6 +118,7 @@ export class CompleteState {
       upTo: join.stream - 1,
       chain: await before.chain(),
     };
+    await this.#parts.slices.rest();
     await this.#catchUp(head, revision);
     return revision;
   }
@@ -127,7 +128,7 @@ export class CompleteState {
     const { events, database, streams, slices } = this.#parts;
     // Everything up to here is on disk; what comes later is in memory, or there is so much of it that this is repeated.
     const upTo = streams.current;
-    const nids = await readPlacedSince(database.reader(), head.roomNid, revision.upTo);
+    const nids = await readPlacedSince(database.scanner(), head.roomNid, revision.upTo);
     for (let start = 0; start < nids.length; start += readAtOnce) {
       const some = nids.slice(start, start + readAtOnce);
       const placed = await events.getMany(some);
