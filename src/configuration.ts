@@ -1,5 +1,4 @@
 import { accountsSection } from './accounts/config.ts';
-import { adminSection } from './admin/config.ts';
 import { appservicesSection } from './appservices/config.ts';
 import { devicesSection } from './devices/config.ts';
 import { directorySection } from './directory/config.ts';
@@ -22,6 +21,7 @@ import { profilesSection } from './profiles/config.ts';
 import { pushSection } from './push/config.ts';
 import { roomsSection } from './rooms/config.ts';
 import { searchSection } from './search/config.ts';
+import { serverNoticesSection } from './server-notices/config.ts';
 import { ssoSection } from './sso/config.ts';
 import { syncSection } from './sync/config.ts';
 
@@ -49,7 +49,7 @@ export const sections = {
   federationClient: federationClientSection,
   federation: federationSection,
   appservices: appservicesSection,
-  admin: adminSection,
+  serverNotices: serverNoticesSection,
   modules: modulesSection,
   rateLimits: rateLimitsSection,
 };

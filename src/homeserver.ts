@@ -13,6 +13,7 @@ import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
 import { openRoomPurge } from './composition/room-purge.ts';
 import { startRooms } from './composition/rooms.ts';
+import { startServerNotices } from './composition/server-notices.ts';
 import { Shutdown } from './composition/shutdown.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
 import type { HearthConfiguration } from './configuration.ts';
@@ -74,6 +75,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           conversations,
           shutdown,
         });
+        const notices = await startServerNotices(kernel, people, rooms);
         const thirdParties = openThirdPartyInvites(kernel, people, rooms, federation);
         const handshakes = await openHandshakes(kernel, federation, people, rooms, thirdParties);
         const traffic = await startFederationTraffic({ kernel, federation, rooms, conversations }, shutdown);
@@ -98,6 +100,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           ...encryptionRoutes(encryption),
           ...directories.routes,
           ...messages.routes,
+          ...notices.routes,
           ...handshakes,
           ...traffic,
           ...federationReadRoutes(kernel, { people, rooms, ...directories, ...messages }),

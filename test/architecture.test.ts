@@ -40,6 +40,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     'delayed-events': [],
     'thread-subscriptions': [],
     'third-party-invites': [],
+    'server-notices': [],
   },
   { sync: [], federation: [], appservices: [], admin: [], sso: [], modules: [] },
 ];

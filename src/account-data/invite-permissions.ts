@@ -16,15 +16,23 @@ const types = [
 /** By whom users may be invited. Source: client-server API, "Invite permission" and "Ignoring Users"; MSC4155. */
 export class InvitePermissions {
   readonly #ignored: IgnoredUsers;
+  readonly #isServer: (inviter: string) => boolean;
   readonly #configs: readonly ParsedAccountData<InviteRules>[];
 
-  constructor(accountData: AccountData, ignored: IgnoredUsers) {
+  /** @param isServer whether an inviter is the server itself, from which users take every invite */
+  constructor(
+    accountData: AccountData,
+    ignored: IgnoredUsers,
+    isServer: (inviter: string) => boolean = () => false,
+  ) {
     this.#ignored = ignored;
+    this.#isServer = isServer;
     this.#configs = types.map((type) => new ParsedAccountData(accountData, type, readInviteRules));
   }
 
   /** What becomes of an invite of a local user. The first config that has something to say of the inviter decides. */
   async decide(userId: string, inviter: string): Promise<InviteDecision> {
+    if (this.#isServer(inviter)) return 'allow';
     for (const config of this.#configs) {
       const decision = (await config.of(userId))(inviter);
       if (decision === 'allow') break;

@@ -20,13 +20,13 @@ export interface Directories {
 /** Opens the directories of rooms and users; before jobs are started. */
 export async function startDirectories(
   kernel: Kernel,
-  { accounts, profiles, userIndex }: People,
+  { accounts, profiles, userIndex, notices }: People,
   rooms: Rooms,
   lookups: RemoteLookups,
   shutdown: Shutdown,
 ): Promise<Directories> {
   const people: DirectoryPeople = {
-    account: (userId) => accounts.accounts.getUser(userId),
+    account: async (userId) => (userId === notices?.userId ? undefined : accounts.accounts.getUser(userId)),
     profile: (userId) => profiles.read(userId),
   };
   userIndex.register(people);

@@ -35,6 +35,7 @@ import { relationMigrations } from '../relations/index.ts';
 import { reportMigrations } from '../reports/index.ts';
 import { erasureMigrations, roomMigrations } from '../rooms/index.ts';
 import { searchMigrations } from '../search/index.ts';
+import { serverNoticeMigrations } from '../server-notices/index.ts';
 import { slidingSyncMigrations } from '../sync/index.ts';
 import { threadSubscriptionMigrations } from '../thread-subscriptions/index.ts';
 import { toDeviceMigrations } from '../to-device/index.ts';
@@ -89,6 +90,7 @@ export const migrations = [
   ...erasureMigrations,
   ...relationMigrations,
   ...reportMigrations,
+  ...serverNoticeMigrations,
   ...openIdMigrations,
   ...searchMigrations,
   ...delayedEventMigrations,

@@ -30,6 +30,7 @@ import {
 } from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
 import { AutoJoin, ErasedUsers, MemberUpkeep } from '../rooms/index.ts';
+import { DepartedUsers, type NoticesUser, noticesUser } from '../server-notices/index.ts';
 import { slidingSyncCleanup } from '../sync/index.ts';
 import { ThreadSubscriptions } from '../thread-subscriptions/index.ts';
 import { MessageQueues } from '../to-device/index.ts';
@@ -56,6 +57,10 @@ export interface People {
   readonly threadSubscriptions: ThreadSubscriptions;
   /** Lets the directory of users follow them. */
   readonly userIndex: UserIndex;
+  /** In whose name the server talks to its users; absent: it does not. */
+  readonly notices: NoticesUser | undefined;
+  /** Lets the rooms in which it does that go with their users. */
+  readonly departedUsers: DepartedUsers;
 }
 
 /** Opens accounts and what is kept for them. */
@@ -78,12 +83,17 @@ export function startPeople(
     computed: new Map([['m.push_rules', (userId) => pushRules.content(userId)]]),
   });
   const ignoredUsers = new IgnoredUsers(accountData);
+  const { server_notices: noticeOptions } = configuration.serverNotices;
+  const notices = noticeOptions === null ? undefined : noticesUser(noticeOptions, serverName);
+  const isServer = (userId: string) => userId === notices?.userId;
+  const departedUsers = new DepartedUsers(kernel);
   const filters = new Filters(kernel);
   const profiles = new Profiles(
     {
       ...kernel,
       accounts: () => accounts.accounts,
       remote: remoteProfiles,
+      ofServer: (userId) => (isServer(userId) ? notices?.profile : undefined),
       avatarFiles,
       onChange: async (writer, userId) => {
         await upkeep.profileChanged(writer, userId);
@@ -112,7 +122,9 @@ export function startPeople(
         autoJoin,
         keyUpkeep,
         threadSubscriptions,
+        departedUsers,
       ],
+      reservations: { isReservedFrom: isServer },
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
@@ -124,7 +136,7 @@ export function startPeople(
     accountData,
     tags: new Tags(accountData),
     ignoredUsers,
-    invitePermissions: new InvitePermissions(accountData, ignoredUsers),
+    invitePermissions: new InvitePermissions(accountData, ignoredUsers, isServer),
     filters,
     pushRules,
     upkeep,
@@ -134,6 +146,8 @@ export function startPeople(
     messageQueues,
     threadSubscriptions,
     userIndex,
+    notices,
+    departedUsers,
   };
 }
 

@@ -8,6 +8,7 @@ import { receiptRoomRows } from '../receipts/index.ts';
 import { relationRoomRows } from '../relations/index.ts';
 import { ForgottenRooms, RoomPurge, type RoomRows, type Rooms } from '../rooms/index.ts';
 import { searchRoomRows } from '../search/index.ts';
+import { serverNoticeRoomRows } from '../server-notices/index.ts';
 import { syncRoomRows } from '../sync/index.ts';
 import { threadSubscriptionRoomRows } from '../thread-subscriptions/index.ts';
 import type { Kernel } from './kernel.ts';
@@ -22,6 +23,7 @@ export const roomRows = (database: Database): readonly RoomRows[] => [
   receiptRoomRows,
   relationRoomRows,
   searchRoomRows(database),
+  serverNoticeRoomRows,
   syncRoomRows,
   threadSubscriptionRoomRows,
 ];

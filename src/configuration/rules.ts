@@ -13,8 +13,8 @@ const consentResource: Rule<HearthConfiguration> = ({ http, accounts }, view) =>
     view.error(path, 'the consent resource needs form_secret (or form_secret_path)');
 };
 
-const consentNotices: Rule<HearthConfiguration> = ({ accounts, admin }, view) => {
-  if (accounts.user_consent?.server_notice_content && admin.server_notices === null) {
+const consentNotices: Rule<HearthConfiguration> = ({ accounts, serverNotices }, view) => {
+  if (accounts.user_consent?.server_notice_content && serverNotices.server_notices === null) {
     view.error('user_consent.server_notice_content', 'needs server_notices');
   }
 };

@@ -48,6 +48,8 @@ export interface ProfilesDeps {
   /** For changes that others make: administrators. */
   readonly accounts: () => Pick<Accounts, 'userExists'>;
   readonly remote?: RemoteProfiles | undefined;
+  /** Of users in whose name the server itself speaks: they have no account. */
+  readonly ofServer?: (userId: string) => JsonObject | undefined;
   readonly avatarFiles?: AvatarFiles | undefined;
   /** Part of every transaction that changes a profile, for those who keep copies of it. */
   readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
@@ -67,7 +69,9 @@ export class Profiles implements AccountCompanion {
   }
 
   /** The profile of a local user; empty for a user that has none, or does not exist. */
-  read(userId: string): Promise<JsonObject> {
+  async read(userId: string): Promise<JsonObject> {
+    const fixed = this.#deps.ofServer?.(userId);
+    if (fixed) return fixed;
     return readProfile(this.#deps.database.reader<ProfileTables>(), userId);
   }
 
@@ -77,7 +81,7 @@ export class Profiles implements AccountCompanion {
       if (this.#deps.remote === undefined) throw noProfile();
       return this.#deps.remote.fetch(userId, field);
     }
-    if (userId.includes('\0') || !(await this.#deps.accounts().userExists(userId))) throw noProfile();
+    if (userId.includes('\0') || !(await this.#exists(userId))) throw noProfile();
     const profile = await this.read(userId);
     if (field === undefined) return profile;
     const value = Object.hasOwn(profile, field) ? profile[field] : undefined;
@@ -164,6 +168,10 @@ export class Profiles implements AccountCompanion {
     if (allowed !== null && !allowed.includes(file.mimeType)) {
       throw forbidden('This kind of file can not be an avatar');
     }
+  }
+
+  async #exists(userId: string): Promise<boolean> {
+    return this.#deps.ofServer?.(userId) !== undefined || this.#deps.accounts().userExists(userId);
   }
 
   #isLocal(userId: string): boolean {

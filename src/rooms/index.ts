@@ -26,6 +26,7 @@ export { type ActionLimit, type Requesting, type RoomLimits, Throttle } from './
 export type { MembershipPeers } from './membership/handshakes/peers.ts';
 export { RemoteMemberships } from './membership/handshakes/remote-memberships.ts';
 export { ComplexityLimit, complexityOf } from './membership/handshakes/room-complexity.ts';
+export { RoomTurns } from './membership/handshakes/room-turns.ts';
 export { shownState } from './membership/handshakes/shown-state.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
 export { knownServers } from './membership/known-servers.ts';
@@ -62,9 +63,10 @@ export {
   visibleContent,
 } from './stored-event.ts';
 export type { AddressInvite, ThirdPartyInviting } from './third-party-inviting.ts';
+export type { AppendOptions } from './timeline/append.ts';
 export type { HistoryPlace } from './timeline/event-store.ts';
-export type { EventToSend } from './timeline/event-to-send.ts';
+export { type EventToSend, isText } from './timeline/event-to-send.ts';
 export type { RoomHead, StateEntry } from './timeline/room-head.ts';
-export { delayingDevice } from './timeline/transaction-ids.ts';
+export { delayingDevice, transactionScope } from './timeline/transaction-ids.ts';
 export { registerTransactionUpkeep } from './timeline/transaction-upkeep.ts';
 export { SettingsTransfer } from './upgrade/settings-transfer.ts';

@@ -189,7 +189,7 @@ export class Registration {
   #userIdFor(username: string, appservice?: string): UserId {
     const userId = userIdFor(username, this.#options, appservice);
     if (this.#deps.reservations.isReservedFrom(userId, appservice)) {
-      throw new MatrixError(400, 'M_EXCLUSIVE', 'This user name belongs to an application service');
+      throw new MatrixError(400, 'M_EXCLUSIVE', 'This user name is reserved');
     }
     return userId;
   }

@@ -51,8 +51,14 @@ export interface RoomCreationParts {
   readonly randomness: Randomness;
 }
 
+/** What the server decides of a room that it makes of its own accord. */
+export interface RoomNature {
+  /** Never encrypted, whatever `encryption_enabled_by_default_for_room_type` says. */
+  readonly unencrypted?: boolean;
+}
+
 /** What a room will be like. */
-interface RoomPlan {
+interface RoomPlan extends RoomNature {
   readonly version: RoomVersion;
   readonly preset: Preset;
   readonly alias: string | undefined;
@@ -76,7 +82,12 @@ export class RoomCreation {
    * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_ROOM_IN_USE, M_INVALID_ROOM_STATE, M_INVALID_PARAM, and for
    * users who can not be invited what an invitation throws
    */
-  async create(creator: string, request: RoomRequest, requester?: Requesting): Promise<string> {
+  async create(
+    creator: string,
+    request: RoomRequest,
+    requester?: Requesting,
+    nature: RoomNature = {},
+  ): Promise<string> {
     const { aliases, published, throttle, memberships } = this.#parts;
     const version = this.#version(request);
     const preset = request.preset ?? presetFor(request.visibility ?? 'private');
@@ -86,7 +97,7 @@ export class RoomCreation {
     const name = request.room_alias_name;
     const alias = name === undefined ? undefined : await aliases.checkNew(creator, name);
     throttle.creation(requester, invitees.length);
-    const roomId = await this.#makeRoom(creator, request, { version, preset, alias, invitees });
+    const roomId = await this.#makeRoom(creator, request, { ...nature, version, preset, alias, invitees });
     if (alias !== undefined) await aliases.put(creator, alias, roomId);
     if (request.visibility === 'public') await published.publishNew(creator, roomId);
     const others = invitees.filter((userId) => !this.#isLocal(userId));
@@ -173,7 +184,7 @@ export class RoomCreation {
   /** What preset, `initial_state`, name and topic set: later ones replace earlier ones, in their place. */
   #presetState(
     request: RoomRequest,
-    { preset }: { preset: Preset },
+    { preset, unencrypted }: RoomPlan,
   ): Map<string, { type: string; stateKey: string; content: JsonObject }> {
     const rules = presetRules[preset];
     const state = new Map<string, { type: string; stateKey: string; content: JsonObject }>();
@@ -185,7 +196,8 @@ export class RoomCreation {
     set('m.room.join_rules', { join_rule: rules.joinRule });
     set('m.room.history_visibility', { history_visibility: 'shared' });
     set('m.room.guest_access', { guest_access: rules.guestAccess });
-    if (this.#isEncrypted(preset)) set('m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' });
+    if (!unencrypted && this.#isEncrypted(preset))
+      set('m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' });
     for (const { type, state_key, content } of request.initial_state ?? []) set(type, content, state_key);
     if (request.name !== undefined) set('m.room.name', { name: request.name });
     if (request.topic !== undefined) set('m.room.topic', topicContent(request.topic));

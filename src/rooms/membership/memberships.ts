@@ -61,6 +61,7 @@ export class Memberships {
   /** Absent: there are no other servers. */
   #remote: RemoteMemberships | undefined;
   #whole: (roomId: string) => Promise<void> = async () => undefined;
+  #checkDeparture: (userId: string, roomId: string) => Promise<void> = async () => undefined;
 
   constructor(parts: MembershipsParts) {
     this.#parts = parts;
@@ -74,6 +75,11 @@ export class Memberships {
   /** Who acts on the memberships of others waits until these are known. @param whole resolves when they are */
   wait(whole: (roomId: string) => Promise<void>): void {
     this.#whole = whole;
+  }
+
+  /** Some users must stay in some rooms. @param check throws when they ask to leave one, or to turn its invite down */
+  guardDepartures(check: (userId: string, roomId: string) => Promise<void>): void {
+    this.#checkDeparture = check;
   }
 
   /** The part of a membership event that says who somebody is. */
@@ -212,10 +218,11 @@ export class Memberships {
   async leave(
     userId: string,
     roomId: string,
-    { given = {}, originServerTs }: MembershipRequest = {},
+    { requester, given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     const { engine, serverName } = this.#parts;
     const remote = this.#remote;
+    if (requester) await this.#checkDeparture(userId, roomId);
     const content = this.#content(given, 'leave');
     const isElsewhere = remote && !isHere(await engine.heads.get(roomId), serverName);
     const left =
@@ -259,10 +266,11 @@ export class Memberships {
     sender: string,
     roomId: string,
     userId: string,
-    { given = {}, originServerTs }: MembershipRequest = {},
+    { requester, given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     const head = await this.#head(roomId);
+    if (requester && userId === sender) await this.#checkDeparture(userId, roomId);
     const present = head.membership(userId);
     if (present !== 'join' && present !== 'invite' && present !== 'knock') {
       throw forbidden(`${userId} is not in the room`);

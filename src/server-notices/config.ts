@@ -41,7 +41,7 @@ const notices = object({
 });
 
 /** Notices from the administrators to users. */
-export const adminSection = section({
+export const serverNoticesSection = section({
   title: 'Server notices',
   options: {
     server_notices: option(nullable(notices), {
@@ -52,4 +52,7 @@ export const adminSection = section({
   },
 });
 
-export type AdminConfig = SectionType<typeof adminSection>;
+export type ServerNoticesConfig = SectionType<typeof serverNoticesSection>;
+
+/** The options of notices, where they are on. */
+export type NoticeOptions = NonNullable<ServerNoticesConfig['server_notices']>;

@@ -1,0 +1,40 @@
+import type { Route } from '../kernel/http/index.ts';
+import type { Rooms } from '../rooms/index.ts';
+import { NoticeRooms, ServerNotices, serverNoticeRoutes } from '../server-notices/index.ts';
+import type { Kernel } from './kernel.ts';
+import type { People } from './people.ts';
+
+export interface Notices {
+  /** For whoever has something to tell users in the name of the server. */
+  readonly serverNotices: ServerNotices;
+  readonly routes: readonly Route[];
+}
+
+/** Lets the server talk to its users, if the options say in whose name; before jobs are started. */
+export async function startServerNotices(kernel: Kernel, people: People, rooms: Rooms): Promise<Notices> {
+  const { accounts } = people.accounts;
+  const sending = noticeSending(kernel, people, rooms);
+  const serverNotices = new ServerNotices({
+    rooms,
+    serverName: kernel.serverName,
+    userExists: (userId) => accounts.userExists(userId),
+    sending,
+  });
+  people.departedUsers.register(sending?.noticeRooms);
+  rooms.memberships.guardDepartures((userId, roomId) => serverNotices.checkDeparture(userId, roomId));
+  if (sending && (await accounts.userExists(sending.user.userId))) {
+    const fields = { user: sending.user.userId };
+    kernel.log.warn(
+      fields,
+      'server_notices.system_mxid_localpart names an account: whoever has it speaks for the server',
+    );
+  }
+  return { serverNotices, routes: serverNoticeRoutes(serverNotices) };
+}
+
+function noticeSending(kernel: Kernel, { notices: user, tags }: People, rooms: Rooms) {
+  const { server_notices: options } = kernel.configuration.serverNotices;
+  if (options === null || user === undefined) return undefined;
+  const roomVersion = kernel.configuration.rooms.default_room_version;
+  return { user, noticeRooms: new NoticeRooms({ ...kernel, rooms, tags, user, options, roomVersion }) };
+}

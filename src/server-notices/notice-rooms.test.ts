@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openContents } from '../../test/support/database-contents.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { until } from '../../test/support/federation-sender.ts';
+import { enc, Person } from '../../test/support/person.ts';
+import { registerAdmin } from '../../test/support/register-admin.ts';
+import { startTestServer, type TestServer } from '../../test/support/server.ts';
+import type { NoticeOptions } from './config.ts';
+
+const path = '/_synapse/admin/v1/send_server_notice';
+
+forEachDatabase(({ kind }) => {
+  describe('rooms for server notices, as the operator changes their mind', () => {
+    let server: TestServer;
+    let admin: Person;
+    let options: (Partial<NoticeOptions> & Pick<NoticeOptions, 'system_mxid_localpart'>) | null = null;
+    const roomVersion = kind === 'sqlite' ? ('12' as const) : ('10' as const);
+    before(async () => {
+      const config = {
+        rooms: { default_room_version: roomVersion, allow_per_room_profiles: false },
+        get serverNotices() {
+          return { server_notices: options };
+        },
+      };
+      server = await startTestServer({ database: kind, config });
+      admin = await registerAdmin(server);
+    });
+    after(() => server.stop());
+
+    const change = async (changed: Partial<NoticeOptions> | null) => {
+      options = changed && { system_mxid_localpart: 'notices', ...changed };
+      await server.restart();
+    };
+    const ask = (user: Person, body = 'read this') =>
+      admin.ask('POST', path, { user_id: user.id, content: { msgtype: 'm.text', body } });
+    const notify = async (user: Person) => {
+      const answer = await ask(user);
+      assert.equal(answer.status, 200, answer.raw);
+    };
+    const roomsOf = async (user: Person, membership: 'join' | 'invite' | 'leave' = 'join') =>
+      Object.keys(
+        (await user.sync(undefined, { filter: { room: { include_leave: true } } })).rooms?.[membership] ?? {},
+      );
+    const onlyRoom = async (user: Person, membership: 'join' | 'invite' = 'join') => {
+      const rooms = await roomsOf(user, membership);
+      assert.equal(rooms.length, 1);
+      return rooms[0]!;
+    };
+    const contents = async (user: Person, roomId: string) => {
+      const state = await user.call('GET', `/rooms/${enc(roomId)}/state`);
+      const events = state.body as unknown as {
+        type: string;
+        state_key: string;
+        content: Record<string, unknown>;
+      }[];
+      const of = (type: string, key = '') =>
+        events.find(({ type: other, state_key: otherKey }) => type === other && key === otherKey)?.content;
+      const { displayname, avatar_url } = of('m.room.member', '@notices:test') ?? {};
+      return {
+        name: of('m.room.name')?.['name'],
+        topic: of('m.room.topic')?.['topic'],
+        avatar: of('m.room.avatar')?.['url'],
+        sender: [displayname, avatar_url],
+        events: events.length,
+      };
+    };
+    /** What the tables of the server say of somebody in a room. */
+    const membershipOf = async (userId: string, roomId: string) => {
+      const tables = await openContents(server.databaseOptions);
+      try {
+        const room = (await tables.rows('rooms')).find(({ room_id: id }) => id === roomId);
+        const row = (await tables.rows('memberships')).find(
+          (one) => one['user_id'] === userId && one['room_nid'] === room?.['room_nid'],
+        );
+        return row && [row['membership'], Number(row['forgotten'])];
+      } finally {
+        await tables.close();
+      }
+    };
+
+    it('are not made while nobody is named to send notices', async () => {
+      const user = await Person.register(server, 'early');
+      const { status, body } = await ask(user);
+      assert.deepEqual([status, body['errcode']], [400, 'M_UNKNOWN']);
+      assert.equal((await user.call('GET', '/profile/@notices:test')).status, 404);
+    });
+
+    it('take a new look with the next notice and not before [option: server_notices.room_name, server_notices.room_topic, server_notices.room_avatar_url, server_notices.system_mxid_display_name, server_notices.system_mxid_avatar_url, server_notices.auto_join]', async () => {
+      await change({
+        system_mxid_avatar_url: 'mxc://test/sender',
+        room_topic: 'What you should know',
+        room_avatar_url: 'mxc://test/room',
+        auto_join: true,
+      });
+      const user = await Person.register(server, 'anna');
+      await notify(user);
+      const roomId = await onlyRoom(user);
+      const first = await contents(user, roomId);
+      const { events: count } = first;
+      assert.deepEqual(first, {
+        name: 'Server Notices',
+        topic: 'What you should know',
+        avatar: 'mxc://test/room',
+        sender: ['Notices', 'mxc://test/sender'],
+        events: count,
+      });
+      await notify(user);
+      const since = (await user.sync()).next_batch;
+      await notify(user);
+      const { timeline } = (await user.sync(since)).rooms!.join![roomId]!;
+      assert.deepEqual(
+        timeline.events.map(({ type }) => type),
+        ['m.room.message'],
+        'nothing is said twice',
+      );
+      await change({
+        system_mxid_display_name: 'The office',
+        room_name: 'News',
+        room_topic: '',
+        room_avatar_url: '',
+        auto_join: true,
+      });
+      assert.deepEqual(await contents(user, roomId), first);
+      await notify(user);
+      const [name, topic, avatar] = ['News', '', undefined];
+      const renewed = { name, topic, avatar, sender: ['The office', undefined], events: count };
+      assert.deepEqual(await contents(user, roomId), renewed);
+      assert.equal((await user.do('GET', '/profile/@notices:test'))['displayname'], 'The office');
+      await change({ system_mxid_display_name: 'The office', room_name: 'News' });
+      await notify(user);
+      assert.deepEqual(await contents(user, roomId), renewed, 'nothing is said of topic and avatar');
+      const other = await Person.register(server, 'ben');
+      await notify(other);
+      await other.join(await onlyRoom(other, 'invite'));
+      const plain = await contents(other, await onlyRoom(other));
+      assert.deepEqual([plain.topic, plain.avatar, plain.events], [undefined, undefined, count - 2]);
+      assert.equal(await onlyRoom(user), roomId);
+    });
+
+    it('are joined by those who were only invited, once everybody is joined', async () => {
+      await change({});
+      const user = await Person.register(server, 'carl');
+      await notify(user);
+      const roomId = await onlyRoom(user, 'invite');
+      await change({ auto_join: true });
+      await notify(user);
+      assert.equal(await onlyRoom(user), roomId);
+    });
+
+    it('are replaced by others when their users could leave them', async () => {
+      await change({ auto_join: true });
+      const user = await Person.register(server, 'dora');
+      await notify(user);
+      const roomId = await onlyRoom(user);
+      await change(null);
+      await user.leave(roomId);
+      await user.membership('forget', roomId);
+      await change({ auto_join: true });
+      await notify(user);
+      assert.notEqual(await onlyRoom(user), roomId);
+      assert.deepEqual(await membershipOf('@notices:test', roomId), ['leave', 1]);
+    });
+
+    it('are replaced by others when somebody else sends the notices', async () => {
+      await change({ auto_join: true });
+      const user = await Person.register(server, 'emil');
+      await notify(user);
+      const roomId = await onlyRoom(user);
+      await change({ system_mxid_localpart: 'office', auto_join: true });
+      await notify(user);
+      assert.equal((await roomsOf(user)).length, 2);
+      assert.deepEqual(await membershipOf('@notices:test', roomId), ['leave', 1]);
+      await user.leave(roomId);
+      const present = await onlyRoom(user);
+      const refused = await user.call('POST', `/rooms/${enc(present)}/leave`, {});
+      assert.equal(refused.body['errcode'], 'M_CANNOT_LEAVE_SERVER_NOTICE_ROOM');
+    });
+
+    it('end with the accounts of their users', async () => {
+      await change({ auto_join: true });
+      const user = await Person.register(server, 'frida');
+      await notify(user);
+      const roomId = await onlyRoom(user);
+      const auth = { type: 'm.login.password', user: user.id, password: 'correct horse' };
+      await user.do('POST', '/account/deactivate', { auth });
+      for (const one of [user.id, '@notices:test']) {
+        await until(async () => String(await membershipOf(one, roomId)) === 'leave,1');
+      }
+      assert.equal((await ask(user)).status, 404);
+    });
+  });
+});

@@ -1,0 +1,135 @@
+import { type Database, writerFor } from '../kernel/database/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
+import { type RoomHead, type Rooms, RoomTurns } from '../rooms/index.ts';
+import type { NoticeOptions } from './config.ts';
+import type { NoticesUser } from './notices-user.ts';
+import { noticePowerLevels, roomTraits } from './room-design.ts';
+import { readNoticeRoom, writeNoticeRoom } from './store.ts';
+import type { ServerNoticeTables } from './tables.ts';
+
+/** Tags that users give to rooms; declared here, supplied at composition. */
+export interface RoomTags {
+  list(userId: string, roomId: string): Promise<JsonObject>;
+  set(userId: string, roomId: string, tag: string, info: JsonObject): Promise<void>;
+}
+
+export interface NoticeRoomsParts {
+  readonly database: Database;
+  readonly rooms: Pick<Rooms, 'engine' | 'creation' | 'memberships'>;
+  readonly tags: RoomTags;
+  readonly user: NoticesUser;
+  readonly options: NoticeOptions;
+  /** `default_room_version` */
+  readonly roomVersion: string;
+}
+
+/** By which clients know the room. Source: client-server API, "Server Notices". */
+const noticeTag = 'm.server_notice';
+
+/**
+ * The rooms in which the server talks to its users, one for each of them. They are for users of this server only
+ * (`m.federate`), and never encrypted, for the server has no keys.
+ */
+export class NoticeRooms {
+  readonly #parts: NoticeRoomsParts;
+  /** A second notice waits until the room for the first is there. */
+  readonly #turns = new RoomTurns();
+
+  constructor(parts: NoticeRoomsParts) {
+    this.#parts = parts;
+  }
+
+  /** The room of a user who has been sent notices. */
+  of(userId: string): Promise<string | undefined> {
+    return readNoticeRoom(this.#parts.database.reader<ServerNoticeTables>(), userId);
+  }
+
+  /**
+   * Makes a user's room ready for a notice: makes it if there is none that they are in or invited to, gives it the
+   * present name, topic and avatar, and invites them.
+   * @param userId an active user of this server
+   * @returns the room id
+   */
+  prepare(userId: string): Promise<string> {
+    return this.#turns.take(userId, async () => {
+      const known = await this.of(userId);
+      const head = known === undefined ? undefined : await this.#parts.rooms.engine.heads.get(known);
+      if (head && this.#isOpen(head, userId)) {
+        await this.#renew(head);
+        await this.#bring(userId, head.roomId);
+        return head.roomId;
+      }
+      const roomId = await this.#create(userId);
+      await this.#bring(userId, roomId);
+      if (head) await this.close(head.roomId);
+      return roomId;
+    });
+  }
+
+  /** Who has made a room for notices leaves it: there is nobody to talk to any more. */
+  async close(roomId: string): Promise<void> {
+    const { engine, memberships } = this.#parts.rooms;
+    const head = await engine.heads.get(roomId);
+    const creation = head?.entry('m.room.create', '');
+    // Not always the present notices user: operators may name another.
+    const maker = creation && (await engine.events.get(creation.nid))?.event.sender;
+    if (!maker || head?.membership(maker) !== 'join') return;
+    await memberships.leave(maker, roomId);
+    await memberships.forget(maker, roomId);
+  }
+
+  /** Whether the user hears what is said there, or would if invited: nobody has invited them yet after a crash. */
+  #isOpen(head: RoomHead, userId: string): boolean {
+    const membership = head.membership(userId);
+    const isReached = membership === undefined || membership === 'invite' || membership === 'join';
+    return isReached && head.membership(this.#parts.user.userId) === 'join';
+  }
+
+  async #create(userId: string): Promise<string> {
+    const { rooms, user, options, roomVersion, database } = this.#parts;
+    const traits = roomTraits(options).filter(({ removes }) => !removes);
+    const request = {
+      preset: 'private_chat',
+      room_version: roomVersion,
+      creation_content: { 'm.federate': false },
+      power_level_content_override: noticePowerLevels(user.userId, roomVersion),
+      initial_state: traits.map(({ type, content }) => ({ type, content })),
+    } as const;
+    const roomId = await rooms.creation.create(user.userId, request, undefined, { unencrypted: true });
+    await database.transaction(async (writer) =>
+      writeNoticeRoom(writerFor<ServerNoticeTables>(writer), userId, roomId),
+    );
+    return roomId;
+  }
+
+  /** Gives an existing room what the options say now. What is as it should be is not sent again. */
+  async #renew(head: RoomHead): Promise<void> {
+    const { rooms, user, options } = this.#parts;
+    const { timeline } = rooms.engine;
+    const sender = user.userId;
+    const member = { ...(await rooms.memberships.profileContent(sender)), membership: 'join' };
+    await timeline.append(head.roomId, { type: 'm.room.member', stateKey: sender, sender, content: member });
+    for (const { type, content, removes } of roomTraits(options)) {
+      if (removes && !head.entry(type, '')) continue;
+      await timeline.append(head.roomId, { type, stateKey: '', sender, content });
+    }
+  }
+
+  /**
+   * Tags the room, and invites the user: whatever `block_non_admin_invites` says, and without asking whom they take
+   * invites from.
+   */
+  async #bring(userId: string, roomId: string): Promise<void> {
+    const { rooms, tags, user, options } = this.#parts;
+    const { engine, memberships } = rooms;
+    if (!Object.hasOwn(await tags.list(userId, roomId), noticeTag)) {
+      await tags.set(userId, roomId, noticeTag, {});
+    }
+    const membership = (await engine.heads.get(roomId))?.membership(userId);
+    if (membership === 'join') return;
+    if (membership !== 'invite') {
+      await engine.timeline.append(roomId, await memberships.invitation(user.userId, userId));
+    }
+    if (options.auto_join) await memberships.join(userId, roomId);
+  }
+}

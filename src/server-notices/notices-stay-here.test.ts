@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openContents } from '../../test/support/database-contents.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { until } from '../../test/support/federation-sender.ts';
+import { enc, type Person } from '../../test/support/person.ts';
+import { registerAdmin } from '../../test/support/register-admin.ts';
+import type { ScriptedServer } from '../../test/support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../../test/support/several-servers.ts';
+import { Visitor } from '../../test/support/visitor.ts';
+
+const path = '/_synapse/admin/v1/send_server_notice';
+const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
+
+forEachDatabase(({ kind }) => {
+  describe('server notices, seen from other servers', () => {
+    let several: SeveralServers;
+    let [a, b]: ServerOfSeveral[] = [];
+    let other: ScriptedServer;
+    let visitor: Visitor;
+    let [admin, anna, ben]: Person[] = [];
+    let shared: string;
+    let notices: string;
+    before(async () => {
+      const config = {
+        serverNotices: { server_notices: { system_mxid_localpart: 'notices', auto_join: true } },
+        rooms: { default_room_version: '11' as const },
+        directory: { allow_public_rooms_over_federation: true },
+      };
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], { config });
+      several = opened.several;
+      [a, b] = opened.servers;
+      other = await several.scripted('other.test');
+      admin = await registerAdmin(a!);
+      [anna, ben] = [await a!.person('anna'), await b!.person('ben')];
+      shared = await anna.createRoom();
+      visitor = await Visitor.join(other, 'a.test', shared, '@vera:other.test');
+      await notify('welcome');
+      const joined = Object.keys((await anna.sync()).rooms?.join ?? {});
+      notices = joined.find((roomId) => roomId !== shared)!;
+    });
+    after(() => several.stop());
+
+    const notify = async (body: string, more: object = {}) => {
+      const notice = { user_id: anna!.id, content: { msgtype: 'm.text', body }, ...more };
+      const answer = await admin!.ask('POST', path, notice);
+      assert.equal(answer.status, 200, answer.raw);
+      return String(answer.body['event_id']);
+    };
+
+    it('do not reach them', async () => {
+      await notify('a secret of this server');
+      await anna!.say(shared, 'everybody hears this');
+      const heard = () => visitor.received.some(({ content }) => content['body'] === 'everybody hears this');
+      await until(heard);
+      await notify('another');
+      const last = await anna!.say(shared, 'and this');
+      await until(() => visitor.received.some(({ eventId }) => eventId === last));
+      const all = JSON.stringify(other.asked.map(({ path: asked, body }) => [asked, body]));
+      for (const secret of [notices, '@notices:a.test', 'secret', 'another']) {
+        assert.ok(!all.includes(secret), `other servers hear of ${secret}`);
+      }
+    });
+
+    it('are in rooms that other servers get nothing of, and into which they do not get', async () => {
+      const event = await notify('unseen');
+      const room = enc(notices);
+      const vera = enc('@vera:other.test');
+      const content = { membership: 'join' };
+      const join = visitor.build(
+        { type: 'm.room.member', content, stateKey: visitor.userId },
+        { roomId: notices },
+      );
+      const message = visitor.message('let me in', { roomId: notices, prevEventIds: [event] });
+      const answers = [
+        await other.ask('a.test', 'GET', `${v1}/make_join/${room}/${vera}?ver=10&ver=11&ver=12`),
+        await other.ask('a.test', 'GET', `${v1}/make_knock/${room}/${vera}?ver=10&ver=11&ver=12`),
+        await other.ask(
+          'a.test',
+          'PUT',
+          `${v2}/send_join/${room}/${enc(join.event.eventId)}`,
+          join.event.pdu,
+        ),
+        await other.ask('a.test', 'GET', `${v1}/event/${enc(event)}`),
+        await other.ask('a.test', 'GET', `${v1}/state/${room}?event_id=${enc(event)}`),
+        await other.ask('a.test', 'GET', `${v1}/state_ids/${room}?event_id=${enc(event)}`),
+        await other.ask('a.test', 'GET', `${v1}/event_auth/${room}/${enc(event)}`),
+        await other.ask('a.test', 'GET', `${v1}/backfill/${room}?v=${enc(event)}&limit=10`),
+        await other.ask('a.test', 'GET', `${v1}/hierarchy/${room}`),
+      ];
+      for (const { status, body } of answers) {
+        assert.ok(status === 403 || status === 404, `${status} ${JSON.stringify(body)}`);
+        assert.ok(!JSON.stringify(body).includes('unseen'));
+      }
+      // It is taken, looked at, and left out.
+      await visitor.send(message.event.pdu);
+      const tables = await openContents(a!.databaseOptions);
+      try {
+        await until(async () => (await tables.rows('incoming_events')).length === 0);
+      } finally {
+        await tables.close();
+      }
+      const { chunk } = await anna!.do('GET', `/rooms/${room}/messages`, undefined, { dir: 'b' });
+      const [newest] = chunk as { event_id: string }[];
+      assert.equal(newest?.event_id, event);
+      const { body: list } = await other.ask('a.test', 'GET', `${v1}/publicRooms`);
+      const listed = (list['chunk'] as { room_id: string }[]).map(({ room_id: id }) => id);
+      assert.ok(!listed.includes(notices));
+    });
+
+    it('are for nobody else: users of other servers are not invited, even with the power to', async () => {
+      const invite = async () => {
+        const answer = await anna!.call('POST', `/rooms/${enc(notices)}/invite`, { user_id: ben!.id });
+        return [answer.status, answer.body['errcode']];
+      };
+      assert.deepEqual(await invite(), [403, 'M_FORBIDDEN']);
+      const levels = await anna!.do('GET', `/rooms/${enc(notices)}/state/m.room.power_levels/`);
+      const raised = { ...levels, invite: -10 };
+      await notify('', { type: 'm.room.power_levels', state_key: '', content: raised });
+      assert.deepEqual(await invite(), [403, 'M_FORBIDDEN']);
+      const tried = await ben!.call('POST', `/join/${enc(notices)}`, {}, { via: 'a.test' });
+      assert.deepEqual([tried.status, tried.body['errcode']], [403, 'M_FORBIDDEN']);
+      assert.equal((await ben!.sync()).rooms?.invite?.[notices], undefined);
+      const { chunk } = await anna!.do('GET', `/rooms/${enc(notices)}/members`);
+      assert.deepEqual(
+        (chunk as { state_key: string }[]).map(({ state_key: key }) => key).sort(),
+        [anna!.id, '@notices:a.test'].sort(),
+      );
+    });
+  });
+});
