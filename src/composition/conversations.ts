@@ -6,7 +6,6 @@ import { type DelayedSending, type Rooms, roomRoutes, type ThirdPartyInviting } 
 import {
   eventStreamRoutes,
   openSync,
-  positionOfSyncToken,
   RoomPart,
   type SetPresence,
   type SyncServices,
@@ -159,7 +158,6 @@ export function conversationRoutes(
     ...threadSubscriptionRoutes({
       engine: rooms.engine,
       threads: people.threadSubscriptions,
-      positionOf: positionOfSyncToken,
     }),
     ...eventStreamRoutes(sync.eventStream, mostEvents(kernel)),
   ];

@@ -9,6 +9,5 @@ export { syncRoomRows } from './room-rows.ts';
 export { type ReadFilter, type SetPresence, syncRoutes } from './routes.ts';
 export { slidingSyncCleanup } from './sliding/cleanup.ts';
 export { slidingSyncMigrations } from './sliding/migrations.ts';
-export { positionOfSyncToken } from './sliding/position.ts';
 export { slidingSyncRoutes } from './sliding/routes.ts';
 export type { SyncSources } from './sources.ts';

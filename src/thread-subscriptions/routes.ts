@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../kernel/http/index.ts';
+import { decodePosition } from '../kernel/streams/index.ts';
 import { invalidParam } from '../protocol/index.ts';
 import type { RoomEngine } from '../rooms/index.ts';
 import type { ThreadKey } from './thread.ts';
@@ -15,8 +16,6 @@ const [usualThreads, mostThreads] = [100, 500];
 export interface ThreadRouteParts {
   readonly engine: RoomEngine;
   readonly threads: ThreadSubscriptions;
-  /** The position that a token of any sync stands for; declared here, supplied at composition. */
-  readonly positionOf: (token: string) => number;
 }
 
 /** MSC4306, "New Endpoints", and MSC4308, "Companion endpoint", under their unstable names. */
@@ -53,7 +52,7 @@ function subscriptionRoutes({ engine, threads }: ThreadRouteParts): Route[] {
   ];
 }
 
-function changesRoute({ threads, positionOf }: ThreadRouteParts): Route {
+function changesRoute({ threads }: ThreadRouteParts): Route {
   return route(
     {
       method: 'GET',
@@ -68,7 +67,7 @@ function changesRoute({ threads, positionOf }: ThreadRouteParts): Route {
     },
     ({ requester, query: { from, to, limit = usualThreads } }) => {
       if (limit < 1) throw invalidParam('limit must be above 0');
-      const after = to === undefined ? 0 : positionOf(to);
+      const after = to === undefined ? 0 : decodePosition(to);
       return threads.page(requester.userId, { from, after, limit: Math.min(limit, mostThreads) });
     },
   );

@@ -205,6 +205,8 @@ forEachDatabase((open) => {
 
 test('tokens of positions are read back, and anything else is refused', () => {
   assert.equal(decodePosition(encodePosition(4711)), 4711);
+  assert.equal(decodePosition('c1_281474976710655_3_4711'), 4711);
+  assert.throws(() => decodeSyncPosition('c1_1_3_4711'), { errcode: 'M_INVALID_PARAM' });
   for (const position of [
     { position: 4711, toDevice: 4711 },
     { position: 4711, toDevice: 4600 },
@@ -225,6 +227,8 @@ test('tokens of positions are read back, and anything else is refused', () => {
     '4711',
     's1_99999999999999999999',
     't1_1_1',
+    'c1_1_4711',
+    'c1_1_1_9999999999999999',
   ]) {
     assert.throws(() => decodePosition(token), { errcode: 'M_INVALID_PARAM' }, token);
   }

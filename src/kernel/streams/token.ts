@@ -7,6 +7,9 @@ import { invalidParam } from '../../protocol/index.ts';
  */
 const form = /^s(?:1_(\d{1,16})|2_(\d{1,16})_(\d{1,16}))$/;
 
+/** What the positions of connections end in, which are more than that to those who give them out (sliding sync). */
+const connectionForm = /^c1_\d{1,16}_\d{1,16}_(\d{1,16})$/;
+
 /** What a token of a sync stands for. */
 export interface SyncPosition {
   /** Everything up to here was told. */
@@ -34,7 +37,12 @@ export function decodeSyncPosition(token: string): SyncPosition {
   return decoded;
 }
 
-/** The position of a token of either form. Throws MatrixError M_INVALID_PARAM when it is not one of ours. */
+/**
+ * The position of a token of any form, whichever sync has given it out.
+ * Source: client-server API, "Pagination"; MSC4186, "Connections".
+ * @throws MatrixError M_INVALID_PARAM when it is not one of ours
+ */
 export function decodePosition(token: string): number {
-  return decodeSyncPosition(token).position;
+  const [, position] = connectionForm.exec(token) ?? [];
+  return decodeSyncPosition(position === undefined ? token : encodePosition(Number(position))).position;
 }

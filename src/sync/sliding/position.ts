@@ -1,4 +1,3 @@
-import { decodePosition } from '../../kernel/streams/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 
 /** Where a client is on its connection. */
@@ -12,7 +11,7 @@ export interface ConnectionPosition {
 
 const form = /^c1_(\d{1,16})_(\d{1,16})_(\d{1,16})$/;
 
-/** The `pos` of an answer, for instance `c1_12_3_4711`. */
+/** The `pos` of an answer, for instance `c1_12_3_4711`. Elsewhere it stands for its `stream` (`decodePosition`). */
 export function encodeConnectionPosition({ connection, generation, stream }: ConnectionPosition): string {
   return `c1_${connection}_${generation}_${stream}`;
 }
@@ -22,14 +21,6 @@ export function decodeConnectionPosition(pos: string): ConnectionPosition {
   const [connection = Number.NaN, generation = 0, stream = 0] = form.exec(pos)?.slice(1).map(Number) ?? [];
   if (![connection, generation, stream].every(Number.isSafeInteger)) throw unknownPos();
   return { connection, generation, stream };
-}
-
-/**
- * The position on the stream of everything that a token of either sync stands for.
- * @throws MatrixError M_INVALID_PARAM when it is not one of ours
- */
-export function positionOfSyncToken(token: string): number {
-  return form.test(token) ? decodeConnectionPosition(token).stream : decodePosition(token);
 }
 
 /** The client has to begin anew. Source: MSC4186, "Connections". */

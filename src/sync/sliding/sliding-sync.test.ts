@@ -270,6 +270,29 @@ for (const database of ['sqlite', 'postgres'] as const) {
         assert.deepEqual(bodies((await client.sync(list({ timeline_limit: 3 }))).rooms[roomId]), ['5']);
       });
 
+      it('can be paged from the position of an answer', async () => {
+        const [anna] = await people('anna');
+        const roomId = await anna!.createRoom();
+        const root = await anna!.say(roomId, 'root');
+        const reply = { 'm.relates_to': { rel_type: 'm.thread', event_id: root } };
+        const say = (body: string) =>
+          anna!.send(roomId, 'm.room.message', { msgtype: 'm.text', body, ...reply });
+        await say('before');
+        const from = (await new SlidingClient(anna!).sync(list({ timeline_limit: 1 }))).pos;
+        await say('after');
+        const page = async (path: string, dir: string) => {
+          const { body } = await anna!.ask('GET', path, undefined, { dir, from, limit: 1 });
+          return (body['chunk'] as { content: { body?: string } }[]).map(({ content }) => content.body);
+        };
+        const room = encodeURIComponent(roomId);
+        const messages = `/_matrix/client/v3/rooms/${room}/messages`;
+        const relations = `/_matrix/client/v1/rooms/${room}/relations/${encodeURIComponent(root)}`;
+        for (const path of [messages, relations]) {
+          assert.deepEqual(await page(path, 'b'), ['before'], path);
+          assert.deepEqual(await page(path, 'f'), ['after'], path);
+        }
+      });
+
       it('tell of members as their timelines need them', async () => {
         const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
         const roomId = await anna!.createRoom({ preset: 'public_chat' });
