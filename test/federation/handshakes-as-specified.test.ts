@@ -40,12 +40,9 @@ forEachDatabase(({ kind }) => {
       ],
     });
 
-    async function join(roomId: string) {
-      const { body } = await d.ask(
-        'a.test',
-        'GET',
-        `${v1}/make_join/${enc(roomId)}/${enc(dora)}?ver=${version.id}`,
-      );
+    async function prepared(membership: string, roomId: string) {
+      const path = `${v1}/make_${membership}/${enc(roomId)}/${enc(dora)}?ver=${version.id}`;
+      const { body } = await d.ask('a.test', 'GET', path);
       const template = body['event'] as JsonObject;
       return eventAt(
         placeIn(template, version),
@@ -71,7 +68,7 @@ forEachDatabase(({ kind }) => {
       const space = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       await Visitor.join(d, 'a.test', space, dora);
       const roomId = await anna.createRoom(restrictedTo(space));
-      const event = await join(roomId);
+      const event = await prepared('join', roomId);
       const first = await sendJoin(roomId, event);
       assert.equal(first.status, 200, JSON.stringify(first.body));
       const { signatures } = first.body['event'] as JsonObject;
@@ -84,10 +81,27 @@ forEachDatabase(({ kind }) => {
 
     it('a join that counts no more does not open the room again', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
-      const event = await join(roomId);
+      const event = await prepared('join', roomId);
       assert.equal((await sendJoin(roomId, event)).status, 200);
       await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: dora });
       const { status, body } = await sendJoin(roomId, event);
+      assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+    });
+
+    it('neither does a knock', async () => {
+      const roomId = await anna.createRoom({
+        preset: 'private_chat',
+        room_version: '11',
+        name: 'Before',
+        initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
+      });
+      const event = await prepared('knock', roomId);
+      const knock = () =>
+        d.ask('a.test', 'PUT', `${v1}/send_knock/${enc(roomId)}/${enc(event.eventId)}`, event.pdu);
+      for (const answer of [await knock(), await knock()]) assert.equal(answer.status, 200);
+      await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: dora });
+      await anna.setState(roomId, 'm.room.name', { name: 'After' });
+      const { status, body } = await knock();
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
     });
 

@@ -226,6 +226,26 @@ forEachDatabase((open) => {
       assert.equal(found?.validUntilTs, a.validUntil);
     });
 
+    it('are not replaced by what is over already, also of their owner; which is better than nothing', async () => {
+      const a = await owner();
+      const { keys, clock } = await here();
+      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
+      await keys.find(want, 'request');
+      const { validUntil } = a;
+      a.validUntil = clock.now() - hour;
+      clock.advance(hour);
+      const beyond = { ...want, validUntil: validUntil + 1 };
+      assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, validUntil);
+      assert.equal(a.asked, 2);
+      a.validUntil = validUntil - hour;
+      clock.advance(hour);
+      assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, a.validUntil);
+      const late = await here();
+      a.validUntil = late.clock.now() - hour;
+      const [text] = await late.keys.responsesOf(a.name, [], late.clock.now());
+      assert.equal((JSON.parse(text!) as JsonObject)['valid_until_ts'], a.validUntil);
+    });
+
     it('are asked of their owner first when it is there, and of notaries otherwise', async () => {
       const a = await owner();
       const other = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil)]);

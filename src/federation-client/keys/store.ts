@@ -55,7 +55,8 @@ const mostRows = 1_000;
 
 /**
  * Keeps the keys of a response. From the server itself it replaces what was known; from a notary only what is not
- * newer, since notaries may hold old answers.
+ * newer, since notaries may hold old answers. A server that answers with what is over already has such an old answer
+ * as well: it is of use only where nothing better is known.
  * @returns the keys that were taken
  */
 export async function saveResponse(
@@ -73,7 +74,8 @@ export async function saveResponse(
   const known = new Map(rows.map((row) => [row.key_id, row.valid_until_ts]));
   const taken = [...keys].filter(([keyId, { validUntilTs }]) => {
     const before = known.get(keyId);
-    return before === undefined ? known.size < mostRows : isFromOwner || before <= validUntilTs;
+    if (before === undefined) return known.size < mostRows;
+    return (isFromOwner && validUntilTs >= fetchedTs) || before <= validUntilTs;
   });
   for (const [keyId, { key, validUntilTs, expiredTs }] of taken) {
     const values = {

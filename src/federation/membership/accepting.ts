@@ -91,6 +91,9 @@ export class Accepting {
     const head = await enterableRoom(access, origin, handedIn.roomId);
     const { event } = this.#read(origin, head, handedIn, 'knock');
     await this.#place(head, await this.#verified(head, event));
+    // One that comes again may count no more.
+    const present = head.membership(event.sender);
+    if (present === 'leave' || present === 'ban') throw forbidden('The knock counts no more');
     return prejoinPdus(engine, head, prejoinKeys);
   }
 
