@@ -14,6 +14,7 @@ import {
   type User,
   type UserFlags,
   updateUser,
+  upgradeGuest,
 } from './user-store.ts';
 
 /** What became of an account. */
@@ -37,6 +38,8 @@ export interface RegisteredAccount {
 /** Somebody who keeps things for an account, and makes or drops them in the same transaction. */
 export interface AccountCompanion {
   registered?(writer: AnyWriter, publish: Publish, account: RegisteredAccount): Promise<void>;
+  /** A guest becomes a user. */
+  upgraded?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   deactivated?(
     writer: AnyWriter,
     publish: Publish,
@@ -99,6 +102,20 @@ export class Accounts {
     const account = { userId, isGuest, displayName };
     for (const companion of this.#companions) await companion.registered?.(writer, publish, account);
     publish(this.accountStream, { kind: 'registered', userId, isGuest });
+  }
+
+  /**
+   * Makes a guest a user inside the caller's transaction, which is one of `Sessions.change`.
+   * @throws MatrixError M_USER_IN_USE when there is no such guest any more
+   */
+  async upgradeGuestIn(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    passwordHash: string,
+  ): Promise<void> {
+    if (!(await upgradeGuest(writerFor<AccountTables>(writer), userId, passwordHash))) throw userInUse();
+    for (const companion of this.#companions) await companion.upgraded?.(writer, publish, { userId });
   }
 
   setAdmin(userId: string, admin: boolean): Promise<void> {

@@ -120,3 +120,19 @@ export async function updateUser(
     .executeTakeFirst();
   return result.numUpdatedRows > 0n;
 }
+
+/** @returns whether there is such a guest */
+export async function upgradeGuest(
+  writer: Writer<AccountTables>,
+  userId: string,
+  passwordHash: string,
+): Promise<boolean> {
+  const result = await writer
+    .updateTable('users')
+    .set({ is_guest: 0, password_hash: passwordHash })
+    .where('user_id', '=', userId)
+    .where('is_guest', '=', 1)
+    .where('is_deactivated', '=', 0)
+    .executeTakeFirst();
+  return result.numUpdatedRows > 0n;
+}

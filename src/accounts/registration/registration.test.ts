@@ -187,6 +187,30 @@ forEachDatabase((open) => {
       assert.equal(denied.body['errcode'], 'M_GUEST_ACCESS_FORBIDDEN');
     });
 
+    it('become users of the same name with a password', async () => {
+      await start();
+      const guest = (await register({}, '?kind=guest')).body;
+      const [other, user] = [(await register({}, '?kind=guest')).body, await server.register('alice')];
+      const username = /^@(\d+):/.exec(guest['user_id'] as string)?.[1] ?? '';
+      const wishes = { username, password: 'password', device_id: 'PHONE', auth: dummy };
+      const token = guest['access_token'] as string;
+      await fails(400, 'M_INVALID_USERNAME', wishes);
+      for (const wrong of ['unknown', other['access_token'], user.token]) {
+        await fails(403, 'M_FORBIDDEN', { ...wishes, guest_access_token: wrong });
+      }
+      await fails(400, 'M_BAD_JSON', { ...wishes, guest_access_token: 5 });
+      const { username: _, ...nameless } = wishes;
+      await fails(400, 'M_MISSING_PARAM', { ...nameless, guest_access_token: token });
+      const { status, body } = await register({ ...wishes, guest_access_token: token });
+      assert.deepEqual([status, body['user_id'], body['device_id']], [200, guest['user_id'], 'PHONE']);
+      for (const held of [token, body['access_token'] as string]) {
+        const whoami = await server.call('GET', '/account/whoami', { token: held });
+        assert.deepEqual([whoami.body['user_id'], whoami.body['is_guest']], [guest['user_id'], false]);
+      }
+      await server.login(username);
+      await fails(403, 'M_FORBIDDEN', { ...wishes, guest_access_token: token });
+    });
+
     it('stay out when they are not allowed', async () => {
       await start({ options: { allow_guest_access: false } });
       await fails(403, 'M_FORBIDDEN', {}, '?kind=guest');

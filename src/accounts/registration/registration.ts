@@ -20,6 +20,7 @@ import { checkPasswordPolicy } from '../passwords/password-policy.ts';
 import type { IssuedTokens, Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 import { type UsernameReservations, userIdFor } from '../usernames.ts';
+import { GuestUpgrade } from './guest-upgrade.ts';
 
 /** An account that is to be made; what the caller leaves out is made up or absent. */
 export interface NewAccount {
@@ -85,9 +86,11 @@ const closed = () => forbidden('Registration is disabled');
 export class Registration {
   readonly #deps: RegistrationDeps;
   readonly #options: Options;
+  readonly #guests: GuestUpgrade;
 
   constructor(deps: RegistrationDeps, options: Options) {
     this.#deps = deps;
+    this.#guests = new GuestUpgrade(deps, options.server_name);
     this.#options = options;
   }
 
@@ -112,6 +115,10 @@ export class Registration {
     const wishes = readWishes(proven.body);
     await this.#checkWishes(wishes);
     if (wishes.password === undefined) throw missingParam("'password' is missing");
+    if (wishes.guestToken !== undefined) {
+      const guest = await this.#guests.find(wishes.username, wishes.guestToken);
+      return this.#guests.upgrade(guest, wishes.password, wishes.login);
+    }
     const userId = wishes.username === undefined ? this.#madeUpId('user') : this.#userIdFor(wishes.username);
     return this.create({ userId, password: wishes.password, login: wishes.login });
   }
@@ -174,8 +181,9 @@ export class Registration {
     return [['m.login.dummy']];
   }
 
-  async #checkWishes({ username, password, login }: Wishes): Promise<void> {
-    if (username !== undefined) await this.#checkName(username);
+  async #checkWishes({ username, password, login, guestToken }: Wishes): Promise<void> {
+    if (guestToken !== undefined) await this.#guests.find(username, guestToken);
+    else if (username !== undefined) await this.#checkName(username);
     if (password !== undefined) checkPasswordPolicy(password, this.#options.password_config.policy);
     if (login) this.#deps.devices.check(login);
   }
@@ -207,6 +215,8 @@ export class Registration {
 }
 
 interface Wishes {
+  /** The access token of the guest who becomes a user. */
+  readonly guestToken: string | undefined;
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly login: DeviceWish | undefined;
@@ -224,6 +234,7 @@ function readWishes(body: JsonObject): Wishes {
     refreshable: body['refresh_token'] === true,
   };
   return {
+    guestToken: text('guest_access_token'),
     username: text('username'),
     password: text('password'),
     login: body['inhibit_login'] === true ? undefined : login,

@@ -13,6 +13,7 @@ import {
   deleteExpiredTokens,
   deleteTokensOfDevices,
   deleteTokensOfUser,
+  findAccessToken,
   findRefreshToken,
   insertAccessToken,
   insertRefreshToken,
@@ -156,6 +157,13 @@ export class Sessions implements DeviceCleanup {
       publish(this.sessionStream, { userId });
       return work(writer, publish);
     });
+  }
+
+  /** The guest whose access token this is; `undefined` when it is not good, or not a guest's. */
+  async guestOf(token: string): Promise<string | undefined> {
+    const row = await findAccessToken(this.#deps.database.reader<AccountTables>(), hashToken(token));
+    if (row?.is_guest !== 1 || row.is_deactivated === 1 || row.is_locked === 1) return undefined;
+    return row.expires_at !== null && row.expires_at <= this.#deps.clock.now() ? undefined : row.user_id;
   }
 
   /** Notes that the user has just proved who they are. */

@@ -49,6 +49,10 @@ export class UserIndex implements AccountCompanion {
     if (!account.isGuest) await this.profileChanged(writer, account.userId);
   }
 
+  async upgraded(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }) {
+    await this.profileChanged(writer, userId);
+  }
+
   async deactivated(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }) {
     await this.profileChanged(writer, userId);
   }

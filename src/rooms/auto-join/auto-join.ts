@@ -76,6 +76,11 @@ export class AutoJoin {
     await jobs.schedule(writer, { kind: job, key: userId, payload, runAt: clock.now() });
   }
 
+  /** Guests may have been brought to fewer rooms. */
+  upgraded(writer: AnyWriter, publish: unknown, { userId }: { userId: string }): Promise<void> {
+    return this.registered(writer, publish, { userId, isGuest: false });
+  }
+
   async #bring(rooms: Rooms, { userId, isFirst }: Newcomer, room: string): Promise<void> {
     const alias = parseRoomAlias(room);
     const roomId = alias ? await rooms.aliases.find(room) : room;
