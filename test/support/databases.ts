@@ -1,6 +1,7 @@
+import { hash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, afterEach, before, beforeEach, describe } from 'node:test';
 import { pino } from 'pino';
 import {
@@ -11,6 +12,7 @@ import {
 } from '../../src/kernel/database/index.ts';
 import { copySqlite, lendPostgres } from './migrated-databases.ts';
 import { connectionTo, type PostgresServer, startPostgres } from './postgres-server.ts';
+import { isThorough } from './thoroughness.ts';
 
 /** Names the environment variable in which the test run says where its PostgreSQL listens. */
 export const portVariable = 'HEARTH_TEST_POSTGRES_PORT';
@@ -38,23 +40,49 @@ export interface Place {
 
 /** Declares the tests that `declare` declares once for each kind of database. */
 export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
-  describe('on SQLite', () => declare(opener('sqlite', makeFile)));
-  describe('on PostgreSQL', () => {
-    let own: PostgresServer | undefined;
-    before(async () => {
-      if (process.env[portVariable]) return;
-      own = await startPostgres();
-      process.env[portVariable] = String(own.port);
-    });
-    const open = opener('postgres', borrowDatabase);
-    after(async () => {
-      if (!own) return;
-      delete process.env[portVariable];
-      await own.stop();
-    });
-    declare(open);
-  });
+  declareOn.sqlite(declare);
+  declareOn.postgres(declare);
 }
+
+/**
+ * The same for tests of whole servers, whose parts were tried on each kind by themselves: in a thorough run on both,
+ * otherwise on one, which another file's tests may not be on.
+ *
+ * @param file `import.meta.url` of the tests
+ */
+export function forServerDatabases(file: string, declare: (open: OpenDatabase) => void): void {
+  for (const kind of serverDatabases(file)) declareOn[kind](declare);
+}
+
+/** On which kinds of database the tests of whole servers in a file run. */
+export function serverDatabases(file: string): readonly DatabaseOptions['kind'][] {
+  if (isThorough) return ['sqlite', 'postgres'];
+  const isEven = Number.parseInt(hash('sha256', basename(file)).slice(0, 2), 16) % 2 === 0;
+  return [isEven ? 'sqlite' : 'postgres'];
+}
+
+const declareOn = {
+  sqlite(declare: (open: OpenDatabase) => void): void {
+    describe('on SQLite', () => declare(opener('sqlite', makeFile)));
+  },
+  postgres(declare: (open: OpenDatabase) => void): void {
+    describe('on PostgreSQL', () => {
+      let own: PostgresServer | undefined;
+      before(async () => {
+        if (process.env[portVariable]) return;
+        own = await startPostgres();
+        process.env[portVariable] = String(own.port);
+      });
+      const open = opener('postgres', borrowDatabase);
+      after(async () => {
+        if (!own) return;
+        delete process.env[portVariable];
+        await own.stop();
+      });
+      declare(open);
+    });
+  },
+};
 
 /**
  * A place for a database that nobody has opened yet, with `migrations` applied. PostgreSQL must run: see
