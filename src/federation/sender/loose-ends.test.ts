@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { type Recipient, SenderUnderTest, until } from '../../../test/support/federation-sender.ts';
+import { ann, ReferenceRoom } from '../../../test/support/reference-room.ts';
+import { alice } from '../../../test/support/rooms.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+
+const minute = 60_000;
+
+forEachDatabase((open) => {
+  describe('a server that lacks what was said before this server was removed from a room', () => {
+    let test: SenderUnderTest;
+    afterEach(() => test.close());
+
+    /** Alice has said something that did not arrive; then she was removed, and came back. */
+    const removedAndBack = async () => {
+      test = await SenderUnderTest.open(open);
+      const a = await test.recipient('a.example');
+      a.answer = () => 503;
+      const room = new ReferenceRoom();
+      const { placement } = test.under.engine;
+      await placement.enter(room.room, room.join(alice));
+      await test.under.say(alice, room.roomId, 'on its way');
+      await until(() => test.sender.status.destinations['waiting to retry'] > 0);
+      await test.under.say(alice, room.roomId, 'before');
+      const kick = room.member(alice, 'leave', { sender: ann });
+      await placement.append(room.roomId, room.one(kick));
+      await placement.enter(room.room, room.join(alice, [kick]));
+      await test.sender.caughtUp();
+      return { a, room };
+    };
+
+    const bodiesSince = (a: Recipient, before: number) =>
+      a.arrived
+        .slice(before)
+        .flatMap(({ pdus }) => pdus.map(({ content }) => (content as JsonObject)['body']))
+        .filter((body) => body !== undefined);
+
+    it('is sent it when it is back', async () => {
+      const { a } = await removedAndBack();
+      const before = a.arrived.length;
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => bodiesSince(a, before).includes('before'));
+    });
+
+    it('is sent it after a restart of this server, too, with what was said since', async () => {
+      const { a, room } = await removedAndBack();
+      await test.restart();
+      await test.under.say(alice, room.roomId, 'after');
+      await test.sender.caughtUp();
+      const before = a.arrived.length;
+      a.answer = () => 200;
+      test.clock.advance(200);
+      test.clock.advance(minute);
+      await until(() => bodiesSince(a, before).includes('after'));
+      assert.deepEqual(bodiesSince(a, before), ['before', 'after']);
+    });
+  });
+});
