@@ -45,6 +45,8 @@ forEachDatabase(({ kind }) => {
         const own = shown.find(({ type, state_key }) => type === 'm.room.member' && state_key === ben.id);
         assert.deepEqual([own?.sender, own?.content['membership']], [anna.id, 'invite']);
         assert.equal(shown[0]!.event_id, undefined);
+        const inviter = shown.find(({ state_key: key }) => key === anna.id);
+        assert.deepEqual([inviter?.type, inviter?.content['displayname']], ['m.room.member', 'anna']);
         // No server is named: the one that has invited is asked.
         await ben.join(roomId);
         assert.equal(await membershipSeen(ben, roomId, ben.id), 'join');

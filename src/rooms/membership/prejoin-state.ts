@@ -23,13 +23,16 @@ const createKey = stateKeyOf('m.room.create', '');
 /**
  * The state that describes a room to another server, with an invite or in answer to a knock: whole events.
  * The create event is always among them.
+ * @param inviter who sends the invite: their member event is among them, as people are shown it here, too
  */
 export async function prejoinPdus(
   engine: RoomEngine,
   head: RoomHead,
   keys: PrejoinKeys,
+  inviter?: string,
 ): Promise<JsonObject[]> {
   const chosen = new Set([createKey, ...keys.in(head.state)]);
+  if (inviter !== undefined) chosen.add(stateKeyOf('m.room.member', inviter));
   const nids = [...chosen].flatMap((key) => head.state.get(key)?.nid ?? []);
   const events = await engine.events.getMany(nids);
   return nids.flatMap((nid) => {

@@ -56,7 +56,7 @@ export class RemoteInvite {
     // The invited user is to see nothing that the room's policy server does not want.
     const own = await engine.policies.vouched(head, built);
     const { eventId, pdu } = own.event;
-    const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys);
+    const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys, draft.sender);
     try {
       const returned = await peers.invite(
         server,
