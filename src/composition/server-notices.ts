@@ -20,7 +20,7 @@ export async function startServerNotices(kernel: Kernel, people: People, rooms: 
     userExists: (userId) => accounts.userExists(userId),
     sending,
   });
-  people.departedUsers.register(sending?.noticeRooms);
+  people.departedUsers.register(rooms);
   rooms.memberships.guardDepartures((userId, roomId) => serverNotices.checkDeparture(userId, roomId));
   if (sending && (await accounts.userExists(sending.user.userId))) {
     const fields = { user: sending.user.userId };

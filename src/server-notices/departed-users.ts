@@ -1,7 +1,9 @@
 import type { Clock } from '../kernel/clock.ts';
-import type { AnyWriter } from '../kernel/database/index.ts';
+import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
-import type { NoticeRooms } from './notice-rooms.ts';
+import { type ClosingParts, closeRoom } from './close-room.ts';
+import { readNoticeRoom } from './store.ts';
+import type { ServerNoticeTables } from './tables.ts';
 
 const job = 'server-notices/close-room';
 
@@ -9,27 +11,21 @@ const job = 'server-notices/close-room';
 export class DepartedUsers {
   readonly #jobs: Jobs;
   readonly #clock: Clock;
-  #isOn = false;
 
   constructor({ jobs, clock }: { readonly jobs: Jobs; readonly clock: Clock }) {
     this.#jobs = jobs;
     this.#clock = clock;
   }
 
-  /** Says how the job is done; before jobs are started. @param noticeRooms absent: notices are off */
-  register(noticeRooms: NoticeRooms | undefined): void {
-    this.#isOn = noticeRooms !== undefined;
-    this.#jobs.register<string>(job, {
-      async run({ payload: userId }) {
-        const roomId = await noticeRooms?.of(userId);
-        if (roomId !== undefined) await noticeRooms?.close(roomId);
-      },
-    });
+  /** Registers how the job is done; before jobs are started. */
+  register(rooms: ClosingParts): void {
+    this.#jobs.register<string>(job, { run: ({ payload: roomId }) => closeRoom(rooms, roomId) });
   }
 
   /** Part of the transaction that closes an account. */
   async deactivated(writer: AnyWriter, _publish: unknown, { userId }: { userId: string }): Promise<void> {
-    if (!this.#isOn) return;
-    await this.#jobs.schedule(writer, { kind: job, key: userId, payload: userId, runAt: this.#clock.now() });
+    const roomId = await readNoticeRoom(writerFor<ServerNoticeTables>(writer), userId);
+    if (roomId === undefined) return;
+    await this.#jobs.schedule(writer, { kind: job, key: userId, payload: roomId, runAt: this.#clock.now() });
   }
 }

@@ -6,6 +6,7 @@ import { until } from '../../test/support/federation-sender.ts';
 import { enc, Person } from '../../test/support/person.ts';
 import { registerAdmin } from '../../test/support/register-admin.ts';
 import { startTestServer, type TestServer } from '../../test/support/server.ts';
+import { createLogger } from '../kernel/observability/index.ts';
 import type { NoticeOptions } from './config.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
@@ -15,15 +16,18 @@ forEachDatabase(({ kind }) => {
     let server: TestServer;
     let admin: Person;
     let options: (Partial<NoticeOptions> & Pick<NoticeOptions, 'system_mxid_localpart'>) | null = null;
+    const warnings: string[] = [];
     const roomVersion = kind === 'sqlite' ? ('12' as const) : ('10' as const);
     before(async () => {
       const config = {
         rooms: { default_room_version: roomVersion, allow_per_room_profiles: false },
+        directory: { user_directory: { search_all_users: true } },
         get serverNotices() {
           return { server_notices: options };
         },
       };
-      server = await startTestServer({ database: kind, config });
+      const log = createLogger({ level: 'warn', destination: { write: (line) => void warnings.push(line) } });
+      server = await startTestServer({ database: kind, config, log });
       admin = await registerAdmin(server);
     });
     after(() => server.stop());
@@ -177,16 +181,39 @@ forEachDatabase(({ kind }) => {
       assert.equal(refused.body['errcode'], 'M_CANNOT_LEAVE_SERVER_NOTICE_ROOM');
     });
 
+    it('are sent by whom the options name, though somebody has had that name before', async () => {
+      const before = await Person.register(server, 'gazette');
+      const search = async (user: Person) =>
+        (await user.do('POST', '/user_directory/search', { search_term: 'gazette' }))['results'] as unknown[];
+      const user = await Person.register(server, 'gustav');
+      await until(async () => (await search(user)).length === 1);
+      await change({
+        system_mxid_localpart: 'gazette',
+        system_mxid_display_name: 'The gazette',
+        auto_join: true,
+      });
+      const warned = warnings.some((line) => line.includes('@gazette:test'));
+      assert.ok(warned, 'the operator is told');
+      await notify(user);
+      const roomId = await onlyRoom(user);
+      const { joined } = await user.do('GET', `/rooms/${enc(roomId)}/joined_members`);
+      assert.deepEqual((joined as Record<string, unknown>)[before.id], { display_name: 'The gazette' });
+      assert.deepEqual(await search(user), []);
+      assert.equal((await ask(before)).status, 404);
+    });
+
     it('end with the accounts of their users', async () => {
       await change({ auto_join: true });
       const user = await Person.register(server, 'frida');
       await notify(user);
       const roomId = await onlyRoom(user);
       const auth = { type: 'm.login.password', user: user.id, password: 'correct horse' };
+      await change(null);
       await user.do('POST', '/account/deactivate', { auth });
       for (const one of [user.id, '@notices:test']) {
         await until(async () => String(await membershipOf(one, roomId)) === 'leave,1');
       }
+      await change({});
       assert.equal((await ask(user)).status, 404);
     });
   });

@@ -1,6 +1,7 @@
 import { type Database, writerFor } from '../kernel/database/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import { type RoomHead, type Rooms, RoomTurns } from '../rooms/index.ts';
+import { closeRoom } from './close-room.ts';
 import type { NoticeOptions } from './config.ts';
 import type { NoticesUser } from './notices-user.ts';
 import { noticePowerLevels, roomTraits } from './room-design.ts';
@@ -59,23 +60,11 @@ export class NoticeRooms {
         await this.#bring(userId, head.roomId);
         return head.roomId;
       }
+      if (head) await closeRoom(this.#parts.rooms, head.roomId);
       const roomId = await this.#create(userId);
       await this.#bring(userId, roomId);
-      if (head) await this.close(head.roomId);
       return roomId;
     });
-  }
-
-  /** Who has made a room for notices leaves it: there is nobody to talk to any more. */
-  async close(roomId: string): Promise<void> {
-    const { engine, memberships } = this.#parts.rooms;
-    const head = await engine.heads.get(roomId);
-    const creation = head?.entry('m.room.create', '');
-    // Not always the present notices user: operators may name another.
-    const maker = creation && (await engine.events.get(creation.nid))?.event.sender;
-    if (!maker || head?.membership(maker) !== 'join') return;
-    await memberships.leave(maker, roomId);
-    await memberships.forget(maker, roomId);
   }
 
   /** Whether the user hears what is said there, or would if invited: nobody has invited them yet after a crash. */

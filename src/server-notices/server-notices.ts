@@ -87,9 +87,10 @@ export class ServerNotices {
       throw refused('Server notices can only be sent to users of this server');
     }
     if (refusedTypes.has(type)) throw invalidParam(`${type} can not be sent as a notice`);
-    if (!(await userExists(userId))) throw notFound('No such user');
-    const roomId = await sending.noticeRooms.prepare(userId);
     const sender = sending.user.userId;
+    // Somebody may have had an account of that name before; the server does not talk to itself.
+    if (userId === sender || !(await userExists(userId))) throw notFound('No such user');
+    const roomId = await sending.noticeRooms.prepare(userId);
     const draft: EventToSend = { type, sender, content, ...(stateKey !== undefined && { stateKey }) };
     await rooms.engine.relations.check(roomId, draft);
     return rooms.engine.timeline.append(roomId, draft, options);
