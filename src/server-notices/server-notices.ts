@@ -97,7 +97,7 @@ export class ServerNotices {
   }
 
   /**
-   * Keeps users in the room of their notices, and lets them not reject it.
+   * Keeps users in the room of their notices; nor may they turn its invite down.
    * Source: requirement document 2, "server_notices"; client-server API, "Server Notices".
    * @throws MatrixError 403 M_CANNOT_LEAVE_SERVER_NOTICE_ROOM
    */
