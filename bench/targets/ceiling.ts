@@ -20,7 +20,8 @@ export async function startCeiling(): Promise<Target> {
   const url = `http://127.0.0.1:${port}`;
   const file = join(directory, 'ceiling.db');
   let child: ChildProcess;
-  process.once('exit', () => child?.kill('SIGKILL'));
+  const killChild = () => void child?.kill('SIGKILL');
+  process.once('exit', killChild);
 
   async function start(): Promise<number> {
     const startedAt = performance.now();
@@ -54,6 +55,7 @@ export async function startCeiling(): Promise<Target> {
     },
     async close() {
       await stop();
+      process.off('exit', killChild);
       await rm(directory, { recursive: true, force: true });
     },
   };

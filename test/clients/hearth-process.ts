@@ -39,11 +39,12 @@ export class HearthProcess {
   /** Holds the configuration, the log and, unless configured otherwise, the database and the keys. */
   readonly directory: string;
   #child: ChildProcess | undefined;
+  readonly #killChild = () => void this.#child?.kill('SIGKILL');
 
   private constructor(url: string, directory: string) {
     this.url = url;
     this.directory = directory;
-    process.once('exit', () => this.#child?.kill('SIGKILL'));
+    process.once('exit', this.#killChild);
   }
 
   /**
@@ -118,6 +119,7 @@ export class HearthProcess {
   /** Ends the process if it still runs and removes the directory. */
   async remove(): Promise<void> {
     await this.stop();
+    process.off('exit', this.#killChild);
     await rm(this.directory, { recursive: true, force: true });
   }
 
