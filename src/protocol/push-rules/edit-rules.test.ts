@@ -84,6 +84,7 @@ describe('putRule', () => {
     ['room', {}, 'M_MISSING_PARAM'],
     ['room', { actions: 'notify' }, 'M_BAD_JSON'],
     ['room', { actions: [1] }, 'M_BAD_JSON'],
+    ['room', { actions: ['notfiy'] }, 'M_BAD_JSON'],
     ['content', NOTIFY, 'M_MISSING_PARAM'],
     ['content', { ...NOTIFY, pattern: 1 }, 'M_BAD_JSON'],
     ['content', { ...NOTIFY, pattern: 'x'.repeat(MAX_GLOB_LENGTH + 1) }, 'M_BAD_JSON'],

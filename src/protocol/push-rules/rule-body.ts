@@ -27,7 +27,8 @@ export function parseRuleBody(kind: RuleKind, body: JsonValue): RuleBody {
 }
 
 /**
- * Reads `actions` from the body of a request, without the historical ones.
+ * Reads `actions` from the body of a request, without the historical ones. Of those that it does not know it keeps the
+ * ones with the name of a vendor in front: others are mistakes, and would silence what was meant to notify.
  * Throws M_MISSING_PARAM and M_BAD_JSON.
  */
 export function parseActions({ actions }: JsonObject): PushAction[] {
@@ -36,6 +37,11 @@ export function parseActions({ actions }: JsonObject): PushAction[] {
   const effective = effectiveActions(actions);
   const isWellFormed = (action: JsonValue) => typeof action === 'string' || isJsonObject(action);
   if (!actions.every(isWellFormed)) throw badJson('Each of the actions must be a string or an object');
+  for (const action of effective) {
+    if (typeof action === 'string' && action !== 'notify' && !action.includes('.')) {
+      throw badJson(`There is no action '${action.slice(0, 255)}'`);
+    }
+  }
   return effective;
 }
 

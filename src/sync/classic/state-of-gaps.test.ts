@@ -33,6 +33,21 @@ for (const database of ['sqlite', 'postgres'] as const) {
       );
     });
 
+    it('is not needed where the filter leaves out everything between two events that it wants', async () => {
+      const anna = await Person.register(server, 'noise');
+      const roomId = await anna.createRoom();
+      const said = await anna.say(roomId, 'wanted');
+      const noise = Array.from({ length: 120 }, (_, n) => anna.send(roomId, 'org.example.noise', { n }));
+      await Promise.all(noise);
+      const wanted = { filter: { room: { timeline: { types: ['m.room.message'], limit: 1 } } } };
+      const first = await anna.sync(undefined, wanted);
+      const { events, limited } = first.rooms?.join?.[roomId]?.timeline ?? {};
+      assert.deepEqual([events?.map(({ event_id }) => event_id), limited], [[said], false]);
+      const more = Array.from({ length: 120 }, (_, n) => anna.send(roomId, 'org.example.noise', { n }));
+      await Promise.all(more);
+      assert.equal((await anna.sync(first.next_batch, wanted)).rooms, undefined);
+    });
+
     it('is told as of the end of the timeline under the name under which it is asked for', async () => {
       const anna = await Person.register(server, 'after');
       const roomId = await anna.createRoom();

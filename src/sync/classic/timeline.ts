@@ -34,8 +34,15 @@ export interface TimelineRequest {
   readonly view: RoomView | undefined;
 }
 
-/** Pages that are read at the most while events are hidden from the user or by the filter. */
-const mostPages = 5;
+/**
+ * Pages that are read at the most while events are hidden from the user or by the filter. Each has twice as many events
+ * as the one before, or as many as are wanted: a client that wants one kind of event among hundreds of others is not
+ * told of a gap where nothing is missing.
+ */
+const [mostPages, firstPage] = [6, 10];
+
+/** Of these, when no event is shown anyway. */
+const pagesForNothing = 3;
 
 /** The newest events of a room in `(after, upTo]` that the user is shown and wants. */
 export async function readTimeline(
@@ -44,16 +51,17 @@ export async function readTimeline(
   filter: Filter,
   { userId, after, upTo, limit, view }: TimelineRequest,
 ): Promise<Timeline> {
-  const isWanted = filter.room.timeline.passesRoom(head.roomId)
-    ? ({ stored }: VisibleEvent) => filter.room.timeline.passes(stored.event)
-    : () => false;
+  const { timeline: wanted } = filter.room;
+  const isForNothing = wanted.passesNothing || !wanted.passesRoom(head.roomId);
+  const isWanted = ({ stored }: VisibleEvent) => !isForNothing && wanted.passes(stored.event);
+  const pages = isForNothing || limit === 0 ? pagesForNothing : mostPages;
   const ignored = await engine.ignored.of(userId);
   const stretch: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];
   let reachedStart = false;
   let reachedGap = false;
-  for (let page = 0; page < mostPages && chosen.length <= limit && !reachedStart && !reachedGap; page++) {
-    const size = Math.max(limit + 1 - chosen.length, 10);
+  for (let page = 0; page < pages && chosen.length <= limit && !reachedStart && !reachedGap; page++) {
+    const size = Math.max(limit + 1 - chosen.length, firstPage << page);
     const before = stretch.at(-1)?.stream ?? upTo + 1;
     const read = await readBackward(engine, head, { after, before, limit: size });
     reachedStart = read.length < size;
@@ -63,7 +71,7 @@ export async function readTimeline(
     if (reachedGap) read.splice(gap + 1);
     stretch.push(...read);
     const readable = (view ? await view.shown(read) : asJoined(read, ignored)).filter(isWanted);
-    chosen.push(...(await engine.relations.narrow(readable, filter.room.timeline.relatedBy, view)));
+    chosen.push(...(await engine.relations.narrow(readable, wanted.relatedBy, view)));
   }
   const limited = chosen.length > limit || !reachedStart || reachedGap;
   const shown = chosen.slice(0, limit);
