@@ -38,6 +38,7 @@ export async function readPage(
   start: HistoryPlace,
   { direction, limit, filter, to, older }: PageRequest,
 ): Promise<Page> {
+  if (!filter.passesRoom(view.head.roomId)) return { events: [], next: undefined };
   const events: VisibleEvent[] = [];
   const gaps = direction === 'backward' ? HistoryGaps.of(engine, older, view.head) : undefined;
   let place = start;

@@ -162,6 +162,7 @@ export class Memberships {
     await this.#whole(roomId);
     await this.checkInvitee(sender, userId);
     const head = await this.#head(roomId);
+    checkMember(head, sender);
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
     this.#parts.throttle.invite(requester, roomId, userId);
     const { serverName, engine } = this.#parts;
@@ -271,6 +272,7 @@ export class Memberships {
     await this.#whole(roomId);
     const head = await this.#head(roomId);
     if (requester && userId === sender) await this.#checkDeparture(userId, roomId);
+    if (userId !== sender) checkMember(head, sender);
     const present = head.membership(userId);
     if (present !== 'join' && present !== 'invite' && present !== 'knock') {
       throw forbidden(`${userId} is not in the room`);
@@ -303,6 +305,7 @@ export class Memberships {
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     const head = await this.#head(roomId);
+    checkMember(head, sender);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
     const unbanned = await this.#send(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
     // Each new membership makes the room one that is remembered.
@@ -354,4 +357,9 @@ export class Memberships {
     if (!head) throw notFound('Unknown room');
     return head;
   }
+}
+
+/** Before anything is said of others: who is not in a room must not find out by the refusals who is. */
+function checkMember(head: RoomHead, sender: string): void {
+  if (head.membership(sender) !== 'join') throw forbidden('You are not in this room');
 }

@@ -59,6 +59,43 @@ for (const database of ['sqlite', 'postgres'] as const) {
       await refuses(cleo, 'GET', `${path}/joined_members`, undefined, 403, 'M_FORBIDDEN');
       await refuses(cleo, 'GET', `${path}/aliases`, undefined, 403, 'M_FORBIDDEN');
       await refuses(ben, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
+      const banned = await Person.register(server, `banned-${database}`);
+      const nobody = await Person.register(server, `nobody-${database}`);
+      await people.anna.do('POST', `${path}/ban`, { user_id: banned.id });
+      for (const action of ['invite', 'kick', 'ban', 'unban']) {
+        for (const { id } of [ben, banned, nobody]) {
+          const { status, body } = await cleo.call('POST', `${path}/${action}`, { user_id: id });
+          const outside = /^(You are|the sender is) not in (this|the) room$/;
+          assert.equal(status, 403);
+          assert.match(body['error'] as string, outside, `${action} ${id} tells nothing of who is there`);
+        }
+      }
+    });
+
+    it('shows nothing of rooms that a filter leaves out', async () => {
+      const { anna } = people;
+      const roomId = await room();
+      const eventId = await anna.say(roomId, 'hello');
+      const read = async (filter: object) => {
+        const query = { filter: JSON.stringify(filter) };
+        const page = await anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {
+          ...query,
+          dir: 'b',
+        });
+        const context = await anna.do(
+          'GET',
+          `/rooms/${enc(roomId)}/context/${enc(eventId)}`,
+          undefined,
+          query,
+        );
+        return [page['chunk'], context['events_before']].map((events) => (events as unknown[]).length > 0);
+      };
+      assert.deepEqual(await read({ not_rooms: [roomId] }), [false, false]);
+      assert.deepEqual(await read({ rooms: ['!another:test'] }), [false, false]);
+      assert.deepEqual(await read({ rooms: [roomId] }), [true, true]);
+      for (const path of ['messages?dir=b&limit=-1', `context/${enc(eventId)}?limit=-1`]) {
+        await refuses(anna, 'GET', `/rooms/${enc(roomId)}/${path}`, undefined, 400, 'M_INVALID_PARAM');
+      }
     });
 
     it('refuses what is malformed', async () => {
