@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { serverDatabases } from './support/databases.ts';
 import { startTestServer } from './support/server.ts';
 
 const client = '/_matrix/client/v3';
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`a change of somebody's devices, on ${database}`, () => {
     it('wakes those who share a room with them, also when they have not been seen since the start', async (context) => {
       const server = await startTestServer({

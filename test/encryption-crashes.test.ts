@@ -5,7 +5,7 @@ import type { JsonObject } from '../src/protocol/index.ts';
 import { HearthProcess } from './clients/hearth-process.ts';
 import { ApiClient, ApiError } from './crash/api-client.ts';
 import { ClientDevice } from './support/client-device.ts';
-import { forEachDatabase, makePlace, type Place } from './support/databases.ts';
+import { forServerDatabases, makePlace, type Place } from './support/databases.ts';
 
 const curve = 'signed_curve25519';
 const keys = 900;
@@ -16,7 +16,7 @@ const [senders, messagesOfEach] = [8, 60];
 /** Milliseconds after which who was not answered tries again. */
 const retryDelay = 50;
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('keys and messages to devices, when the server is killed', () => {
     let place: Place;
     let server: HearthProcess;

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { type Clock, systemClock } from '../src/kernel/clock.ts';
 import { ClientDevice, ClientIdentity } from './support/client-device.ts';
 import { type DatabaseContents, openContents } from './support/database-contents.ts';
+import { serverDatabases } from './support/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from './support/server.ts';
 
 const client = '/_matrix/client/v3';
@@ -27,7 +28,7 @@ const notForDevices: Readonly<Record<string, string>> = {
   unannounced_devices: 'what other servers are still to be told: empty once they are',
 };
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`a device that is gone, on ${database}`, () => {
     let server: TestServer;
     let contents: DatabaseContents;

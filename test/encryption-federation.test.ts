@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../src/protocol/index.ts';
 import { ClientDevice, ClientIdentity } from './support/client-device.ts';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import { validateResponse } from './support/matrix-spec.ts';
 import type { ScriptedServer } from './support/scripted-server.ts';
 import type { TestUser } from './support/server.ts';
@@ -10,7 +10,7 @@ import { type ServerOfSeveral, SeveralServers } from './support/several-servers.
 
 const curve = 'signed_curve25519';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('encryption and other servers', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

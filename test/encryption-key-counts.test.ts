@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../src/protocol/index.ts';
 import { ClientDevice } from './support/client-device.ts';
+import { serverDatabases } from './support/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from './support/server.ts';
 
 const curve = 'signed_curve25519';
@@ -13,7 +14,7 @@ interface Supply {
   readonly device_unused_fallback_key_types?: readonly string[];
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   // A client that is told nothing of its keys takes them for used up, and uploads others, again and again.
   describe(`every sync says exactly how many keys a device has left, on ${database}`, () => {
     let server: TestServer;

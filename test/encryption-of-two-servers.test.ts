@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../src/protocol/index.ts';
 import { ClientDevice, ClientIdentity } from './support/client-device.ts';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import type { TestUser } from './support/server.ts';
 import { type ServerOfSeveral, SeveralServers } from './support/several-servers.ts';
 
@@ -113,7 +113,7 @@ class Device {
   }
 }
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('encryption across two servers', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

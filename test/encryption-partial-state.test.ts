@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../src/protocol/index.ts';
 import { ClientDevice } from './support/client-device.ts';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import { DistantUser } from './support/distant-keys.ts';
 import { enc, type Person } from './support/person.ts';
 import type { ScriptedServer } from './support/scripted-server.ts';
@@ -16,7 +16,7 @@ interface Lists {
   readonly left: Set<string>;
 }
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('devices of the members of a room that are not known yet', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import { enc, Person } from './support/person.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { SlidingClient } from './support/sliding-client.ts';
@@ -9,7 +9,7 @@ const edit = 'the second secret';
 
 let connections = 0;
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('what a user sent who has asked for erasure', () => {
     let server: TestServer;
     let owner: Person;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import { type ManualClock, manualClock } from './support/manual-clock.ts';
 import { enc, Person } from './support/person.ts';
 import { registerAdmin } from './support/register-admin.ts';
@@ -12,7 +12,7 @@ const tight = { per_second: 0.1, burst_count: 2 };
 /** More often than `tight` allows. */
 const often = 5;
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('users to whom administrators have given other limits', () => {
     let server: TestServer;
     let clock: ManualClock;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import { enc, Person } from './support/person.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { SlidingClient } from './support/sliding-client.ts';
 
 /** Rooms whose ids name no server, and whose creators have power without end, everywhere in the client API. */
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('rooms of version 12', () => {
     let server: TestServer;
     let [anna, ben, cleo]: Person[] = [];

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import { type ServerOfSeveral, SeveralServers } from './support/several-servers.ts';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('several servers', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
+import { serverDatabases } from './support/databases.ts';
 import { Person } from './support/person.ts';
 import { act, names, openRooms, type Step, stepsWith, tidy } from './support/room-play.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
@@ -41,7 +42,7 @@ const manners: readonly { readonly nth: (count: number) => object; readonly last
 
 const steps = stepsWith(names.length * manners.length);
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`one answer of sliding sync after the other, on ${database}`, () => {
     let server: TestServer;
     let people: Person[];

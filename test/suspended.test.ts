@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import { enc, Person } from './support/person.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 
 const adminSecret = 'shared secret';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('a suspended account', () => {
     let server: TestServer;
     let [admin, anna, ben]: Person[] = [];

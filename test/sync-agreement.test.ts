@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { ClientView } from './support/client-view.ts';
+import { serverDatabases } from './support/databases.ts';
 import { Person } from './support/person.ts';
 import { act, names, openRooms, type Step, stepsWith, tidy } from './support/room-play.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
@@ -22,7 +23,7 @@ const manners = [
 
 const steps = stepsWith(names.length * manners.length);
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`one sync after the other, on ${database}`, () => {
     let server: TestServer;
     let people: Person[];

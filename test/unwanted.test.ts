@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from './support/databases.ts';
+import { forServerDatabases } from './support/databases.ts';
 import { enc, Person } from './support/person.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   let server: TestServer;
   before(async () => {
     server = await startTestServer({ database: open.kind });

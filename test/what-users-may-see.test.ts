@@ -4,12 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from './support/databases.ts';
 import { operations } from './support/matrix-spec.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
 import { endpoints } from './what-users-may-see/endpoints.ts';
 import { marksIn, type Story, tell, viewers, visibilities } from './what-users-may-see/story.ts';
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`what users may see, on ${database}`, () => {
     let server: TestServer;
     const stories: Story[] = [];

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { manualClock } from '../support/manual-clock.ts';
 import { enc, Person } from '../support/person.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
 const minute = 60_000;
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('rooms that everybody has forgotten', () => {
     let server: TestServer;
     let ticking: NodeJS.Timeout | undefined;

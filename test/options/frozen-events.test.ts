@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { alice, RoomsUnderTest } from '../support/rooms.ts';
 import { startTestServer } from '../support/server.ts';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   it('lets nobody change what is in memory when that is wanted [option: use_frozen_dicts]', async () => {
     for (const use_frozen_dicts of [true, false]) {
       const { engine, ...under } = await RoomsUnderTest.open(open, [], { options: { use_frozen_dicts } });

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, Person } from '../support/person.ts';
 import { startTestServer, type TestServer } from '../support/server.ts';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('profiles that are not for everybody', () => {
     let server: TestServer;
     afterEach(() => server.stop());

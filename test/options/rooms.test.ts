@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { registerAdmin } from '../support/register-admin.ts';
 import {
   type ApiAnswer,
@@ -14,7 +14,7 @@ type Content = Readonly<Record<string, unknown>>;
 type Event = Readonly<Record<string, unknown>>;
 
 /** What operators decide about rooms, shown on a whole homeserver. */
-forEachDatabase((open) =>
+forServerDatabases(import.meta.url, (open) =>
   describe('options of rooms', () => {
     let server: TestServer;
     afterEach(() => server.stop());

@@ -7,7 +7,7 @@ import { stringify } from 'yaml';
 import { SigningKey, writeSigningKeys } from '../../src/protocol/index.ts';
 import type { RoomTables } from '../../src/rooms/tables.ts';
 import { type ConfiguredServer, databaseEntry, startConfigured } from '../support/configured-server.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 
 const localhost = { type: 'http', port: 0, bind_addresses: ['127.0.0.1'] };
 const client = [{ names: ['client'] }];
@@ -53,7 +53,7 @@ async function makeRoom(base: string): Promise<{ userId: string; roomId: string 
   return { userId: user_id!, roomId: room_id! };
 }
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   afterEach(() => server?.stop());
 
   it('keeps what users do in its database, in its name and signed with its key [option: server_name, signing_key_path, database.name, database.args.database, database.args.dbname, database.args.host, database.args.port, database.args.user]', async () => {
