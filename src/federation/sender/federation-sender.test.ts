@@ -462,6 +462,25 @@ forEachDatabase((open) => {
       assert.deepEqual(taken.toSorted(), ['1', '2', '3', '4', '5']);
     });
 
+    it('leaves a server alone that refuses one event after the other, and loses none of those that wait', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      await until(() => test.sender.status.destinations.sending === 0);
+      a.answer = ({ pdus }) => (pdus.length > 0 ? 400 : 200);
+      const bodies = Array.from({ length: 12 }, (_, index) => String(index));
+      await Promise.all(bodies.map(say));
+      await waitsToRetry(1);
+      const asked = a.arrived.length;
+      await say('last');
+      await test.sender.caughtUp();
+      assert.equal(a.arrived.length, asked);
+      await until(async () => (await missedRooms()) > 0);
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('last'));
+      await until(() => test.sender.status.destinations['catching up'] === 0);
+    });
+
     it('does not send to servers with which there is no federation [option: federation_domain_whitelist]', async () => {
       const { recipients, say } = await start(['a.example', 'b.example'], {
         federation_domain_whitelist: ['b.example'],
@@ -587,6 +606,45 @@ forEachDatabase((open) => {
         lifetime: 60 * minute,
         content: { [roomId]: { 'm.read': { [alice]: { data: { ts: 1 }, event_ids: [eventId] } } } },
         combine: (contents: readonly JsonObject[]) => [Object.assign({}, ...contents) as JsonObject],
+      });
+
+      it('do not wait for what a server has refused', async () => {
+        const { recipients, say } = await start(['a.example']);
+        const [a] = recipients;
+        await until(() => test.sender.status.destinations.sending === 0);
+        a.answer = ({ pdus }) => (bodiesOf(pdus).includes('bad') ? 400 : 200);
+        await say('bad');
+        await until(() => a.messages.includes('bad') && test.sender.status.destinations.sending === 0);
+        test.sender.sendEdu(['a.example'], typing(alice, true));
+        test.sender.sendEdu(['a.example'], typing('@bob:test', true));
+        await until(() => contents(a).length === 2);
+        assert.equal(test.sender.status.pendingEdus, 0);
+      });
+
+      it('are left out when they are refused, and nothing else is', async () => {
+        const { recipients, say } = await start(['a.example']);
+        const [a] = recipients;
+        await until(() => test.sender.status.destinations.sending === 0);
+        const isBad = (content: JsonObject) => content['user_id'] === '@bob:test';
+        const [taken, told]: [string[], JsonObject[]] = [[], []];
+        a.answer = ({ pdus, edus }) => {
+          if (edus.some(({ content }) => isBad(content))) return 400;
+          taken.push(...bodiesOf(pdus));
+          told.push(...edus.map(({ content }) => content));
+          return 200;
+        };
+        const users = ['@first:test', alice, '@bob:test', '@carol:test', '@dave:test'];
+        for (const userId of users) test.sender.sendEdu(['a.example'], typing(userId, true));
+        await Promise.all(['1', '2', '3'].map(say));
+        await until(() => taken.length === 3 && told.length === 4);
+        assert.deepEqual(taken.toSorted(), ['1', '2', '3']);
+        assert.deepEqual(told.map((content) => content['user_id']).toSorted(), [
+          alice,
+          '@carol:test',
+          '@dave:test',
+          '@first:test',
+        ]);
+        assert.equal(test.sender.status.pendingEdus, 0);
       });
 
       it('come after an outage as they are then, if they are still worth it', async () => {

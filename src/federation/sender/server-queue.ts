@@ -6,12 +6,8 @@ import { type EphemeralEdu, PendingEdus } from './pending-edus.ts';
 import type { HeldSlot } from './send-slots.ts';
 import type { SenderParts } from './sender-parts.ts';
 import { mostEdus, mostPdus, sizeOf, type Transaction, transactionText } from './transaction.ts';
-
-/** Events that wait in memory for one destination; with more it is behind and catches up from the disk. */
-const mostWaiting = 500;
-
-/** Events and durable EDUs in one transaction. */
-const usualMost = mostPdus + mostEdus;
+import { TransactionSize } from './transaction-size.ts';
+import { WaitingEvents } from './waiting-events.ts';
 
 /** Milliseconds until the next attempt after an error of our own, and when nothing says how long to wait. */
 const usualPause = 5_000;
@@ -27,18 +23,14 @@ export type QueueState = 'idle' | 'sending' | 'catching up' | 'waiting to retry'
 export class ServerQueue {
   readonly destination: string;
   readonly #parts: SenderParts;
+  readonly #events: WaitingEvents;
   readonly #edus: PendingEdus;
   readonly #outbox: OutboxReader;
-  #waiting: OutgoingPdu[] = [];
+  readonly #size = new TransactionSize();
   /** On its way, or to be sent again before anything else. */
   #transaction: Transaction | undefined;
   /** What the memory for kept transactions counts for it. */
   #keptSize = 0;
-  /** Up to which place on the stream what is in memory is noted on disk as well. */
-  #notedUpTo = 0;
-  #behind: boolean;
-  /** Counts what was noted while the server was behind, so that nothing is overlooked when it no longer is. */
-  #missed = 0;
   #running: Promise<void> | undefined;
   #again = false;
   #retry: Timer | undefined;
@@ -46,33 +38,31 @@ export class ServerQueue {
   #retryAt = 0;
   /** Since when something waits, or when the server last took something, by the monotonic clock. */
   #busySince: number | undefined;
-  /** Events and durable EDUs in one transaction; fewer after one was refused. */
-  #mostAtOnce = usualMost;
 
-  constructor(destination: string, parts: SenderParts, { behind }: { readonly behind: boolean }) {
+  constructor(destination: string, parts: SenderParts, options: { readonly behind: boolean }) {
     this.destination = destination;
     this.#parts = parts;
     this.#edus = new PendingEdus(parts.clock);
     this.#outbox = new OutboxReader(destination, parts.database);
-    this.#behind = behind;
+    this.#events = new WaitingEvents(destination, parts, options);
   }
 
   /** Whether there is nothing to do and nothing to remember. */
   get isIdle(): boolean {
-    const isEmpty = this.#waiting.length === 0 && this.#edus.size === 0 && this.#transaction === undefined;
-    return isEmpty && !this.#behind && !this.#outbox.mayHold && !this.#running && !this.#retry;
+    const isEmpty = this.#events.size === 0 && this.#edus.size === 0 && this.#transaction === undefined;
+    return isEmpty && !this.#events.behind && !this.#outbox.mayHold && !this.#running && !this.#retry;
   }
 
   get state(): QueueState {
     if (this.#retry) return 'waiting to retry';
-    if (this.#behind) return 'catching up';
+    if (this.#events.behind) return 'catching up';
     return this.#running ? 'sending' : 'idle';
   }
 
   /** Events and ephemeral EDUs in memory. */
   get pending(): { readonly pdus: number; readonly edus: number } {
     const inFlight = this.#transaction?.pdus.length ?? 0;
-    return { pdus: this.#waiting.length + inFlight, edus: this.#edus.size };
+    return { pdus: this.#events.size + inFlight, edus: this.#edus.size };
   }
 
   /** Milliseconds for which something waits and nothing was taken; `undefined` when nothing waits. */
@@ -82,18 +72,12 @@ export class ServerQueue {
 
   /** The first place on the stream of what is in memory only, `undefined` when nothing is. */
   get firstUnnoted(): number | undefined {
-    return this.#unsent().find(({ stream }) => stream > this.#notedUpTo)?.stream;
+    return this.#events.firstUnnoted;
   }
 
   /** Takes an event. They come in the order of the stream. */
   add(pdu: OutgoingPdu): void {
-    if (this.#behind) {
-      this.#missed++;
-      this.#parts.notes.missed(this.destination, pdu);
-    } else {
-      this.#waiting.push(pdu);
-      if (this.#waiting.length > mostWaiting) this.#fallBehind();
-    }
+    this.#events.add(pdu);
     this.kick();
   }
 
@@ -134,11 +118,7 @@ export class ServerQueue {
 
   /** Notes what is in memory only, so that it is not lost with the memory. It stays in memory nevertheless. */
   note(): void {
-    for (const pdu of this.#unsent()) {
-      if (pdu.stream <= this.#notedUpTo) continue;
-      this.#parts.notes.missed(this.destination, pdu);
-      this.#notedUpTo = pdu.stream;
-    }
+    this.#events.note();
   }
 
   /** After the stopping signal: resolves when nothing is under way any more. What was not acknowledged is noted. */
@@ -146,19 +126,6 @@ export class ServerQueue {
     this.#retry?.cancel();
     await this.#running;
     this.note();
-  }
-
-  /** Events in memory that the server may not have, in the order of the stream. */
-  #unsent(): readonly OutgoingPdu[] {
-    const inFlight = this.#transaction;
-    return !inFlight || inFlight.caughtUp ? this.#waiting : [...inFlight.pdus, ...this.#waiting];
-  }
-
-  /** From now on events are noted only. */
-  #fallBehind(): void {
-    this.note();
-    this.#behind = true;
-    this.#waiting = [];
   }
 
   async #run(): Promise<void> {
@@ -188,7 +155,7 @@ export class ServerQueue {
 
   /** Whether the server may not be there: it has never answered, or not lately. */
   async #isDoubtful(): Promise<boolean> {
-    if (this.#behind || this.#transaction) return true;
+    if (this.#events.behind || this.#transaction) return true;
     try {
       return (await this.#parts.destinations.get(this.destination)).spelling === undefined;
     } catch {
@@ -201,7 +168,7 @@ export class ServerQueue {
     const { destinations, clock } = this.#parts;
     const until = await destinations.blockedUntil(this.destination);
     if (until === undefined) return false;
-    this.#fallBehind();
+    this.#events.fallBehind();
     this.#pause(until - clock.now());
     return true;
   }
@@ -218,31 +185,15 @@ export class ServerQueue {
 
   /** Makes the next transaction, if there is something to send. */
   async #compose(): Promise<void> {
-    const most = Math.min(mostPdus, this.#mostAtOnce);
-    const caught = await this.#catchUp(most);
-    const durable = await this.#outbox.read(
-      Math.min(mostEdus, this.#mostAtOnce - (caught?.pdus.length ?? 0)),
-    );
-    const pdus = caught?.pdus ?? this.#waiting.splice(0, Math.min(most, this.#mostAtOnce - durable.length));
-    const isUsual = this.#mostAtOnce === usualMost;
-    const ephemeral = isUsual ? this.#edus.take(mostEdus - durable.length) : [];
+    const most = this.#size.most;
+    const caught = await this.#events.catchUp(Math.min(mostPdus, most));
+    const durable = await this.#outbox.read(Math.min(mostEdus, most - (caught?.pdus.length ?? 0)));
+    const { pdus, caughtUp } = caught ?? this.#events.take(Math.min(mostPdus, most - durable.length));
+    const left = Math.min(mostEdus, most - pdus.length) - durable.length;
+    const ephemeral = left > 0 ? this.#edus.take(left) : [];
     if (pdus.length + durable.length + ephemeral.length === 0) return;
     const id = this.#parts.nextTransactionId();
-    this.#transaction = { id, pdus, durable, ephemeral, caughtUp: caught?.caughtUp };
-  }
-
-  /** The newest events of rooms that the server lacks events of; `undefined` once it lacks nothing. */
-  async #catchUp(most: number) {
-    const { catchUp, notes } = this.#parts;
-    while (this.#behind) {
-      const missed = this.#missed;
-      const found = await catchUp.next(this.destination, most);
-      if (!found) {
-        if (missed === this.#missed) this.#behind = false;
-      } else if (found.pdus.length > 0) return found;
-      else for (const [roomNid, upTo] of found.caughtUp) notes.arrived(this.destination, roomNid, upTo);
-    }
-    return undefined;
+    this.#transaction = { id, pdus, durable, ephemeral, caughtUp };
   }
 
   async #send(transaction: Transaction, slot: HeldSlot): Promise<void> {
@@ -261,44 +212,46 @@ export class ServerQueue {
         );
       }
     } catch (error) {
-      transaction.ephemeral = [];
-      if (isRefusal(error)) return this.#refused(transaction, error);
-      this.#edus.putBack();
+      if (isRefusal(error)) return this.#refused(transaction, error, begunAt);
+      this.#takeEphemeralBack(transaction);
       if (!(error instanceof FederationError)) throw error;
       return this.#failed(transaction, error, begunAt);
     }
-    this.#mostAtOnce = Math.min(usualMost, this.#mostAtOnce * 2);
+    this.#size.taken();
     await this.#acknowledged(transaction);
   }
 
   async #acknowledged(transaction: Transaction): Promise<void> {
-    const { notes, observer } = this.#parts;
-    const { pdus, caughtUp } = transaction;
     this.#forget();
-    for (const [roomNid, upTo] of caughtUp ?? []) notes.arrived(this.destination, roomNid, upTo);
-    if (!caughtUp) {
-      for (const { roomNid, stream } of pdus) {
-        if (stream <= this.#notedUpTo) notes.arrived(this.destination, roomNid, stream);
-      }
-      const last = pdus.at(-1);
-      if (last) notes.delivered(this.destination, last.stream);
-    }
+    this.#events.settled(transaction);
+    this.#edus.settled();
     this.#busySince = this.#parts.clock.monotonic();
-    observer.acknowledged(this.destination, transaction);
+    this.#parts.observer.acknowledged(this.destination, transaction);
     await this.#outbox.done(transaction.durable);
   }
 
-  /** The server does not want what is in the transaction: smaller ones show what it is, which is then left out. */
-  async #refused(transaction: Transaction, error: RemoteError): Promise<void> {
+  /**
+   * The server does not want what is in the transaction: smaller ones show what it is, which is then left out. One that
+   * takes nothing at all is a server that is not in order.
+   */
+  async #refused(transaction: Transaction, error: RemoteError, begunAt: number): Promise<void> {
     const { log } = this.#parts;
-    const { pdus, durable, caughtUp } = transaction;
-    const count = pdus.length + durable.length;
+    const { pdus, durable, ephemeral } = transaction;
+    const count = pdus.length + durable.length + ephemeral.length;
     log.warn({ err: error, destination: this.destination, count }, 'A server has refused a transaction');
-    if (count <= 1) return this.#acknowledged(transaction);
+    const next = this.#size.refused(count);
+    if (next === 'leave out') return this.#acknowledged(transaction);
+    this.#takeEphemeralBack(transaction);
+    if (next === 'wait') return this.#failed(transaction, error, begunAt);
     this.#forget();
-    this.#mostAtOnce = Math.max(1, Math.floor(count / 2));
     this.#outbox.unread(durable);
-    if (!caughtUp && !this.#behind) this.#waiting.unshift(...pdus);
+    this.#events.putBack(transaction);
+  }
+
+  /** They are not sent again with the transaction, but as they are later. */
+  #takeEphemeralBack(transaction: Transaction): void {
+    transaction.ephemeral = [];
+    this.#edus.putBack();
   }
 
   /** The server can not be reached: what is there for it goes to the disk, until it is back. */
@@ -306,12 +259,14 @@ export class ServerQueue {
     const { destinations, kept, clock, observer, log } = this.#parts;
     log.debug({ err: error, destination: this.destination }, 'A transaction could not be delivered');
     observer.failed(this.destination);
-    this.#fallBehind();
-    if (this.#keptSize === 0) {
+    this.#events.fallBehind();
+    if (isEmpty(transaction)) this.#transaction = undefined;
+    else if (this.#keptSize === 0) {
       const size = sizeOf(transaction);
       if (kept.keep(size)) this.#keptSize = size;
       else {
         this.#transaction = undefined;
+        this.#events.forget();
         this.#outbox.unread(transaction.durable);
       }
     }
@@ -324,7 +279,6 @@ export class ServerQueue {
   /** There is no transaction any more to be sent again. */
   #forget(): void {
     this.#transaction = undefined;
-    this.#edus.settled();
     if (this.#keptSize > 0) this.#parts.kept.release(this.#keptSize);
     this.#keptSize = 0;
   }
@@ -334,3 +288,6 @@ export class ServerQueue {
 function isRefusal(error: unknown): error is RemoteError {
   return error instanceof RemoteError && (error.status === 400 || error.status === 413);
 }
+
+/** Whether nothing is in it that has to arrive. */
+const isEmpty = ({ pdus, durable }: Transaction): boolean => pdus.length + durable.length === 0;
