@@ -227,6 +227,35 @@ forEachDatabase((open) => {
       assert.ok(under.database.statistics.batches - batches <= 55, 'and are cleared away together');
     });
 
+    it('get their places as soon as what they waited for has come', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open);
+      const missing = room.say(creator, 'missing');
+      const next = room.say(creator, 'next');
+      const last = room.say(remoteBob, 'last');
+      peers.down.add('a.example').add('b.example');
+      await send('a.example', last);
+      await send('b.example', next);
+      assert.deepEqual(await fates(next, last), ['unknown', 'unknown']);
+      await send('a.example', missing);
+      assert.deepEqual(await fates(missing, next, last), ['placed', 'placed', 'placed']);
+    });
+
+    it('get their places as soon as what authorizes them has come', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open);
+      const name = room.join(remoteBob, { content: { membership: 'join', displayname: 'Bob' } });
+      const said = room.say(remoteBob, 'I am Bob');
+      peers.down.add('a.example').add('b.example');
+      await send('b.example', said);
+      assert.deepEqual(await fates(said), ['unknown']);
+      const asked = peers.asked.length;
+      const other = room.say(creator, 'another', { prev: [room.get(name).event.prevEventIds[0]!] });
+      await send('a.example', other);
+      assert.deepEqual(await fates(other, said), ['placed', 'unknown']);
+      assert.equal(peers.asked.length, asked, 'what else arrives is no reason to try again');
+      await send('b.example', name);
+      assert.deepEqual(await fates(name, said), ['placed', 'placed']);
+    });
+
     it('are tried again later when nobody can be asked, and given up in the end', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       room.say(creator, 'lost');

@@ -1,7 +1,13 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger, Metrics } from '../../kernel/observability/index.ts';
-import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../../protocol/index.ts';
+import {
+  type JsonValue,
+  notFound,
+  type RoomEvent,
+  type RoomVersion,
+  serverOfUser,
+} from '../../protocol/index.ts';
 import type { Placement } from '../placement/placement.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
@@ -38,6 +44,9 @@ import { type Refusal, Verifier } from './verifier.ts';
  * state for ever, and what they said be rejected; those of servers that are gone will never be had, however many.
  */
 const [wholeAttempts, usualAttempts] = [2, 6];
+
+/** An event that lacks more than so many others is not waited with for them, but tried again after a while. */
+const mostLacking = 5;
 
 /** An event that was checked, or why it may not be used. */
 export type Verification = VerifiedEvent | Refusal;
@@ -100,12 +109,16 @@ export class Incoming {
     this.#processor = new Processor({
       ...shared,
       gaps: new GapFiller(shared),
-      onPlaced: (stored) => this.#metrics.placed(stored),
+      onPlaced: (stored) => {
+        this.#metrics.placed(stored);
+        this.#arrived(stored.event);
+      },
     });
     this.#workers = new RoomWorkers({
       ...shared,
       begin: (staged, isUnderWay) => this.#begin(staged, isUnderWay),
       handle: (staged) => this.#handle(staged),
+      onWaiting: (staged) => this.#noteLacks(staged),
       onDropped: () => this.#metrics.dropped(),
     });
     this.#receiving = new Receiving({
@@ -243,6 +256,27 @@ export class Incoming {
         return { kind: 'failed', error };
       }
     });
+  }
+
+  #arrived({ roomId, eventId }: RoomEvent): void {
+    if (this.#staging.arrived(roomId, eventId)) this.#workers.wake(roomId);
+  }
+
+  /** Takes note of what an event waits for, so that it is tried as soon as that is here. */
+  async #noteLacks(staged: StagedEvent): Promise<void> {
+    const head = await this.#parts.heads.get(staged.roomId);
+    const event = head && (await this.#staging.read(staged, head.version));
+    if (!event) return;
+    // From here on it is seen when one of them arrives.
+    const awaited = new Set([...event.event.prevEventIds, ...event.event.authEventIds]);
+    staged.lacks = awaited;
+    const lacking = await this.#processor.lacking(event);
+    if (staged.lacks !== awaited) return;
+    const left = new Set(lacking.filter((id) => awaited.has(id)));
+    staged.lacks = left.size > 0 && left.size <= mostLacking ? left : undefined;
+    if (left.size > 0 || lacking.length === 0) return;
+    staged.retryTs = 0;
+    this.#workers.wake(staged.roomId);
   }
 
   /** Whether an event can have its place without a question to any server. */

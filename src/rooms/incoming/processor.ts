@@ -63,6 +63,20 @@ export class Processor {
     );
   }
 
+  /** What an event refers to and has no place here, or was not checked. */
+  async lacking({ event }: VerifiedEvent): Promise<string[]> {
+    const { prevEventIds, authEventIds } = event;
+    const known = await this.#parts.placement.known([...prevEventIds, ...authEventIds]);
+    const isPlaced = (id: string) => {
+      const stored = known.get(id);
+      return stored !== undefined && isSettled(stored);
+    };
+    return [
+      ...prevEventIds.filter((id) => !isPlaced(id)),
+      ...authEventIds.filter((id) => known.get(id)?.unchecked !== false),
+    ];
+  }
+
   /** Gives a complete event its place. @throws as `Placement.append` does */
   async place(roomId: string, one: VerifiedEvent): Promise<StoredEvent> {
     const stored = await this.#parts.placement.append(roomId, one);

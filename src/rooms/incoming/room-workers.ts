@@ -37,6 +37,8 @@ export interface RoomWorkersParts {
   ) => Promise<{ readonly placed: Promise<unknown> } | undefined>;
   /** Gives an event its place, whatever that takes. */
   readonly handle: (staged: StagedEvent) => Promise<Outcome>;
+  /** Told of every event that has to wait for another attempt. */
+  readonly onWaiting: (staged: StagedEvent) => Promise<void>;
   /** Told of every event that is given up. */
   readonly onDropped: () => void;
 }
@@ -166,6 +168,7 @@ export class RoomWorkers {
     if (outcome.kind === 'done') staging.remove(staged.eventId);
     else if (outcome.kind === 'failed') await this.#fail(staged, outcome.error);
     else staged.retryTs = outcome.until;
+    if (staging.has(staged.eventId)) await this.#parts.onWaiting(staged);
     log.trace({ eventId: staged.eventId, outcome: outcome.kind }, 'An event of another server was handled');
   }
 

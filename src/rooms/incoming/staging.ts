@@ -26,6 +26,8 @@ export interface StagedEvent {
   retryTs: number;
   /** It is getting its place at this moment. */
   isUnderWay?: boolean;
+  /** Event ids for which it waits: it is tried again when all of them have come. In memory only. */
+  lacks?: Set<string> | undefined;
 }
 
 /** Events that wait: of one room, and altogether; an entry takes some 300 bytes of memory, its event 2 KiB on disk. */
@@ -146,6 +148,18 @@ export class Staging {
       if (next === undefined || retryTs < next) next = retryTs;
     }
     return next;
+  }
+
+  /** An event has its place. @returns whether others waited for nothing but it, which may be tried now */
+  arrived(roomId: string, eventId: string): boolean {
+    let isOver = false;
+    for (const staged of this.#rooms.get(roomId)?.values() ?? []) {
+      if (!staged.lacks?.delete(eventId) || staged.lacks.size > 0) continue;
+      staged.lacks = undefined;
+      staged.retryTs = 0;
+      isOver = true;
+    }
+    return isOver;
   }
 
   /** The event itself. */
