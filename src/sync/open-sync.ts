@@ -90,12 +90,14 @@ export function openSync(parts: SyncServicesParts): SyncServices {
         threadSubscriptions: parts.threadSubscriptions,
       },
     }),
-    eventStream: openEventStream({ ...parts, toldInvites }),
+    eventStream: openEventStream({ ...parts, toldInvites, feeds }),
     feeds,
   };
 }
 
-function openEventStream(parts: SyncServicesParts & { toldInvites: ToldInvites }): EventStreamServices {
+function openEventStream(
+  parts: SyncServicesParts & { toldInvites: ToldInvites; feeds: Feeds },
+): EventStreamServices {
   const { rooms, streams, clock, sources } = parts;
   const { engine, clientEvents } = rooms;
   const roomInfos = new RoomInfos(parts);

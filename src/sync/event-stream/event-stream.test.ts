@@ -146,6 +146,34 @@ forEachDatabase((open) => {
       }
     });
 
+    it('tells of invitations, and how one comes out of a room', async () => {
+      const [emil, fay] = [await Person.register(server, 'emil'), await Person.register(server, 'fay')];
+      const membershipsIn = ({ chunk }: Chunk) =>
+        chunk
+          .filter(({ state_key }) => state_key === emil.id)
+          .map(({ room_id, content }) => [room_id, content['membership']]);
+      const [room, ignored] = [await fay.createRoom(), await fay.createRoom()];
+      await emil.join(room);
+      const { end: from } = await events(emil, {});
+      const waiting = events(emil, { from, timeout: 30_000 });
+      const invited = await fay.createRoom({ preset: 'private_chat', invite: [emil.id] });
+      const told = await waiting;
+      assert.deepEqual(membershipsIn(told), [[invited, 'invite']]);
+      await fay.say(room, 'last words');
+      await fay.membership('kick', room, emil);
+      await fay.say(room, 'behind his back');
+      const kicked = await events(emil, { from: told.end, timeout: 30_000 });
+      assert.deepEqual(bodies(kicked.chunk), ['last words']);
+      assert.deepEqual(membershipsIn(kicked), [[room, 'leave']]);
+      const path = `/user/${enc(emil.id)}/account_data/m.ignored_user_list`;
+      await emil.do('PUT', path, { ignored_users: { [fay.id]: {} } });
+      await fay.membership('invite', ignored, emil);
+      assert.deepEqual((await events(emil, { from: kicked.end })).chunk, []);
+      await server.restart();
+      const again = await events(emil, { from });
+      assert.deepEqual(membershipsIn(again), [[room, 'leave']]);
+    });
+
     it('gives single events to those who may see them', async () => {
       const room = await anna!.createRoom({ preset: 'private_chat' });
       const eventId = await anna!.say(room, 'mine');

@@ -5,9 +5,13 @@ import {
   type ClientEvents,
   type RoomEngine,
   RoomView,
+  type UserRoom,
   type Viewer,
   type VisibleEvent,
 } from '../../rooms/index.ts';
+import { type Changes, RoomPart } from '../feeds/feed.ts';
+import type { Feeds } from '../feeds/feeds.ts';
+import type { ToldInvites } from '../told-invites.ts';
 import type { RoomWaiters } from './room-waiters.ts';
 
 export interface EventStreamParts {
@@ -16,6 +20,8 @@ export interface EventStreamParts {
   readonly clock: Clock;
   readonly clientEvents: ClientEvents;
   readonly waiters: RoomWaiters;
+  readonly feeds: Feeds;
+  readonly toldInvites: ToldInvites;
   /** Rooms that no sync mentions. */
   readonly excludedRooms: ReadonlySet<string>;
 }
@@ -46,6 +52,11 @@ interface Found {
   readonly reached: number;
 }
 
+/** What was found, and how to wait for more. */
+interface Followed extends Found {
+  wait(remaining: number): Promise<void>;
+}
+
 /** Events as they come, without anything around them. Source: client-server API, `GET /events`. */
 export class EventStream {
   readonly #parts: EventStreamParts;
@@ -60,51 +71,95 @@ export class EventStream {
    * @throws MatrixError M_FORBIDDEN for users who may not, M_INVALID_PARAM for a foreign token
    */
   ofRoom(viewer: Viewer, roomId: string, request: EventStreamRequest): Promise<EventChunk> {
+    const { engine, streams, waiters } = this.#parts;
     return this.#follow(viewer, request, async (after, upTo) => {
-      const { engine } = this.#parts;
       const view = await RoomView.forReading(engine, await engine.heads.get(roomId), viewer.userId);
-      return { ...(await this.#next(view, after, upTo)), roomIds: [roomId] };
+      const wait = async (remaining: number) => {
+        if (streams.current === upTo) await waiters.wait([roomId], remaining, request.signal);
+      };
+      return { ...(await this.#next(view, after, upTo)), wait };
     });
   }
 
-  /** The next events of all rooms that the user is in. @throws MatrixError M_INVALID_PARAM for a foreign token */
+  /**
+   * The next events of all rooms that the user is in, and what becomes of the user in others: invitations, and how they
+   * came out of a room.
+   * @throws MatrixError M_INVALID_PARAM for a foreign token
+   */
   ofUser(viewer: Viewer, request: EventStreamRequest): Promise<EventChunk> {
-    const { engine, excludedRooms } = this.#parts;
+    const { feeds, streams } = this.#parts;
     return this.#follow(viewer, request, async (after, upTo) => {
-      const joined = [...(await engine.userRooms.of(viewer.userId)).values()].filter(
-        ({ membership, roomId }) => membership === 'join' && !excludedRooms.has(roomId),
-      );
-      const changed = await engine.events.changedRooms(
-        joined.map(({ roomNid }) => roomNid),
-        after,
-      );
+      const feed = await feeds.open(viewer.userId);
+      const rooms = await this.#changedRooms(viewer.userId, after, feed.changes(after, upTo));
       const events: VisibleEvent[] = [];
       let reached = upTo;
-      for (const { roomId, roomNid } of joined) {
-        const head = changed.has(roomNid) ? await engine.heads.get(roomId) : undefined;
-        if (!head) continue;
-        const found = await this.#next(await RoomView.open(engine, head, viewer.userId), after, upTo);
+      for (const room of rooms) {
+        const found = await this.#ofOne(viewer.userId, room, after, upTo);
         events.push(...found.events);
         reached = Math.min(reached, found.reached);
       }
       events.sort((one, other) => (one.stored.stream ?? 0) - (other.stored.stream ?? 0));
-      return { events, reached, roomIds: joined.map(({ roomId }) => roomId) };
+      const wait = async (remaining: number) => {
+        // What comes to an end without a change for the user is nothing to look at again.
+        const meanwhile = feed.changes(upTo, streams.current);
+        if (meanwhile && meanwhile.rooms.size === 0) await feeds.wait(feed, remaining, request.signal);
+      };
+      return { events, reached, wait };
     });
   }
 
-  /** @param read the events of a range, and the rooms in which to wait for more */
+  /** Rooms of a user in which something may have happened after a position. */
+  async #changedRooms(userId: string, after: number, changes: Changes | undefined): Promise<UserRoom[]> {
+    const { engine, excludedRooms } = this.#parts;
+    const all = [...(await engine.userRooms.of(userId)).values()].filter(
+      ({ roomId, forgotten }) => !excludedRooms.has(roomId) && !forgotten,
+    );
+    if (changes) {
+      return all.filter(({ roomId }) => ((changes.rooms.get(roomId) ?? 0) & RoomPart.timeline) !== 0);
+    }
+    const joined = all.filter(({ membership }) => membership === 'join');
+    const changed = await engine.events.changedRooms(
+      joined.map(({ roomNid }) => roomNid),
+      after,
+    );
+    return all.filter(({ membership, roomNid, stream }) =>
+      membership === 'join' ? changed.has(roomNid) : stream > after,
+    );
+  }
+
+  /** What a user is told of one of their rooms. */
+  async #ofOne(userId: string, room: UserRoom, after: number, upTo: number): Promise<Found> {
+    const { engine, toldInvites } = this.#parts;
+    const { roomId, membership, stream } = room;
+    const nothing = { events: [], reached: upTo };
+    const head = await engine.heads.get(roomId);
+    if (!head) return nothing;
+    const view = await RoomView.open(engine, head, userId);
+    if (membership === 'join') return this.#next(view, after, upTo);
+    if (stream <= after || stream > upTo) return nothing;
+    if (membership === 'invite' && !(await toldInvites.isTold(userId, room))) return nothing;
+    const past = view.hasBeenJoined ? await this.#next(view, after, stream) : nothing;
+    if (past.reached < Math.min(stream, upTo)) return past;
+    const own = await engine.events.get(room.eventNid);
+    const isKnown = !own || past.events.some(({ stored }) => stored.nid === own.nid);
+    // An invitation to a room that this server is not in has no place of its own on a timeline.
+    const told: VisibleEvent[] = isKnown ? [] : [{ stored: { ...own, stream }, membership }];
+    return { events: [...past.events, ...told], reached: upTo };
+  }
+
+  /** @param read the events of a range */
   async #follow(
     viewer: Viewer,
     { from, timeout, signal }: EventStreamRequest,
-    read: (after: number, upTo: number) => Promise<Found & { roomIds: string[] }>,
+    read: (after: number, upTo: number) => Promise<Followed>,
   ): Promise<EventChunk> {
-    const { streams, clock, waiters, clientEvents } = this.#parts;
+    const { streams, clock, clientEvents } = this.#parts;
     const after = from === undefined ? streams.current : decodePosition(from);
     if (after > streams.current) throw invalidParam('This token is from the future');
     const deadline = clock.monotonic() + Math.min(Math.max(0, timeout), longestWait);
     for (;;) {
       const upTo = streams.current;
-      const { events, reached, roomIds } = await read(after, upTo);
+      const { events, reached, wait } = await read(after, upTo);
       const remaining = deadline - clock.monotonic();
       if (events.length > 0 || reached < upTo || remaining <= 0 || signal.aborted) {
         const shown = events.filter(({ stored }) => (stored.stream ?? 0) <= reached).slice(0, mostEvents);
@@ -115,7 +170,7 @@ export class EventStream {
           chunk: await clientEvents.render(shown, viewer),
         };
       }
-      if (streams.current === upTo) await waiters.wait(roomIds, remaining, signal);
+      await wait(remaining);
     }
   }
 
