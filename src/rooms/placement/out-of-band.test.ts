@@ -46,6 +46,12 @@ forEachDatabase((open) => {
       assert.equal(left?.membership, 'leave');
       assert.ok(left);
       assert.equal(await again.engine.placement.strippedState(alice, left), undefined);
+      // The server that has invited did not hear the answer, and repeats its request.
+      await again.engine.placement.outOfBand(room.room, invite, shown);
+      assert.equal((await membershipIn(again, alice, room))?.membership, 'leave');
+      const anew = room.one(room.member(alice, 'invite', { sender: ann }));
+      await again.engine.placement.outOfBand(room.room, anew, shown);
+      assert.equal((await membershipIn(again, alice, room))?.membership, 'invite');
     });
 
     it('is for local users only, and not for a room that they are in', async () => {

@@ -36,7 +36,8 @@ export class OutOfBand {
     if (known && (known.roomNid !== head.roomNid || known.stream !== undefined)) {
       throw forbidden('The event has its place already');
     }
-    if (known && from?.eventNid === known.nid) {
+    // It came before. A repetition brings nothing back that was turned down or replaced meanwhile.
+    if (known && (known.unchecked || from?.eventNid === known.nid)) {
       return { stored: known, durable: Promise.resolve(), isBarrier: false };
     }
     const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
