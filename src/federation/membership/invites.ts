@@ -17,7 +17,8 @@ import type { HandshakeDeps } from './handshake-deps.ts';
 
 /** An invite of a user of this server as another server hands it in. */
 export interface HandedInInvite extends HandedIn {
-  readonly roomVersion: string;
+  /** `undefined` where the other server does not say it, in the older way of inviting. */
+  readonly roomVersion: string | undefined;
   /** What the other server says of the room. */
   readonly inviteRoomState: readonly JsonValue[];
 }
@@ -39,7 +40,7 @@ export class Invites {
    */
   async receive(origin: string, invite: HandedInInvite): Promise<JsonObject> {
     const { engine, incoming, memberships, throttle, signer } = this.#deps;
-    const { roomId, roomVersion } = invite;
+    const { roomId, roomVersion = await this.#oldVersionOf(roomId) } = invite;
     const version = getRoomVersion(roomVersion);
     if (!version) throw incompatible(roomVersion);
     const { event, hashMatches } = receivePdu(invite.event, version);
@@ -75,6 +76,12 @@ export class Invites {
       throw invalidParam('The invited user is of another server');
     }
     return stateKey;
+  }
+
+  /** Rooms whose version nobody says are of version 1 or 2, whose events look the same. */
+  async #oldVersionOf(roomId: string): Promise<string> {
+    const head = await this.#deps.engine.heads.get(roomId);
+    return head?.version.id === '2' ? '2' : '1';
   }
 
   /** @returns whether this server is in the room */

@@ -148,9 +148,6 @@ function acceptingRoutes(accepting: Accepting): Route[] {
   ];
 }
 
-/** Rooms whose version nobody says are of version 1 or 2, whose events look the same. */
-const oldVersion = '1';
-
 function inviteRoutes(invites: Invites): Route[] {
   return [
     route(
@@ -164,7 +161,7 @@ function inviteRoutes(invites: Invites): Route[] {
       async ({ origin, params, body: event }) => {
         const { unsigned } = event;
         const inviteRoomState = listIn(isJsonObject(unsigned) ? unsigned['invite_room_state'] : undefined);
-        const invite = { ...params, roomVersion: oldVersion, event, inviteRoomState };
+        const invite = { ...params, roomVersion: undefined, event, inviteRoomState };
         return [200, { event: await invites.receive(origin, invite) }];
       },
     ),

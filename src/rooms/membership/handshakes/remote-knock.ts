@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import { readPrejoinState } from '../prejoin-state.ts';
 import { askInTurn } from './ask-in-turn.ts';
 import { eventAt } from './event-from-template.ts';
+import { HandshakeFailure } from './handshake-failure.ts';
 import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
 import type { JoinPlace } from './remote-join.ts';
 import { checkTemplate } from './template-check.ts';
@@ -26,10 +27,14 @@ export class RemoteKnock {
   }
 
   async #at(server: string, wanted: JoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
-    const { peers, incoming, placement } = this.#parts;
+    const { peers, incoming, placement, engine } = this.#parts;
     const { roomId, userId, content } = wanted;
+    const head = await engine.heads.get(roomId);
     const prepared = await peers.template(server, 'knock', wanted, knownVersions, { ignoreBackoff });
     const { version, place } = checkTemplate(prepared, { server, roomId, userId, membership: 'knock' });
+    if (head && head.version !== version) {
+      throw new HandshakeFailure(server, 'the room has another version');
+    }
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
     const built = eventAt(
       place,

@@ -47,27 +47,30 @@ export class RemoteLeave {
     return this.#parts.placement.outOfBand(room, event, []);
   }
 
-  #tell({ servers, userId, present, content }: LeavePlace): Promise<BuiltEvent> {
+  /**
+   * Has a server in the room take the event, made by the rules of the version that this server states: an invite may
+   * have named another one.
+   * @returns the event, `undefined` when it is none of the version that the room is known by here
+   */
+  #tell({ servers, userId, present, content }: LeavePlace): Promise<BuiltEvent | undefined> {
     const { peers, clock } = this.#parts;
     const { roomId, version } = present;
     // Nobody tries it again later, so servers are asked that could not be reached lately, too.
     const request = { ignoreBackoff: true, timeout: patience };
     return askInTurn(servers, clock, async (server) => {
       const prepared = await peers.template(server, 'leave', { roomId, userId }, knownVersions, request);
-      const template = checkTemplate(
-        { ...prepared, roomVersion: version.id },
-        { server, roomId, userId, membership: 'leave' },
-      );
+      const expected = { server, roomId, userId, membership: 'leave', usualVersion: version.id } as const;
+      const template = checkTemplate(prepared, expected);
       const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
       const built = eventAt(
         template.place,
         { ...own, content: { ...content, membership: 'leave' } },
-        version,
+        template.version,
         this.#parts,
       );
       const { eventId, pdu } = built.event;
       await peers.sendLeave(server, { roomId, eventId, event: pdu }, request);
-      return built;
+      return template.version === version ? built : undefined;
     });
   }
 }

@@ -62,6 +62,22 @@ describe('a template of another server', () => {
     assert.equal(check({ ...right, content }, '7').authoriser, undefined);
   });
 
+  it('is of the version that is known here, where it does not say one', () => {
+    const known = { ...expected, usualVersion: '10' };
+    assert.equal(checkTemplate({ roomVersion: undefined, event: right }, known).version.id, '10');
+    assert.equal(checkTemplate({ roomVersion: '9', event: right }, known).version.id, '9');
+  });
+
+  it('of a knock is of a version that knows them', () => {
+    const knock = (roomVersion: string | undefined) => () =>
+      checkTemplate(
+        { roomVersion, event: { ...right, content: { membership: 'knock' } } },
+        { ...expected, membership: 'knock' },
+      );
+    assert.equal(knock('7')().version.id, '7');
+    for (const version of ['1', '6', undefined]) assert.throws(knock(version), HandshakeFailure);
+  });
+
   it('is taken or refused, whatever it is', () => {
     fc.assert(
       fc.property(fc.object(), fc.option(fc.string(), { nil: undefined }), (event, roomVersion) => {

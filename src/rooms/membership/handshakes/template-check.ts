@@ -16,6 +16,8 @@ export interface ExpectedTemplate {
   readonly roomId: string;
   readonly userId: string;
   readonly membership: HandshakeMembership;
+  /** The version of the room as it is known here, for templates that do not say it; by default 1, as is specified. */
+  readonly usualVersion?: string;
 }
 
 /** What may be taken from a template. */
@@ -32,10 +34,13 @@ export interface CheckedTemplate {
  * @throws HandshakeFailure
  */
 export function checkTemplate(prepared: PreparedEvent, expected: ExpectedTemplate): CheckedTemplate {
-  const { server, roomId, userId, membership } = expected;
+  const { server, roomId, userId, membership, usualVersion = '1' } = expected;
   const { event } = prepared;
-  const version = getRoomVersion(prepared.roomVersion ?? '1');
+  const version = getRoomVersion(prepared.roomVersion ?? usualVersion);
   if (!version) throw new HandshakeFailure(server, 'the template has a room version that is not known');
+  if (membership === 'knock' && !version.knock) {
+    throw new HandshakeFailure(server, 'the room has a version in which nobody can knock');
+  }
   const content = isJsonObject(event['content']) ? event['content'] : {};
   const isExpected =
     event['type'] === 'm.room.member' &&
