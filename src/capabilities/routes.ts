@@ -25,7 +25,7 @@ export function capabilityRoutes(
         operationId: 'getCapabilities',
         method: 'GET',
         path: ['/_proto/client/v3/capabilities', '/_proto/client/r0/capabilities'],
-        auth: 'user',
+        auth: 'guest',
         response: Type.Object({ capabilities: Type.Object({}) }),
       },
       ({ requester }) => ({ capabilities: capabilitiesOf(requester, options, served) }),

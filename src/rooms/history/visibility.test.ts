@@ -156,6 +156,15 @@ for (const database of ['sqlite', 'postgres'] as const) {
       const filter = { room: { rooms: [roomId], timeline: { limit: 2 } } };
       const sync = await anna.sync(undefined, { filter });
       const timeline = sync.rooms?.join?.[roomId]?.timeline;
+      const [latest, unset] = [
+        { dir: 'b', limit: 2 },
+        { from: '', to: '' },
+      ];
+      const [start, same] = [
+        await anna.do('GET', `${path}/messages`, undefined, latest),
+        await anna.do('GET', `${path}/messages`, undefined, { ...latest, ...unset }),
+      ].map(({ start, end }) => ({ start, end }));
+      assert.deepEqual(same, start, 'tokens with nothing in them are no tokens');
       const before = { dir: 'b', limit: 100, from: String(timeline?.prev_batch) };
       const rest = await anna.do('GET', `${path}/messages`, undefined, before);
       const ids = [...(rest['chunk'] as { event_id: string }[]).map(({ event_id }) => event_id).reverse()];

@@ -13,17 +13,31 @@ describe('guests', () => {
       config: { accounts: { allow_guest_access: true } },
     });
     anna = await Person.register(server, 'anna');
+    guest = await newGuest();
+  });
+  after(() => server.stop());
+
+  const newGuest = async () => {
     const { body } = await server.api('POST', '/_matrix/client/v3/register', {
       query: { kind: 'guest' },
       body: {},
     });
-    guest = new Person(server, {
+    return new Person(server, {
       userId: String(body['user_id']),
       deviceId: String(body['device_id']),
       token: String(body['access_token']),
     });
-  });
-  after(() => server.stop());
+  };
+
+  /** Waits until a guest is in a room no more. */
+  const hasLeft = async (who: Person, roomId: string, next: string) => {
+    let since = next;
+    for (let tries = 0; tries < 20; tries++) {
+      const sync = await who.sync(since, { timeout: 1_000 });
+      since = sync.next_batch;
+      if (sync.rooms?.leave?.[roomId]) break;
+    }
+  };
 
   const open = {
     preset: 'public_chat',
@@ -62,12 +76,7 @@ describe('guests', () => {
     await guest.join(roomId);
     const { next_batch } = await guest.sync();
     await anna.setState(roomId, 'm.room.guest_access', { guest_access: 'forbidden' });
-    let since = next_batch;
-    for (let tries = 0; tries < 20; tries++) {
-      const sync = await guest.sync(since, { timeout: 1_000 });
-      since = sync.next_batch;
-      if (sync.rooms?.leave?.[roomId]) break;
-    }
+    await hasLeft(guest, roomId, next_batch);
     assert.deepEqual((await guest.do('GET', '/joined_rooms'))['joined_rooms'], []);
     assert.ok(((await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId));
   });
@@ -81,5 +90,32 @@ describe('guests', () => {
     const page = await guest.call('GET', `/rooms/${enc(roomId)}/messages?dir=b`);
     assert.match(page.raw, /for all/);
     assert.equal((await guest.call('GET', `/rooms/${enc(roomId)}/state`)).status, 200);
+  });
+
+  it('ask what the server can do, and stay where they are when they become users', async () => {
+    const { capabilities } = await guest.do('GET', '/capabilities');
+    assert.ok(capabilities);
+    const roomId = await anna.createRoom(open);
+    const other = await newGuest();
+    await Promise.all([guest.join(roomId), other.join(roomId)]);
+    const { next_batch } = await other.sync();
+    const username = guest.id.slice(1, guest.id.indexOf(':'));
+    const password = { username, password: 'password', inhibit_login: true };
+    const { body } = await server.api('POST', '/_matrix/client/v3/register', {
+      body: { ...password, guest_access_token: guest.token, auth: { type: 'm.login.dummy' } },
+    });
+    assert.equal(body['user_id'], guest.id);
+    await anna.setState(roomId, 'm.room.guest_access', { guest_access: 'forbidden' });
+    await guest.createRoom();
+    await hasLeft(other, roomId, next_batch);
+    const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
+    assert.deepEqual(Object.keys(joined as object).sort(), [anna.id, guest.id].sort());
+    let found: unknown[] = [];
+    for (let attempt = 0; found.length === 0 && attempt < 100; attempt++) {
+      const answer = await anna.do('POST', '/user_directory/search', { search_term: username });
+      found = answer['results'] as unknown[];
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.deepEqual(found, [{ user_id: guest.id }], 'people find them');
   });
 });

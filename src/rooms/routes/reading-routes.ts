@@ -52,8 +52,9 @@ function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => nu
       ({ params, query, requester }) => {
         const filter = readFilter(query.filter);
         return reading.messages(requester, params.roomId, {
-          from: query.from,
-          to: query.to,
+          // Clients that do not know where to begin say so with nothing in it, too.
+          from: query.from === '' ? undefined : query.from,
+          to: query.to === '' ? undefined : query.to,
           direction: query.dir === 'f' ? 'forward' : 'backward',
           limit: Math.max(1, limitOf(query.limit ?? filter.limit)),
           filter,
