@@ -40,10 +40,13 @@ const mostSignatures = 20;
 export class Verifier {
   readonly #keys: EventKeys;
   readonly #clock: Clock;
+  /** One for all steps: what they do comes one after the other in the same turn of the event loop. */
+  readonly #slices: TimeSlices;
 
   constructor({ keys, clock }: { readonly keys: EventKeys; readonly clock: Clock }) {
     this.#keys = keys;
     this.#clock = clock;
+    this.#slices = new TimeSlices(clock);
   }
 
   /** Reads and checks. Results are in the order of `jsons`. */
@@ -64,10 +67,9 @@ export class Verifier {
     jsons: readonly JsonValue[],
     references?: ReferenceLimits,
   ): Promise<(ReceivedEvent | Refusal)[]> {
-    const slices = new TimeSlices(this.#clock);
     const read: (ReceivedEvent | Refusal)[] = [];
     for (const json of jsons) {
-      await slices.rest();
+      await this.#slices.rest();
       try {
         read.push(receivePdu(json, version, references));
       } catch (error) {
@@ -82,12 +84,11 @@ export class Verifier {
   async check(received: readonly ReceivedEvent[]): Promise<(VerifiedEvent | Refusal)[]> {
     if (received.length === 0) return [];
     const now = this.#clock.now();
-    const keyOf = await this.#keys.findAll(wantsOf(received, now));
+    const keyOf = await this.#keys.findAll(await wantsOf(received, now, this.#slices));
     const verify = received.length > fewEvents ? await this.#verified(received, keyOf, now) : undefined;
-    const slices = new TimeSlices(this.#clock);
     const checked: (VerifiedEvent | Refusal)[] = [];
     for (const one of received) {
-      await slices.rest();
+      await this.#slices.rest();
       const integrity = checkIntegrity(one, keyOf, now, verify);
       if (integrity.outcome === 'reject')
         checked.push({ error: integrity.reason, isPassing: lacksKey(one, keyOf) });
@@ -108,9 +109,8 @@ export class Verifier {
       if (signature) asked.push({ key: key.publicKey, text, signature, signature64 });
       return signature !== undefined;
     };
-    const slices = new TimeSlices(this.#clock);
     for (const one of received) {
-      await slices.rest();
+      await this.#slices.rest();
       checkIntegrity(one, keyOf, now, note);
     }
     const right = await verifyInBackground(asked);
@@ -134,9 +134,13 @@ function lacksKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup): boolean {
 export const isRefusal = (value: object): value is Refusal => 'error' in value;
 
 /** Every key once, for as long as the latest event wants it. */
-function wantsOf(received: readonly ReceivedEvent[], now: number): EventKeyWant[] {
+async function wantsOf(
+  received: readonly ReceivedEvent[],
+  now: number,
+  slices: TimeSlices,
+): Promise<EventKeyWant[]> {
   const wants = new Map<string, EventKeyWant>();
-  for (const { event } of received) {
+  await slices.each(received, ({ event }) => {
     const validUntil = event.version.enforceKeyValidity
       ? Math.max(0, Math.min(event.originServerTs, now))
       : 0;
@@ -147,7 +151,7 @@ function wantsOf(received: readonly ReceivedEvent[], now: number): EventKeyWant[
           wants.set(name, { serverName, keyId, validUntil });
       }
     }
-  }
+  });
   return [...wants.values()];
 }
 
