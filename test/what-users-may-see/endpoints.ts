@@ -6,6 +6,7 @@ import {
   forMembers,
   found,
   history,
+  historyOfStream,
   historyOfSync,
   type Look,
   memberState,
@@ -221,7 +222,7 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
   },
   getEvents: {
     look: (person, { tokens }) => get(person, '/events', { from: tokens.start, timeout: 0 }),
-    expected: (look) => forMembers(look, history(look)),
+    expected: historyOfStream,
   },
   peekEvents: {
     look: (person, { roomId, tokens }) =>

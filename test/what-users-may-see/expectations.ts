@@ -46,10 +46,18 @@ export const history = (look: Look) => marks(look, partsSeen(look), unignored(lo
 export function historyOfSync(look: Look): string[] {
   const isPast = hasGone(look.viewer) || look.viewer === 'declined';
   if (!isIn(look.viewer) && !isPast) return [];
+  return [...happenedMeanwhile(look), ...memberState(look)];
+}
+
+function happenedMeanwhile(look: Look): string[] {
   const seen = partsSeen(look).filter((part) => part < 2 || isIn(look.viewer));
   const later = isOpen(look) ? marks(look, [2], unignored(look, ['late', 'edit'])) : [];
-  return [...marks(look, seen, unignored(look)), ...later, ...memberState(look)];
+  return [...marks(look, seen, unignored(look)), ...later];
 }
+
+/** What the old event stream tells of: what happened while the viewer was there or before. */
+export const historyOfStream = (look: Look) =>
+  isIn(look.viewer) || hasGone(look.viewer) ? happenedMeanwhile(look) : [];
 
 /** Events that are found by their words. */
 export function found(look: Look): string[] {

@@ -62,7 +62,7 @@ export class ClientEvents {
       const redaction = redactedBy === undefined ? undefined : redactions.get(redactedBy);
       const unsigned: JsonObject = {
         age: Math.max(0, this.#clock.now() - stored.event.originServerTs),
-        membership,
+        ...(membership === undefined ? undefined : { membership }),
         ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
         ...(redaction === undefined ? undefined : { redacted_because: clientEvent(redaction.event) }),
         ...this.#transactionId(stored, viewer, scope),

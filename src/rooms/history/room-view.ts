@@ -16,8 +16,11 @@ import { isLeftOut } from './ignoring.ts';
 /** An event that a user may see. */
 export interface VisibleEvent {
   readonly stored: StoredEvent;
-  /** The user's membership when the event was sent (`unsigned.membership`). */
-  readonly membership: Membership;
+  /**
+   * The user's membership when the event was sent (`unsigned.membership`); `undefined` for parts of a state: it would
+   * have to be looked up for each of them, and clients ask for it to understand why they can not decrypt what was said.
+   */
+  readonly membership: Membership | undefined;
   /** The sender has asked that it is forgotten before the user came: they get what a redaction would leave. */
   readonly isErased?: boolean;
 }
@@ -114,9 +117,12 @@ export class RoomView {
 
   /** Parts of a state, which the user may read, as they get them. */
   async state(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
-    const membership = this.head.membership(this.userId) ?? 'leave';
     const erased = await this.#erasedOf(events);
-    return events.map((stored) => ({ stored, membership, ...(erased.has(stored) && { isErased: true }) }));
+    return events.map((stored) => ({
+      stored,
+      membership: undefined,
+      ...(erased.has(stored) && { isErased: true }),
+    }));
   }
 
   /** Those of the events whose senders have asked that they are forgotten before the user came. */

@@ -2,12 +2,15 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { ClientEvents, EventRelations, StoredEvent, Viewer, VisibleEvent } from '../../rooms/index.ts';
 import type { Subject } from './subject.ts';
 
-/** The text of an event around its age, which is the only thing that changes. */
+/** The text of an event around its age, which changes, and its reader's membership, which is told of some only. */
 interface Text {
   readonly beforeAge: string;
   readonly afterAge: string;
   readonly redactedBy: number | undefined;
 }
+
+/** What is told of the reader of an event who was in the room when it was sent. */
+const asJoined = ',"membership":"join"';
 
 /**
  * Events as the members of their room get them in a sync, as JSON text. It is made once for all members: they differ
@@ -47,18 +50,19 @@ export class EventText {
     await Promise.all(missing.map((event) => this.#makeOnce(event)));
     const ownTexts = new Map(special.map(({ stored }, index) => [stored, JSON.stringify(own[index])]));
     const now = this.#clock.now();
-    return events.map(({ stored }) => {
+    return events.map(({ stored, membership }) => {
       const text = ownTexts.get(stored);
       if (text !== undefined) return text;
       const shared = this.#text(stored);
       if (!shared) throw new Error('an event was not rendered');
-      return shared.beforeAge + Math.max(0, now - stored.event.originServerTs) + shared.afterAge;
+      const age = Math.max(0, now - stored.event.originServerTs);
+      return shared.beforeAge + age + (membership === undefined ? '' : asJoined) + shared.afterAge;
     });
   }
 
   /** Whether the viewer gets what every member gets. */
   #isShared({ stored, membership }: VisibleEvent, viewer: Viewer): boolean {
-    return membership === 'join' && stored.event.sender !== viewer.userId;
+    return (membership === 'join' || membership === undefined) && stored.event.sender !== viewer.userId;
   }
 
   #text(stored: StoredEvent): Text | undefined {
@@ -84,7 +88,7 @@ export class EventText {
     const [event] = await this.#clientEvents.render([{ stored, membership }], nobody, 'without room id');
     if (!event) throw new Error('an event was not rendered');
     const { unsigned, ...rest } = event;
-    const { age: _age, ...others } = (unsigned ?? {}) as Record<string, unknown>;
+    const { age: _age, membership: _membership, ...others } = (unsigned ?? {}) as Record<string, unknown>;
     const head = JSON.stringify(rest).slice(0, -1);
     const tail = JSON.stringify(others);
     this.#texts.set(stored, {

@@ -122,7 +122,7 @@ export class JoinedRooms {
     const events = await engine.events.getMany(state.values());
     return inOrder(state, events)
       .filter(({ event }) => filter.passes(event))
-      .map((stored) => ({ stored, membership: 'join' }));
+      .map((stored) => ({ stored, membership: undefined }));
   }
 
   async #changes(

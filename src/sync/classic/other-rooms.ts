@@ -79,10 +79,9 @@ export class OtherRooms {
     const timeline = await this.#timeline(head, room, subject, { after: range.after, view });
     const state = room.forgotten ? new Map() : await this.#state(head, view, subject, timeline, range);
     const events = await this.#engine.events.getMany(state.values());
-    const { membership } = room;
     const stateEvents = inOrder(state, events)
       .filter(({ event }) => subject.filter.room.state.passes(event))
-      .map((stored) => ({ stored, membership }));
+      .map((stored) => ({ stored, membership: undefined }));
     const [timelineTexts, stateTexts] = await Promise.all([
       this.#text.render(timeline.events, subject),
       this.#text.render(stateEvents, subject),

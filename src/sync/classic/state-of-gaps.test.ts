@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Person } from '../../../test/support/person.ts';
+import { type ClientEventJson, Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 
 for (const database of ['sqlite', 'postgres'] as const) {
@@ -46,6 +46,22 @@ for (const database of ['sqlite', 'postgres'] as const) {
       const more = Array.from({ length: 120 }, (_, n) => anna.send(roomId, 'org.example.noise', { n }));
       await Promise.all(more);
       assert.equal((await anna.sync(first.next_batch, wanted)).rooms, undefined);
+    });
+
+    it('says nothing of the membership that its reader had, which events of the timeline tell', async () => {
+      const [cleo, dora] = [await Person.register(server, 'cleo'), await Person.register(server, 'dora')];
+      const roomId = await cleo.createRoom();
+      await cleo.say(roomId, 'before');
+      await dora.join(roomId);
+      await cleo.say(roomId, 'after');
+      const { rooms } = await dora.sync(undefined, { filter: { room: { timeline: { limit: 3 } } } });
+      const room = rooms?.join?.[roomId];
+      const told = (events: readonly ClientEventJson[] = []) =>
+        events.map(({ unsigned }) => unsigned?.['membership']);
+      assert.deepEqual(told(room?.timeline.events), ['leave', 'join', 'join']);
+      assert.deepEqual([...new Set(told(room?.state?.events))], [undefined]);
+      const { chunk } = await dora.do('GET', `/rooms/${encodeURIComponent(roomId)}/members`);
+      assert.deepEqual(told(chunk as ClientEventJson[]), [undefined, undefined]);
     });
 
     it('is told as of the end of the timeline under the name under which it is asked for', async () => {

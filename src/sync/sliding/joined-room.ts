@@ -49,7 +49,7 @@ export class JoinedRoom {
     const timeline = await this.#timeline(head, request, isInitial || isExpanded);
     const state = await this.#state(head, request, timeline);
     const stored = await engine.events.getMany(state.told.values());
-    const events = [...stored.values()].map((event) => ({ stored: event, membership: 'join' as const }));
+    const events = [...stored.values()].map((event) => ({ stored: event, membership: undefined }));
     const isQuiet = !isInitial && !timeline?.limited && !timeline?.events.length && events.length === 0;
     const sentThen = { timelineLimit: limitThen(request, timeline), state: config.state.text };
     if (isQuiet && !toldChanged) return { ...silent(request), sent: sentThen };

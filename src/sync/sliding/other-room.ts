@@ -44,12 +44,11 @@ export class OtherRoom {
     const view = await RoomView.open(engine, head, subject.userId);
     const timeline = await this.#timeline(head, request, view);
     const state = await this.#state(head, request, view);
-    const { membership } = request.room;
     const stored = await engine.events.getMany(config.state.select(state).map((key) => state.get(key) ?? 0));
     const [timelineTexts, requiredState] = await Promise.all([
       text.render(timeline.events, subject),
       text.render(
-        [...stored.values()].map((event) => ({ stored: event, membership })),
+        [...stored.values()].map((event) => ({ stored: event, membership: undefined })),
         subject,
       ),
     ]);
