@@ -165,6 +165,8 @@ for (const database of ['sqlite', 'postgres'] as const) {
         await anna.do('GET', `${path}/messages`, undefined, { ...latest, ...unset }),
       ].map(({ start, end }) => ({ start, end }));
       assert.deepEqual(same, start, 'tokens with nothing in them are no tokens');
+      const none = await anna.do('GET', `${path}/messages`, undefined, { dir: 'b', limit: 0 });
+      assert.deepEqual([none['chunk'], none['end']], [[], none['start']], 'none at most, from there on');
       const before = { dir: 'b', limit: 100, from: String(timeline?.prev_batch) };
       const rest = await anna.do('GET', `${path}/messages`, undefined, before);
       const ids = [...(rest['chunk'] as { event_id: string }[]).map(({ event_id }) => event_id).reverse()];

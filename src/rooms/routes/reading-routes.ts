@@ -56,7 +56,7 @@ function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => nu
           from: query.from === '' ? undefined : query.from,
           to: query.to === '' ? undefined : query.to,
           direction: query.dir === 'f' ? 'forward' : 'backward',
-          limit: Math.max(1, limitOf(query.limit ?? filter.limit)),
+          limit: limitOf(query.limit ?? filter.limit),
           filter,
         });
       },
