@@ -6,9 +6,18 @@ import type { RoomTables } from '../tables.ts';
 import { type EventRow, eventColumns, storedEventOf } from './event-row.ts';
 import { isText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
+import {
+  type HistoryPlace,
+  readChangedRooms,
+  readNewest,
+  readPlaceAt,
+  readRoomsBetween,
+} from './stream-places.ts';
 
-/** How many ids one query names at most; how many events it reads, which have to be parsed. */
-const [chunk, mostRead] = [500, 200];
+export type { HistoryPlace } from './stream-places.ts';
+
+/** How many events one query reads at most: they have to be parsed. */
+const mostRead = 200;
 
 /** Which events of a room's timeline a page holds, and in which order. */
 export interface TimelineRange {
@@ -19,12 +28,6 @@ export interface TimelineRange {
   readonly upTo?: number;
   readonly limit: number;
   readonly direction: 'forward' | 'backward';
-}
-
-/** A place in a room's history: after the event with that depth and stream, whether there is one or not. */
-export interface HistoryPlace {
-  readonly depth: number;
-  readonly stream: number;
 }
 
 /** An event, and where on the stream this server learnt of it: also of those that are older than the timeline was. */
@@ -196,80 +199,23 @@ export class EventStore {
   }
 
   /** The place in a room's history that a position on the stream stands for: after what was there by then. */
-  async placeAt(roomNid: number, position: number): Promise<HistoryPlace> {
-    const row = await this.#reader
-      .selectFrom('events')
-      .select(['depth', 'stream'])
-      .where('room_nid', '=', roomNid)
-      .where('stream', '<=', position)
-      .orderBy('stream', 'desc')
-      .limit(1)
-      .executeTakeFirst();
-    return { depth: row?.depth ?? 0, stream: row?.stream ?? 0 };
+  placeAt(roomNid: number, position: number): Promise<HistoryPlace> {
+    return readPlaceAt(this.#reader, roomNid, position);
   }
 
   /** Those of the rooms whose timelines have grown since a position on the stream. */
-  async changedRooms(roomNids: readonly number[], after: number): Promise<Set<number>> {
-    const changed = new Set<number>();
-    for (let start = 0; start < roomNids.length; start += chunk) {
-      const rows = await this.#reader
-        .selectFrom('events')
-        .select('room_nid')
-        .distinct()
-        .where('room_nid', 'in', roomNids.slice(start, start + chunk))
-        .where('stream', '>', after)
-        .execute();
-      for (const row of rows) changed.add(row.room_nid);
-    }
-    return changed;
+  changedRooms(roomNids: readonly number[], after: number): Promise<Set<number>> {
+    return readChangedRooms(this.#reader, roomNids, after);
   }
 
   /** Where the newest event of each room's timeline is on the stream, by the number of the room. */
-  async newest(roomNids: readonly number[]): Promise<Map<number, number>> {
-    const newest = new Map<number, number>();
-    for (let start = 0; start < roomNids.length; start += chunk) {
-      const rows = await this.#reader
-        .selectFrom('rooms')
-        .select((where) => [
-          'rooms.room_nid',
-          where
-            .selectFrom('events')
-            .select('events.stream')
-            .whereRef('events.room_nid', '=', 'rooms.room_nid')
-            .where('events.stream', 'is not', null)
-            .orderBy('events.stream', 'desc')
-            .limit(1)
-            .as('stream'),
-        ])
-        .where('rooms.room_nid', 'in', roomNids.slice(start, start + chunk))
-        .execute();
-      for (const { room_nid, stream } of rows) if (stream !== null) newest.set(room_nid, stream);
-    }
-    return newest;
+  newest(roomNids: readonly number[]): Promise<Map<number, number>> {
+    return readNewest(this.#reader, roomNids);
   }
 
   /** The ids of the rooms of which this server has learnt events in `(after, upTo]` of the stream. */
-  async roomsBetween(after: number, upTo: number): Promise<string[]> {
-    const [fresh, late] = await Promise.all([
-      this.#reader
-        .selectFrom('events')
-        .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
-        .select('rooms.room_id')
-        .distinct()
-        .where('events.nid', '>', after)
-        .where('events.nid', '<=', upTo)
-        .execute(),
-      this.#reader
-        .selectFrom('event_places')
-        .innerJoin('events', 'events.nid', 'event_places.nid')
-        .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
-        .select('rooms.room_id')
-        .distinct()
-        .where('event_places.position', '>', after)
-        .where('event_places.position', '<=', upTo)
-        .execute(),
-    ]);
-    return [...new Set([...fresh, ...late].map((row) => row.room_id))];
+  roomsBetween(after: number, upTo: number): Promise<string[]> {
+    return readRoomsBetween(this.#reader, after, upTo);
   }
 
   /** The events that were added to the ends of timelines in `(after, upTo]` of the stream, in that order. */

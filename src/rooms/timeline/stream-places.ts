@@ -1,0 +1,103 @@
+import type { Reader } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../tables.ts';
+
+/** How many ids one query names at most. */
+const chunk = 500;
+
+/** A place in a room's history: after the event with that depth and stream, whether there is one or not. */
+export interface HistoryPlace {
+  readonly depth: number;
+  readonly stream: number;
+}
+
+/** The place in a room's history that a position on the stream stands for: after what was there by then. */
+export async function readPlaceAt(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  position: number,
+): Promise<HistoryPlace> {
+  const row = await reader
+    .selectFrom('events')
+    .select(['depth', 'stream'])
+    .where('room_nid', '=', roomNid)
+    .where('stream', '<=', position)
+    .orderBy('stream', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return { depth: row?.depth ?? 0, stream: row?.stream ?? 0 };
+}
+
+/** Those of the rooms whose timelines have grown since a position on the stream. */
+export async function readChangedRooms(
+  reader: Reader<RoomTables>,
+  roomNids: readonly number[],
+  after: number,
+): Promise<Set<number>> {
+  const changed = new Set<number>();
+  for (let start = 0; start < roomNids.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('events')
+      .select('room_nid')
+      .distinct()
+      .where('room_nid', 'in', roomNids.slice(start, start + chunk))
+      .where('stream', '>', after)
+      .execute();
+    for (const row of rows) changed.add(row.room_nid);
+  }
+  return changed;
+}
+
+/** Where the newest event of each room's timeline is on the stream, by the number of the room. */
+export async function readNewest(
+  reader: Reader<RoomTables>,
+  roomNids: readonly number[],
+): Promise<Map<number, number>> {
+  const newest = new Map<number, number>();
+  for (let start = 0; start < roomNids.length; start += chunk) {
+    const rows = await reader
+      .selectFrom('rooms')
+      .select((where) => [
+        'rooms.room_nid',
+        where
+          .selectFrom('events')
+          .select('events.stream')
+          .whereRef('events.room_nid', '=', 'rooms.room_nid')
+          .where('events.stream', 'is not', null)
+          .orderBy('events.stream', 'desc')
+          .limit(1)
+          .as('stream'),
+      ])
+      .where('rooms.room_nid', 'in', roomNids.slice(start, start + chunk))
+      .execute();
+    for (const { room_nid, stream } of rows) if (stream !== null) newest.set(room_nid, stream);
+  }
+  return newest;
+}
+
+/** The ids of the rooms of which this server has learnt events in `(after, upTo]` of the stream. */
+export async function readRoomsBetween(
+  reader: Reader<RoomTables>,
+  after: number,
+  upTo: number,
+): Promise<string[]> {
+  const [fresh, late] = await Promise.all([
+    reader
+      .selectFrom('events')
+      .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
+      .select('rooms.room_id')
+      .distinct()
+      .where('events.nid', '>', after)
+      .where('events.nid', '<=', upTo)
+      .execute(),
+    reader
+      .selectFrom('event_places')
+      .innerJoin('events', 'events.nid', 'event_places.nid')
+      .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
+      .select('rooms.room_id')
+      .distinct()
+      .where('event_places.position', '>', after)
+      .where('event_places.position', '<=', upTo)
+      .execute(),
+  ]);
+  return [...new Set([...fresh, ...late].map((row) => row.room_id))];
+}
