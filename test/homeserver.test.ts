@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from './support/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from './support/server.ts';
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`a homeserver on ${database}`, () => {
     let server: TestServer;
     let alice: TestUser;

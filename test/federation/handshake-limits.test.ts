@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import { registerAdmin } from '../support/register-admin.ts';
 import type { ConfigurationOverrides } from '../support/server.ts';
@@ -8,7 +8,7 @@ import { SeveralServers } from '../support/several-servers.ts';
 
 const few = { per_second: 0, burst_count: 2 };
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('limits on what is done across servers', () => {
     let several: SeveralServers;
     afterEach(() => several.stop());

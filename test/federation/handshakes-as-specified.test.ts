@@ -4,7 +4,7 @@ import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, isEventId, type JsonObject } from '../../src/protocol/index.ts';
 import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/event-from-template.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { SeveralServers } from '../support/several-servers.ts';
@@ -16,7 +16,7 @@ const v2 = '/_matrix/federation/v2';
 const dora = '@dora:d.test';
 const version = getRoomVersion('11')!;
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('handshakes, word by word', () => {
     let several: SeveralServers;
     let d: ScriptedServer;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
@@ -10,7 +10,7 @@ import { SignedRoom } from '../support/signed-room.ts';
 const template = 'GET /_matrix/federation/v1/make_join/';
 const sending = 'PUT /_matrix/federation/v2/send_join/';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that lies to one that wants to join', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

@@ -8,7 +8,7 @@ import {
   signEvent,
   signJson,
 } from '../../src/protocol/index.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedAnswer, ScriptedRequest, ScriptedServer } from '../support/scripted-server.ts';
 import { SeveralServers } from '../support/several-servers.ts';
@@ -17,7 +17,7 @@ const guest = '@guest:far.test';
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('the server of somebody who is invited', () => {
     let several: SeveralServers;
     let far: ScriptedServer;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { SeveralServers } from '../support/several-servers.ts';
@@ -75,7 +75,7 @@ const answers: [what: string, answer: (response: ServerResponse) => void][] = [
   ],
 ];
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that answers', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../clients/eventually.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, Person, type SyncJson } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { SeveralServers } from '../support/several-servers.ts';
@@ -9,7 +9,7 @@ import { Visitor } from '../support/visitor.ts';
 
 const mallory = '@mallory:evil.test';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that speaks for others', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;

@@ -21,7 +21,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type BuiltEvent, type JsonObject, stateKeyOf } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { type ClientEventJson, enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { SeveralServers } from '../support/several-servers.ts';
@@ -29,7 +29,7 @@ import { Visitor } from '../support/visitor.ts';
 
 const mallory = '@mallory:evil.test';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server in a room that means harm', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { eventually } from '../clients/eventually.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import type { Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
@@ -12,7 +12,7 @@ import { Visitor } from '../support/visitor.ts';
 
 const path = '/_matrix/federation/v1/send/x';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('requests of other servers', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

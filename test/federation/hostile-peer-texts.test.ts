@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { sha256 } from '../../src/protocol/crypto/index.ts';
 import { contentHash, type JsonObject, type JsonValue, redactPdu } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { type ClientEventJson, enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { SeveralServers } from '../support/several-servers.ts';
@@ -19,7 +19,7 @@ function stable(value: unknown): string {
   return `{${members.map(([key, one]) => `${JSON.stringify(key)}:${stable(one)}`).join(',')}}`;
 }
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('events that are none, among others', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;

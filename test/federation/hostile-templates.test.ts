@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { SeveralServers } from '../support/several-servers.ts';
@@ -21,7 +21,7 @@ const lies: [what: string, change: (event: JsonObject) => JsonObject][] = [
   ['with previous events that are none', (event) => ({ ...event, prev_events: ['x', { a: 1 }] })],
 ];
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that is asked for a template, and lies', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;

@@ -4,7 +4,7 @@ import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, type JsonObject, SigningKey, signEvent } from '../../src/protocol/index.ts';
 import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/event-from-template.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { validateResponse } from '../support/matrix-spec.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
@@ -22,7 +22,7 @@ async function refused(answer: Asked, status: number, errcode: string, what = ''
   assert.deepEqual([actual, body['errcode']], [status, errcode], what + JSON.stringify(body));
 }
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that lies to one whose room it wants to be in', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;

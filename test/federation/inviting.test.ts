@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { until } from '../support/federation-sender.ts';
 import { enc, type Person } from '../support/person.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
@@ -10,7 +10,7 @@ async function membershipSeen(person: Person, roomId: string, userId: string): P
   return (await person.do('GET', path))['membership'];
 }
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('inviting users of other servers', () => {
     let several: SeveralServers;
     let [a, b]: ServerOfSeveral[] = [];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { until } from '../support/federation-sender.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
@@ -10,7 +10,7 @@ import { SignedRoom } from '../support/signed-room.ts';
 
 const v1 = '/_matrix/federation/v1';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('joining a room before its members are known', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { until } from '../support/federation-sender.ts';
 import { enc, type Person } from '../support/person.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
@@ -21,7 +21,7 @@ async function refuses(answer: ReturnType<Person['call']>, status: number, errco
   assert.deepEqual([actual, body['errcode']], [status, errcode], raw);
 }
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('joining rooms of other servers', () => {
     let several: SeveralServers;
     let [a, b, c]: ServerOfSeveral[] = [];

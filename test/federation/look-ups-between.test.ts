@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`two servers that look things up at each other, on ${database}`, () => {
     let several: SeveralServers;
     let here: ServerOfSeveral;

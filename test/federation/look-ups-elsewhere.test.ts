@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../src/protocol/index.ts';
+import { serverDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
@@ -16,7 +17,7 @@ const bad: Record<string, [ScriptedAnswer, status: number, errcode: string]> = {
   'does not know the endpoint': [[404, { errcode: 'M_UNRECOGNIZED', error: 'x' }], 404, 'M_NOT_FOUND'],
 };
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`what is looked up at other servers, on ${database}`, () => {
     let several: SeveralServers;
     let here: ServerOfSeveral;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
+import { serverDatabases } from '../support/databases.ts';
 import { validateResponse } from '../support/matrix-spec.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
@@ -17,7 +18,7 @@ const listeners = [['client', 'federation'] as const, ['federation'] as const].m
   resources: [{ names: [...names] }],
 }));
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`what another server looks up here, on ${database}`, () => {
     let several: SeveralServers;
     let here: ServerOfSeveral;
@@ -162,8 +163,12 @@ for (const database of ['sqlite', 'postgres'] as const) {
           preset: 'public_chat',
           initial_state: [{ type: 'm.room.server_acl', content: { allow: ['*'], deny: ['far.test'] } }],
         });
+        const ours = await alice.createRoom({
+          preset: 'public_chat',
+          creation_content: { 'm.federate': false },
+        });
         const elsewhere = '!elsewhere:other.test';
-        for (const child of [open, secret, denied, elsewhere]) {
+        for (const child of [open, secret, denied, ours, elsewhere]) {
           const content = { via: ['here.test'], suggested: child === elsewhere };
           await alice.setState(root, 'm.space.child', content, child);
         }
@@ -174,9 +179,10 @@ for (const database of ['sqlite', 'postgres'] as const) {
         const children = (room['children_state'] as { state_key: string }[]).map(
           ({ state_key }) => state_key,
         );
-        assert.deepEqual(children.sort(), [open, secret, denied, elsewhere].sort());
+        assert.deepEqual(children.sort(), [open, secret, denied, ours, elsewhere].sort());
         assert.deepEqual(roomsIn(body['children']), [open]);
-        assert.deepEqual((body['inaccessible_children'] as string[]).sort(), [secret, denied].sort());
+        const inaccessible = (body['inaccessible_children'] as string[]).sort();
+        assert.deepEqual(inaccessible, [secret, denied, ours].sort());
         const suggested = (await tree(root, '?suggested_only=true')).body;
         assert.deepEqual([suggested['children'], suggested['inaccessible_children']], [[], []]);
       });
@@ -192,6 +198,11 @@ for (const database of ['sqlite', 'postgres'] as const) {
           initial_state: [{ type: 'm.room.server_acl', content: { allow: ['*'], deny: ['far.test'] } }],
         });
         assert.equal(await refused(`/hierarchy/${enc(denied)}`), '404 M_NOT_FOUND');
+        const ours = await alice.createRoom({
+          preset: 'public_chat',
+          creation_content: { ...space, 'm.federate': false },
+        });
+        assert.equal(await refused(`/hierarchy/${enc(ours)}`), '404 M_NOT_FOUND');
         const left = await alice.createRoom({ preset: 'public_chat', creation_content: space });
         assert.equal((await tree(left)).status, 200);
         await alice.leave(left);

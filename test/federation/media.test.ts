@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../support/databases.ts';
 import { serveOnLoopback } from '../support/loopback.ts';
 import type { Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
@@ -16,7 +17,7 @@ function answer(response: ServerResponse, body: string): undefined {
   response.writeHead(200, { 'content-type': 'multipart/mixed; boundary=b' }).end(body);
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`media of other servers, on ${database}`, () => {
     let several: SeveralServers;
     let here: ServerOfSeveral;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { until } from '../support/federation-sender.ts';
 import { enc, type Person } from '../support/person.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('members of a room of three servers', () => {
     let several: SeveralServers;
     let [a, b, c]: ServerOfSeveral[] = [];

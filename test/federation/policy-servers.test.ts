@@ -9,7 +9,7 @@ import {
   signEvent,
 } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
@@ -20,7 +20,7 @@ const version = getRoomVersion('11')!;
 const policyKey = SigningKey.generate('policy_server');
 const refusal: ScriptedAnswer = [400, { errcode: 'M_FORBIDDEN', error: 'This looks like spam' }];
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('rooms with a policy server', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

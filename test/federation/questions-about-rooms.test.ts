@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc } from '../support/person.ts';
 import { type Answer, alice } from '../support/rooms.ts';
 import { far, fay, ServedRooms } from '../support/served-rooms.ts';
@@ -39,7 +39,7 @@ const questions: Record<string, { question: Question; eventOfRoom?: true; roomOf
   },
 };
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('questions of other servers about rooms', () => {
     let served: ServedRooms;
     before(async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { until } from '../support/federation-sender.ts';
 import type { Person } from '../support/person.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
@@ -14,7 +14,7 @@ const listener = (resource: { readonly names: ('client' | 'metrics' | 'federatio
   resources: [resource],
 });
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('what goes between servers', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { canonicalJson, type JsonObject } from '../../src/protocol/index.ts';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import type { Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
 
 let transactions = 0;
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('transactions of other servers', () => {
     let several: SeveralServers;
     let a: ServerOfSeveral;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { until } from '../support/federation-sender.ts';
 import { enc, type Person } from '../support/person.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
@@ -8,7 +8,7 @@ import { SlidingClient } from '../support/sliding-client.ts';
 
 const everything = { lists: { all: { ranges: [[0, 19]], timeline_limit: 5, required_state: [['*', '*']] } } };
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('clients of a server that comes into a room of another one', () => {
     let several: SeveralServers;
     let [a, b]: ServerOfSeveral[] = [];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases.ts';
 import { enc } from '../support/person.ts';
 import { type Answer, alice } from '../support/rooms.ts';
 import { eventsIn, far, fay, finn, ServedRooms } from '../support/served-rooms.ts';
@@ -18,7 +18,7 @@ const histories: [Happening[], Record<'world_readable' | 'shared' | 'invited' | 
   [['join', 'ban', 'unban'], { world_readable: 'yyyyy', shared: 'yyyyy', invited: 'nynny', joined: 'nynny' }],
 ];
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('what servers may see', () => {
     let served: ServedRooms;
     before(async () => {
