@@ -47,6 +47,7 @@ export async function serverMaySee(
   room: RoomDescription,
   serverName: string,
 ): Promise<boolean> {
+  if (!(await admits(engine, head, serverName))) return false;
   if (await maySeeSummary(engine, head, room, undefined)) return true;
   if (head.servers.has(serverName) || isInvited(head, serverName)) return true;
   if (room.joinRule !== 'restricted' || !head.version.restricted) return false;
@@ -55,6 +56,13 @@ export async function serverMaySee(
     if (allowed?.servers.has(serverName)) return true;
   }
   return false;
+}
+
+/** Source: client-server API, `m.room.create`, "m.federate". */
+async function admits(engine: RoomEngine, head: RoomHead, serverName: string): Promise<boolean> {
+  const entry = head.entry('m.room.create', '');
+  const create = entry && (await engine.events.get(entry.nid))?.event;
+  return create?.content['m.federate'] !== false || serverOfUser(create.sender) === serverName;
 }
 
 function isInvited(head: RoomHead, serverName: string): boolean {
