@@ -291,7 +291,7 @@ forEachDatabase((open) => {
       await say('1');
       await waitsToRetry(1);
       await say('2');
-      await until(() => b.messages.includes('2'));
+      await until(() => b.messages.includes('2') && test.sender.status.destinations.sending === 0);
       await test.restart();
       const toB = b.arrived.length;
       a.answer = () => 200;

@@ -1,13 +1,11 @@
 import { FederationError, RemoteError } from '../../federation-client/index.ts';
 import type { Timer } from '../../kernel/clock.ts';
-import { OutboxReader } from './outbox-reader.ts';
 import type { OutgoingPdu } from './outgoing-pdu.ts';
-import { type EphemeralEdu, PendingEdus } from './pending-edus.ts';
+import type { EphemeralEdu } from './pending-edus.ts';
+import { QueueContents } from './queue-contents.ts';
 import type { HeldSlot } from './send-slots.ts';
 import type { SenderParts } from './sender-parts.ts';
-import { mostEdus, mostPdus, sizeOf, type Transaction, transactionText } from './transaction.ts';
-import { TransactionSize } from './transaction-size.ts';
-import { WaitingEvents } from './waiting-events.ts';
+import { sizeOf, type Transaction, transactionText } from './transaction.ts';
 
 /** Milliseconds until the next attempt after an error of our own, and when nothing says how long to wait. */
 const usualPause = 5_000;
@@ -23,10 +21,7 @@ export type QueueState = 'idle' | 'sending' | 'catching up' | 'waiting to retry'
 export class ServerQueue {
   readonly destination: string;
   readonly #parts: SenderParts;
-  readonly #events: WaitingEvents;
-  readonly #edus: PendingEdus;
-  readonly #outbox: OutboxReader;
-  readonly #size = new TransactionSize();
+  readonly #contents: QueueContents;
   /** On its way, or to be sent again before anything else. */
   #transaction: Transaction | undefined;
   /** What the memory for kept transactions counts for it. */
@@ -42,27 +37,24 @@ export class ServerQueue {
   constructor(destination: string, parts: SenderParts, options: { readonly behind: boolean }) {
     this.destination = destination;
     this.#parts = parts;
-    this.#edus = new PendingEdus(parts.clock);
-    this.#outbox = new OutboxReader(destination, parts.database);
-    this.#events = new WaitingEvents(destination, parts, options);
+    this.#contents = new QueueContents(destination, parts, options);
   }
 
   /** Whether there is nothing to do and nothing to remember. */
   get isIdle(): boolean {
-    const isEmpty = this.#events.size === 0 && this.#edus.size === 0 && this.#transaction === undefined;
-    return isEmpty && !this.#events.behind && !this.#outbox.mayHold && !this.#running && !this.#retry;
+    return this.#contents.isEmpty && !this.#transaction && !this.#running && !this.#retry;
   }
 
   get state(): QueueState {
     if (this.#retry) return 'waiting to retry';
-    if (this.#events.behind) return 'catching up';
+    if (this.#contents.events.behind) return 'catching up';
     return this.#running ? 'sending' : 'idle';
   }
 
   /** Events and ephemeral EDUs in memory. */
   get pending(): { readonly pdus: number; readonly edus: number } {
     const inFlight = this.#transaction?.pdus.length ?? 0;
-    return { pdus: this.#events.size + inFlight, edus: this.#edus.size };
+    return { pdus: this.#contents.events.size + inFlight, edus: this.#contents.ephemeral };
   }
 
   /** Milliseconds for which something waits and nothing was taken; `undefined` when nothing waits. */
@@ -72,12 +64,12 @@ export class ServerQueue {
 
   /** The first place on the stream of what is in memory only, `undefined` when nothing is. */
   get firstUnnoted(): number | undefined {
-    return this.#events.firstUnnoted;
+    return this.#contents.events.firstUnnoted;
   }
 
   /** Takes an event. They come in the order of the stream. */
   add(pdu: OutgoingPdu): void {
-    this.#events.add(pdu);
+    this.#contents.events.add(pdu);
     this.kick();
   }
 
@@ -87,13 +79,13 @@ export class ServerQueue {
    */
   addEphemeral(edu: EphemeralEdu, kick: boolean): void {
     if (this.#retry && this.#retryAt - this.#parts.clock.monotonic() >= edu.lifetime) return;
-    this.#edus.add(edu);
+    this.#contents.addEphemeral(edu);
     if (kick) this.kick();
   }
 
   /** There is something in the outbox. */
   addedToOutbox(): void {
-    this.#outbox.added();
+    this.#contents.addedToOutbox();
     this.kick();
   }
 
@@ -118,7 +110,7 @@ export class ServerQueue {
 
   /** Notes what is in memory only, so that it is not lost with the memory. It stays in memory nevertheless. */
   note(): void {
-    this.#events.note();
+    this.#contents.events.note();
   }
 
   /** After the stopping signal: resolves when nothing is under way any more. What was not acknowledged is noted. */
@@ -137,7 +129,7 @@ export class ServerQueue {
       if (await this.#isLeftAlone()) return;
       while (!stopping.aborted && !this.#retry) {
         this.#again = false;
-        if (!this.#transaction) await this.#compose();
+        this.#transaction ??= await this.#contents.next();
         if (this.#transaction) await this.#send(this.#transaction, slot);
         else if (!this.#again) {
           this.#busySince = undefined;
@@ -155,7 +147,7 @@ export class ServerQueue {
 
   /** Whether the server may not be there: it has never answered, or not lately. */
   async #isDoubtful(): Promise<boolean> {
-    if (this.#events.behind || this.#transaction) return true;
+    if (this.#contents.events.behind || this.#transaction) return true;
     try {
       return (await this.#parts.destinations.get(this.destination)).spelling === undefined;
     } catch {
@@ -168,7 +160,7 @@ export class ServerQueue {
     const { destinations, clock } = this.#parts;
     const until = await destinations.blockedUntil(this.destination);
     if (until === undefined) return false;
-    this.#events.fallBehind();
+    this.#contents.events.fallBehind();
     this.#pause(until - clock.now());
     return true;
   }
@@ -180,20 +172,7 @@ export class ServerQueue {
     this.#retry?.cancel();
     this.#retry = clock.setTimer(delay, () => this.retryNow());
     this.#retryAt = clock.monotonic() + delay;
-    this.#edus.dropStaleIn(delay);
-  }
-
-  /** Makes the next transaction, if there is something to send. */
-  async #compose(): Promise<void> {
-    const most = this.#size.most;
-    const caught = await this.#events.catchUp(Math.min(mostPdus, most));
-    const durable = await this.#outbox.read(Math.min(mostEdus, most - (caught?.pdus.length ?? 0)));
-    const { pdus, caughtUp } = caught ?? this.#events.take(Math.min(mostPdus, most - durable.length));
-    const left = Math.min(mostEdus, most - pdus.length) - durable.length;
-    const ephemeral = left > 0 ? this.#edus.take(left) : [];
-    if (pdus.length + durable.length + ephemeral.length === 0) return;
-    const id = this.#parts.nextTransactionId();
-    this.#transaction = { id, pdus, durable, ephemeral, caughtUp };
+    this.#contents.dropStaleIn(delay);
   }
 
   async #send(transaction: Transaction, slot: HeldSlot): Promise<void> {
@@ -213,21 +192,19 @@ export class ServerQueue {
       }
     } catch (error) {
       if (isRefusal(error)) return this.#refused(transaction, error, begunAt);
-      this.#takeEphemeralBack(transaction);
+      this.#contents.takeEphemeralBack(transaction);
       if (!(error instanceof FederationError)) throw error;
       return this.#failed(transaction, error, begunAt);
     }
-    this.#size.taken();
+    this.#contents.size.taken();
     await this.#acknowledged(transaction);
   }
 
   async #acknowledged(transaction: Transaction): Promise<void> {
     this.#forget();
-    this.#events.settled(transaction);
-    this.#edus.settled();
     this.#busySince = this.#parts.clock.monotonic();
     this.#parts.observer.acknowledged(this.destination, transaction);
-    await this.#outbox.done(transaction.durable);
+    await this.#contents.settled(transaction);
   }
 
   /**
@@ -239,19 +216,12 @@ export class ServerQueue {
     const { pdus, durable, ephemeral } = transaction;
     const count = pdus.length + durable.length + ephemeral.length;
     log.warn({ err: error, destination: this.destination, count }, 'A server has refused a transaction');
-    const next = this.#size.refused(count);
+    const next = this.#contents.size.refused(count);
     if (next === 'leave out') return this.#acknowledged(transaction);
-    this.#takeEphemeralBack(transaction);
+    this.#contents.takeEphemeralBack(transaction);
     if (next === 'wait') return this.#failed(transaction, error, begunAt);
     this.#forget();
-    this.#outbox.unread(durable);
-    this.#events.putBack(transaction);
-  }
-
-  /** They are not sent again with the transaction, but as they are later. */
-  #takeEphemeralBack(transaction: Transaction): void {
-    transaction.ephemeral = [];
-    this.#edus.putBack();
+    this.#contents.takeBack(transaction);
   }
 
   /** The server can not be reached: what is there for it goes to the disk, until it is back. */
@@ -259,15 +229,14 @@ export class ServerQueue {
     const { destinations, kept, clock, observer, log } = this.#parts;
     log.debug({ err: error, destination: this.destination }, 'A transaction could not be delivered');
     observer.failed(this.destination);
-    this.#events.fallBehind();
+    this.#contents.events.fallBehind();
     if (isEmpty(transaction)) this.#transaction = undefined;
     else if (this.#keptSize === 0) {
       const size = sizeOf(transaction);
       if (kept.keep(size)) this.#keptSize = size;
       else {
         this.#transaction = undefined;
-        this.#events.forget();
-        this.#outbox.unread(transaction.durable);
+        this.#contents.forget(transaction);
       }
     }
     // An answer of any kind is a sign of life, but one that does not take transactions is not to be asked all the time.
