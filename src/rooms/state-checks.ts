@@ -17,7 +17,7 @@ import type { RoomHead } from './timeline/room-head.ts';
 
 export interface StateChecksParts {
   readonly engine: RoomEngine;
-  readonly aliases: Pick<RoomAliases, 'locate'>;
+  readonly aliases: Pick<RoomAliases, 'find' | 'locate'>;
   readonly serverName: string;
 }
 
@@ -67,20 +67,23 @@ export class StateChecks {
     const present = await this.#current(head, 'm.room.canonical_alias');
     const before = new Set(present ? aliasesIn(present.content) : []);
     const added = checkedAliases(content).filter((alias) => !before.has(alias));
-    const isForeign = (alias: string) => parseRoomAlias(alias)?.serverName !== this.#parts.serverName;
-    if (added.filter(isForeign).length > mostForeignAliases) {
+    const isOwn = (alias: string) => parseRoomAlias(alias)?.serverName === this.#parts.serverName;
+    const foreign = added.filter((alias) => !isOwn(alias));
+    if (foreign.length > mostForeignAliases) {
       throw invalidParam(`At most ${mostForeignAliases} aliases of other servers can be added at once`);
     }
-    await Promise.all(added.map((alias) => this.#checkAlias(head.roomId, alias)));
+    for (const alias of added.filter(isOwn)) {
+      if ((await this.#parts.aliases.find(alias)) !== head.roomId) throw badAlias(alias);
+    }
+    await Promise.all(foreign.map((alias) => this.#checkForeign(head.roomId, alias)));
   }
 
-  async #checkAlias(roomId: string, alias: string): Promise<void> {
+  async #checkForeign(roomId: string, alias: string): Promise<void> {
     const place = await this.#parts.aliases.locate(alias).catch((error: unknown) => {
       if (error instanceof MatrixError) return undefined;
       throw error;
     });
-    if (place?.roomId === roomId) return;
-    throw new MatrixError(400, 'M_BAD_ALIAS', `${alias} does not point to this room`);
+    if (place?.roomId !== roomId) throw badAlias(alias);
   }
 
   async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
@@ -88,6 +91,9 @@ export class StateChecks {
     return entry && (await this.#parts.engine.events.get(entry.nid))?.event;
   }
 }
+
+const badAlias = (alias: string) =>
+  new MatrixError(400, 'M_BAD_ALIAS', `${alias} does not point to this room`);
 
 /** @throws MatrixError M_BAD_JSON, or M_INVALID_PARAM for an alias that can be none */
 function checkedAliases(content: JsonObject): string[] {

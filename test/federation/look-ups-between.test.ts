@@ -56,6 +56,21 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(names, [undefined, 'Garden', 'Pond'], 'and not what nobody here may enter');
     });
 
+    it('name a room by the aliases that either has for it, and by no others', async () => {
+      const roomId = await alice.createRoom({ preset: 'public_chat', room_alias_name: 'ours' });
+      await tess.do('POST', `/join/${enc('#ours:here.test')}`, {});
+      await tess.do('PUT', `/directory/room/${enc('#theirs:there.test')}`, { room_id: roomId });
+      await tess.createRoom({ preset: 'public_chat', room_alias_name: 'other' });
+      const path = `/rooms/${enc(roomId)}/state/m.room.canonical_alias`;
+      for (const wrong of ['#other:there.test', '#none:there.test', '#none:nowhere.test']) {
+        const { status, body } = await alice.call('PUT', path, { alias: wrong });
+        assert.deepEqual([status, body['errcode']], [400, 'M_BAD_ALIAS'], wrong);
+      }
+      const named = { alias: '#ours:here.test', alt_aliases: ['#theirs:there.test'] };
+      await alice.do('PUT', path, named);
+      assert.deepEqual(await alice.do('GET', path), named);
+    });
+
     it('give each other what has been said in a room, as far as it may be seen', async () => {
       const roomId = await tess.createRoom({
         preset: 'public_chat',
