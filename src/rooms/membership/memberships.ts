@@ -8,15 +8,16 @@ import {
   serverOfUser,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
-import type { Requesting, Throttle } from '../limits.ts';
+import type { Throttle } from '../limits.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
-import { guestsMayJoin } from './guest-access.ts';
 import type { RemoteMemberships } from './handshakes/remote-memberships.ts';
 import { checkInvitePolicy, type InvitePolicy } from './invite-policy.ts';
+import { join } from './joining.ts';
 import type { MemberContents } from './member-content.ts';
-import { restrictedJoin } from './restricted-join.ts';
+import { knownHead, presentMember, sendMember } from './member-event.ts';
+import type { MembershipRequest } from './membership-request.ts';
 import { isHere } from './room-presence.ts';
 
 /** Who may be asked about users; declared here, supplied at composition. */
@@ -41,18 +42,6 @@ export interface MembershipsParts {
   readonly throttle: Throttle;
   readonly options: MembershipOptions;
   readonly serverName: string;
-}
-
-/** How a membership is to be changed. */
-export interface MembershipRequest {
-  /** Who asks for it; absent when the server acts of its own accord. */
-  readonly requester?: Requesting;
-  /** Further content of the event, for instance `reason`. */
-  readonly given?: JsonObject;
-  /** Servers that may be in the room, for one that this server is not in. */
-  readonly via?: readonly string[];
-  /** Milliseconds since the epoch, where the event is made here; by default now. */
-  readonly originServerTs?: number | undefined;
 }
 
 /** Joins, invites, leaves, bans. Source: client-server API, "Room membership". */
@@ -91,65 +80,8 @@ export class Memberships {
    * Joins a room. For one who is in it already, `given` is the profile to have there; without it nothing changes.
    * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN for guests where they may not join
    */
-  async join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
-    const { engine, serverName } = this.#parts;
-    const remote = this.#remote;
-    const head = await engine.heads.get(roomId);
-    if (!remote || isHere(head, serverName)) return this.#joinHere(userId, roomId, request);
-    const joined = await this.#joinElsewhere(remote, userId, roomId, request);
-    return joined ?? this.#joinHere(userId, roomId, request);
-  }
-
-  async #joinHere(
-    userId: string,
-    roomId: string,
-    { requester, given, originServerTs }: MembershipRequest,
-  ): Promise<StoredEvent> {
-    const { contents, throttle, engine, serverName } = this.#parts;
-    const remote = this.#remote;
-    const head = await this.#head(roomId);
-    const present = head.membership(userId);
-    if (present === 'join' && !given) return this.#present(head, userId);
-    if (present !== 'join' && head.partial && remote) {
-      // Whether the user is banned, for instance, is not known here yet.
-      const { from, servers } = head.partial;
-      throttle.join(requester, roomId);
-      const profile = await contents.withProfile(userId, given ?? {}, 'join');
-      const joined = await remote.join({ userId, roomId, only: [from, ...servers], content: profile });
-      if (joined) return joined;
-    }
-    if (present !== 'join') {
-      throttle.join(requester, roomId);
-      if (requester?.isGuest && !(await guestsMayJoin(engine, head))) {
-        throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');
-      }
-    }
-    const content = await contents.withProfile(userId, given ?? {}, 'join');
-    const isWelcome = present === 'invite' || present === 'join';
-    if (isWelcome) return this.#send(userId, roomId, userId, content, originServerTs);
-    const way = await restrictedJoin(engine, head, userId, serverName);
-    if (way.kind === 'elsewhere' && remote) {
-      const joined = await remote.join({ userId, roomId, only: way.servers, content });
-      if (joined) return joined;
-    }
-    const via = way.kind === 'authorised' ? { join_authorised_via_users_server: way.authoriser } : undefined;
-    return this.#send(userId, roomId, userId, { ...content, ...via }, originServerTs);
-  }
-
-  /** @returns `undefined` when this server has got into the room in the meantime */
-  async #joinElsewhere(
-    remote: RemoteMemberships,
-    userId: string,
-    roomId: string,
-    { requester, given, via }: MembershipRequest,
-  ): Promise<StoredEvent | undefined> {
-    const { contents, throttle } = this.#parts;
-    if (requester?.isGuest) {
-      throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join rooms of other servers');
-    }
-    throttle.remoteJoin(requester);
-    const content = await contents.withProfile(userId, given ?? {}, 'join');
-    return remote.join({ userId, roomId, via, content });
+  join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
+    return join({ ...this.#parts, remote: this.#remote }, userId, roomId, request);
   }
 
   /** @throws MatrixError M_FORBIDDEN also when the user is in the room or banned from it, M_NOT_FOUND for no user */
@@ -161,7 +93,7 @@ export class Memberships {
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     await this.checkInvitee(sender, userId);
-    const head = await this.#head(roomId);
+    const head = await knownHead(this.#parts.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
     this.#parts.throttle.invite(requester, roomId, userId);
@@ -211,8 +143,8 @@ export class Memberships {
       const knocked = await remote.knock({ userId, roomId, via, content });
       if (knocked) return knocked;
     }
-    await this.#head(roomId);
-    return this.#send(userId, roomId, userId, content, originServerTs);
+    await knownHead(this.#parts.engine, roomId);
+    return sendMember(this.#parts.engine, userId, roomId, userId, content, originServerTs);
   }
 
   /** Leaves a room, turns an invite down or takes a knock back. For one who has left before it does nothing. */
@@ -239,12 +171,12 @@ export class Memberships {
     content: JsonObject,
     originServerTs: number | undefined,
   ): Promise<StoredEvent> {
-    const head = await this.#head(roomId);
+    const head = await knownHead(this.#parts.engine, roomId);
     const present = head.membership(userId);
     if (present === undefined) throw notFound('You are not in this room');
     if (present === 'ban') throw forbidden('You are banned from this room');
-    if (present === 'leave') return this.#present(head, userId);
-    return this.#send(userId, roomId, userId, content, originServerTs);
+    if (present === 'leave') return presentMember(this.#parts.engine, head, userId);
+    return sendMember(this.#parts.engine, userId, roomId, userId, content, originServerTs);
   }
 
   /** @returns `undefined` when this server has got into the room in the meantime */
@@ -270,14 +202,21 @@ export class Memberships {
     { requester, given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
-    const head = await this.#head(roomId);
+    const head = await knownHead(this.#parts.engine, roomId);
     if (requester && userId === sender) await this.#checkDeparture(userId, roomId);
     if (userId !== sender) checkMember(head, sender);
     const present = head.membership(userId);
     if (present !== 'join' && present !== 'invite' && present !== 'knock') {
       throw forbidden(`${userId} is not in the room`);
     }
-    const kicked = await this.#send(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
+    const kicked = await sendMember(
+      this.#parts.engine,
+      sender,
+      roomId,
+      userId,
+      this.#content(given, 'leave'),
+      originServerTs,
+    );
     await this.#forgetIfWanted(userId, roomId);
     return kicked;
   }
@@ -290,8 +229,15 @@ export class Memberships {
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
-    await this.#head(roomId);
-    const banned = await this.#send(sender, roomId, userId, this.#content(given, 'ban'), originServerTs);
+    await knownHead(this.#parts.engine, roomId);
+    const banned = await sendMember(
+      this.#parts.engine,
+      sender,
+      roomId,
+      userId,
+      this.#content(given, 'ban'),
+      originServerTs,
+    );
     await this.#forgetIfWanted(userId, roomId);
     return banned;
   }
@@ -304,10 +250,17 @@ export class Memberships {
     { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
-    const head = await this.#head(roomId);
+    const head = await knownHead(this.#parts.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
-    const unbanned = await this.#send(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
+    const unbanned = await sendMember(
+      this.#parts.engine,
+      sender,
+      roomId,
+      userId,
+      this.#content(given, 'leave'),
+      originServerTs,
+    );
     // Each new membership makes the room one that is remembered.
     await this.#forgetIfWanted(userId, roomId);
     return unbanned;
@@ -331,31 +284,6 @@ export class Memberships {
 
   #content(given: JsonObject, membership: string): JsonObject {
     return { ...this.#parts.contents.without(given), membership };
-  }
-
-  #send(
-    sender: string,
-    roomId: string,
-    userId: string,
-    content: JsonObject,
-    originServerTs?: number,
-  ): Promise<StoredEvent> {
-    const { timeline } = this.#parts.engine;
-    const type = 'm.room.member';
-    return timeline.append(roomId, { type, stateKey: userId, sender, content, originServerTs });
-  }
-
-  async #present(head: RoomHead, userId: string): Promise<StoredEvent> {
-    const entry = head.entry('m.room.member', userId);
-    const stored = entry && (await this.#parts.engine.events.get(entry.nid));
-    if (!stored) throw new Error('a membership event is missing');
-    return stored;
-  }
-
-  async #head(roomId: string): Promise<RoomHead> {
-    const head = await this.#parts.engine.heads.get(roomId);
-    if (!head) throw notFound('Unknown room');
-    return head;
   }
 }
 

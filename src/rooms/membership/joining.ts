@@ -1,0 +1,86 @@
+import { MatrixError } from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { Throttle } from '../limits.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import { guestsMayJoin } from './guest-access.ts';
+import type { RemoteMemberships } from './handshakes/remote-memberships.ts';
+import type { MemberContents } from './member-content.ts';
+import { knownHead, presentMember, sendMember } from './member-event.ts';
+import type { MembershipRequest } from './membership-request.ts';
+import { restrictedJoin } from './restricted-join.ts';
+import { isHere } from './room-presence.ts';
+
+export interface JoiningParts {
+  readonly engine: RoomEngine;
+  readonly contents: MemberContents;
+  readonly throttle: Throttle;
+  readonly serverName: string;
+  /** Absent: there are no other servers. */
+  readonly remote: RemoteMemberships | undefined;
+}
+
+/** Joins a room of this server or, with the help of others, of theirs: see `Memberships.join`. */
+export async function join(
+  parts: JoiningParts,
+  userId: string,
+  roomId: string,
+  request: MembershipRequest,
+): Promise<StoredEvent> {
+  const { engine, serverName, remote } = parts;
+  const head = await engine.heads.get(roomId);
+  if (!remote || isHere(head, serverName)) return joinHere(parts, userId, roomId, request);
+  const joined = await joinElsewhere(parts, remote, userId, roomId, request);
+  return joined ?? joinHere(parts, userId, roomId, request);
+}
+
+async function joinHere(
+  parts: JoiningParts,
+  userId: string,
+  roomId: string,
+  { requester, given, originServerTs }: MembershipRequest,
+): Promise<StoredEvent> {
+  const { contents, throttle, engine, serverName, remote } = parts;
+  const head = await knownHead(engine, roomId);
+  const present = head.membership(userId);
+  if (present === 'join' && !given) return presentMember(engine, head, userId);
+  if (present !== 'join' && head.partial && remote) {
+    // Whether the user is banned, for instance, is not known here yet.
+    const { from, servers } = head.partial;
+    throttle.join(requester, roomId);
+    const profile = await contents.withProfile(userId, given ?? {}, 'join');
+    const joined = await remote.join({ userId, roomId, only: [from, ...servers], content: profile });
+    if (joined) return joined;
+  }
+  if (present !== 'join') {
+    throttle.join(requester, roomId);
+    if (requester?.isGuest && !(await guestsMayJoin(engine, head))) {
+      throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join this room');
+    }
+  }
+  const content = await contents.withProfile(userId, given ?? {}, 'join');
+  const isWelcome = present === 'invite' || present === 'join';
+  if (isWelcome) return sendMember(engine, userId, roomId, userId, content, originServerTs);
+  const way = await restrictedJoin(engine, head, userId, serverName);
+  if (way.kind === 'elsewhere' && remote) {
+    const joined = await remote.join({ userId, roomId, only: way.servers, content });
+    if (joined) return joined;
+  }
+  const via = way.kind === 'authorised' ? { join_authorised_via_users_server: way.authoriser } : undefined;
+  return sendMember(engine, userId, roomId, userId, { ...content, ...via }, originServerTs);
+}
+
+/** @returns `undefined` when this server has got into the room in the meantime */
+async function joinElsewhere(
+  { contents, throttle }: JoiningParts,
+  remote: RemoteMemberships,
+  userId: string,
+  roomId: string,
+  { requester, given, via }: MembershipRequest,
+): Promise<StoredEvent | undefined> {
+  if (requester?.isGuest) {
+    throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not join rooms of other servers');
+  }
+  throttle.remoteJoin(requester);
+  const content = await contents.withProfile(userId, given ?? {}, 'join');
+  return remote.join({ userId, roomId, via, content });
+}

@@ -1,0 +1,41 @@
+import { type JsonObject, notFound } from '../../protocol/index.ts';
+import type { RoomEngine } from '../engine.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomHead } from '../timeline/room-head.ts';
+
+/** @throws MatrixError M_NOT_FOUND for a room that this server does not know */
+export async function knownHead({ heads }: RoomEngine, roomId: string): Promise<RoomHead> {
+  const head = await heads.get(roomId);
+  if (!head) throw notFound('Unknown room');
+  return head;
+}
+
+/** The member event of a user who has one. */
+export async function presentMember(
+  { events }: RoomEngine,
+  head: RoomHead,
+  userId: string,
+): Promise<StoredEvent> {
+  const entry = head.entry('m.room.member', userId);
+  const stored = entry && (await events.get(entry.nid));
+  if (!stored) throw new Error('a membership event is missing');
+  return stored;
+}
+
+/** @param originServerTs milliseconds since the epoch, by default now */
+export function sendMember(
+  { timeline }: RoomEngine,
+  sender: string,
+  roomId: string,
+  userId: string,
+  content: JsonObject,
+  originServerTs?: number,
+): Promise<StoredEvent> {
+  return timeline.append(roomId, {
+    type: 'm.room.member',
+    stateKey: userId,
+    sender,
+    content,
+    originServerTs,
+  });
+}
