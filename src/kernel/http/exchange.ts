@@ -104,6 +104,13 @@ export class Exchange implements AuthenticationContext {
     return this.#controller.signal;
   }
 
+  /** Whether the client's connection took the whole answer; known when the exchange is over. */
+  get wasSent(): Promise<boolean> {
+    const { response } = this;
+    if (response.closed || response.destroyed) return Promise.resolve(response.writableFinished);
+    return new Promise((resolve) => response.once('close', () => resolve(response.writableFinished)));
+  }
+
   /** Makes the signal abort, if anybody looks at it. */
   abort(reason: string): void {
     this.#controller?.abort(new Error(reason));

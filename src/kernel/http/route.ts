@@ -79,6 +79,8 @@ export interface RouteRequest<C extends RouteContract = RouteContract> {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Address of the client, as the listener's `x_forwarded` says. */
   readonly ip: string;
+  /** Whether the client's connection took the whole answer; known when the exchange is over. */
+  readonly wasSent: Promise<boolean>;
   /** Aborts when the client goes away or the server stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;

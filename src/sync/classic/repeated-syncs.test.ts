@@ -35,7 +35,6 @@ describe('syncs that are asked for again', () => {
   it('get the same answer for a while [option: caches.sync_response_cache_duration]', async () => {
     const { clock, anna, roomId } = await start(minute);
     const { next_batch } = await anna.sync();
-    assert.equal((await anna.sync()).next_batch, next_batch);
     await anna.say(roomId, 'one');
     const first = await anna.sync(next_batch);
     await anna.say(roomId, 'two');
@@ -47,6 +46,13 @@ describe('syncs that are asked for again', () => {
     assert.deepEqual(heard(await laptop.sync(next_batch), roomId), ['one', 'two'], 'another device');
     clock.advance(minute + 1);
     assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one', 'two'], 'later');
+  });
+
+  it('get a new answer when a first sync that was answered is asked for again', async () => {
+    const { anna, roomId } = await start(minute);
+    await anna.sync();
+    await anna.say(roomId, 'one');
+    assert.deepEqual(heard(await anna.sync(), roomId), ['one']);
   });
 
   it('get a new answer each time when none are kept [option: caches.sync_response_cache_duration]', async () => {
@@ -72,6 +78,8 @@ describe('syncs that are asked for again', () => {
 });
 
 describe('syncs at the same time', () => {
+  const client = (wasSent: boolean) =>
+    Object.assign(new AbortController(), { wasSent: Promise.resolve(wasSent) });
   const request = (more: Partial<RepeatableRequest> = {}): RepeatableRequest => ({
     userId: '@anna:test',
     deviceId: 'PHONE',
@@ -83,7 +91,7 @@ describe('syncs at the same time', () => {
     since: undefined,
     timeout: 30_000,
     fullState: false,
-    client: new AbortController(),
+    client: client(true),
     ...more,
   });
 
@@ -109,7 +117,7 @@ describe('syncs at the same time', () => {
 
   it('are done again when who asked first has gone', async () => {
     const { answers, syncs } = slow();
-    const controller = new AbortController();
+    const controller = client(false);
     const first = syncs.sync(request({ client: controller }));
     const second = syncs.sync(request());
     controller.abort();
@@ -123,11 +131,28 @@ describe('syncs at the same time', () => {
   it('are done again after nothing had happened', async () => {
     const { answers, syncs } = slow();
     for (const isNews of [false, true]) {
-      const answer = syncs.sync(request());
+      const answer = syncs.sync(request({ since: 's1_1' }));
       answers.at(-1)!({ text: `${isNews}`, isNews });
       assert.equal(await answer, `${isNews}`);
     }
-    assert.equal(await syncs.sync(request()), 'true');
+    assert.equal(await syncs.sync(request({ since: 's1_1' })), 'true');
+  });
+
+  it('get the answer of a first sync that never arrived, until one has', async () => {
+    const { answers, syncs } = slow();
+    const ask = async (wasSent: boolean) => {
+      const before = answers.length;
+      const answer = syncs.sync(request({ client: client(wasSent) }));
+      answers[before]?.({ text: `${before}`, isNews: true });
+      return answer;
+    };
+    assert.deepEqual([await ask(false), await ask(false), await ask(false)], ['0', '0', '0']);
+    const { answers: others, syncs: second } = slow();
+    const first = second.sync(request({ client: client(true) }));
+    others[0]!({ text: 'first', isNews: true });
+    assert.equal(await first, 'first');
+    void second.sync(request());
+    assert.equal(others.length, 2);
   });
 
   it('hold no more than a bounded number of characters', async () => {

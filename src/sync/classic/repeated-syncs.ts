@@ -8,6 +8,10 @@ export interface RepeatableRequest extends SyncRequest {
   readonly tokenId: number | undefined;
   /** The filter as it was asked for: its id or its text. */
   readonly filterText: string | undefined;
+  readonly client: SyncRequest['client'] & {
+    /** Whether the client's connection took the whole answer; looked at for first syncs only. */
+    readonly wasSent: Promise<boolean>;
+  };
 }
 
 /** Characters of all answers that are remembered, with their keys, and of one: a larger one is made again. */
@@ -67,18 +71,30 @@ export class RepeatedSyncs {
     }
   }
 
-  /** Nothing new is not worth remembering: whoever asks again is better told what has come since. */
+  /**
+   * Nothing new is not worth remembering: whoever asks again is better told what has come since. Nor is a first sync
+   * that the client has got: when it begins once more, it wants to know how things stand now.
+   */
   async #run(request: RepeatableRequest, key: string): Promise<string> {
     const runningKey = `${request.timeout} ${key}`;
     const answer = this.#sync.sync(request);
     this.#running.set(runningKey, { request, answer });
     try {
       const { text, isNews } = await answer;
-      if (isNews) this.#answers?.set(key, text);
+      if (isNews) this.#remember(request, key, text);
       return text;
     } finally {
       this.#running.delete(runningKey);
     }
+  }
+
+  #remember({ since, client }: RepeatableRequest, key: string, text: string): void {
+    if (!this.#answers) return;
+    this.#answers.set(key, text);
+    if (since !== undefined) return;
+    void client.wasSent.then((wasSent) => {
+      if (wasSent) this.#answers?.delete(key);
+    });
   }
 }
 
