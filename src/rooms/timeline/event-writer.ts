@@ -47,6 +47,9 @@ interface Signed {
  */
 const batchesAtOnce = 2;
 
+/** Writes of a batch whose rows are made in one go. */
+const writesAtOnce = 200;
+
 /**
  * So many events are sent to be signed without waiting for the end of the turn of the event loop: when many requests
  * have come at once that is far away, and the signer and the disk would have nothing to do until then.
@@ -220,7 +223,8 @@ export class EventWriter {
     if (kept.length === 0) return;
     const batch = new WriteBatch(this.#stateKeys, this.#relations.batch());
     try {
-      for (const { pending, text } of kept) {
+      for (const [index, { pending, text }] of kept.entries()) {
+        if (index % writesAtOnce === writesAtOnce - 1) await this.#slices.rest();
         const adding = batch.add(pending.write, text);
         // Few have more rows than one step takes, and those that have not are not to be waited for.
         if (!adding.next().done) await this.#slices.through(adding);
