@@ -78,6 +78,32 @@ forEachDatabase((open) => {
       assert.equal(head?.membership(alice), 'join');
     });
 
+    it('behind a gap come with the state before those that they follow, where nobody tells the state before them', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const topic = room.add({
+        type: 'm.room.topic',
+        sender: creator,
+        stateKey: '',
+        content: { topic: 'new' },
+      });
+      const carol = room.join('@carol:c.example');
+      const last = room.say('@carol:c.example', 'hello');
+      const { stateIds } = peers.events;
+      peers.scripts.set('c.example', {
+        missingEvents: async () => [],
+        stateIds: async (_server, roomId, eventId, request) => {
+          if (eventId === last) throw new Error('this event is not known');
+          return stateIds('honest.example', roomId, eventId, request);
+        },
+      });
+      peers.down.add('a.example').add('b.example');
+      await send('c.example', last);
+      assert.deepEqual(await fates(last, topic, carol), ['placed', 'outlier', 'placed']);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
+      assert.equal(head?.membership('@carol:c.example'), 'join');
+    });
+
     it('behind a gap in which much has changed come with the whole state', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       for (let index = 0; index < 600; index++) room.join(`@user${index}:c.example`);

@@ -14,7 +14,7 @@ import type { StateFetcher, StateOptions } from './state-fetcher.ts';
 /** Earlier events that may fail before the others are not tried any more. */
 const mostFailures = 3;
 
-/** Previous events of one event whose state is fetched; if more are missing, the state before the event itself is. */
+/** Previous events of one event whose state is fetched; if more are missing, only the state before the event itself is. */
 const mostTips = 5;
 
 /** Gives events their places, with everything that they refer to. */
@@ -120,7 +120,15 @@ export class Processor {
       missing = await this.#withoutState(prev);
     }
     if (missing.length === 0) return this.#append(inquiry, one);
-    return this.#append(inquiry, one, await states.before(inquiry, eventId, options));
+    try {
+      return await this.#append(inquiry, one, await states.before(inquiry, eventId, options));
+    } catch (error) {
+      if (!(error instanceof Unobtainable) || missing.length > mostTips) throw error;
+      // Not every server tells the state before an event that it has sent just now.
+      await this.#placeTips(inquiry, missing, options);
+      if ((await this.#withoutState(prev)).length > 0) throw error;
+      return this.#append(inquiry, one);
+    }
   }
 
   /**
