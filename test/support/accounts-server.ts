@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict';
 import {
   type AccountExtensions,
   type AccountsSlice,
@@ -15,9 +14,9 @@ import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { RateLimiter } from '../../src/kernel/rate-limits/index.ts';
 import { Streams, streamMigrations } from '../../src/kernel/streams/index.ts';
 import type { ServerName } from '../../src/protocol/index.ts';
+import { callApi } from './api-call.ts';
 import type { OpenDatabase } from './databases.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
-import { validateResponse } from './matrix-spec.ts';
 
 export const minute = 60_000;
 
@@ -157,15 +156,11 @@ export class AccountsServer {
     }: { token?: string | undefined; body?: unknown; headers?: Record<string, string> } = {},
   ): Promise<Answer> {
     const url = /^\/(_|\.well-known)/.test(path) ? path : `/_matrix/client/v3${path}`;
-    const response = await fetch(this.#base + url, {
-      method,
-      headers: { ...(token !== undefined && { authorization: `Bearer ${token}` }), ...headers },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+    return callApi(this.#base, method, url, {
+      body,
+      ...(token !== undefined && { token }),
+      ...(headers && { headers }),
     });
-    const answered = (await response.json()) as Answer['body'];
-    const { problems } = validateResponse(method, url, response.status, answered);
-    assert.deepEqual(problems, [], `${method} ${url} (${response.status}): ${JSON.stringify(answered)}`);
-    return { status: response.status, headers: response.headers, body: answered };
   }
 
   /** Registers somebody with the password `password`. @returns their tokens */

@@ -11,10 +11,10 @@ import {
   type RoomsParts,
   roomMigrations,
 } from '../../src/rooms/index.ts';
+import { callApi } from './api-call.ts';
 import { plainCaches } from './caches.ts';
 import type { OpenDatabase } from './databases.ts';
 import { type ManualClock, manualClock } from './manual-clock.ts';
-import { validateResponse } from './matrix-spec.ts';
 
 export const alice = '@alice:test';
 export const bob = '@bob:test';
@@ -191,16 +191,10 @@ export class RoutesUnderTest {
     body?: unknown,
     version = '/v3',
   ): Promise<Answer> {
-    const url = `/_matrix/client${version}${path}`;
-    const response = await fetch(this.#base + url, {
-      method,
-      ...(userId === undefined ? undefined : { headers: { authorization: `Bearer ${userId}` } }),
-      ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
+    return callApi(this.#base, method, `/_matrix/client${version}${path}`, {
+      body,
+      ...(userId !== undefined && { token: userId }),
     });
-    const answer = { status: response.status, body: (await response.json()) as Answer['body'] };
-    const { problems } = validateResponse(method, url, answer.status, answer.body);
-    if (problems.length > 0) throw new Error(`${method} ${url}: ${problems.join('; ')}`);
-    return answer;
   }
 
   async stop(): Promise<void> {

@@ -1,8 +1,8 @@
 import { createHttpServer, type HttpServer, type Route } from '../../src/kernel/http/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { type JsonObject, MatrixError } from '../../src/protocol/index.ts';
+import { callApi } from './api-call.ts';
 import type { ManualClock } from './manual-clock.ts';
-import { validateResponse } from './matrix-spec.ts';
 import type { Answer } from './rooms.ts';
 
 /** Serves routes that other servers call: who asks just says its name. Answers are held against the specification. */
@@ -46,16 +46,10 @@ export class ServerRoutesUnderTest {
    * @param path below `/_matrix/federation/v1`
    */
   async ask(origin: string | undefined, method: string, path: string, body?: JsonObject): Promise<Answer> {
-    const url = `/_matrix/federation/v1${path}`;
-    const response = await fetch(this.#base + url, {
-      method,
-      ...(origin === undefined ? undefined : { headers: { authorization: origin } }),
-      ...(body === undefined ? undefined : { body: JSON.stringify(body) }),
+    return callApi(this.#base, method, `/_matrix/federation/v1${path}`, {
+      body,
+      ...(origin !== undefined && { headers: { authorization: origin } }),
     });
-    const answer = { status: response.status, body: (await response.json()) as Answer['body'] };
-    const { problems } = validateResponse(method, url, answer.status, answer.body);
-    if (problems.length > 0) throw new Error(`${method} ${url}: ${problems.join('; ')}`);
-    return answer;
   }
 
   async stop(): Promise<void> {

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { IncomingHttpHeaders } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Dispatcher, request as requestOverHttp } from 'undici';
 import { migrations } from '../../src/composition/kernel.ts';
 import { type HearthConfiguration, sections } from '../../src/configuration.ts';
 import { createHomeserver, type Homeserver } from '../../src/homeserver.ts';
@@ -13,9 +11,11 @@ import type { DatabaseOptions } from '../../src/kernel/database/index.ts';
 import { type Logger, silentLogger } from '../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../src/kernel/outbound/index.ts';
 import { type Randomness, systemRandomness } from '../../src/kernel/randomness.ts';
+import { type ApiAnswer, type ApiRequest, callApi } from './api-call.ts';
 import { makePlace, portVariable } from './databases.ts';
-import { validateResponse } from './matrix-spec.ts';
 import { startPostgres } from './postgres-server.ts';
+
+export type { ApiAnswer, ApiRequest } from './api-call.ts';
 
 /** Options of any section, by the section's name. */
 export type ConfigurationOverrides = {
@@ -35,23 +35,6 @@ export interface TestServerOptions {
   readonly authorities?: readonly string[];
   /** Is told where the server listens, each time it has been started. */
   readonly listening?: (addresses: readonly string[]) => void;
-}
-
-export interface ApiRequest {
-  readonly token?: string;
-  /** Sent as JSON, or as it is when it is a string or bytes. */
-  readonly body?: unknown;
-  readonly query?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-export interface ApiAnswer {
-  readonly status: number;
-  /** The JSON of the answer; an empty object when it is none. */
-  readonly body: Record<string, unknown>;
-  /** The answer as it came. */
-  readonly raw: string;
-  readonly headers: Headers;
 }
 
 /** A user who is logged in. */
@@ -107,7 +90,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     await discard();
     throw error;
   });
-  const api: TestServer['api'] = (method, path, request) => call(running.baseUrl, method, path, request);
+  const api: TestServer['api'] = (method, path, request) => callApi(running.baseUrl, method, path, request);
   return {
     get baseUrl() {
       return running.baseUrl;
@@ -186,60 +169,6 @@ function generous(limits: object): object {
     return [name, 'per_second' in limit ? { per_second: 1e6, burst_count: 1e6 } : generous(limit)];
   });
   return Object.fromEntries(entries);
-}
-
-async function call(
-  baseUrl: string,
-  method: string,
-  path: string,
-  request: ApiRequest = {},
-): Promise<ApiAnswer> {
-  const url = new URL(baseUrl + path);
-  for (const [name, value] of Object.entries(request.query ?? {})) {
-    for (const item of Array.isArray(value) ? value : [value]) url.searchParams.append(name, String(item));
-  }
-  const headers = { ...(request.token && { authorization: `Bearer ${request.token}` }), ...request.headers };
-  const body = encode(request.body);
-  const response = await requestOverHttp(url, {
-    method: method as Dispatcher.HttpMethod,
-    headers,
-    body: body ?? null,
-  });
-  const { statusCode: status } = response;
-  const raw = await response.body.text();
-  const parsed = parse(raw);
-  const { problems } = validateResponse(method, path, status, parsed);
-  if (problems.length > 0)
-    assert.fail(`${method} ${path} (${status}) is not as specified: ${problems}: ${raw}`);
-  return {
-    status,
-    body: parsed ?? {},
-    raw,
-    get headers() {
-      return headersOf(response.headers);
-    },
-  };
-}
-
-function headersOf(received: IncomingHttpHeaders): Headers {
-  const headers = new Headers();
-  for (const [name, value = []] of Object.entries(received)) {
-    for (const one of [value].flat()) headers.append(name, one);
-  }
-  return headers;
-}
-
-function encode(body: unknown): string | Uint8Array | undefined {
-  if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) return body;
-  return JSON.stringify(body);
-}
-
-function parse(raw: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(raw) as Record<string, unknown>;
-  } catch {
-    return undefined;
-  }
 }
 
 async function register(api: TestServer['api'], username: string, password: string): Promise<TestUser> {
