@@ -191,10 +191,11 @@ export class RoutesUnderTest {
     body?: unknown,
     version = '/v3',
   ): Promise<Answer> {
-    return callApi(this.#base, method, `/_matrix/client${version}${path}`, {
+    const answer = await callApi(this.#base, method, `/_matrix/client${version}${path}`, {
       body,
       ...(userId !== undefined && { token: userId }),
     });
+    return { status: answer.status, body: answer.body };
   }
 
   async stop(): Promise<void> {

@@ -46,10 +46,11 @@ export class ServerRoutesUnderTest {
    * @param path below `/_matrix/federation/v1`
    */
   async ask(origin: string | undefined, method: string, path: string, body?: JsonObject): Promise<Answer> {
-    return callApi(this.#base, method, `/_matrix/federation/v1${path}`, {
+    const answer = await callApi(this.#base, method, `/_matrix/federation/v1${path}`, {
       body,
       ...(origin !== undefined && { headers: { authorization: origin } }),
     });
+    return { status: answer.status, body: answer.body };
   }
 
   async stop(): Promise<void> {
