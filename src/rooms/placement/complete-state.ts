@@ -70,9 +70,10 @@ export class CompleteState {
           await this.#catchUp(head, revision);
           continue;
         }
+        // What is added from here on shows by other extremities, and begins another round.
+        const [extremities, group] = [head.extremities, head.chain.id];
         const news = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
         for (const stored of news) await this.#revise(head, stored, revision);
-        const [extremities, group] = [head.extremities, head.chain.id];
         const ends = await this.#ends(head, revision);
         // It takes a while, and does not change with the messages that are sent meanwhile.
         outcome = await this.#outcome(head, revision, ends, outcome);
