@@ -157,7 +157,7 @@ export class AccountsServer {
   ): Promise<Answer> {
     const url = /^\/(_|\.well-known)/.test(path) ? path : `/_matrix/client/v3${path}`;
     return callApi(this.#base, method, url, {
-      body,
+      body: body === undefined ? undefined : JSON.stringify(body),
       ...(token !== undefined && { token }),
       ...(headers && { headers }),
     });

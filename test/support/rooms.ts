@@ -192,7 +192,7 @@ export class RoutesUnderTest {
     version = '/v3',
   ): Promise<Answer> {
     const answer = await callApi(this.#base, method, `/_matrix/client${version}${path}`, {
-      body,
+      body: body === undefined ? undefined : JSON.stringify(body),
       ...(userId !== undefined && { token: userId }),
     });
     return { status: answer.status, body: answer.body };

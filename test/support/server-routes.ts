@@ -47,7 +47,7 @@ export class ServerRoutesUnderTest {
    */
   async ask(origin: string | undefined, method: string, path: string, body?: JsonObject): Promise<Answer> {
     const answer = await callApi(this.#base, method, `/_matrix/federation/v1${path}`, {
-      body,
+      body: body === undefined ? undefined : JSON.stringify(body),
       ...(origin !== undefined && { headers: { authorization: origin } }),
     });
     return { status: answer.status, body: answer.body };
