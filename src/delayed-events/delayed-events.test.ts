@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { manualClock } from '../../test/support/manual-clock.ts';
 import {
   type ConfigurationOverrides,
@@ -42,7 +42,7 @@ const delays = (max_event_delay_duration: number | null): ConfigurationOverrides
   rooms: { max_event_delay_duration },
 });
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('delayed events', () => {
     const clock = manualClock();
     let server: TestServer;

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { eventually } from '../../test/clients/eventually.ts';
+import { serverDatabases } from '../../test/support/databases.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -16,7 +17,7 @@ import { systemClock } from '../kernel/clock.ts';
 const html = '<script>alert(1)</script>';
 type MediaOptions = NonNullable<ConfigurationOverrides['media']>;
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`media on ${database}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-media-'));
     const running: TestServer[] = [];

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../test/support/databases.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -11,7 +12,7 @@ const v3 = '/_matrix/client/v3';
 
 type SyncBody = { next_batch: string; presence?: { events: { sender: string; content: object }[] } };
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`presence over HTTP on ${database}`, () => {
     let server: TestServer;
     let alice: TestUser;

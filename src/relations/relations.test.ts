@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/server.ts';
 import { chunkOf, idsOf, type SeenEvent, Talk } from '../../test/support/talk.ts';
 
@@ -14,7 +14,7 @@ interface Bundle {
 
 const bundleOf = (event: SeenEvent | undefined) => (event ? relationsOf(event) : {}) as Bundle;
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('relations', () => {
     let server: TestServer;
     let [alice, bob, carol]: TestUser[] = [];

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms.ts';
 import { startTestServer } from '../../test/support/server.ts';
 import { Reports, reportMigrations, reportRoutes } from './index.ts';
 
 const path = (...parts: string[]) => `/${parts.map(encodeURIComponent).join('/')}`;
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('reports', () => {
     let under: RoomsUnderTest;
     let http: RoutesUnderTest;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { enc, Person } from '../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../test/support/server.ts';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('state that users send', () => {
     let server: TestServer;
     let anna: Person;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/server.ts';
 import { type SeenEvent, Talk } from '../../test/support/talk.ts';
 
@@ -27,7 +27,7 @@ interface Found {
 
 const bodies = ({ results }: Found) => results.map(({ result }) => result.content['body']);
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('search', () => {
     let server: TestServer;
     let [alice, bob]: TestUser[] = [];

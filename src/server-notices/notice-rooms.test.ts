@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openContents } from '../../test/support/database-contents.ts';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { until } from '../../test/support/federation-sender.ts';
 import { enc, Person } from '../../test/support/person.ts';
 import { registerAdmin } from '../../test/support/register-admin.ts';
@@ -11,7 +11,7 @@ import type { NoticeOptions } from './config.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('rooms for server notices, as the operator changes their mind', () => {
     let server: TestServer;
     let admin: Person;

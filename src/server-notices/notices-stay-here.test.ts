@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openContents } from '../../test/support/database-contents.ts';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { until } from '../../test/support/federation-sender.ts';
 import { enc, type Person } from '../../test/support/person.ts';
 import { registerAdmin } from '../../test/support/register-admin.ts';
@@ -12,7 +12,7 @@ import { Visitor } from '../../test/support/visitor.ts';
 const path = '/_synapse/admin/v1/send_server_notice';
 const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('server notices, seen from other servers', () => {
     let several: SeveralServers;
     let [a, b]: ServerOfSeveral[] = [];

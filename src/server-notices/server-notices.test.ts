@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { enc, Person } from '../../test/support/person.ts';
 import { registerAdmin } from '../../test/support/register-admin.ts';
 import { startTestServer, type TestServer } from '../../test/support/server.ts';
@@ -9,7 +9,7 @@ const path = '/_synapse/admin/v1/send_server_notice';
 const notices = '@notices:test';
 const text = (body: string) => ({ msgtype: 'm.text', body });
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('server notices', () => {
     let server: TestServer;
     let admin: Person;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forServerDatabases } from '../../test/support/databases.ts';
 import { IdentityServerUnderTest, identityToken } from '../../test/support/identity-server.ts';
 import { FakeResolver } from '../../test/support/loopback.ts';
 import { enc, Person } from '../../test/support/person.ts';
@@ -20,7 +20,7 @@ const codeOf = ({ status, body }: { status: number; body: Record<string, unknown
   body['errcode'],
 ];
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   const startServer = (config: ConfigurationOverrides = local) =>
     startTestServer({ database: open.kind, config, resolver, authorities: [authority.pem] });
 

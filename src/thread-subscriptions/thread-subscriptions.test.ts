@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../test/support/databases.ts';
 import { enc, Person } from '../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../test/support/server.ts';
 import { SlidingClient } from '../../test/support/sliding-client.ts';
@@ -18,7 +19,7 @@ interface Told {
 const rootsOf = ({ subscribed = {}, unsubscribed = {} }: Told) =>
   [subscribed, unsubscribed].map((rooms) => Object.values(rooms).flatMap((threads) => Object.keys(threads)));
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`thread subscriptions on ${database}`, () => {
     let server: TestServer;
     let count = 0;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases, serverDatabases } from '../../../test/support/databases.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -72,7 +72,7 @@ class Lists {
   }
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`the list of public rooms on ${database}`, () => {
     let lists: Lists;
     let alice: TestUser;
@@ -209,7 +209,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
   });
 }
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('the list of public rooms', () => {
     const withLists = async (
       directory: Partial<DirectoryConfig>,

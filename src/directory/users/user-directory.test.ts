@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases, serverDatabases } from '../../../test/support/databases.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
 import {
   type ConfigurationOverrides,
@@ -72,7 +72,7 @@ class People {
   }
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`the search for users on ${database}`, () => {
     let people: People;
     let searcher: TestUser;
@@ -162,7 +162,7 @@ for (const database of ['sqlite', 'postgres'] as const) {
   });
 }
 
-forEachDatabase(({ kind }) => {
+forServerDatabases(import.meta.url, ({ kind }) => {
   describe('the search for users', () => {
     const withPeople = async (
       options: object,
@@ -220,7 +220,7 @@ async function admin(server: TestServer, path: string, body: object) {
   return server.api('PUT', path, { token: String(made.body['access_token']), body });
 }
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('users of other servers', () => {
     const follow = async (under: RoomsUnderTest) => {
       const { engine, database, streams, clock } = under;

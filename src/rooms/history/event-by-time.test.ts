@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/server.ts';
 import { Talk } from '../../../test/support/talk.ts';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('the event at a time', () => {
     const clock = manualClock();
     let server: TestServer;

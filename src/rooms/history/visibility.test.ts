@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
 import { enc, Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 
@@ -32,7 +33,7 @@ const histories: [Happening[], Record<'world_readable' | 'shared' | 'invited' | 
 
 const own: readonly Happening[] = ['join', 'leave', 'forget', 'knock'];
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`what may be read, on ${database}`, () => {
     let server: TestServer;
     let anna: Person;

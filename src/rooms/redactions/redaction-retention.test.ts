@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { manualClock } from '../../../test/support/manual-clock.ts';
 import { registerAdmin } from '../../../test/support/register-admin.ts';
 import { startTestServer, type TestUser } from '../../../test/support/server.ts';
@@ -39,7 +39,7 @@ async function eventually(isDone: () => Promise<boolean>): Promise<boolean> {
 const kept = { msgtype: 'm.text', body: 'secret' };
 const gone = [404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED'];
 
-forEachDatabase((database) => {
+forServerDatabases(import.meta.url, (database) => {
   describe('what a redaction took away', () => {
     const during = async (
       period: number | null,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/server.ts';
 import { Talk } from '../../../test/support/talk.ts';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('the upgrade of a room', () => {
     let server: TestServer;
     let [alice, bob, carol]: TestUser[] = [];

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
 import { enc, type LeftRoomJson, Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 
 type Left = (LeftRoomJson & { readonly account_data?: { readonly events: readonly object[] } }) | undefined;
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`rooms that a user has left in a sync, on ${database}`, () => {
     let server: TestServer;
     let names = 0;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
 import { enc, type JoinedRoomJson, Person, type SyncJson } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 
@@ -12,7 +13,7 @@ const membersIn = (events: readonly { type: string; state_key?: string }[] = [])
     .map(({ state_key }) => state_key)
     .sort();
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`sync, on ${database}`, () => {
     let server: TestServer;
     let names = 0;

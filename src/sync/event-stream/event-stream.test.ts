@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { type ClientEventJson, enc, Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 
@@ -20,7 +20,7 @@ interface RoomInfoJson {
   readonly account_data?: readonly { type: string; content: unknown }[];
 }
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   let server: TestServer;
   let [anna, ben]: Person[] = [];
   before(async () => {

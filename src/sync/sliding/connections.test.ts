@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
 import { Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 import { SlidingClient } from '../../../test/support/sliding-client.ts';
@@ -8,7 +9,7 @@ const body = {
   lists: { all: { ranges: [[0, 9]], timeline_limit: 2, required_state: [['m.room.name', '']] } },
 };
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`connections of sliding sync on ${database}`, () => {
     let server: TestServer;
     let anna: Person;

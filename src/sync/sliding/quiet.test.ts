@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
 import { Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 import { SlidingClient } from '../../../test/support/sliding-client.ts';
@@ -15,7 +16,7 @@ const body = {
   },
 };
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`waiting on sliding sync, on ${database}`, () => {
     let server: TestServer;
     let anna: Person;

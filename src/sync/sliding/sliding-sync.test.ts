@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
 import { Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 import { SlidingClient, type SlidingRoomJson } from '../../../test/support/sliding-client.ts';
@@ -13,7 +14,7 @@ const bodies = (room: SlidingRoomJson | undefined) =>
 const types = (room: SlidingRoomJson | undefined) =>
   (room?.required_state ?? []).map(({ type, state_key }) => `${type} ${state_key}`).sort();
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`sliding sync on ${database}`, () => {
     let server: TestServer;
     let count = 0;

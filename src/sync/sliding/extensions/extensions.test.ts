@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ClientDevice } from '../../../../test/support/client-device.ts';
+import { serverDatabases } from '../../../../test/support/databases.ts';
 import { enc, Person } from '../../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/server.ts';
 import { SlidingClient } from '../../../../test/support/sliding-client.ts';
@@ -19,7 +20,7 @@ interface Entry {
   readonly content: Record<string, unknown>;
 }
 
-for (const database of ['sqlite', 'postgres'] as const) {
+for (const database of serverDatabases(import.meta.url)) {
   describe(`extensions of sliding sync on ${database}`, () => {
     let server: TestServer;
     let count = 0;
