@@ -5,7 +5,7 @@ import { describe, it } from 'node:test';
 import { isThorough } from '../support/thoroughness.ts';
 
 /** How many seeds are run; each takes about two fifths of a second of a core. */
-const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? '500' : '50');
+const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? '500' : '30');
 
 interface Ended {
   readonly code: number;

@@ -45,8 +45,8 @@ export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
 }
 
 /**
- * The same for tests of whole servers, whose parts were tried on each kind by themselves: in a thorough run on both,
- * otherwise on one, which another file's tests may not be on.
+ * The same for tests of whole servers, or of what servers do with each other, whose parts were tried on each kind by
+ * themselves: in a thorough run on both, otherwise on one, which another file's tests may not be on.
  *
  * @param file `import.meta.url` of the tests
  */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { ClientDevice, ClientIdentity } from '../../../test/support/client-device.ts';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { DistantKeys, type DistantUser } from '../../../test/support/distant-keys.ts';
 import { E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
 import type { JsonObject } from '../../protocol/index.ts';
@@ -9,7 +9,7 @@ import type { RemoteDeviceLists } from './remote-device-lists.ts';
 
 type Keys = Record<string, Record<string, JsonObject>>;
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let distant: DistantKeys;
   let lists: RemoteDeviceLists;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { ClientIdentity } from '../../../test/support/client-device.ts';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { EduOutbox } from '../sender/edu-outbox.ts';
 import { Announcer } from './announcer.ts';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let announcer: Announcer;
   let alice: KeyedPerson;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
 import { mutated } from '../../../test/support/mutated.ts';
 import type { AnyWriter } from '../../kernel/database/index.ts';
@@ -13,7 +13,7 @@ import { DirectMessages, directMessageHandler } from './direct-messages.ts';
 
 const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let alice: KeyedPerson;
   let take: EduHandler;

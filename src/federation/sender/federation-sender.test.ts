@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { type Recipient, SenderUnderTest, until } from '../../../test/support/federation-sender.ts';
 import { alice } from '../../../test/support/rooms.ts';
 import { buildEvent, type JsonObject, SigningKey, selectAuthEventKeys } from '../../protocol/index.ts';
@@ -8,7 +8,7 @@ import type { SenderTables } from './tables.ts';
 
 const minute = 60_000;
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('the federation sender', () => {
     let test: SenderUnderTest;
     afterEach(() => test.close());

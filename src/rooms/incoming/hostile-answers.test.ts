@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { mutated } from '../../../test/support/mutated.ts';
 import { RemoteRoom } from '../../../test/support/remote-room.ts';
 import { SigningKey } from '../../protocol/index.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('servers that answer what they should not', () => {
     it('with an endless history: the questions end, and the state is asked for', async () => {
       const { room, peers, send, fates } = await joinedRoom(open);

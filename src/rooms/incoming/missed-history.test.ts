@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases.ts';
 import { alice } from '../../../test/support/rooms.ts';
 import { everything } from '../../filters/index.ts';
 import type { RoomTables } from '../tables.ts';
@@ -33,7 +33,7 @@ async function untilFilled(joined: JoinedRoom, step = minute, most = 300): Promi
   }
 }
 
-forEachDatabase((open) => {
+forServerDatabases(import.meta.url, (open) => {
   describe('what this server could not hear', () => {
     it('is fetched though nobody reads it, behind a gap of any width', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
