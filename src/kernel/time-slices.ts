@@ -29,6 +29,7 @@ export class TimeSlices {
       });
     });
   }
+
   /** Takes one step for each item, and rests between them where that is due. Items may be added meanwhile. */
   async each<T>(items: Iterable<T>, step: (item: T) => void): Promise<void> {
     let taken = 0;
