@@ -1,6 +1,7 @@
 import { text } from 'node:stream/consumers';
 import { setTimeout as realSleep } from 'node:timers/promises';
 import { EduOutbox, FederationSender, federationMigrations } from '../../src/federation/index.ts';
+import type { SenderTables } from '../../src/federation/sender/tables.ts';
 import {
   type FederationClientConfig,
   type FederationClientSlice,
@@ -18,7 +19,7 @@ import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
 import { plainCaches } from './caches.ts';
 import type { OpenDatabase } from './databases.ts';
 import { FakeResolver, type LoopbackServer, serveOnLoopback } from './loopback.ts';
-import { RoomsUnderTest } from './rooms.ts';
+import { alice, RoomsUnderTest } from './rooms.ts';
 import { commonTestAuthority, type TestAuthority } from './test-authority.ts';
 
 /** A transaction as it arrived. */
@@ -49,6 +50,43 @@ export async function until(
     await realSleep(10);
   }
   throw new Error(`${what} has not happened`);
+}
+
+/** The bodies of the messages among events. */
+export const bodiesOf = (pdus: readonly JsonObject[]): string[] =>
+  pdus.flatMap(({ type, content }) =>
+    type === 'm.room.message' ? String((content as JsonObject)['body']) : [],
+  );
+
+/** Lets a recipient keep its answers to itself until the function that is returned is called. */
+export function holdAnswers(recipient: Recipient): () => void {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  recipient.answer = async () => {
+    await released;
+    return 200;
+  };
+  return release;
+}
+
+/** A sender, the servers `names`, and a room with a user of each of them, in which Alice can say something. */
+export async function startSending<const Names extends readonly string[]>(
+  open: OpenDatabase,
+  names: Names,
+  options: Overrides<FederationClientConfig> = {},
+) {
+  const test = await SenderUnderTest.open(open, options);
+  const recipients: Recipient[] = [];
+  for (const name of names) recipients.push(await test.recipient(name));
+  const roomId = await test.room(...names);
+  return {
+    test,
+    roomId,
+    recipients: recipients as unknown as { readonly [I in keyof Names]: Recipient },
+    say: (body: string) => test.under.say(alice, roomId, body),
+  };
 }
 
 /** The sender of the server `test`, with rooms and a clock that stands still, and servers that it sends to. */
@@ -105,11 +143,7 @@ export class SenderUnderTest {
       arrived: [],
       answer: () => 200,
       get messages() {
-        return this.arrived.flatMap(({ pdus }) =>
-          pdus.flatMap(({ type, content }) =>
-            type === 'm.room.message' ? String((content as JsonObject)['body']) : [],
-          ),
-        );
+        return this.arrived.flatMap(({ pdus }) => bodiesOf(pdus));
       },
     };
     const server = await serveOnLoopback(
@@ -137,6 +171,27 @@ export class SenderUnderTest {
       async () => (await this.client.destinations.blockedUntil(name)) !== undefined,
       `${name} being left alone`,
     );
+  }
+
+  /** A room of Alice's, with a user of each of the servers `names`. */
+  room(...names: readonly string[]): Promise<string> {
+    return this.under.room(alice, ...names.map((name) => `@user:${name}`));
+  }
+
+  /** Resolves when nothing is on its way. */
+  idle(): Promise<void> {
+    return until(() => this.sender.status.destinations.sending === 0, 'nothing on its way');
+  }
+
+  /** Resolves when `count` servers are left alone until they are tried again. */
+  waitsToRetry(count: number): Promise<void> {
+    return until(() => this.sender.status.destinations['waiting to retry'] === count, `${count} waiting`);
+  }
+
+  /** How many rooms it is noted of that a server lacks events of them. */
+  async missedRooms(): Promise<number> {
+    const reader = this.under.database.reader<SenderTables>();
+    return (await reader.selectFrom('destination_rooms').selectAll().execute()).length;
   }
 
   async #start(): Promise<void> {

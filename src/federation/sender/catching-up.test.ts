@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases.ts';
+import {
+  bodiesOf,
+  holdAnswers,
+  type SenderUnderTest,
+  startSending,
+  until,
+} from '../../../test/support/federation-sender.ts';
+import { alice } from '../../../test/support/rooms.ts';
+import { buildEvent, SigningKey, selectAuthEventKeys } from '../../protocol/index.ts';
+
+const minute = 60_000;
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('a server that lacks events', () => {
+    let test: SenderUnderTest;
+    afterEach(() => test.close());
+    const start = async <const Names extends readonly string[]>(names: Names, options = {}) => {
+      const started = await startSending(open, names, options);
+      ({ test } = started);
+      return started;
+    };
+
+    /** Adds events that all follow the same one. */
+    const fork = async (roomId: string, count: number) => {
+      const { engine } = test.under;
+      const { version, extremities, state } = (await engine.heads.get(roomId))!;
+      const prevEventIds = extremities.map(({ eventId }) => eventId);
+      const key = SigningKey.generate('k');
+      for (let index = 0; index < count; index++) {
+        const content = { msgtype: 'm.text', body: `${index}` };
+        const draft = { type: 'm.room.message', sender: alice, content, stateKey: undefined };
+        const authEventIds = selectAuthEventKeys(draft, version).map((name) => state.get(name)!.eventId);
+        const place = { roomId, depth: 50, originServerTs: index, prevEventIds, authEventIds };
+        const built = buildEvent({ ...draft, ...place }, version, { serverName: 'test', key });
+        await engine.placement.append(roomId, built);
+      }
+    };
+
+    it('is sent the newest event of each room after an outage, and what comes after it', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      const others = [await test.room('a.example'), await test.room('a.example')];
+      await test.idle();
+      a.answer = () => 503;
+      await say('1');
+      await test.waitsToRetry(1);
+      const before = a.arrived.length;
+      for (const body of ['2', '3', '4']) await say(body);
+      for (const roomId of others) {
+        await test.under.say(alice, roomId, 'first there');
+        await test.under.say(alice, roomId, `last in ${roomId}`);
+      }
+      await test.sender.caughtUp();
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes(`last in ${others[1]}`));
+      const came = a.arrived.slice(before).flatMap(({ pdus }) => bodiesOf(pdus));
+      assert.deepEqual(came, ['1', '4', ...others.map((roomId) => `last in ${roomId}`)]);
+      await until(() => test.sender.status.destinations['catching up'] === 0);
+      await say('5');
+      await until(() => a.messages.includes('5'));
+      test.clock.advance(minute);
+      await until(async () => (await test.missedRooms()) === 0);
+    });
+
+    it('is sent the events of others too that lead to those of this server', async () => {
+      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const [a] = recipients;
+      await test.idle();
+      a.answer = () => 503;
+      await say('1');
+      await test.waitsToRetry(1);
+      await say('2');
+      await test.under.say('@user:b.example', roomId, 'of another server');
+      await test.sender.caughtUp();
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('of another server'));
+      assert.equal(a.messages.includes('2'), false);
+    });
+
+    it('is sent all ends of a history to which nothing else leads', async () => {
+      const { recipients, roomId } = await start(['a.example']);
+      const [a] = recipients;
+      await test.idle();
+      a.answer = () => 503;
+      await test.under.say(alice, roomId, 'the first that is missed');
+      await test.waitsToRetry(1);
+      await fork(roomId, 120);
+      await test.sender.caughtUp();
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('119'));
+      const came = a.messages.filter((body) => /^\d+$/.test(body)).map(Number);
+      assert.deepEqual(
+        came,
+        Array.from({ length: 120 }, (_, index) => index),
+      );
+      assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
+      await until(() => test.sender.status.destinations['catching up'] === 0);
+    });
+
+    it('because it can not keep up is noted', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      const finish = holdAnswers(a);
+      for (let i = 0; i < 12; i++) {
+        await Promise.all(Array.from({ length: 50 }, (_, index) => say(`${i}.${index}`)));
+      }
+      const last = await say('last');
+      await test.sender.caughtUp();
+      assert.ok(test.sender.status.pendingPdus <= 100);
+      assert.equal(test.sender.status.destinations['catching up'], 1);
+      finish();
+      await until(() => a.messages.includes('last'));
+      assert.ok(a.messages.length < 600);
+      assert.ok(last);
+    });
+
+    it('is sent them after a restart of this server', async () => {
+      const { recipients, say } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      a.answer = () => 503;
+      await say('1');
+      await test.waitsToRetry(1);
+      await say('2');
+      await until(() => b.messages.includes('2') && test.sender.status.destinations.sending === 0);
+      await test.restart();
+      const toB = b.arrived.length;
+      a.answer = () => 200;
+      const before = a.arrived.length;
+      test.clock.advance(200);
+      await test.waitsToRetry(1);
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('2'));
+      assert.deepEqual(
+        a.arrived.slice(before).flatMap(({ pdus }) => bodiesOf(pdus)),
+        ['2'],
+      );
+      assert.equal(b.arrived.length, toB);
+    });
+
+    it('is sent them after a crash of this server', async () => {
+      const { recipients, say } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      await test.idle();
+      test.clock.advance(1_000);
+      await until(async () => (await test.missedRooms()) === 0);
+      holdAnswers(a);
+      await say('1');
+      await say('2');
+      await until(() => b.messages.includes('2') && a.arrived.length > 0);
+      const before = a.arrived.length;
+      a.answer = () => 200;
+      await test.restart(true);
+      await until(() =>
+        a.arrived
+          .slice(before)
+          .flatMap(({ pdus }) => bodiesOf(pdus))
+          .includes('2'),
+      );
+      assert.deepEqual(
+        a.arrived.slice(before).flatMap(({ pdus }) => bodiesOf(pdus)),
+        ['1', '2'],
+      );
+    });
+
+    it('is looked for after a crash in what is new only, if there was nobody to send to', async () => {
+      const { say } = await start([]);
+      const first = await test.under.positionOf(await say('1'));
+      const cursor = async () => {
+        const reader = test.under.database.reader<{ stream_followers: { name: string; position: number } }>();
+        return (
+          (await reader.selectFrom('stream_followers').select('position').executeTakeFirst())?.position ?? 0
+        );
+      };
+      assert.ok((await cursor()) < first);
+      await until(async () => {
+        test.clock.advance(1_000);
+        await say('more');
+        await test.sender.caughtUp();
+        return (await cursor()) >= first;
+      });
+    });
+
+    it('for long is noted, and forgotten when they have arrived', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      await test.idle();
+      const finish = holdAnswers(a);
+      await say('1');
+      await until(() => a.messages.includes('1'));
+      assert.equal(await test.missedRooms(), 0);
+      await until(async () => {
+        test.clock.advance(1_000);
+        return (await test.missedRooms()) === 1;
+      });
+      finish();
+      await until(async () => {
+        test.clock.advance(1_000);
+        return (await test.missedRooms()) === 0;
+      });
+      assert.deepEqual(a.messages, ['1']);
+    });
+  });
+});

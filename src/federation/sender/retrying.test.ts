@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases.ts';
+import {
+  bodiesOf,
+  type SenderUnderTest,
+  startSending,
+  until,
+} from '../../../test/support/federation-sender.ts';
+
+const minute = 60_000;
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('a server that does not take what it is sent', () => {
+    let test: SenderUnderTest;
+    afterEach(() => test.close());
+    const start = async <const Names extends readonly string[]>(names: Names, options = {}) => {
+      const started = await startSending(open, names, options);
+      ({ test } = started);
+      return started;
+    };
+
+    it('is sent a transaction again as it was until it takes it', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      a.answer = () => 502;
+      await say('1');
+      await test.waitsToRetry(1);
+      await say('2');
+      const [first] = a.arrived.slice(-1);
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('2'));
+      const [again, ...later] = a.arrived.slice(a.arrived.indexOf(first!) + 1);
+      assert.deepEqual([again?.id, again?.pdus], [first?.id, first?.pdus]);
+      assert.ok(later.every(({ id }) => id !== first?.id));
+      assert.deepEqual(a.messages, ['1', '1', '2']);
+    });
+
+    it('is asked a few times more before it is given up [option: federation.max_long_retries]', async () => {
+      const { recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
+      const [a] = recipients;
+      await test.idle();
+      const before = a.arrived.length;
+      a.answer = () => 502;
+      await say('1');
+      await until(() => {
+        test.clock.advance(1_000);
+        return test.sender.status.destinations['waiting to retry'] === 1;
+      });
+      const attempts = a.arrived.slice(before);
+      assert.deepEqual([attempts.length, new Set(attempts.map(({ id }) => id)).size], [3, 1]);
+    });
+
+    it('is tried at once when it is heard of between two attempts', async () => {
+      const { recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
+      const [a] = recipients;
+      await test.idle();
+      a.answer = () => 502;
+      const before = a.arrived.length;
+      await say('1');
+      await until(() => a.arrived.length === before + 1);
+      a.answer = () => 200;
+      // Without a sign it would be more than three seconds.
+      let passed = 0;
+      await until(async () => {
+        await test.client.destinations.reached('a.example');
+        if (passed < 2_000) test.clock.advance(100);
+        passed += 100;
+        return a.messages.filter((body) => body === '1').length === 2;
+      });
+    });
+
+    it('is left alone for longer each time [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
+      const { recipients, say } = await start(['a.example'], {
+        federation: {
+          max_long_retries: 0,
+          destination_min_retry_interval: 10_000,
+          destination_retry_multiplier: 20,
+          destination_max_retry_interval: 100_000,
+        },
+      });
+      const [a] = recipients;
+      await test.idle();
+      a.answer = () => 503;
+      await say('1');
+      const left = async () => {
+        await test.waitsToRetry(1);
+        return (await test.client.destinations.blockedUntil('a.example'))! - test.clock.now();
+      };
+      assert.equal(await left(), 10_000);
+      test.clock.advance(10_000);
+      await until(async () => (await left()) > 10_000);
+      assert.equal(await left(), 100_000);
+    });
+
+    it('is tried at once when it shows that it is back', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      a.answer = () => 503;
+      await say('1');
+      await test.waitsToRetry(1);
+      a.answer = () => 200;
+      await test.client.destinations.reached('a.example');
+      await until(() => a.arrived.at(-1)?.pdus.length !== 0 && test.sender.status.destinations.sending === 0);
+      await until(() => a.messages.filter((body) => body === '1').length === 2);
+    });
+
+    it('is spared one event that it refuses, and no other', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      await test.idle();
+      const taken: string[] = [];
+      a.answer = ({ pdus }) => {
+        const bodies = bodiesOf(pdus);
+        if (bodies.includes('bad')) return 400;
+        taken.push(...bodies);
+        return 200;
+      };
+      await Promise.all(['1', '2', 'bad', '3', '4', '5'].map(say));
+      await until(() => taken.length === 5);
+      assert.deepEqual(taken.toSorted(), ['1', '2', '3', '4', '5']);
+    });
+
+    it('is left alone when it refuses one event after the other, and none of those that wait is lost', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      await test.idle();
+      a.answer = ({ pdus }) => (pdus.length > 0 ? 400 : 200);
+      const bodies = Array.from({ length: 12 }, (_, index) => String(index));
+      await Promise.all(bodies.map(say));
+      await test.waitsToRetry(1);
+      const asked = a.arrived.length;
+      await say('last');
+      await test.sender.caughtUp();
+      assert.equal(a.arrived.length, asked);
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      await until(() => a.messages.includes('last'));
+      await until(() => test.sender.status.destinations['catching up'] === 0);
+    });
+  });
+});

@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases.ts';
+import {
+  holdAnswers,
+  type Recipient,
+  type SenderUnderTest,
+  startSending,
+  until,
+} from '../../../test/support/federation-sender.ts';
+import { alice } from '../../../test/support/rooms.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('events of this server', () => {
+    let test: SenderUnderTest;
+    afterEach(() => test.close());
+    const start = async <const Names extends readonly string[]>(names: Names, options = {}) => {
+      const started = await startSending(open, names, options);
+      ({ test } = started);
+      return started;
+    };
+
+    it('go in order to the servers in the room and no others', async () => {
+      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      const other = await test.recipient('c.example');
+      for (const body of ['1', '2', '3']) await say(body);
+      await test.under.say('@user:a.example', roomId, 'of another server');
+      await say('4');
+      for (const one of [a, b]) await until(() => one.messages.length === 4);
+      assert.deepEqual(a.messages, ['1', '2', '3', '4']);
+      assert.deepEqual(b.messages, ['1', '2', '3', '4']);
+      assert.deepEqual(other.arrived, []);
+      const ids = [...a.arrived, ...b.arrived].map(({ id }) => id);
+      assert.equal(new Set(ids).size, ids.length);
+    });
+
+    it('go in one transaction at a time, 50 at most', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      let [underWay, most] = [0, 0];
+      a.answer = async () => {
+        most = Math.max(most, ++underWay);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        underWay--;
+        return 200;
+      };
+      const bodies = Array.from({ length: 120 }, (_, index) => String(index));
+      await Promise.all(bodies.map(say));
+      await until(() => a.messages.length === 120);
+      assert.deepEqual(
+        a.messages.toSorted((one, other) => Number(one) - Number(other)),
+        bodies,
+      );
+      assert.equal(most, 1);
+      assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
+      assert.ok(a.arrived.some(({ pdus }) => pdus.length === 50));
+    });
+
+    it('are not delayed by a server that is slow to take them', async () => {
+      const { recipients, say } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      const finish = holdAnswers(a);
+      for (const body of ['1', '2', '3']) {
+        await say(body);
+        await until(() => b.messages.at(-1) === body);
+      }
+      assert.ok(a.arrived.length <= 1);
+      finish();
+      await until(() => a.messages.length === 3);
+      assert.deepEqual(a.messages, ['1', '2', '3']);
+    });
+
+    it('go to the servers of those who are removed from a room, or are invited no more, and nothing after that', async () => {
+      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const [a, b] = recipients;
+      const c = await test.recipient('c.example');
+      const { memberships } = test.under.rooms;
+      await test.under.rooms.memberships.kick(alice, roomId, '@user:a.example');
+      await memberships.invite(alice, roomId, '@user:c.example');
+      await memberships.kick(alice, roomId, '@user:c.example');
+      await say('not for a and c');
+      await until(() => b.messages.length === 1);
+      const memberOf = ({ arrived }: Recipient) =>
+        arrived.flatMap(({ pdus }) =>
+          pdus.flatMap(({ type, state_key: user, content }) =>
+            type === 'm.room.member' && user !== alice && user !== '@user:b.example'
+              ? `${user} ${(content as JsonObject)['membership']}`
+              : [],
+          ),
+        );
+      await until(() => memberOf(c).length > 0 && memberOf(a).includes('@user:a.example leave'));
+      assert.deepEqual(memberOf(c), ['@user:c.example leave']);
+      assert.deepEqual([a.messages, c.messages], [[], []]);
+    });
+
+    it('go to servers in the room that its server ACL denies: these are kept from sending', async () => {
+      const { recipients, say, roomId } = await start(['a.example']);
+      const [a] = recipients;
+      const acl = { type: 'm.room.server_acl', stateKey: '' };
+      const content = { allow: ['*'], deny: ['a.example'] };
+      await test.under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, acl, content);
+      await say('after');
+      await until(() => a.messages.includes('after'));
+      assert.ok(a.arrived.some(({ pdus }) => pdus.some(({ type }) => type === 'm.room.server_acl')));
+    });
+
+    it('do not go to a server if they came before its first user', async () => {
+      const { recipients, say, roomId } = await start(['a.example']);
+      const [a] = recipients;
+      const b = await test.recipient('b.example');
+      const sent = Array.from({ length: 20 }, (_, index) => say(`early ${index}`));
+      sent.push(test.under.join('@user:b.example', roomId).then(() => say('late')));
+      for (let index = 0; index < 20; index++) sent.push(say(`early too ${index}`));
+      await Promise.all(sent);
+      await until(() => a.messages.length === 41 && b.messages.includes('late'));
+      const joinedAt = b.arrived.flatMap(({ pdus }) => pdus.map(({ depth }) => Number(depth)));
+      const join = await test.under.engine.heads.get(roomId);
+      const entry = join?.entry('m.room.member', '@user:b.example');
+      const joined = await test.under.engine.events.get(entry!.nid);
+      assert.ok(joinedAt.every((depth) => depth > joined!.event.depth));
+    });
+
+    it('do not go to servers with which there is no federation [option: federation_domain_whitelist]', async () => {
+      const { recipients, say } = await start(['a.example', 'b.example'], {
+        federation_domain_whitelist: ['b.example'],
+      });
+      const [a, b] = recipients;
+      await say('1');
+      await until(() => b.messages.length === 1);
+      assert.deepEqual(a.arrived, []);
+    });
+
+    it('are known to have waited for so long', async () => {
+      const { recipients, say } = await start(['a.example']);
+      const [a] = recipients;
+      await test.idle();
+      assert.equal(test.sender.status.longestWait, 0);
+      a.answer = () => 503;
+      await say('1');
+      await test.waitsToRetry(1);
+      test.clock.advance(40_000);
+      assert.equal(test.sender.status.longestWait, 40_000);
+      a.answer = () => 200;
+      test.clock.advance(20_000);
+      await until(() => test.sender.status.longestWait === 0);
+    });
+  });
+});
