@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { loadConfigurationSources } from '../load.ts';
+
+/** A rule between options, with a document that breaks it and one that keeps it. */
+export interface RuleCase {
+  readonly rule: string;
+  /** A document that breaks the rule; see `load`. */
+  readonly breaks: string;
+  readonly kind: 'error' | 'warning' | 'notice';
+  readonly path: string;
+  readonly says: RegExp;
+  /** A document that keeps the rule, close to the one that breaks it. */
+  readonly keeps: string;
+}
+
+/** Reads a document as `homeserver.yaml`; the server name is added unless it begins with one. */
+export function load(document: string) {
+  const text = document.startsWith('server_name') ? document : `server_name: example.org\n${document}`;
+  return loadConfigurationSources([{ file: 'homeserver.yaml', text }], { environment: {}, directory: '.' });
+}
+
+/** What is said of a document, of one kind. */
+export function findings(document: string, kind: RuleCase['kind']) {
+  const { errors, warnings, notices } = load(document);
+  return { error: errors, warning: warnings, notice: notices }[kind];
+}
+
+/** Declares a test of each rule: it speaks of the one document, once, and not of the other. */
+export function testRules(cases: readonly RuleCase[]): void {
+  for (const { rule, breaks, kind, path, says, keeps } of cases) {
+    it(rule, () => {
+      const found = findings(breaks, kind).filter((problem) => problem.path === path);
+      assert.equal(found.length, 1, JSON.stringify(load(breaks).errors));
+      assert.match(found[0]?.message ?? '', says);
+      assert.deepEqual(load(keeps).errors, []);
+      assert.deepEqual(
+        findings(keeps, kind).filter((problem) => problem.path === path && says.test(problem.message)),
+        [],
+      );
+    });
+  }
+}
