@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { ClientDevice } from '../../../test/support/client-device.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { E2eeServer } from '../../../test/support/e2ee-server.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { E2eeParts } from '../index.ts';
+import { curve, keyCalls } from './test/key-calls.ts';
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  afterEach(() => server.stop());
+  const start = async (more?: Partial<E2eeParts>) => {
+    server = await E2eeServer.start(open, more);
+  };
+  const { query } = keyCalls(() => server);
+
+  describe('keys of other servers', () => {
+    it('without federation are answered for as unreachable', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const { body } = await query(alice, { '@bob:elsewhere': [], [alice.userId]: [] });
+      assert.deepEqual(Object.keys(body['failures'] as object), ['elsewhere']);
+      assert.deepEqual(Object.keys(body['device_keys'] as object), [alice.userId]);
+      const one_time_keys = { '@bob:elsewhere': { BOB: curve } };
+      const claimed = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
+      assert.deepEqual(Object.keys(claimed.body['failures'] as object), ['elsewhere']);
+    });
+
+    it('are taken as far as they are sound, and do not stop others', async () => {
+      const bob = new ClientDevice('@bob:elsewhere', 'BOB');
+      const keys = bob.deviceKeys();
+      const otk = bob.oneTimeKeys(2);
+      await start({
+        remote: {
+          query: async (name) => {
+            if (name === 'broken') throw new Error('no route to host');
+            if (name === 'odd') return { device_keys: [], master_keys: { '@x:odd': 5 } };
+            const device_keys = {
+              '@bob:elsewhere': { BOB: { ...keys, unsigned: { x: 1 } }, EVE: keys, NONE: 5 },
+              '@alice:test': { FAKE: keys },
+            };
+            const master = { user_id: '@bob:elsewhere', usage: ['master'], keys: { 'ed25519:x': 'x' } };
+            return {
+              device_keys,
+              master_keys: { '@bob:elsewhere': { ...master, signatures: { '@eve:evil': { a: 'b' } } } },
+              self_signing_keys: { '@bob:elsewhere': master },
+            };
+          },
+          claim: async (name) => {
+            if (name === 'broken') throw new Error('no route to host');
+            return { one_time_keys: { '@bob:elsewhere': { BOB: otk, EVE: otk }, '@alice:test': { A: otk } } };
+          },
+          devices: async () => ({}),
+        },
+      });
+      const alice = await server.user('alice');
+      const { body } = await query(alice, {
+        '@bob:elsewhere': [],
+        '@x:odd': [],
+        '@y:broken': [],
+        [alice.userId]: [],
+      });
+      assert.deepEqual(body['device_keys'], {
+        '@bob:elsewhere': { BOB: { ...keys, unsigned: {} } },
+        [alice.userId]: { [alice.deviceId]: alice.deviceKeys },
+      });
+      assert.deepEqual(Object.keys(body['failures'] as object), ['broken']);
+      const masters = body['master_keys'] as Record<string, JsonObject>;
+      assert.deepEqual(masters['@bob:elsewhere']!.signatures, { '@bob:elsewhere': {} });
+      assert.deepEqual(body['self_signing_keys'], {});
+      const claimed = await server.call(alice, 'POST', '/keys/claim', {
+        one_time_keys: { '@bob:elsewhere': { BOB: curve }, '@y:broken': { Y: curve } },
+      });
+      assert.deepEqual(claimed.body['one_time_keys'], {
+        '@bob:elsewhere': { BOB: Object.fromEntries(Object.entries(otk).slice(0, 1)) },
+      });
+    });
+  });
+
+  it('refuses queries and claims that are malformed', async () => {
+    await start();
+    const alice = await server.user('alice');
+    for (const device_keys of [undefined, [], { alice: [] }, { '@a:test': 'x' }, { '@a\0:test': [] }]) {
+      assert.equal((await query(alice, device_keys)).status, 400);
+    }
+    for (const one_time_keys of [undefined, { '@a:test': [] }, { '@a:test': { A: 5 } }, { a: {} }]) {
+      assert.equal((await server.call(alice, 'POST', '/keys/claim', { one_time_keys })).status, 400);
+    }
+    const one_time_keys = { [alice.userId]: { 'A\0': curve, [alice.deviceId]: 'a\0' } };
+    const answer = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
+    assert.deepEqual(answer.body, { one_time_keys: {}, failures: {} });
+  });
+});

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { ClientDevice, publicKey } from '../../../test/support/client-device.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { codeOf, E2eeServer } from '../../../test/support/e2ee-server.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { writeDeviceKeys } from './device-key-store.ts';
+import { curve, keyCalls } from './test/key-calls.ts';
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  afterEach(() => server.stop());
+  const start = async () => {
+    server = await E2eeServer.start(open);
+  };
+  const { upload, query, claim } = keyCalls(() => server);
+
+  describe('device keys', () => {
+    it('are found by those who ask, with the name of the device', async () => {
+      await start();
+      const [alice, bob] = [await server.user('alice'), await server.user('bob')];
+      const { body } = await query(bob, { [alice.userId]: [] });
+      const found = body['device_keys'] as Record<string, Record<string, JsonObject>>;
+      assert.deepEqual(found, { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+      await server.call(alice, 'PUT', `/devices/${alice.deviceId}`, { display_name: 'Phone' });
+      const named = (await query(bob, { [alice.userId]: [alice.deviceId] })).body['device_keys'];
+      assert.deepEqual(named, {
+        [alice.userId]: {
+          [alice.deviceId]: { ...alice.deviceKeys, unsigned: { device_display_name: 'Phone' } },
+        },
+      });
+      const others = (await query(bob, { [alice.userId]: ['OTHER'], '@nobody:test': [] })).body[
+        'device_keys'
+      ];
+      assert.deepEqual(others, { [alice.userId]: {}, '@nobody:test': {} });
+    });
+
+    it('of a device that is gone are not found, whatever was left of it', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const ghost = new ClientDevice(alice.userId, 'GHOST');
+      await server.server.database.transaction((writer) =>
+        writeDeviceKeys(writer, alice.userId, 'GHOST', ghost.deviceKeys()),
+      );
+      const { body } = await query(alice, { [alice.userId]: [] });
+      assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+    });
+
+    it('are told to other servers without the names of devices, unless these may know', async () => {
+      await start();
+      const alice = await server.user('alice');
+      await server.call(alice, 'PUT', `/devices/${alice.deviceId}`, { display_name: 'Phone' });
+      const wanted = new Map([[alice.userId, []]]);
+      const unsignedOf = async (withNames: boolean) =>
+        (await server.e2ee.query.local(wanted, withNames)).device_keys[alice.userId]![alice.deviceId]!
+          .unsigned;
+      assert.equal(await unsignedOf(false), undefined);
+      assert.deepEqual(await unsignedOf(true), { device_display_name: 'Phone' });
+    });
+
+    it('change the list of devices once, however often they are uploaded', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const facts: string[] = [];
+      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => facts.push(userId));
+      await upload(alice, { device_keys: alice.deviceKeys });
+      assert.deepEqual(facts, []);
+      await upload(alice, { device_keys: alice.client.deviceKeys() });
+      assert.deepEqual(facts, [alice.userId]);
+    });
+
+    it('with another identity leave no one-time key of the old one behind', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const fallback_keys = alice.client.oneTimeKeys(1, 100);
+      await upload(alice, { one_time_keys: alice.client.oneTimeKeys(3), fallback_keys });
+      const { body } = await upload(alice, { device_keys: alice.client.deviceKeys() });
+      assert.deepEqual(body, { one_time_key_counts: { [curve]: 0 } });
+      assert.equal(await claim(alice, alice), undefined);
+    });
+
+    it('are refused unless they are those of the device, signed by it', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const { client } = alice;
+      const other = new ClientDevice(alice.userId, alice.deviceId);
+      const foreign = new ClientDevice(alice.userId, 'OTHER');
+      const valid = client.deviceKeys();
+      const keys = valid['keys'] as Record<string, string>;
+      const cases: [JsonObject, string][] = [
+        [client.deviceKeys({ user_id: '@bob:test' }), 'M_INVALID_PARAM'],
+        [client.deviceKeys({ device_id: 'OTHER' }), 'M_INVALID_PARAM'],
+        [foreign.deviceKeys(), 'M_INVALID_PARAM'],
+        [client.deviceKeys({ keys: {} }), 'M_INVALID_PARAM'],
+        [client.deviceKeys({ keys: 'none' }), 'M_INVALID_PARAM'],
+        [client.deviceKeys({ keys: { ...keys, 'ed25519:OTHER': publicKey() } }), 'M_INVALID_PARAM'],
+        [client.deviceKeys({ keys: { ...keys, [`ed25519:${alice.deviceId}`]: 'AAAA' } }), 'M_INVALID_PARAM'],
+        [
+          client.deviceKeys({ keys: { [`ed25519:${alice.deviceId}`]: client.key.publicKey.base64 } }),
+          'M_INVALID_PARAM',
+        ],
+        [client.deviceKeys({ algorithms: 'all' }), 'M_INVALID_PARAM'],
+        [client.deviceKeys({ algorithms: [1] }), 'M_INVALID_PARAM'],
+        [{ ...valid, algorithms: [] }, 'M_INVALID_SIGNATURE'],
+        [{ ...valid, signatures: other.deviceKeys().signatures! }, 'M_INVALID_SIGNATURE'],
+        [{ ...valid, signatures: { '@bob:test': {} } }, 'M_INVALID_SIGNATURE'],
+        [client.deviceKeys({ padding: 'x'.repeat(20_000) }), 'M_TOO_LARGE'],
+      ];
+      for (const [device_keys, code] of cases) {
+        const answer = await upload(alice, { device_keys });
+        assert.deepEqual(codeOf(answer), [code === 'M_TOO_LARGE' ? 413 : 400, code]);
+      }
+      assert.deepEqual(codeOf(await upload(alice, { device_keys: [] })), [400, 'M_BAD_JSON']);
+      const tooLarge = await upload(alice, { device_keys: { padding: 'x'.repeat(1_100_000) } });
+      assert.deepEqual(codeOf(tooLarge), [413, 'M_TOO_LARGE']);
+      const { body } = await query(alice, { [alice.userId]: [] });
+      assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+    });
+
+    it('keep their names and ids whatever these are', async () => {
+      await start();
+      const login = await server.server.register('alice', { device_id: '__proto__' });
+      const alice = await server.keyed(login);
+      const { body } = await query(alice, { [alice.userId]: [] });
+      const found = body['device_keys'] as Record<string, object>;
+      assert.deepEqual(Object.keys(found[alice.userId]!), ['__proto__']);
+    });
+  });
+});

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { E2eeServer } from '../../../test/support/e2ee-server.ts';
+import { curve, keyCalls } from './test/key-calls.ts';
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  afterEach(() => server.stop());
+  const start = async () => {
+    server = await E2eeServer.start(open);
+  };
+  const { upload, claim, supply } = keyCalls(() => server);
+
+  describe('fallback keys', () => {
+    it('are known by their old name too', async () => {
+      await start();
+      const alice = await server.user('alice');
+      await upload(alice, { 'org.matrix.msc2732.fallback_keys': alice.client.oneTimeKeys(1) });
+      assert.deepEqual((await supply(alice)).unused, [curve]);
+    });
+
+    it('are used until they are replaced by another one', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const fallback_keys = alice.client.oneTimeKeys(1);
+      await upload(alice, { fallback_keys });
+      await claim(alice, alice);
+      await upload(alice, { fallback_keys });
+      assert.deepEqual((await supply(alice)).unused, []);
+      await upload(alice, { fallback_keys: alice.client.oneTimeKeys(1, 1) });
+      assert.deepEqual((await supply(alice)).unused, [curve]);
+      assert.equal(await server.rows('fallback_keys'), 1);
+    });
+  });
+});

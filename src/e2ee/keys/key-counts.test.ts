@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { E2eeServer } from '../../../test/support/e2ee-server.ts';
+import { curve, keyCalls } from './test/key-calls.ts';
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  afterEach(() => server.stop());
+  const start = async () => {
+    server = await E2eeServer.start(open);
+  };
+  const { upload, claim, supply } = keyCalls(() => server);
+
+  describe('what a device is told of its keys', () => {
+    it('comes from memory, and announces each change', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const facts: string[] = [];
+      server.upkeep.keyStream.subscribe(({ deviceId }) => facts.push(deviceId));
+      await supply(alice);
+      const { reads } = server.server.database.statistics;
+      await supply(alice);
+      assert.equal(server.server.database.statistics.reads, reads);
+      await upload(alice, {});
+      assert.deepEqual(facts, []);
+      await upload(alice, { one_time_keys: alice.client.oneTimeKeys(1) });
+      assert.deepEqual(facts, [alice.deviceId]);
+      assert.deepEqual(await supply(alice), { counts: { [curve]: 1 }, unused: [] });
+      await claim(alice, alice);
+      await claim(alice, alice);
+      assert.deepEqual(facts, [alice.deviceId, alice.deviceId]);
+    });
+
+    it('goes with the device', async () => {
+      await start();
+      const [alice, second] = [await server.user('alice'), await server.device('alice')];
+      const fallback_keys = second.client.oneTimeKeys(1, 5);
+      await upload(second, { one_time_keys: second.client.oneTimeKeys(2), fallback_keys });
+      await claim(alice, second);
+      await supply(second);
+      await server.call(second, 'POST', '/logout', {});
+      assert.deepEqual(await supply(second), { counts: { [curve]: 0 }, unused: [] });
+      for (const table of ['one_time_keys', 'claimed_one_time_keys', 'fallback_keys']) {
+        assert.equal(await server.rows(table), 0);
+      }
+      assert.equal(await server.rows('device_keys'), 1);
+      await assert.rejects(server.e2ee.upload.upload(second.userId, second.deviceId, {}), /gone/);
+    });
+  });
+});

@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { ClientDevice, publicKey } from '../../../test/support/client-device.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { codeOf, E2eeServer } from '../../../test/support/e2ee-server.ts';
+import { Streams } from '../../kernel/streams/index.ts';
+import { KeyClaims } from './key-claims.ts';
+import { curve, keyCalls } from './test/key-calls.ts';
+
+forEachDatabase((open) => {
+  let server: E2eeServer;
+  afterEach(() => server.stop());
+  const start = async () => {
+    server = await E2eeServer.start(open);
+  };
+  const { upload, claim, supply } = keyCalls(() => server);
+
+  describe('one-time keys', () => {
+    it('are handed out once each, oldest first, and then the fallback key', async () => {
+      await start();
+      const [alice, bob] = [await server.user('alice'), await server.user('bob')];
+      const first = alice.client.oneTimeKeys(1, 50);
+      const second = alice.client.oneTimeKeys(1, 10);
+      const fallback = alice.client.oneTimeKeys(1, 99, { fallback: true });
+      await upload(alice, { one_time_keys: first });
+      const { body } = await upload(alice, { one_time_keys: second, fallback_keys: fallback });
+      assert.deepEqual(body, { one_time_key_counts: { [curve]: 2 } });
+      assert.deepEqual(await claim(bob, alice), first);
+      assert.deepEqual(await claim(bob, alice), second);
+      assert.deepEqual(await supply(alice), { counts: { [curve]: 0 }, unused: [curve] });
+      assert.deepEqual(await claim(bob, alice), fallback);
+      assert.deepEqual(await claim(bob, alice), fallback);
+      assert.deepEqual(await supply(alice), { counts: { [curve]: 0 }, unused: [] });
+      assert.equal(await claim(bob, alice, 'other'), undefined);
+    });
+
+    it('1,000 parallel claims never hand one out twice', async () => {
+      await start();
+      const alice = await server.user('alice');
+      for (let n = 0; n < 8; n++) {
+        const { status } = await upload(alice, { one_time_keys: alice.client.oneTimeKeys(100, n * 100) });
+        assert.equal(status, 200);
+      }
+      const { claiming } = server.e2ee;
+      const wishes = new Map([[alice.userId, new Map([[alice.deviceId, curve]])]]);
+      const claimed = await Promise.all(Array.from({ length: 1000 }, () => claiming.claim(wishes, 0)));
+      const names = claimed
+        .map(({ one_time_keys }) => one_time_keys[alice.userId]?.[alice.deviceId])
+        .filter((key) => key !== undefined)
+        .flatMap((key) => Object.keys(key));
+      assert.equal(names.length, 800);
+      assert.equal(new Set(names).size, 800);
+      assert.deepEqual(await supply(alice), { counts: { [curve]: 0 }, unused: [] });
+    });
+
+    if (open.kind === 'postgres')
+      it('are not handed out twice by two processes either', async () => {
+        await start();
+        const alice = await server.user('alice');
+        await upload(alice, { one_time_keys: alice.client.oneTimeKeys(200) });
+        const { database, streams } = server.server;
+        const other = await open.another(database);
+        const claims = [
+          new KeyClaims(database, streams, server.upkeep.keyStream),
+          new KeyClaims(other, streams, server.upkeep.keyStream),
+        ];
+        const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
+        const keys = await Promise.all(Array.from({ length: 240 }, (_, n) => claims[n % 2]!.claim(wish)));
+        const ids = keys.filter((key) => key !== undefined).map(({ keyId }) => keyId);
+        assert.equal(ids.length, 200);
+        assert.equal(new Set(ids).size, 200);
+      });
+
+    it('are not handed out again after a restart', async () => {
+      await start();
+      const alice = await server.user('alice');
+      await upload(alice, { one_time_keys: alice.client.oneTimeKeys(6) });
+      const first = [await claim(alice, alice), await claim(alice, alice)];
+      const database = await open.restart(server.server.database);
+      const claims = new KeyClaims(database, await Streams.open(database), server.upkeep.keyStream);
+      const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
+      const rest = await Promise.all(Array.from({ length: 6 }, () => claims.claim(wish)));
+      const names = rest.filter((key) => key !== undefined).map(({ keyId }) => `${curve}:${keyId}`);
+      assert.equal(new Set([...first.flatMap((key) => Object.keys(key!)), ...names]).size, 6);
+      assert.equal(names.length, 4);
+    });
+
+    it('with names that look alike are not mixed up', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const spaced = await server.keyed(await server.server.login('alice', { device_id: 'A B' }));
+      const short = await server.keyed(await server.server.login('alice', { device_id: 'A' }));
+      await upload(spaced, { one_time_keys: { 'C:1': 'of spaced' } });
+      await upload(short, { one_time_keys: { 'B C:1': 'of short' } });
+      const one_time_keys = { [alice.userId]: { 'A B': 'C', A: 'B C' } };
+      const { body } = await server.call(alice, 'POST', '/keys/claim', { one_time_keys });
+      assert.deepEqual(body['one_time_keys'], {
+        [alice.userId]: { 'A B': { 'C:1': 'of spaced' }, A: { 'B C:1': 'of short' } },
+      });
+    });
+
+    it('of many devices are claimed in one transaction', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const devices = [alice];
+      for (let n = 0; n < 9; n++) devices.push(await server.device('alice'));
+      for (const device of devices) await upload(device, { one_time_keys: device.client.oneTimeKeys(2) });
+      const { transactions } = server.server.database.statistics;
+      const wishes = Object.fromEntries(devices.map(({ deviceId }) => [deviceId, curve]));
+      const { body } = await server.call(alice, 'POST', '/keys/claim', {
+        one_time_keys: { [alice.userId]: wishes },
+      });
+      const claimed = (body['one_time_keys'] as Record<string, object>)[alice.userId]!;
+      assert.deepEqual(Object.keys(claimed).sort(), Object.keys(wishes).sort());
+      assert.equal(server.server.database.statistics.transactions - transactions, 1);
+    });
+
+    it('that come again are taken once, also when they were claimed meanwhile', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const one_time_keys = alice.client.oneTimeKeys(2);
+      await upload(alice, { one_time_keys });
+      const claimed = await claim(alice, alice);
+      for (let n = 0; n < 2; n++) {
+        const { body } = await upload(alice, { one_time_keys });
+        assert.deepEqual(body, { one_time_key_counts: { [curve]: 1 } });
+      }
+      const next = await claim(alice, alice);
+      assert.notDeepEqual(next, claimed);
+      assert.equal(await claim(alice, alice), undefined);
+    });
+
+    it('of the same id but another content are refused', async () => {
+      await start();
+      const alice = await server.user('alice');
+      await upload(alice, { one_time_keys: alice.client.oneTimeKeys(2) });
+      const answer = await upload(alice, { one_time_keys: alice.client.oneTimeKeys(2, 1) });
+      assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual((await upload(alice, {})).body, { one_time_key_counts: { [curve]: 2 } });
+    });
+
+    it('uploaded twice at once are taken once', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const one_time_keys = alice.client.oneTimeKeys(20);
+      const answers = await Promise.all(Array.from({ length: 5 }, () => upload(alice, { one_time_keys })));
+      for (const { body } of answers) assert.deepEqual(body, { one_time_key_counts: { [curve]: 20 } });
+    });
+
+    it('are refused when they are malformed or not signed by the device', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const other = new ClientDevice(alice.userId, alice.deviceId);
+      const key = publicKey();
+      const cases: [unknown, string][] = [
+        [other.oneTimeKeys(1), 'M_INVALID_SIGNATURE'],
+        [{ 'signed_curve25519:A': { key, signatures: {} } }, 'M_INVALID_SIGNATURE'],
+        [{ 'signed_curve25519:A': key }, 'M_INVALID_PARAM'],
+        [{ 'signed_curve25519:A': { key: 'AAAA', signatures: {} } }, 'M_INVALID_PARAM'],
+        [{ 'signed_curve25519:A': { key } }, 'M_INVALID_PARAM'],
+        [{ 'curve25519:A': 'AAAA' }, 'M_INVALID_PARAM'],
+        [{ 'other:A': 5 }, 'M_INVALID_PARAM'],
+        [{ 'other:A': {} }, 'M_INVALID_PARAM'],
+        [{ A: key }, 'M_INVALID_PARAM'],
+        [{ ':A': key }, 'M_INVALID_PARAM'],
+        [{ 'other:': key }, 'M_INVALID_PARAM'],
+        [{ 'other:\0': key }, 'M_INVALID_PARAM'],
+        [{ [`other:${'x'.repeat(300)}`]: key }, 'M_INVALID_PARAM'],
+        [{ 'other:A': 'x'.repeat(5_000) }, 'M_TOO_LARGE'],
+        [Object.fromEntries(Array.from({ length: 1001 }, (_, n) => [`other:${n}`, key])), 'M_TOO_LARGE'],
+      ];
+      for (const [one_time_keys, code] of cases) {
+        assert.equal((await upload(alice, { one_time_keys })).body['errcode'], code);
+        assert.equal(
+          (await upload(alice, { fallback_keys: one_time_keys })).body['errcode'],
+          Object.keys(one_time_keys as object).length > 1000 ? 'M_INVALID_PARAM' : code,
+        );
+      }
+      const two = alice.client.oneTimeKeys(2);
+      assert.deepEqual(codeOf(await upload(alice, { fallback_keys: two })), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await supply(alice), { counts: { [curve]: 0 }, unused: [] });
+    });
+
+    it('do not pile up: neither those that wait nor the memory of those that are gone', async () => {
+      await start();
+      const alice = await server.user('alice');
+      const some = (first: number) => {
+        const names = Array.from({ length: 700 }, (_, n) => [`curve25519:${first + n}`, alice.client.key]);
+        return Object.fromEntries(names.map(([name]) => [name, alice.client.key.publicKey.base64]));
+      };
+      await upload(alice, { one_time_keys: some(0) });
+      assert.deepEqual(codeOf(await upload(alice, { one_time_keys: some(700) })), [413, 'M_TOO_LARGE']);
+      const { claiming } = server.e2ee;
+      const wishes = new Map([[alice.userId, new Map([[alice.deviceId, 'curve25519']])]]);
+      for (let round = 1; round < 3; round++) {
+        await Promise.all(Array.from({ length: 700 }, () => claiming.local(wishes)));
+        await upload(alice, { one_time_keys: some(700 * round) });
+      }
+      assert.equal(await server.rows('claimed_one_time_keys'), 1000);
+    });
+  });
+});
