@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import type { OpenDatabase } from '../../../../test/support/databases.ts';
+import { DistantKeys, type DistantUser } from '../../../../test/support/distant-keys.ts';
+import { E2eeServer, type KeyedPerson } from '../../../../test/support/e2ee-server.ts';
+import type { JsonObject } from '../../../protocol/index.ts';
+import type { RemoteDeviceLists } from '../remote-device-lists.ts';
+
+type Keys = Record<string, Record<string, JsonObject>>;
+
+/** Alice on this server, Bob on another, and what is known here of his devices. */
+export class DistantLists {
+  readonly server: E2eeServer;
+  readonly distant: DistantKeys;
+  readonly lists: RemoteDeviceLists;
+  readonly alice: KeyedPerson;
+  readonly bob: DistantUser;
+
+  private constructor(server: E2eeServer, distant: DistantKeys, alice: KeyedPerson) {
+    this.server = server;
+    this.distant = distant;
+    this.lists = server.e2ee.remoteLists!;
+    this.alice = alice;
+    this.bob = distant.user('@bob:elsewhere');
+  }
+
+  static async start(open: OpenDatabase): Promise<DistantLists> {
+    const distant = new DistantKeys();
+    const server = await E2eeServer.start(open, { remote: distant });
+    return new DistantLists(server, distant, await server.user('alice'));
+  }
+
+  /** The same, with a room in which both are; the list of Bob's devices is known here. */
+  static async acquainted(open: OpenDatabase): Promise<DistantLists & { readonly roomId: string }> {
+    const play = await DistantLists.start(open);
+    const roomId = await play.server.room(play.alice);
+    await play.member(play.bob.userId, roomId, 'join');
+    await play.query();
+    await play.fetched();
+    play.distant.asked = [];
+    return Object.assign(play, { roomId });
+  }
+
+  readonly member = (userId: string, roomId: string, membership: string) =>
+    this.server.rooms.engine.timeline.append(roomId, {
+      type: 'm.room.member',
+      stateKey: userId,
+      sender: userId,
+      content: { membership },
+    });
+
+  /** Resolves when what is to be fetched within ten seconds was fetched. */
+  readonly fetched = async (): Promise<void> => {
+    await this.lists.settled();
+    this.server.server.clock.advance(10_000);
+    await this.server.jobs.settled();
+  };
+
+  /** What Alice is told of somebody's keys. */
+  readonly query = async (userId = this.bob.userId, devices: readonly string[] = []) => {
+    const { status, body } = await this.server.call(this.alice, 'POST', '/keys/query', {
+      device_keys: { [userId]: devices },
+    });
+    assert.equal(status, 200);
+    return {
+      isNamed: userId in (body['device_keys'] as Keys),
+      devices: (body['device_keys'] as Keys)[userId] ?? {},
+      master: (body['master_keys'] as Record<string, JsonObject>)[userId],
+      selfSigning: (body['self_signing_keys'] as Record<string, JsonObject>)[userId],
+      failures: Object.keys(body['failures'] as object),
+    };
+  };
+
+  /** The ids of the devices of Bob that Alice is told of. */
+  readonly idsOf = async () => Object.keys((await this.query()).devices).sort();
+
+  /** Whose lists Alice is told to have changed since a position. */
+  readonly changedSince = async (mark: number) =>
+    (await this.server.e2ee.deviceLists.changes(this.alice.userId, mark, this.server.position)).changed;
+}
