@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
+import { Person } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { SlidingClient } from '../../../test/support/sliding-client.ts';
+import { oneList, types } from './test/one-list.ts';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`memberships in sliding sync, on ${database}`, () => {
+    let server: TestServer;
+    let count = 0;
+    before(async () => {
+      server = await startTestServer({ database });
+    });
+    after(() => server.stop());
+
+    /** Users whom no other test has. */
+    const people = (...names: string[]) =>
+      Promise.all(names.map((name) => Person.register(server, `${name}${count++}`)));
+
+    it('invites show stripped state, and the room when it is joined', async () => {
+      const [anna, ben] = await people('anna', 'ben');
+      const client = new SlidingClient(ben!);
+      await client.sync(oneList());
+      const roomId = await anna!.createRoom({ name: 'Hall', invite: [ben!.id] });
+      const invite = (await client.sync(oneList())).rooms[roomId]!;
+      assert.equal(invite.membership, 'invite');
+      assert.equal(invite.timeline, undefined);
+      assert.ok(invite.invite_state?.some(({ type }) => type === 'm.room.name'));
+      assert.deepEqual((await client.sync(oneList())).rooms, {});
+      await anna!.say(roomId, 'not for guests');
+      assert.deepEqual((await client.sync(oneList())).rooms, {});
+      await ben!.join(roomId);
+      const joined = (await client.sync(oneList())).rooms[roomId]!;
+      assert.deepEqual([joined.initial, joined.membership], [true, 'join']);
+    });
+
+    it('knocks are shown like invites', async () => {
+      const [anna, ben] = await people('anna', 'ben');
+      const roomId = await anna!.createRoom({
+        initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
+      });
+      await ben!.knock(roomId);
+      const client = new SlidingClient(ben!);
+      const knock = (await client.sync(oneList())).rooms[roomId]!;
+      assert.equal(knock.membership, 'knock');
+      assert.ok(knock.invite_state?.some(({ type }) => type === 'm.room.create'));
+    });
+
+    it('a room that was left is told of once, to those who knew it', async () => {
+      const [anna, ben] = await people('anna', 'ben');
+      const roomId = await anna!.createRoom({ preset: 'public_chat' });
+      await ben!.join(roomId);
+      const client = new SlidingClient(ben!);
+      const body = oneList({
+        required_state: [
+          ['m.room.member', '$ME'],
+          ['m.room.topic', ''],
+        ],
+      });
+      await client.sync(body);
+      await ben!.leave(roomId);
+      await anna!.setState(roomId, 'm.room.topic', { topic: 'among us' });
+      await anna!.say(roomId, 'among us');
+      const left = (await client.sync(body)).rooms[roomId]!;
+      assert.equal(left.membership, 'leave');
+      assert.deepEqual(types(left), [`m.room.member ${ben!.id}`]);
+      assert.deepEqual(
+        left.timeline?.map(({ content }) => content['membership']),
+        ['leave'],
+      );
+      const after = await client.sync(body);
+      assert.deepEqual([after.rooms, after.lists['all']?.count], [{}, 0]);
+      assert.equal((await new SlidingClient(ben!, 'other').sync(body)).lists['all']?.count, 0);
+    });
+
+    it('who was removed by others is told so even on a new connection', async () => {
+      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
+      const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
+      await ben!.join(roomId);
+      await anna!.membership('kick', roomId, ben!);
+      await anna!.membership('ban', roomId, cleo!);
+      await anna!.setState(roomId, 'm.room.name', { name: 'Without them' });
+      const client = new SlidingClient(ben!);
+      const { membership, name, initial } = (await client.sync(oneList())).rooms[roomId]!;
+      assert.deepEqual({ membership, name, initial }, { membership: 'leave', name: 'Hall', initial: true });
+      assert.deepEqual((await client.sync(oneList())).rooms, {});
+      assert.deepEqual((await new SlidingClient(cleo!).sync(oneList())).rooms, {});
+    });
+  });
+}
