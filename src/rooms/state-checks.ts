@@ -2,7 +2,6 @@ import {
   badJson,
   compileServerAcl,
   invalidParam,
-  isRoomAlias,
   isServerAllowed,
   type JsonObject,
   MatrixError,
@@ -10,7 +9,7 @@ import {
   powerLevelsFlaw,
   type RoomEvent,
 } from '../protocol/index.ts';
-import { aliasesIn } from './aliases/canonical-alias.ts';
+import { aliasesIn, checkedAliases } from './aliases/canonical-alias.ts';
 import type { RoomAliases } from './aliases/room-aliases.ts';
 import type { RoomEngine } from './engine.ts';
 import type { RoomHead } from './timeline/room-head.ts';
@@ -40,7 +39,7 @@ export class StateChecks {
    * @throws MatrixError M_BAD_JSON and M_INVALID_PARAM for what is malformed, M_BAD_ALIAS
    */
   async check(sender: string, roomId: string, type: string, content: JsonObject): Promise<void> {
-    if (type === 'm.room.server_acl') this.#checkAcl(content);
+    if (type === 'm.room.server_acl') checkAcl(content, this.#parts.serverName);
     if (type !== 'm.room.canonical_alias' && type !== 'm.room.power_levels') return;
     const head = await this.#parts.engine.heads.get(roomId);
     // Those who are not in the room learn nothing of it here; the authorization rules refuse them.
@@ -53,13 +52,6 @@ export class StateChecks {
     const create = await this.#current(head, 'm.room.create');
     const flaw = create && powerLevelsFlaw(content, head.version, create);
     if (flaw !== undefined) throw badJson(flaw);
-  }
-
-  /** Nobody of this server could take that back. */
-  #checkAcl(content: JsonObject): void {
-    if (!isServerAllowed(compileServerAcl(content), this.#parts.serverName)) {
-      throw invalidParam('These rules would shut out this server itself');
-    }
   }
 
   /** Aliases that are new must exist and point here. Source: `m.room.canonical_alias`, "alt_aliases". */
@@ -92,16 +84,12 @@ export class StateChecks {
   }
 }
 
-const badAlias = (alias: string) =>
-  new MatrixError(400, 'M_BAD_ALIAS', `${alias} does not point to this room`);
-
-/** @throws MatrixError M_BAD_JSON, or M_INVALID_PARAM for an alias that can be none */
-function checkedAliases(content: JsonObject): string[] {
-  const { alias = null, alt_aliases: others = [] } = content;
-  if (alias !== null && typeof alias !== 'string') throw badJson('alias must be a string');
-  if (!Array.isArray(others)) throw badJson('alt_aliases must be a list');
-  for (const other of others) if (typeof other !== 'string') throw badJson('alt_aliases must hold strings');
-  const aliases = aliasesIn(content);
-  for (const one of aliases) if (!isRoomAlias(one)) throw invalidParam(`${one} is not a room alias`);
-  return aliases;
+/** Nobody of this server could take that back. @throws MatrixError M_INVALID_PARAM */
+export function checkAcl(content: JsonObject, serverName: string): void {
+  if (!isServerAllowed(compileServerAcl(content), serverName)) {
+    throw invalidParam('These rules would shut out this server itself');
+  }
 }
+
+export const badAlias = (alias: string) =>
+  new MatrixError(400, 'M_BAD_ALIAS', `${alias} does not point to this room`);

@@ -221,7 +221,7 @@ forServerDatabases(import.meta.url, (open) => {
       for (const name of ['id_server', 'id_access_token', 'medium', 'address']) {
         const body = Object.fromEntries(Object.entries(inviteBody()).filter(([key]) => key !== name));
         const answer = await anna!.call('POST', `/rooms/${enc(room)}/invite`, body);
-        assert.deepEqual(codeOf(answer), [400, 'M_MISSING_PARAM'], name);
+        assert.deepEqual(codeOf(answer), [400, 'M_BAD_JSON'], name);
       }
       assert.deepEqual(identity.asked, []);
     });

@@ -14,6 +14,7 @@ import type { Requesting, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
 import type { PublishedRooms } from '../published-rooms.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
+import { checkInitialState, type InitialState, invalidRoomState } from './initial-state.ts';
 import { initialPowerLevels, type Preset, presetFor, presetRules } from './presets.ts';
 
 /** The body of `POST /createRoom`. */
@@ -25,7 +26,7 @@ export interface RoomRequest {
   readonly invite?: readonly string[];
   readonly room_version?: string;
   readonly creation_content?: JsonObject;
-  readonly initial_state?: readonly { type: string; state_key?: string; content: JsonObject }[];
+  readonly initial_state?: readonly InitialState[];
   readonly preset?: Preset;
   readonly is_direct?: boolean;
   readonly power_level_content_override?: JsonObject;
@@ -96,6 +97,7 @@ export class RoomCreation {
     for (const userId of invitees) await memberships.checkInvitee(creator, userId);
     const name = request.room_alias_name;
     const alias = name === undefined ? undefined : await aliases.checkNew(creator, name);
+    checkInitialState(request.initial_state ?? [], alias, this.#parts.serverName);
     throttle.creation(requester, invitees.length);
     const roomId = await this.#makeRoom(creator, request, { ...nature, version, preset, alias, invitees });
     if (alias !== undefined) await aliases.put(creator, alias, roomId);
@@ -142,7 +144,7 @@ export class RoomCreation {
       return await engine.timeline.create(version, roomId, [creation, ...others]);
     } catch (error) {
       if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') {
-        throw new MatrixError(400, 'M_INVALID_ROOM_STATE', `The room can not be set up so: ${error.message}`);
+        throw invalidRoomState(error.message);
       }
       throw error;
     }

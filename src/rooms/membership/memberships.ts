@@ -84,7 +84,7 @@ export class Memberships {
     return join({ ...this.#parts, remote: this.#remote }, userId, roomId, request);
   }
 
-  /** @throws MatrixError M_FORBIDDEN also when the user is in the room or banned from it, M_NOT_FOUND for no user */
+  /** @throws MatrixError M_FORBIDDEN also when the user is in the room or banned from it */
   async invite(
     sender: string,
     roomId: string,
@@ -107,7 +107,8 @@ export class Memberships {
 
   /**
    * Whether this server, and the invited user if it is one of its own, let `sender` invite them anywhere. For
-   * invites by users of other servers as well.
+   * invites by users of other servers as well. Who has no account yet can be invited by users of this server only:
+   * others could have it remember invites for any number of names.
    * @throws MatrixError M_FORBIDDEN, M_INVITE_BLOCKED, M_NOT_FOUND for no user
    */
   async checkInvitee(sender: string, userId: string): Promise<void> {
@@ -118,7 +119,9 @@ export class Memberships {
       throw forbidden('Invites have been disabled on this server');
     }
     if (!isLocal) return;
-    if (!(await users.exists(userId))) throw notFound('There is no such user');
+    if (serverOfUser(sender) !== serverName && !(await users.exists(userId))) {
+      throw notFound('There is no such user');
+    }
     await checkInvitePolicy(invitePolicy, userId, sender);
   }
 
@@ -209,16 +212,7 @@ export class Memberships {
     if (present !== 'join' && present !== 'invite' && present !== 'knock') {
       throw forbidden(`${userId} is not in the room`);
     }
-    const kicked = await sendMember(
-      this.#parts.engine,
-      sender,
-      roomId,
-      userId,
-      this.#content(given, 'leave'),
-      originServerTs,
-    );
-    await this.#forgetIfWanted(userId, roomId);
-    return kicked;
+    return this.#remove(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
   }
 
   async ban(
@@ -230,16 +224,7 @@ export class Memberships {
     await this.#whole(roomId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     await knownHead(this.#parts.engine, roomId);
-    const banned = await sendMember(
-      this.#parts.engine,
-      sender,
-      roomId,
-      userId,
-      this.#content(given, 'ban'),
-      originServerTs,
-    );
-    await this.#forgetIfWanted(userId, roomId);
-    return banned;
+    return this.#remove(sender, roomId, userId, this.#content(given, 'ban'), originServerTs);
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user is not banned */
@@ -253,17 +238,20 @@ export class Memberships {
     const head = await knownHead(this.#parts.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
-    const unbanned = await sendMember(
-      this.#parts.engine,
-      sender,
-      roomId,
-      userId,
-      this.#content(given, 'leave'),
-      originServerTs,
-    );
-    // Each new membership makes the room one that is remembered.
+    return this.#remove(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
+  }
+
+  /** How kicks, bans and unbans end. Each new membership, unbanning as well, makes a forgotten room remembered. */
+  async #remove(
+    sender: string,
+    roomId: string,
+    userId: string,
+    content: JsonObject,
+    originServerTs: number | undefined,
+  ): Promise<StoredEvent> {
+    const removed = await sendMember(this.#parts.engine, sender, roomId, userId, content, originServerTs);
     await this.#forgetIfWanted(userId, roomId);
-    return unbanned;
+    return removed;
   }
 
   /** Stops remembering a room. @throws MatrixError M_UNKNOWN while the user is in it */

@@ -134,7 +134,6 @@ for (const database of serverDatabases(import.meta.url)) {
       ['no JSON', '{', 400, 'M_NOT_JSON'],
       ['invites that are no list', { invite: 'x' }, 400, 'M_BAD_JSON'],
       ['an invite of nobody', { invite: ['nobody'] }, 400, 'M_INVALID_PARAM'],
-      ['an invite of a stranger', { invite: ['@stranger:test'] }, 404, 'M_NOT_FOUND'],
       ['an invite of oneself', { invite: ['@anna:test'] }, 400, 'M_INVALID_PARAM'],
       ['an alias with a colon', { room_alias_name: 'a:b' }, 400, 'M_INVALID_PARAM'],
       ['an empty alias', { room_alias_name: '' }, 400, 'M_INVALID_PARAM'],
@@ -197,6 +196,23 @@ for (const database of serverDatabases(import.meta.url)) {
         400,
         'M_INVALID_ROOM_STATE',
       ],
+      ...[
+        { alias: '#nowhere:test' },
+        { alt_aliases: ['#nowhere:test'] },
+        { alias: 'nowhere' },
+        { alias: 5 },
+      ].map((content): (typeof refused)[number] => [
+        `an alias that leads elsewhere: ${JSON.stringify(content)}`,
+        { initial_state: [{ type: 'm.room.canonical_alias', content }] },
+        400,
+        'M_INVALID_ROOM_STATE',
+      ]),
+      [
+        'rules that shut out this server',
+        { initial_state: [{ type: 'm.room.server_acl', content: { allow: ['*'], deny: ['test'] } }] },
+        400,
+        'M_INVALID_ROOM_STATE',
+      ],
       ['a topic of great length', { topic: 'x'.repeat(70_000) }, 413, 'M_TOO_LARGE'],
     ];
     for (const [why, body, status, errcode] of refused) {
@@ -213,6 +229,27 @@ for (const database of serverDatabases(import.meta.url)) {
         );
       });
     }
+
+    it('takes its own alias as a part of the first state', async () => {
+      const alias = `#own-${database}:test`;
+      const content = { alias, alt_aliases: [alias], 'org.example': 1 };
+      const roomId = await anna.createRoom({
+        room_alias_name: `own-${database}`,
+        initial_state: [{ type: 'm.room.canonical_alias', content }],
+      });
+      assert.deepEqual(await stateOf(roomId, 'm.room.canonical_alias'), content);
+    });
+
+    it('invites those who have no account yet: the invite waits for them', async () => {
+      const name = `later-${database}`;
+      const direct = await anna.createRoom({ is_direct: true, invite: [`@${name}:test`] });
+      const roomId = await anna.createRoom();
+      await anna.do('POST', `/rooms/${enc(roomId)}/invite`, { user_id: `@${name}:test` });
+      const later = await Person.register(server, name);
+      const { rooms } = await later.sync();
+      assert.deepEqual(Object.keys(rooms?.invite ?? {}).toSorted(), [direct, roomId].toSorted());
+      await later.join(roomId);
+    });
 
     it('refuses an alias that is taken', async () => {
       await anna.createRoom({ room_alias_name: `taken-${database}` });

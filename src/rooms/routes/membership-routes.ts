@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
-import { isRoomId, type JsonObject, missingParam } from '../../protocol/index.ts';
+import { badJson, isRoomId, type JsonObject } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { MembershipRequest } from '../membership/membership-request.ts';
 import type { Memberships } from '../membership/memberships.ts';
@@ -201,10 +201,10 @@ function inviteRoute(memberships: Memberships, thirdParties: ThirdPartyInviting)
 function addressIn(body: Partial<AddressInvite>): AddressInvite {
   const { id_server, id_access_token, medium, address } = body;
   if (medium === undefined || address === undefined) {
-    throw missingParam('user_id is missing, or medium and address');
+    throw badJson('user_id is missing, or medium and address');
   }
   if (id_server === undefined || id_access_token === undefined) {
-    throw missingParam('id_server and id_access_token are missing');
+    throw badJson('id_server and id_access_token are missing');
   }
   return { id_server, id_access_token, medium, address };
 }
