@@ -1,0 +1,159 @@
+import { describe } from 'node:test';
+import { parseJsonObject } from '../json/index.ts';
+import type { JsonObject } from '../json.ts';
+import { namedLevels } from '../power-levels/index.ts';
+import {
+  create,
+  creator,
+  levels,
+  member,
+  moderator,
+  powerLevelsKey,
+  testRules,
+  versions,
+} from './test/rule-cases.ts';
+
+const all = versions(1);
+
+/** The first power levels of a room, sent by the creator. */
+const first = (content: JsonObject) => ({ event: levels(content), without: [powerLevelsKey] });
+
+const notEvenStrings = [null, true, [], {}, '', 'ten', '1.5', '0x10', '1e2', '1 2', '--1', '\u0661'];
+const strings = ['50', ' 50 ', '\t0050\n', '+50', '-50'];
+
+describe('rules 10.1 to 10.4, the content by itself', () => {
+  testRules([
+    { rule: '10.5', does: 'nothing in it', versions: all, allowed: true, ...first({}) },
+    {
+      rule: '10.5',
+      does: 'everything in it',
+      versions: all,
+      allowed: true,
+      ...first({
+        ...Object.fromEntries(namedLevels.map((name, index) => [name, index - 3])),
+        events: { 'm.room.name': 1 },
+        notifications: { room: 2 },
+        users: { [moderator]: -1 },
+      }),
+    },
+    ...namedLevels.flatMap((name) => [
+      ...[...strings, ...notEvenStrings].map((value) => ({
+        rule: '10.1',
+        does: `${name} is ${JSON.stringify(value)} since v10`,
+        versions: versions(10),
+        allowed: false,
+        ...first({ [name]: value }),
+      })),
+      ...[...strings, ...notEvenStrings].map((value) => ({
+        rule: '10.1',
+        does: `${name} is ${JSON.stringify(value)} up to v9`,
+        versions: versions(1, 9),
+        allowed: true,
+        ...first({ [name]: value }),
+      })),
+    ]),
+    ...['events', 'notifications'].flatMap((name) =>
+      [...notEvenStrings.filter((value) => JSON.stringify(value) !== '{}'), { x: '1' }, { x: null }].map(
+        (value) => ({
+          rule: '10.2',
+          does: `${name} is ${JSON.stringify(value)} since v10`,
+          versions: versions(10),
+          allowed: false,
+          ...first({ [name]: value }),
+        }),
+      ),
+    ),
+    ...[null, true, [], 'x', 1].map((users) => ({
+      rule: '10.3',
+      does: `users is ${JSON.stringify(users)}`,
+      versions: all,
+      allowed: false,
+      ...first({ users }),
+    })),
+    ...notEvenStrings.map((level) => ({
+      rule: '10.3',
+      does: `a user has ${JSON.stringify(level)}`,
+      versions: all,
+      allowed: false,
+      ...first({ users: { [moderator]: level } }),
+    })),
+    ...strings.flatMap((level) => [
+      {
+        rule: '10.3',
+        does: `a user has ${JSON.stringify(level)} up to v9`,
+        versions: versions(1, 9),
+        allowed: true,
+        ...first({ users: { [moderator]: level } }),
+      },
+      {
+        rule: '10.3',
+        does: `a user has ${JSON.stringify(level)} since v10`,
+        versions: versions(10),
+        allowed: false,
+        ...first({ users: { [moderator]: level } }),
+      },
+    ]),
+    ...['moderator:a.example', '@moderator', 'x', '', '@a:not a server'].map((user) => ({
+      rule: '10.3',
+      does: `the user ${JSON.stringify(user)}`,
+      versions: all,
+      allowed: false,
+      ...first({ users: { [user]: 1 } }),
+    })),
+    ...[creator, member].map((user) => ({
+      rule: '10.4',
+      does: `${user} is a creator since v12`,
+      versions: versions(12),
+      allowed: false,
+      event: levels({ users: { [user]: 1 } }),
+      state: [create({ additional_creators: [member] })],
+      without: [powerLevelsKey],
+    })),
+    {
+      rule: '10.4',
+      does: 'creators up to v11',
+      versions: versions(1, 11),
+      allowed: true,
+      ...first({ users: { [creator]: 100 } }),
+    },
+  ]);
+});
+
+/** The content that gives the moderator a level which is written like this. */
+const asWritten = (level: string) =>
+  parseJsonObject(`{"users": {"${moderator}": ${level}}}`, { numbers: 'as written' });
+
+describe('floats in power levels', () => {
+  testRules([
+    ...[50.57, -0.5].map((level) => ({
+      rule: '10.3',
+      does: `a user has ${level} up to v5`,
+      versions: versions(1, 5),
+      allowed: true,
+      ...first({ users: { [moderator]: level } }),
+    })),
+    ...['50.57', '5.114698E4', '1.0', '9007199254740993'].flatMap((level) => [
+      {
+        rule: '10.3',
+        does: `a user has ${level}, as written, up to v5`,
+        versions: versions(1, 5),
+        allowed: true,
+        ...first(asWritten(level)),
+      },
+      {
+        rule: '10.3',
+        does: `a user has ${level}, as written, since v6`,
+        versions: versions(6),
+        allowed: false,
+        ...first(asWritten(level)),
+      },
+    ]),
+    {
+      rule: '10.3',
+      does: 'more than a double holds',
+      versions: all,
+      allowed: false,
+      ...first(asWritten('1e999')),
+    },
+  ]);
+});
