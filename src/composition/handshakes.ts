@@ -9,13 +9,18 @@ import { prejoinKeys } from './rooms.ts';
 import { loadSigningKey } from './signing-key.ts';
 import type { ThirdPartyServices } from './third-party-invites.ts';
 
+export interface HandshakeParts extends Pick<ThirdPartyServices, 'redemption'> {
+  /** See `HandshakeDeps`. */
+  readonly alwaysSent?: number;
+}
+
 /** Lets users into rooms of other servers, and users of other servers into rooms of this one. */
 export async function openHandshakes(
   kernel: Kernel,
   federation: Federation,
   people: People,
   rooms: Rooms,
-  { redemption }: Pick<ThirdPartyServices, 'redemption'>,
+  { redemption, alwaysSent }: HandshakeParts,
 ): Promise<Route[]> {
   const { serverName, database, configuration } = kernel;
   const { engine, incoming, memberships, completion } = rooms;
@@ -45,6 +50,7 @@ export async function openHandshakes(
     serverName,
     signer,
     prejoinKeys: prejoinKeys(kernel),
+    alwaysSent,
     redeem: (roomId, sender, signed) => redemption.invite(roomId, sender, signed),
   });
 }

@@ -70,8 +70,12 @@ export class FederatingHearth {
     return this.#process.kill();
   }
 
+  get logFile(): string {
+    return join(this.#process.directory, 'hearth.log');
+  }
+
   log(): string {
-    return readFileSync(join(this.#process.directory, 'hearth.log'), 'utf8');
+    return readFileSync(this.logFile, 'utf8');
   }
 
   remove(): Promise<void> {

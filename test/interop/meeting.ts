@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { assertAgreement } from './agreement.ts';
+import { lastWords, logEnds } from './last-words.ts';
 import { type Member, Network } from './network.ts';
 import { type Servers, sharedServers } from './shared-network.ts';
 import { Someone } from './someone.ts';
@@ -112,9 +113,16 @@ export class Meeting<Server extends Member = Member> {
     { endsApart = false }: ScenarioOptions = {},
   ): void => {
     void it(title, async () => {
-      await run();
-      if (endsApart) return;
-      assert.ok((await this.#compareRooms()) > 0, 'nobody is in a room with the other server');
+      const { hearth, reference } = this.servers;
+      const since = logEnds([hearth, reference]);
+      try {
+        await run();
+        if (endsApart) return;
+        assert.ok((await this.#compareRooms()) > 0, 'nobody is in a room with the other server');
+      } catch (cause) {
+        const people = [...this.#people.here, ...this.#people.there];
+        throw new Error(`${(cause as Error).message}\n${lastWords(people, since)}`, { cause });
+      }
     });
   };
 

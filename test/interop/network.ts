@@ -10,6 +10,8 @@ export interface Member {
   /** The name that ids of its users end in. */
   readonly name: string;
   readonly url: string;
+  /** Where it logs. */
+  readonly logFile: string;
 }
 
 /** One that can be made to go and come back. */

@@ -50,7 +50,7 @@ export class ReferenceServer {
 
   /** Starts it and waits until it answers. */
   async start(): Promise<void> {
-    const log = openSync(join(this.#outside, 'synapse.log'), 'a');
+    const log = openSync(this.logFile, 'a');
     // It ends with us, however we end.
     const command = ['--pdeathsig', 'KILL', 'chroot', ...this.#command()];
     const child = spawn('setpriv', command, { stdio: ['ignore', log, log] });
@@ -65,9 +65,13 @@ export class ReferenceServer {
     }
   }
 
+  get logFile(): string {
+    return join(this.#outside, 'synapse.log');
+  }
+
   /** The last lines of its log. */
   log(lines: number): string {
-    return readFileSync(join(this.#outside, 'synapse.log'), 'utf8').split('\n').slice(-lines).join('\n');
+    return readFileSync(this.logFile, 'utf8').split('\n').slice(-lines).join('\n');
   }
 
   stop(): Promise<void> {

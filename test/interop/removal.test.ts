@@ -73,4 +73,13 @@ Meeting.of('removal', ({ bothWays }) => {
     const heard = await guest.say(room, 'and now?');
     for (const id of [heard, unheard]) await host.sees(room, id);
   });
+
+  bothWays('a server is shut out as soon as it has come, and let in again', async ({ host, guest }) => {
+    const room = await host.roomWith([guest]);
+    const everybody = { allow: ['*'], allow_ip_literals: false };
+    const deny = [guest.server.name.split(':')[0]];
+    await host.set(room, 'm.room.server_acl', { ...everybody, deny });
+    await guest.sees(room, await host.set(room, 'm.room.server_acl', { ...everybody, deny: [] }));
+    await host.sees(room, await guest.say(room, 'here I am'));
+  });
 });

@@ -10,7 +10,7 @@ const variable = 'HEARTH_INTEROP_SERVERS';
 
 /** Tells the test files, each a process of its own, of servers that are there for all of them. */
 export function share(servers: Servers): void {
-  const address = ({ name, url }: Member): Member => ({ name, url });
+  const address = ({ name, url, logFile }: Member): Member => ({ name, url, logFile });
   process.env[variable] = JSON.stringify({
     hearth: address(servers.hearth),
     reference: address(servers.reference),

@@ -25,6 +25,9 @@ type Membership = 'invite' | 'knock' | 'leave' | 'join' | 'ban';
 /** Milliseconds that any request may take. */
 const requestTimeout = 90_000;
 
+/** Answers that are kept of each person's, for who wants to know why something did not come; characters of each. */
+const [mostAnswers, longestAnswer] = [5, 300];
+
 let transactions = 0;
 
 /** A user of a homeserver, whoever made it, through its client-server API. */
@@ -32,6 +35,8 @@ export class Someone {
   readonly id: string;
   readonly deviceId: string;
   readonly server: Member;
+  /** What was answered last, the newest last: same answers to the same request count as one. */
+  readonly lastAnswers: string[] = [];
   readonly #token: string;
   #since = '';
 
@@ -59,13 +64,25 @@ export class Someone {
   fetch(method: string, path: string, init: RequestInit = {}): Promise<Response> {
     const url = `${this.server.url}${path.startsWith('/_') ? '' : '/_matrix/client/v3'}${path}`;
     const headers = { authorization: `Bearer ${this.#token}`, ...init.headers };
-    return fetch(url, { ...init, method, headers, signal: AbortSignal.timeout(requestTimeout) });
+    const signal = AbortSignal.timeout(requestTimeout);
+    return fetch(url, { ...init, method, headers, signal }).catch((cause: unknown) => {
+      const problem = signal.aborted ? `not answered in ${requestTimeout / 1000} s` : `${cause}`;
+      throw new Error(`${method} ${path} of ${this.id}: ${problem}`, { cause });
+    });
   }
 
   /** A request with JSON. */
   async call(method: string, path: string, body: Json = {}): Promise<{ status: number; body: Json }> {
     const answer = await this.fetch(method, path, method === 'GET' ? {} : { body: JSON.stringify(body) });
-    return { status: answer.status, body: (await answer.json()) as Json };
+    const text = await answer.text();
+    this.#note(`${method} ${path}: ${answer.status} ${text.slice(0, longestAnswer)}`);
+    return { status: answer.status, body: JSON.parse(text) as Json };
+  }
+
+  #note(answer: string): void {
+    if (this.lastAnswers.at(-1) === answer) return;
+    this.lastAnswers.push(answer);
+    if (this.lastAnswers.length > mostAnswers) this.lastAnswers.shift();
   }
 
   /** As `call`, where nothing but success will do. */

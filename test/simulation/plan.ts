@@ -24,6 +24,8 @@ export interface Plan {
   readonly habits: Readonly<Record<ActionName, number>>;
   /** Events that all follow the same one, made by one server. */
   readonly fan: number;
+  /** Whether servers that join are told of all members at once. */
+  readonly joinsWhole: boolean;
 }
 
 export type ActionName =
@@ -86,5 +88,6 @@ export function planOf(seed: number, dice: Dice): Plan {
     slowestDisk: dice.pick([1, 10, 200]),
     habits: dice.chance(0.5) ? calm : war,
     fan,
+    joinsWhole: dice.chance(0.4),
   };
 }

@@ -1,6 +1,6 @@
 import type { Federation } from '../../src/composition/federation.ts';
 import { otherServers } from '../../src/composition/federation-rooms.ts';
-import { openHandshakes } from '../../src/composition/handshakes.ts';
+import { type HandshakeParts, openHandshakes } from '../../src/composition/handshakes.ts';
 import { type Kernel, openKernel } from '../../src/composition/kernel.ts';
 import type { People } from '../../src/composition/people.ts';
 import { startRooms } from '../../src/composition/rooms.ts';
@@ -41,6 +41,8 @@ export interface ServerSurroundings {
   /** A database whose schema is up to date. */
   readonly template: string;
   readonly folder: string;
+  /** What servers that join are told. */
+  readonly joins: Pick<HandshakeParts, 'alwaysSent'>;
 }
 
 /** One run of a server, from its start to its end or crash. */
@@ -161,6 +163,7 @@ export class ServerProcess implements Disk, Client, Host {
     const redemption = { invite: () => Promise.reject(new Error('there are no third parties')) };
     const handshakes = await openHandshakes(kernel, federation, people, rooms, {
       redemption: redemption as never,
+      ...this.#surroundings.joins,
     });
     const { eduHandlers } = federation;
     const sender = new FederationSender({
