@@ -25,8 +25,8 @@ export interface StoredEvent {
   readonly resolves: boolean;
   /** When it got its place on the timeline, events before it were missing there. */
   readonly followsGap: boolean;
-  /** It came from outside of the room, and nobody has looked at its auth events. */
-  readonly unchecked: boolean;
+  /** It is one of `outside_events`: no event of the room, and maybe of another version than the room turns out to be. */
+  readonly outside: boolean;
   /** nid of the redaction that took effect; set when it does. */
   redactedBy: number | undefined;
 }

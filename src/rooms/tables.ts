@@ -3,6 +3,7 @@ export interface RoomTables {
   rooms: {
     room_nid: number;
     room_id: string;
+    /** While the room is known from outside only: what the first who spoke of it said. */
     version: string;
     /** JSON array of the nids of the forward extremities. */
     extremities: string;
@@ -16,6 +17,19 @@ export interface RoomTables {
      * been removed, and that nothing leads to since it was entered again; newest last. Null where there are none.
      */
     loose_ends: string | null;
+  };
+  /**
+   * What users of this server are to rooms that it is not in, as others have said or were told: invites, knocks, and
+   * their ends. Nobody has checked more of them than their signatures, so they are no events of the room, and each is
+   * of the version that came with it. `user_id` is empty where that is of no interest any more.
+   */
+  outside_events: {
+    nid: number;
+    room_nid: number;
+    event_id: string;
+    user_id: string;
+    version: string;
+    json: string;
   };
   /** One row per event that was seen, rejected ones and outliers included. */
   events: {
@@ -105,8 +119,7 @@ export interface RoomTables {
  * What is known of an event besides its content.
  * `distribute`: this server accepted it from a user of another one, in a handshake, and has to pass it on to the
  * servers of the room. `resolves`: with it the current state changed in other ways than by taking the event in.
- * `followsGap`: when it got its place, events before it were missing on the timeline. `unchecked`: it was taken from
- * outside of the room; its auth events have not been looked at and have no lower nid.
+ * `followsGap`: when it got its place, events before it were missing on the timeline.
  */
 export const EventFlag = {
   rejected: 1,
@@ -115,5 +128,4 @@ export const EventFlag = {
   distribute: 8,
   resolves: 16,
   followsGap: 32,
-  unchecked: 64,
 } as const;

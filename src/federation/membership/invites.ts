@@ -81,14 +81,18 @@ export class Invites {
   /** Rooms whose version nobody says are of version 1 or 2, whose events look the same. */
   async #oldVersionOf(roomId: string): Promise<string> {
     const head = await this.#deps.engine.heads.get(roomId);
-    return head?.version.id === '2' ? '2' : '1';
+    return head?.isEntered && head.version.id === '2' ? '2' : '1';
   }
 
-  /** @returns whether this server is in the room */
+  /**
+   * Of which version a room is that this server has not been in, others may say differently: each is believed as far as
+   * their own invite goes.
+   * @returns whether this server is in the room
+   */
   async #checkRoom(origin: string, { roomId, version }: RoomEvent, userId: string): Promise<boolean> {
     const { engine, serverAcls, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
-    if (!head) return false;
+    if (!head?.isEntered) return false;
     if (head.version !== version) throw invalidParam('The room has another version');
     if (!head.servers.has(serverName)) return false;
     if (!(await serverAcls.allows(head, origin))) throw forbidden('This room does not admit your server');

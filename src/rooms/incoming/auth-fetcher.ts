@@ -55,10 +55,10 @@ export class AuthFetcher {
       throw new Unobtainable(`${missing.length} auth events of ${eventId} can not be had`);
   }
 
-  /** Those of the events that are not stored, or were not checked. */
+  /** Those of the events that are not stored. */
   async missing(eventIds: readonly string[]): Promise<string[]> {
     const known = await this.#parts.placement.known(eventIds);
-    return eventIds.filter((id) => known.get(id)?.unchecked !== false);
+    return eventIds.filter((id) => !known.has(id));
   }
 
   /** Stores events that are complete with their auth events, as far as they are. */

@@ -19,7 +19,7 @@ export class KnownEvents {
     this.#reader = database.scanner<RoomTables>();
   }
 
-  /** Those that are stored and were checked, by id: what came with an invite was not. */
+  /** Those that are stored, by id. */
   async find(eventIds: Iterable<string>): Promise<Map<string, KnownEvent>> {
     const found = new Map<string, KnownEvent>();
     const ids = [...new Set(eventIds)].filter((id) => !id.includes('\0') && id.isWellFormed());
@@ -30,7 +30,6 @@ export class KnownEvents {
         .where('event_id', 'in', ids.slice(start, start + chunk))
         .execute();
       for (const row of rows) {
-        if ((row.flags & EventFlag.unchecked) !== 0) continue;
         found.set(row.event_id, {
           nid: row.nid,
           roomNid: row.room_nid,

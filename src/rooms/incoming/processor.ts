@@ -58,12 +58,11 @@ export class Processor {
       return isUnderWay(id) || (stored !== undefined && isSettled(stored));
     };
     return (
-      event.prevEventIds.every(isPlaced) &&
-      event.authEventIds.every((id) => isUnderWay(id) || known.get(id)?.unchecked === false)
+      event.prevEventIds.every(isPlaced) && event.authEventIds.every((id) => isUnderWay(id) || known.has(id))
     );
   }
 
-  /** What an event refers to and has no place here, or was not checked. */
+  /** What an event refers to and has no place here, or is not here. */
   async lacking({ event }: VerifiedEvent): Promise<string[]> {
     const { prevEventIds, authEventIds } = event;
     const known = await this.#parts.placement.known([...prevEventIds, ...authEventIds]);
@@ -71,10 +70,7 @@ export class Processor {
       const stored = known.get(id);
       return stored !== undefined && isSettled(stored);
     };
-    return [
-      ...prevEventIds.filter((id) => !isPlaced(id)),
-      ...authEventIds.filter((id) => known.get(id)?.unchecked !== false),
-    ];
+    return [...prevEventIds.filter((id) => !isPlaced(id)), ...authEventIds.filter((id) => !known.has(id))];
   }
 
   /** Gives a complete event its place. @throws as `Placement.append` does */

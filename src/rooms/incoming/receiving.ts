@@ -7,6 +7,7 @@ import {
   type JsonValue,
   type ReceivedEvent,
   type RoomEvent,
+  type RoomVersion,
 } from '../../protocol/index.ts';
 import type { Placement } from '../placement/placement.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
@@ -26,6 +27,8 @@ export interface PduOutcome {
 
 /** What is done with memberships in rooms that this server is not in. */
 export interface OutsideEvents {
+  /** By which version to read an event about a user, `undefined` where it can be of no use. */
+  versionFor(head: RoomHead, userId: string): Promise<RoomVersion | undefined>;
   /** @returns whether the event was of use */
   take(head: RoomHead, event: VerifiedEvent): Promise<boolean>;
 }
@@ -95,12 +98,9 @@ export class Receiving {
 
   async #receiveInRoom(origin: string, roomId: string, pdus: readonly JsonValue[]): Promise<Outcomes> {
     const { heads, serverAcls, serverName, verifier } = this.#parts;
-    const outcomes: Outcomes = new Map();
     const head = isText(roomId) ? await heads.get(roomId) : undefined;
-    if (!head) {
-      for (const id of claimedIds(pdus)) outcomes.set(id, { error: 'This server is not in the room' });
-      return outcomes;
-    }
+    if (!head?.servers.has(serverName)) return this.#receiveFromOutside(head, pdus);
+    const outcomes: Outcomes = new Map();
     const received = (await verifier.read(head.version, pdus)).map((one, index) => {
       if (!isRefusal(one)) return one;
       const id = claimedEventId(pdus[index]!, head.version);
@@ -108,8 +108,7 @@ export class Receiving {
       return undefined;
     });
     const events = uniqueEvents(received.filter((one) => one !== undefined));
-    if (!head.servers.has(serverName)) await this.#takeFromOutside(head, events, outcomes);
-    else if (await serverAcls.allows(head, origin)) await this.#take(origin, head, events, outcomes);
+    if (await serverAcls.allows(head, origin)) await this.#take(origin, head, events, outcomes);
     else {
       for (const { event } of events)
         outcomes.set(event.eventId, { error: 'The room does not admit your server' });
@@ -117,18 +116,33 @@ export class Receiving {
     return outcomes;
   }
 
-  async #takeFromOutside(
-    head: RoomHead,
-    received: readonly ReceivedEvent[],
-    outcomes: Outcomes,
-  ): Promise<void> {
-    const { verifier, outside } = this.#parts;
-    for (const one of received) {
-      const isMember = one.event.type === 'm.room.member';
-      const [checked] = isMember ? await verifier.check([one]) : [];
-      const isTaken = checked !== undefined && !isRefusal(checked) && (await outside.take(head, checked));
-      outcomes.set(one.event.eventId, isTaken ? taken : { error: 'This server is not in the room' });
+  /** Events of a room that this server is not in: of use is only what ends an invite or a knock. */
+  async #receiveFromOutside(head: RoomHead | undefined, pdus: readonly JsonValue[]): Promise<Outcomes> {
+    const outcomes: Outcomes = new Map();
+    for (const pdu of pdus) {
+      const version = head && (await this.#outsideVersion(head, pdu));
+      const id = version ? claimedEventId(pdu, version) : ownEventId(pdu);
+      const isTaken = head && version && (await this.#takeFromOutside(head, pdu, version));
+      if (id !== undefined) outcomes.set(id, isTaken ? taken : { error: 'This server is not in the room' });
     }
+    return outcomes;
+  }
+
+  /** What a room's version is that this server was never in, only those know who have invited. */
+  async #outsideVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
+    const userId = isJsonObject(pdu) && pdu['type'] === 'm.room.member' ? pdu['state_key'] : undefined;
+    const isUser = typeof userId === 'string' && isText(userId);
+    const version = isUser ? await this.#parts.outside.versionFor(head, userId) : undefined;
+    return version ?? (head.isEntered ? head.version : undefined);
+  }
+
+  async #takeFromOutside(head: RoomHead, pdu: JsonValue, version: RoomVersion): Promise<boolean> {
+    const { verifier, outside } = this.#parts;
+    const [read] = await verifier.read(version, [pdu]);
+    const isOfUse =
+      read && !isRefusal(read) && read.event.type === 'm.room.member' && read.event.roomId === head.roomId;
+    const [checked] = isOfUse ? await verifier.check([read]) : [];
+    return checked !== undefined && !isRefusal(checked) && outside.take(head, checked);
   }
 
   async #take(
@@ -178,9 +192,10 @@ export class Receiving {
   }
 }
 
-/** Ids that events of room versions 1 and 2 carry; others have theirs only once their room version is known. */
-function claimedIds(pdus: readonly JsonValue[]): string[] {
-  return pdus.map((pdu) => (isJsonObject(pdu) ? pdu.event_id : undefined)).filter((id) => isEventId(id));
+/** The id that an event of room version 1 or 2 carries; others have theirs only once their room version is known. */
+function ownEventId(pdu: JsonValue): string | undefined {
+  const id = isJsonObject(pdu) ? pdu['event_id'] : undefined;
+  return isEventId(id) ? id : undefined;
 }
 
 function uniqueEvents(received: readonly ReceivedEvent[]): ReceivedEvent[] {

@@ -2,7 +2,7 @@ import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { AnyWriter, Database, Reader } from '../../kernel/database/index.ts';
 import type { Stream } from '../../kernel/streams/index.ts';
 import type { Membership } from '../../protocol/index.ts';
-import type { RoomFact, StoredEvent } from '../stored-event.ts';
+import type { RoomFact } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 
 /** What a user has to do with a room. */
@@ -157,13 +157,6 @@ export class UserRooms {
       await this.#whenForgotten?.(writer, room);
     });
     this.#set(userId, { room: { ...room, forgotten: true }, isRenewal: false });
-  }
-
-  /** A membership event that was known under another number has got a new one. */
-  renumbered(before: StoredEvent | undefined, { nid, event }: StoredEvent): void {
-    const rooms = event.stateKey === undefined ? undefined : this.#users.peek(event.stateKey);
-    const room = rooms?.get(event.roomId);
-    if (before && room?.eventNid === before.nid) rooms?.set(event.roomId, { ...room, eventNid: nid });
   }
 
   async #load(userId: string): Promise<Map<string, UserRoom>> {

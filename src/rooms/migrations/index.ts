@@ -3,6 +3,7 @@ import { incomingMigration } from '../incoming/migration.ts';
 import { federationMigration } from './federation.ts';
 import { forgottenRoomsMigration } from './forgotten-rooms.ts';
 import { missedHistoryMigration } from './missed-history.ts';
+import { outsideEventsMigration } from './outside-events.ts';
 
 export const roomMigrations: readonly Migration[] = [
   {
@@ -181,4 +182,5 @@ export const roomMigrations: readonly Migration[] = [
   incomingMigration,
   forgottenRoomsMigration,
   missedHistoryMigration,
+  outsideEventsMigration,
 ];

@@ -50,7 +50,7 @@ export class Backfill {
     { event: verified, stateBefore }: OlderEvent,
     answersLeft: number | undefined,
   ): Promise<{ durable: Promise<void> } | undefined> {
-    const { events, stateKeys, writer, userRooms } = this.#parts;
+    const { events, stateKeys, writer } = this.#parts;
     const { event, json } = verified;
     const known = await events.getById(event.eventId);
     if (known && (known.roomNid !== head.roomNid || hasPlace(known))) return undefined;
@@ -70,8 +70,7 @@ export class Backfill {
       throw new Error('the room could not be written to');
     }
     const write = this.#extend(head, { event, json, known, found, answersLeft }, chain, keyNid);
-    const durable = writer.stage(write).then(() => userRooms.renumbered(known, write.stored));
-    return { durable };
+    return { durable: writer.stage(write) };
   }
 
   #extend(
@@ -93,8 +92,7 @@ export class Backfill {
     const { streams, stream, groupIds, resolver } = this.#parts;
     const reservation = streams.reserve(stream);
     const { position } = reservation;
-    const keepsNumber = known?.unchecked === false;
-    const nid = keepsNumber ? known.nid : position;
+    const nid = known?.nid ?? position;
     const rows =
       chain && keyNid !== undefined ? chain.advance(groupIds.next(), new Map([[keyNid, nid]])) : undefined;
     const isShown = found.rejected === undefined;
@@ -114,17 +112,16 @@ export class Backfill {
     return {
       head,
       stored,
-      row: keepsNumber ? 'known' : 'new',
+      row: known ? 'known' : 'new',
       fact: isShown ? { roomId: head.roomId, position, onTimeline: false, stored, ...empty } : undefined,
       content: json,
       end: undefined,
       groups: [...found.before.made, ...(rows ? [rows] : [])],
-      auth: event.stateKey === undefined || keepsNumber ? [] : found.auth,
+      auth: event.stateKey === undefined || known ? [] : found.auth,
       redacts: found.redacts,
       reservation,
       remote: {
         stateKeys: [...found.before.keys, ...(rows ? [stateKeyOf(event.type, event.stateKey ?? '')] : [])],
-        replacesNid: known?.unchecked ? known.nid : undefined,
         place: isShown ? position : undefined,
         missing: found.missing,
         answersLeft: isShown ? answersLeft : undefined,

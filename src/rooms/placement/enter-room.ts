@@ -92,7 +92,7 @@ export class EnterRoom {
     if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
     if (known && hasPlace(known)) throw forbidden('The room was entered with this event before');
     const named = await events.getManyById(authIdsOf(event));
-    const lacking = authIdsOf(event).filter((eventId) => named.get(eventId)?.unchecked !== false);
+    const lacking = authIdsOf(event).filter((eventId) => !named.has(eventId));
     if (lacking.length > 0) throw new MissingEvents(lacking);
     const found = await events.getManyById(stateIds);
     const state = await stateMapOf(found.values(), head.roomNid, this.#parts.slices);
@@ -148,7 +148,7 @@ export class EnterRoom {
     if (keyNid === undefined) throw new Error('a state key was not prepared');
     const reservation = streams.reserve(stream);
     const { position } = reservation;
-    const nid = known?.unchecked === false ? known.nid : position;
+    const nid = known?.nid ?? position;
     const rows = chain.advance(groupIds.next(), new Map([[keyNid, nid]]));
     const stored: StoredEvent = {
       ...outlierOf(head, event, nid),
@@ -179,17 +179,16 @@ export class EnterRoom {
     return {
       head,
       stored,
-      row: known?.unchecked === false ? 'known' : 'new',
+      row: known ? 'known' : 'new',
       fact: { roomId: head.roomId, position, onTimeline: true, stored, ...applied, membershipChanges },
       content: json,
       end: { extremities: head.extremities, group: rows.id },
       groups: [...before.made, rows],
-      auth: known?.unchecked === false ? [] : auth,
+      auth: known ? [] : auth,
       redacts: undefined,
       reservation,
       remote: {
         stateKeys: [...before.keys, ownKey],
-        replacesNid: known?.unchecked ? known.nid : undefined,
         place: nid === position ? undefined : position,
         missing,
         fills: true,

@@ -102,10 +102,10 @@ export class EventCourses {
     keyNid: number,
   ): Promise<{ state: GroupState; newcomer: StoredEvent }> {
     const { known, found } = arrival;
-    const number = arrival.number ?? numberOf(known) ?? this.#burn();
+    const number = arrival.number ?? known?.nid ?? this.#burn();
     const state = await this.#groupAfter(found.before, keyNid, number);
     const newcomer = storedAt(head, arrival, { nid: number, stateGroup: state.id, resolves: false });
-    if (numberOf(known) === undefined) this.#parts.authEdges.add(number, found.auth);
+    if (!known) this.#parts.authEdges.add(number, found.auth);
     return { state, newcomer };
   }
 
@@ -152,11 +152,7 @@ export function storedAt(head: RoomHead, { event, found, known, options }: Arriv
     distribute: options.distribute === true || known?.distribute === true,
     resolves: at.resolves,
     followsGap: at.stream !== undefined && found.missing.length > 0,
-    unchecked: false,
+    outside: false,
     redactedBy: known?.redactedBy ?? found.redactedBy?.nid,
   };
 }
-
-/** The number of an event that keeps it. */
-export const numberOf = (known: StoredEvent | undefined) =>
-  known?.unchecked === false ? known.nid : undefined;

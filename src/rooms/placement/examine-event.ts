@@ -108,7 +108,7 @@ export class ExamineEvent {
     prev: ReadonlyMap<string, StoredEvent>,
     { stateBefore }: ExamineOptions,
   ): void {
-    const missing = authIdsOf(event).filter((eventId) => named.get(eventId)?.unchecked !== false);
+    const missing = authIdsOf(event).filter((eventId) => !named.has(eventId));
     if (stateBefore === undefined) {
       missing.push(...event.prevEventIds.filter((eventId) => prev.get(eventId)?.stateGroup === undefined));
     }

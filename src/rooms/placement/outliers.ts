@@ -6,6 +6,7 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import { MissingEvents } from './missing-events.ts';
 import { checkRoom } from './place-event.ts';
 import type { PlacementParts } from './placement-parts.ts';
+import { settleVersion } from './room-version.ts';
 import { readPendingRedactionsOf } from './store.ts';
 import { authIdsOf, lookUp, surroundingIn } from './surrounding-state.ts';
 import { objectionByAuthEvents } from './verdicts.ts';
@@ -33,7 +34,7 @@ export class Outliers {
     await slices.each(given, (one) => {
       const stored = known.get(one.event.eventId);
       if (stored && stored.roomNid !== head.roomNid) throw forbidden('The event is of another room');
-      if (stored && !stored.unchecked) result.set(one.event.eventId, stored);
+      if (stored) result.set(one.event.eventId, stored);
       else news.push(one);
     });
     const ordered = await slices.through(inAuthOrder(news));
@@ -41,30 +42,27 @@ export class Outliers {
     for (let start = 0; start < ordered.length; start += eventsAtOnce) {
       const some = ordered.slice(start, start + eventsAtOnce);
       const redactions = await this.#redactions(some);
-      const writes: PreparedWrite[] = [];
       const staged: Promise<void>[] = [];
       await slices.each(some, (one) => {
-        const write = this.#stage(head, one, known, named, redactions);
+        const write = this.#stage(head, one, named, redactions);
         const durable = this.#parts.writer.stage(write);
         // It may fail while others are looked at, and is waited for afterwards.
         durable.catch(() => undefined);
-        writes.push(write);
         staged.push(durable);
         result.set(one.event.eventId, write.stored);
       });
       await Promise.all(staged);
-      for (const { stored } of writes)
-        this.#parts.userRooms.renumbered(known.get(stored.event.eventId), stored);
     }
     return result;
   }
 
-  /** The head of a room; one that is not known becomes known from outside. */
+  /** The head of a room; one that is not known becomes known from outside. @throws MatrixError as `settleVersion` */
   async headOf({ roomId, version }: RoomOfVersion): Promise<RoomHead> {
     const { heads } = this.#parts;
     const head = await heads.get(roomId);
-    if (head && head.version !== version) throw forbidden('The room has another version');
-    return head ?? heads.fresh(this.#parts.roomNids.next(), roomId, version);
+    if (!head) return heads.fresh(this.#parts.roomNids.next(), roomId, version);
+    await settleVersion(this.#parts, head, version);
+    return head;
   }
 
   /** The auth events of the new ones that were here before. @throws MissingEvents */
@@ -83,9 +81,7 @@ export class Outliers {
       if (stored) found.set(eventId, stored);
     }
     const others = [...wanted].filter((eventId) => !found.has(eventId));
-    for (const [eventId, stored] of await this.#parts.events.getManyById(others)) {
-      if (!stored.unchecked) found.set(eventId, stored);
-    }
+    for (const [eventId, stored] of await this.#parts.events.getManyById(others)) found.set(eventId, stored);
     const missing = [...wanted].filter((eventId) => !found.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
     return found;
@@ -112,19 +108,16 @@ export class Outliers {
   #stage(
     head: RoomHead,
     { event, json }: VerifiedEvent,
-    known: ReadonlyMap<string, StoredEvent>,
     named: Map<string, StoredEvent>,
     redactions: ReadonlyMap<string, StoredEvent>,
   ): PreparedWrite {
     const { streams, stream, heads, clock } = this.#parts;
     const reservation = streams.reserve(stream);
     const redaction = redactions.get(event.eventId);
-    const before = known.get(event.eventId);
     const stored: StoredEvent = {
       ...outlierOf(head, event, reservation.position),
       rejected: objectionByAuthEvents(event, authOf(event, named)) !== undefined,
       redactedBy: redaction?.nid,
-      distribute: before?.distribute ?? false,
     };
     named.set(event.eventId, stored);
     const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
@@ -142,7 +135,7 @@ export class Outliers {
       redacts: undefined,
       reservation,
       ...(isNewRoom && { roomCreatedTs: clock.now() }),
-      remote: { replacesNid: before?.nid, redactedTs: redaction?.event.originServerTs },
+      remote: { redactedTs: redaction?.event.originServerTs },
     };
   }
 }
@@ -162,7 +155,7 @@ export function outlierOf(head: RoomHead, event: RoomEvent, nid: number): Stored
     distribute: false,
     resolves: false,
     followsGap: false,
-    unchecked: false,
+    outside: false,
     redactedBy: undefined,
   };
 }

@@ -4,14 +4,7 @@ import type { PreparedWrite } from '../timeline/event-writer.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 import { type BeforeStates, type GroupState, groupsOf } from './before-state.ts';
 import { type AppliedChange, applyCurrentState } from './current-state.ts';
-import {
-  type Arrival,
-  type Course,
-  EventCourses,
-  numberOf,
-  type OwnPlaceOptions,
-  storedAt,
-} from './event-course.ts';
+import { type Arrival, type Course, EventCourses, type OwnPlaceOptions, storedAt } from './event-course.ts';
 import { ExamineEvent, type Findings } from './examine-event.ts';
 import type { PlaceOptions } from './placement.ts';
 import type { PlacementParts } from './placement-parts.ts';
@@ -50,7 +43,7 @@ export class PlaceEvent {
     { event, json }: VerifiedEvent,
     options: OwnPlaceOptions,
   ): Promise<PlacedEvent> {
-    const { heads, events, writer, resolver, userRooms } = this.#parts;
+    const { heads, events, writer, resolver } = this.#parts;
     let number: number | undefined;
     for (;;) {
       const head = await heads.get(roomId);
@@ -74,7 +67,7 @@ export class PlaceEvent {
         if (head.broken || head.extremities !== extremities || head.chain.id !== group) continue;
         const write = this.#extend(head, { ...arrival, number }, course);
         made.length = 0;
-        const durable = writer.stage(write).then(() => userRooms.renumbered(known, write.stored));
+        const durable = writer.stage(write);
         durable.catch(() => resolver.forgetAll());
         const isBarrier = found.missing.length > 0 || found.fills || found.pendingTarget !== undefined;
         return { stored: write.stored, durable, isBarrier };
@@ -97,7 +90,7 @@ export class PlaceEvent {
     const { streams, stream, groupIds, resolver } = this.#parts;
     const reservation = streams.reserve(stream);
     const { position } = reservation;
-    const nid = arrival.number ?? numberOf(known) ?? position;
+    const nid = arrival.number ?? known?.nid ?? position;
     const rows =
       chain && keyNid !== undefined ? chain.advance(groupIds.next(), new Map([[keyNid, nid]])) : undefined;
     const stateGroup = course.after?.id ?? rows?.id ?? found.before.id;
@@ -119,7 +112,7 @@ export class PlaceEvent {
     return {
       head,
       stored,
-      row: numberOf(known) === undefined ? 'new' : 'known',
+      row: known ? 'known' : 'new',
       fact: isOnTimeline
         ? { roomId: head.roomId, position, onTimeline: true, stored, ...applied }
         : undefined,
@@ -131,13 +124,12 @@ export class PlaceEvent {
         ...(rows ? [rows] : []),
         ...(change?.made ?? []),
       ],
-      auth: event.stateKey !== undefined && numberOf(known) === undefined ? found.auth : [],
+      auth: event.stateKey !== undefined && !known ? found.auth : [],
       redacts: found.redacts,
       transaction: arrival.options.transaction,
       reservation,
       remote: {
         stateKeys: keysOf(event, found.before, course),
-        replacesNid: known?.unchecked ? known.nid : undefined,
         place: isOnTimeline && nid !== position ? position : undefined,
         // What is behind a hidden event is missed as well, once something comes after it.
         missing: found.rejected === undefined || found.fills ? found.missing : [],

@@ -67,8 +67,10 @@ export interface Placement {
 
   /**
    * Takes note of an invite to a room that this server is not in, of a knock on it, or of their end (a `leave`).
+   * @param room of the version that came with the event: another one may be right
    * @param strippedState what the client is shown of the room
-   * @throws MatrixError M_FORBIDDEN when a local user is in the room: then the event has a proper place
+   * @throws MatrixError M_FORBIDDEN when a local user is in the room, since then the event has a proper place; or when
+   * this server was in the room, and knows it to be of another version
    */
   outOfBand(
     room: RoomOfVersion,

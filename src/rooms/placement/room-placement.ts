@@ -36,7 +36,7 @@ export class RoomPlacement implements Placement {
     this.#outliers = new Outliers(parts);
     this.#placing = new PlaceEvent(parts, before);
     this.#entering = new EnterRoom({ ...parts, before, outliers: this.#outliers, placing: this.#placing });
-    this.#outOfBand = new OutOfBand(parts, this.#outliers);
+    this.#outOfBand = new OutOfBand(parts);
     this.#backfill = new Backfill(parts, before);
     this.#completing = new CompleteState(parts, before);
   }

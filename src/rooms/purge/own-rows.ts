@@ -13,6 +13,7 @@ export const ownRoomRows: RoomRows = {
     { ...byNid, table: 'state_deltas', key: ['room_nid', 'stream', 'key_nid'] },
     { ...byNid, table: 'event_times', key: ['room_nid', 'ts', 'nid'] },
     { ...byNid, table: 'backward_extremities', key: ['room_nid', 'event_id'] },
+    { ...byNid, table: 'outside_events', key: ['nid'] },
     { ...byNid, table: 'stripped_state', key: ['room_nid', 'user_id'] },
     { ...byId, table: 'room_aliases', key: ['alias'] },
     { ...byId, table: 'published_rooms', key: ['room_id', 'network'] },

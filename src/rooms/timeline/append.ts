@@ -180,7 +180,7 @@ export class Append {
       distribute: false,
       resolves: false,
       followsGap: false,
-      unchecked: false,
+      outside: false,
       redactedBy: undefined,
     };
     const stateChanges = head.append(stored, nextExtremities(head, prev, stored));

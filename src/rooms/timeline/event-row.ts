@@ -51,7 +51,16 @@ export function storedEventOf(row: EventRow): StoredEvent {
     distribute: (row.flags & EventFlag.distribute) !== 0,
     resolves: (row.flags & EventFlag.resolves) !== 0,
     followsGap: (row.flags & EventFlag.followsGap) !== 0,
-    unchecked: (row.flags & EventFlag.unchecked) !== 0,
+    outside: false,
     redactedBy: row.redacted_by ?? undefined,
   };
+}
+
+/** A row of `outside_events`. */
+export type OutsideRow = Pick<EventRow, 'nid' | 'room_nid' | 'event_id' | 'json' | 'version'>;
+
+/** An event from outside of its room, which has nothing but itself. */
+export function outsideEventOf(row: OutsideRow): StoredEvent {
+  const none = { stream: null, state_group: null, state_before: null, replaces: null, redacted_by: null };
+  return { ...storedEventOf({ ...row, ...none, flags: 0 }), outside: true };
 }

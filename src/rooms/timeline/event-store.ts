@@ -3,7 +3,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
-import { type EventRow, eventColumns, storedEventOf } from './event-row.ts';
+import { type EventRow, eventColumns, type OutsideRow, outsideEventOf, storedEventOf } from './event-row.ts';
 import { isText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
 import {
@@ -70,7 +70,7 @@ export class EventStore {
   /** Takes an event that is about to be written; it stays in memory until `saved` or `forget`. */
   add(stored: StoredEvent): void {
     this.#unsaved.set(stored.nid, stored);
-    this.#unsavedIds.set(stored.event.eventId, stored.nid);
+    if (!stored.outside) this.#unsavedIds.set(stored.event.eventId, stored.nid);
     this.#remember(stored);
   }
 
@@ -91,16 +91,11 @@ export class EventStore {
     if (stored) stored.redactedBy = by;
   }
 
-  /** There is no event of that number any more: it has got another one. */
-  renumbered(nid: number): void {
-    this.#byNid.delete(nid);
-  }
-
   /** The event could not be written. */
   forget(stored: StoredEvent): void {
     this.#settled(stored);
     this.#byNid.delete(stored.nid);
-    this.#nids.delete(stored.event.eventId);
+    if (!stored.outside) this.#nids.delete(stored.event.eventId);
   }
 
   /** The event when it is in memory. */
@@ -117,7 +112,7 @@ export class EventStore {
     return this.peek(nid) ?? (await this.getMany([nid])).get(nid);
   }
 
-  /** The events that exist, by nid. */
+  /** The events that exist, by nid; those from outside of rooms among them. */
   async getMany(nids: Iterable<number>): Promise<Map<number, StoredEvent>> {
     const found = new Map<number, StoredEvent>();
     const missing: number[] = [];
@@ -133,7 +128,34 @@ export class EventStore {
         .execute();
       for (const row of rows) found.set(row.nid, this.#restore(row));
     }
+    await this.#addOutside(
+      found,
+      missing.filter((nid) => !found.has(nid)),
+    );
     return found;
+  }
+
+  /** An event from outside of a room, by its id there; those have no ids among the others. */
+  async getOutside(roomNid: number, eventId: string): Promise<StoredEvent | undefined> {
+    if (!isText(eventId)) return undefined;
+    const query = this.#reader.selectFrom('outside_events').selectAll();
+    const row = await query
+      .where('room_nid', '=', roomNid)
+      .where('event_id', '=', eventId)
+      .executeTakeFirst();
+    return row && this.#restoreOutside(row);
+  }
+
+  /** What was said from outside of a room about a user, the newest first. */
+  async outsideAbout(roomNid: number, userId: string, limit: number): Promise<StoredEvent[]> {
+    const query = this.#reader.selectFrom('outside_events').selectAll();
+    const rows = await query
+      .where('room_nid', '=', roomNid)
+      .where('user_id', '=', userId)
+      .orderBy('nid', 'desc')
+      .limit(limit)
+      .execute();
+    return rows.map((row) => this.#restoreOutside(row));
   }
 
   async getById(eventId: string): Promise<StoredEvent | undefined> {
@@ -257,6 +279,17 @@ export class EventStore {
     return found.sort((a, b) => a.position - b.position).slice(0, limit);
   }
 
+  async #addOutside(found: Map<number, StoredEvent>, nids: readonly number[]): Promise<void> {
+    for (let start = 0; start < nids.length; start += mostRead) {
+      const rows = await this.#reader
+        .selectFrom('outside_events')
+        .selectAll()
+        .where('nid', 'in', nids.slice(start, start + mostRead))
+        .execute();
+      for (const row of rows) found.set(row.nid, this.#restoreOutside(row));
+    }
+  }
+
   #select() {
     return this.#reader
       .selectFrom('events')
@@ -265,9 +298,14 @@ export class EventStore {
   }
 
   #restore(row: EventRow): StoredEvent {
-    const cached = this.peek(row.nid);
-    if (cached) return cached;
-    const stored = storedEventOf(row);
+    return this.peek(row.nid) ?? this.#restored(storedEventOf(row));
+  }
+
+  #restoreOutside(row: OutsideRow): StoredEvent {
+    return this.peek(row.nid) ?? this.#restored(outsideEventOf(row));
+  }
+
+  #restored(stored: StoredEvent): StoredEvent {
     if (this.#freezes) freezeEvent(stored.event);
     this.#remember(stored);
     return stored;
@@ -283,6 +321,6 @@ export class EventStore {
 
   #remember(stored: StoredEvent): void {
     this.#byNid.set(stored.nid, stored);
-    this.#nids.set(stored.event.eventId, stored.nid);
+    if (!stored.outside) this.#nids.set(stored.event.eventId, stored.nid);
   }
 }

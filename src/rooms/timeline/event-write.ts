@@ -16,9 +16,9 @@ export interface EventWrite {
   readonly stored: StoredEvent;
   /**
    * Whether the event is new, was known before and gets its place now, has its place and something else is known of
-   * it, or is only the cause of what is written.
+   * it, is none of the room but comes from outside of it, or is only the cause of what is written.
    */
-  readonly row: 'new' | 'known' | 'revised' | 'untouched';
+  readonly row: 'new' | 'known' | 'revised' | 'outside' | 'untouched';
   /** What is published; nothing for events that have no place. */
   readonly fact: RoomFact | undefined;
   /** The end of the room after the event; absent where it stays as it is. */
@@ -40,8 +40,6 @@ export interface EventWrite {
 export interface RemoteParts {
   /** `stateKeyOf` of entries of the groups, so that their rows are there. */
   readonly stateKeys?: Iterable<string>;
-  /** The number under which an event was known whose auth events were not looked at. */
-  readonly replacesNid?: number | undefined;
   /** Position at which the event got its place, where that is not its number. */
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline. */
@@ -70,7 +68,6 @@ export function flagsOf(stored: StoredEvent): number {
     (stored.stream === undefined ? EventFlag.outlier : 0) |
     (stored.distribute ? EventFlag.distribute : 0) |
     (stored.resolves ? EventFlag.resolves : 0) |
-    (stored.followsGap ? EventFlag.followsGap : 0) |
-    (stored.unchecked ? EventFlag.unchecked : 0)
+    (stored.followsGap ? EventFlag.followsGap : 0)
   );
 }

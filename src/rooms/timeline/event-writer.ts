@@ -245,7 +245,6 @@ export class EventWriter {
     if (write.row !== 'untouched') this.#events.saved(stored);
     this.#settled(write);
     if (redacts) this.#events.redacted(redacts.nid, stored.nid);
-    if (write.remote?.replacesNid !== undefined) this.#events.renumbered(write.remote.replacesNid);
     if (fact && fact.stateChanges.length > 0) this.#heads.resized(head);
     if (fact) reservation.complete(fact);
     else reservation.abandon();

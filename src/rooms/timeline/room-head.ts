@@ -25,7 +25,6 @@ const recentEvents = 64;
 export class RoomHead {
   readonly roomNid: number;
   readonly roomId: string;
-  readonly version: RoomVersion;
   /** Ends in the group of the current state. */
   chain: GroupChain;
   broken = false;
@@ -39,6 +38,7 @@ export class RoomHead {
   #state: HeadState;
   readonly #recent: StoredEvent[] = [];
   #changedAt = 0;
+  #version: RoomVersion;
 
   constructor(parts: {
     roomNid: number;
@@ -55,7 +55,7 @@ export class RoomHead {
   }) {
     this.roomNid = parts.roomNid;
     this.roomId = parts.roomId;
-    this.version = parts.version;
+    this.#version = parts.version;
     this.chain = parts.chain;
     this.#extremities = parts.extremities;
     this.#state = parts.state;
@@ -63,6 +63,22 @@ export class RoomHead {
     this.completedAt = parts.completedAt ?? 0;
     this.looseEnds = parts.looseEnds ?? [];
     this.#changedAt = parts.changedAt ?? 0;
+  }
+
+  /** What the room is, once this server has been in it; before, what somebody has said of it: nobody may rely on that. */
+  get version(): RoomVersion {
+    return this.#version;
+  }
+
+  /** Whether this server is, or was, in the room, and so knows that it is one, and of which version. */
+  get isEntered(): boolean {
+    return this.chain.id !== undefined;
+  }
+
+  /** The room turns out to be of another version than somebody has said who was never believed. */
+  correctVersion(version: RoomVersion): void {
+    if (this.isEntered) throw new Error('the version of a room does not change');
+    this.#version = version;
   }
 
   /** Whether members may be missing in the state. */

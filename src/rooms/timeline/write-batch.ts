@@ -12,11 +12,12 @@ const sqlText = {
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
   partialState: 'update rooms set partial_state = ? where room_nid = ?',
   looseEnds: 'update rooms set loose_ends = ? where room_nid = ?',
-  eventRemoval: 'delete from events where nid = ?',
   event:
     'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   eventUpdate:
     'update events set stream = ?, state_group = ?, state_before = ?, replaces = ?, flags = ?, redacted_by = ? where nid = ?',
+  outside:
+    'insert into outside_events (nid, room_nid, event_id, user_id, version, json) values (?, ?, ?, ?, ?, ?)',
   place: 'insert into event_places (position, nid) values (?, ?)',
   time: 'insert into event_times (room_nid, ts, nid) values (?, ?, ?)',
   auth: 'insert into event_auth (event_nid, auth_nid) values (?, ?) on conflict (event_nid, auth_nid) do nothing',
@@ -28,7 +29,6 @@ const sqlText = {
     'insert into current_state (room_nid, key_nid, event_nid, membership, stream) values (?, ?, ?, ?, ?) on conflict (room_nid, key_nid) do update set event_nid = excluded.event_nid, membership = excluded.membership, stream = excluded.stream',
   currentRemoval: 'delete from current_state where room_nid = ? and key_nid = ?',
   delta: 'insert into state_deltas (room_nid, stream, key_nid, event_nid) values (?, ?, ?, ?)',
-  membershipMove: 'update memberships set event_nid = ? where room_nid = ? and event_nid = ?',
   membership:
     'insert into memberships (user_id, room_nid, membership, event_nid, stream, forgotten) values (?, ?, ?, ?, ?, 0) on conflict (user_id, room_nid) do update set membership = excluded.membership, event_nid = excluded.event_nid, stream = excluded.stream, forgotten = 0',
   renewal: 'update memberships set event_nid = ? where user_id = ? and room_nid = ?',
@@ -116,6 +116,11 @@ export class WriteBatch {
   #addEvent({ head, stored, row, auth, redacts }: EventWrite, json: string): void {
     if (row === 'untouched') return;
     const { event } = stored;
+    if (row === 'outside') {
+      const { eventId, stateKey = '', version } = event;
+      this.#push('outside', [stored.nid, head.roomNid, eventId, stateKey, version.id, json]);
+      return;
+    }
     const state = [
       stored.stream ?? null,
       stored.stateGroup ?? null,
@@ -143,10 +148,6 @@ export class WriteBatch {
     yield* inSteps(remote.stateKeys ?? [], (key) => {
       if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
     });
-    if (remote.replacesNid !== undefined) {
-      this.#push('eventRemoval', [remote.replacesNid]);
-      this.#push('membershipMove', [stored.nid, roomNid, remote.replacesNid]);
-    }
     if (remote.place !== undefined) this.#push('place', [remote.place, stored.nid]);
     for (const eventId of remote.missing ?? []) this.#addMissing(roomNid, eventId, stored.nid, remote);
     if (remote.fills) {

@@ -13,6 +13,9 @@ export interface CandidateParts {
 /** More are never asked; of those that a client names, some, so that others are asked as well. */
 const [mostCandidates, mostNamed] = [30, 8];
 
+/** Invites of one user to one room whose senders are remembered, the newest. */
+const mostEarlier = 20;
+
 /** Rooms whose members may join a room, of which servers are taken. */
 const mostAllowRooms = 10;
 
@@ -47,15 +50,18 @@ export class Candidates {
     return [...found];
   }
 
-  /** The server of who invited the user, and those whose events described the room. */
+  /** The servers of who invited the user, now and before, and those whose events described the room. */
   async #whoKnowsTheUser(userId: string, roomId: string): Promise<string[]> {
     const { engine, strippedState } = this.#parts;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     if (room?.membership !== 'invite' && room?.membership !== 'knock') return [];
     const stored = await engine.events.get(room.eventNid);
     const shown = await strippedState(roomId, userId);
+    // Who has invited last may have no business with the room; nobody can tell from outside.
+    const earlier = await engine.events.outsideAbout(room.roomNid, userId, mostEarlier);
     return [
       ...(stored ? [serverOfUser(stored.event.sender)] : []),
+      ...earlier.map(({ event }) => serverOfUser(event.sender)),
       ...shown.flatMap(({ sender }) => parseUserId(sender)?.serverName ?? []),
     ];
   }

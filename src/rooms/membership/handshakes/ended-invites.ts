@@ -1,4 +1,4 @@
-import { parseUserId, type StrippedState, serverOfUser } from '../../../protocol/index.ts';
+import { parseUserId, type RoomVersion, type StrippedState, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomEngine } from '../../engine.ts';
 import type { VerifiedEvent } from '../../placement/verified-event.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
@@ -22,6 +22,18 @@ export class EndedInvites {
     this.#parts = parts;
   }
 
+  /**
+   * By which version events are read that may be about what a user is to a room: an invite has said it, and others may
+   * have been told another one.
+   */
+  async versionFor({ roomId }: RoomHead, userId: string): Promise<RoomVersion | undefined> {
+    const { engine, serverName } = this.#parts;
+    if (parseUserId(userId)?.serverName !== serverName) return undefined;
+    const room = (await engine.userRooms.of(userId)).get(roomId);
+    if (room?.membership !== 'invite' && room?.membership !== 'knock') return undefined;
+    return (await engine.events.get(room.eventNid))?.event.version;
+  }
+
   /** @returns whether the event ended something */
   async take(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
     const { engine, serverName, strippedState } = this.#parts;
@@ -35,7 +47,7 @@ export class EndedInvites {
     const shown = await strippedState(head.roomId, userId);
     const believed = new Set([present?.event.sender, ...shown.map((one) => one.sender)].map(serverOf));
     if (!believed.has(serverOfUser(sender))) return false;
-    await engine.placement.outOfBand(head, event, []);
+    await engine.placement.outOfBand({ roomId: head.roomId, version: event.event.version }, event, []);
     return true;
   }
 }

@@ -55,7 +55,7 @@ export class RemoteJoin {
     const prepared = await peers.template(server, 'join', place, knownVersions, { ignoreBackoff });
     const template = checkTemplate(prepared, { server, roomId, userId, membership: 'join' });
     const { version, authoriser } = template;
-    if (head && head.version !== version) {
+    if (head?.isEntered && head.version !== version) {
       throw new HandshakeFailure(server, 'the room has another version');
     }
     const own = eventAt(
@@ -92,6 +92,6 @@ export class RemoteJoin {
 
   readonly #stored: StoredIds = async (eventIds) => {
     const found = await this.#parts.placement.known(eventIds);
-    return new Set(eventIds.filter((eventId) => found.get(eventId)?.unchecked === false));
+    return new Set(found.keys());
   };
 }

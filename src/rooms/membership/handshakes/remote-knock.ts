@@ -32,7 +32,7 @@ export class RemoteKnock {
     const head = await engine.heads.get(roomId);
     const prepared = await peers.template(server, 'knock', wanted, knownVersions, { ignoreBackoff });
     const { version, place } = checkTemplate(prepared, { server, roomId, userId, membership: 'knock' });
-    if (head && head.version !== version) {
+    if (head?.isEntered && head.version !== version) {
       throw new HandshakeFailure(server, 'the room has another version');
     }
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };

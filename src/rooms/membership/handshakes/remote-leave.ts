@@ -43,16 +43,15 @@ export class RemoteLeave {
       if (!(error instanceof MatrixError)) throw error;
     });
     const event = told ?? leaveAfter(present, place, this.#parts);
-    const room = { roomId: present.roomId, version: present.version };
+    const room = { roomId: present.roomId, version: event.event.version };
     return this.#parts.placement.outOfBand(room, event, []);
   }
 
   /**
    * Has a server in the room take the event, made by the rules of the version that this server states: an invite may
    * have named another one.
-   * @returns the event, `undefined` when it is none of the version that the room is known by here
    */
-  #tell({ servers, userId, present, content }: LeavePlace): Promise<BuiltEvent | undefined> {
+  #tell({ servers, userId, present, content }: LeavePlace): Promise<BuiltEvent> {
     const { peers, clock } = this.#parts;
     const { roomId, version } = present;
     // Nobody tries it again later, so servers are asked that could not be reached lately, too.
@@ -70,7 +69,7 @@ export class RemoteLeave {
       );
       const { eventId, pdu } = built.event;
       await peers.sendLeave(server, { roomId, eventId, event: pdu }, request);
-      return template.version === version ? built : undefined;
+      return built;
     });
   }
 }

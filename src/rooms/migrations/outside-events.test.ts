@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { ann, ReferenceRoom } from '../../../test/support/reference-room.ts';
+import { alice, bob, carol } from '../../../test/support/rooms.ts';
+import { migrate } from '../../kernel/database/index.ts';
+import { streamMigrations } from '../../kernel/streams/index.ts';
+import type { RoomTables } from '../tables.ts';
+import { roomMigrations } from './index.ts';
+import { outsideEventsMigration } from './outside-events.ts';
+
+const older = roomMigrations.slice(0, roomMigrations.indexOf(outsideEventsMigration));
+
+forEachDatabase((open) => {
+  it('events that came from outside of rooms leave the others, and keep who they are about', async () => {
+    const database = await open([...streamMigrations, ...older]);
+    const room = new ReferenceRoom('6');
+    // The last of them was replaced by another invite since.
+    const invites = [alice, bob, carol].map((userId) => room.member(userId, 'invite', { sender: ann }));
+    const outlier = room.member(carol, 'leave');
+    const row = (eventId: string, nid: number, flags: number) => {
+      const none = { stream: null, state_group: null, state_before: null, replaces: null, redacted_by: null };
+      const { json } = room.one(eventId);
+      return { ...none, nid, event_id: eventId, room_nid: 1, depth: 5, flags, json };
+    };
+    await database.transaction<RoomTables, void>(async (writer) => {
+      const names = { room_nid: 1, room_id: room.roomId, version: '6', extremities: '[]' };
+      const ofRoom = { state_group: null, created_ts: 1, partial_state: null, loose_ends: null };
+      await writer
+        .insertInto('rooms')
+        .values({ ...names, ...ofRoom })
+        .execute();
+      for (const [index, id] of invites.entries()) {
+        await writer
+          .insertInto('events')
+          .values(row(id, index + 1, 68))
+          .execute();
+      }
+      await writer
+        .insertInto('events')
+        .values(row(outlier, 9, 5))
+        .execute();
+      for (const [index, userId] of [alice, bob].entries()) {
+        const what = { user_id: userId, room_nid: 1, membership: 'invite', forgotten: 0 };
+        const where = { event_nid: index + 1, stream: index + 1 };
+        await writer
+          .insertInto('memberships')
+          .values({ ...what, ...where })
+          .execute();
+      }
+    });
+    await migrate(database, [...streamMigrations, ...roomMigrations]);
+    const tables = database.reader<RoomTables>();
+    const left = await tables.selectFrom('events').select(['nid', 'event_id']).execute();
+    assert.deepEqual(left, [{ nid: 9, event_id: outlier }]);
+    const outside = await tables.selectFrom('outside_events').selectAll().orderBy('nid').execute();
+    assert.deepEqual(
+      outside,
+      invites.map((eventId, index) => ({
+        nid: index + 1,
+        room_nid: 1,
+        event_id: eventId,
+        user_id: [alice, bob, ''][index],
+        version: '6',
+        json: room.one(eventId).json,
+      })),
+    );
+  });
+});
