@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import fc from 'fast-check';
 import { AccountsServer, type Person } from '../../test/support/accounts-server.ts';
 import { forEachDatabase } from '../../test/support/databases.ts';
 import { Streams } from '../kernel/streams/index.ts';
-import { type JsonObject, MatrixError } from '../protocol/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
 import { toDeviceMigrations, toDeviceRoutes } from './index.ts';
 import { largestContent, parseMessageMap } from './message-map.ts';
 import { MessageQueues } from './queues.ts';
@@ -354,33 +353,5 @@ forEachDatabase((open) => {
         .executeTakeFirstOrThrow();
       return Number(counted.n);
     };
-  });
-});
-
-describe('the messages of a request', () => {
-  it('are read or refused, whatever they are', () => {
-    fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (messages) => {
-        try {
-          for (const [userId, devices] of parseMessageMap(messages as JsonObject)) {
-            assert.deepEqual(Object.fromEntries(devices), messages[userId]);
-          }
-        } catch (error) {
-          assert.ok(error instanceof MatrixError);
-        }
-      }),
-    );
-  });
-
-  it('are read as they are', () => {
-    const userId = fc.stringMatching(/^[a-z]{1,10}$/).map((name) => `@${name}:test`);
-    const devices = fc.dictionary(fc.string(), fc.dictionary(fc.string(), fc.jsonValue()));
-    fc.assert(
-      fc.property(fc.dictionary(userId, devices), (messages) => {
-        const read = parseMessageMap(messages as JsonObject);
-        const users = [...read].map(([user, contents]) => [user, Object.fromEntries(contents)] as const);
-        assert.equal(JSON.stringify(Object.fromEntries(users)), JSON.stringify(messages));
-      }),
-    );
   });
 });

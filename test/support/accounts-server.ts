@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import {
   type AccountExtensions,
   type AccountsSlice,
@@ -177,6 +178,21 @@ export class AccountsServer {
     const { status, body } = await this.call('POST', '/login', { body: { ...passwordLogin(user), ...more } });
     if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`);
     return toPerson(body);
+  }
+
+  /** Sends a request, and again with the user's password, for which it must ask. */
+  async confirmed(
+    person: Person,
+    method: string,
+    path: string,
+    body: Record<string, unknown> = {},
+  ): Promise<Answer> {
+    const { token } = person;
+    const asked = await this.call(method, path, { token, body });
+    assert.equal(asked.status, 401, JSON.stringify(asked.body));
+    assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.password'] }]);
+    const auth = { ...passwordLogin(person.userId), session: asked.body['session'] };
+    return this.call(method, path, { token, body: { ...body, auth } });
   }
 }
 

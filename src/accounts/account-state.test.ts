@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import {
+  AccountsServer,
+  type AccountsServerOptions,
+  passwordLogin,
+} from '../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import type { AccountChange } from './accounts.ts';
+import type { AccountTables } from './tables.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+  const start = async (setup: AccountsServerOptions = {}) => {
+    server = await AccountsServer.start(open, setup);
+  };
+  const whoami = (token: string) => server.call('GET', '/account/whoami', { token });
+
+  describe('deactivation', () => {
+    const remaining = async () => {
+      const reader = server.database.reader<AccountTables & { devices: object; user_ips: object }>();
+      const count = async (
+        table: 'access_tokens' | 'refresh_tokens' | 'interactive_sessions' | 'devices' | 'user_ips',
+      ) => (await reader.selectFrom(table).selectAll().execute()).length;
+      return Promise.all([
+        count('access_tokens'),
+        count('refresh_tokens'),
+        count('interactive_sessions'),
+        count('devices'),
+        count('user_ips'),
+      ]);
+    };
+
+    it('leaves nothing to get in with', async () => {
+      await start();
+      const changes: AccountChange[] = [];
+      server.slice.accounts.accountStream.subscribe((change) => changes.push(change));
+      const alice = await server.register('alice', { refresh_token: true });
+      await server.login('alice');
+      await server.call('POST', '/delete_devices', { token: alice.token, body: { devices: ['X'] } });
+      await server.slice.lastSeen.flush();
+      const answer = await server.confirmed(alice, 'POST', '/account/deactivate', { erase: true });
+      assert.deepEqual([answer.status, answer.body], [200, { id_server_unbind_result: 'success' }]);
+      assert.deepEqual(await remaining(), [0, 0, 0, 0, 0]);
+      assert.equal((await whoami(alice.token)).status, 401);
+      const login = await server.call('POST', '/login', { body: passwordLogin('alice') });
+      assert.deepEqual([login.status, login.body['errcode']], [403, 'M_USER_DEACTIVATED']);
+      const taken = await server.call('POST', '/register', { body: { username: 'alice' } });
+      assert.equal(taken.body['errcode'], 'M_USER_IN_USE');
+      assert.equal(await server.slice.accounts.userExists('@alice:test'), false);
+      assert.equal((await server.slice.accounts.getUser('@alice:test'))?.isErased, true);
+      assert.deepEqual(changes, [
+        { kind: 'registered', userId: '@alice:test', isGuest: false },
+        { kind: 'deactivated', userId: '@alice:test', erase: true },
+      ]);
+    });
+
+    it('is all or nothing', async () => {
+      const deactivated = async () => {
+        throw new Error('a companion fails');
+      };
+      await start({ extensions: () => ({ companions: [{ deactivated }] }) });
+      const alice = await server.register('alice');
+      await assert.rejects(server.slice.accounts.deactivate(alice.userId, false));
+      assert.equal((await whoami(alice.token)).status, 200);
+      await assert.rejects(server.slice.accounts.deactivate('@nobody:test', false), {
+        errcode: 'M_NOT_FOUND',
+      });
+    });
+  });
+
+  describe('locking', () => {
+    it('is for administrators, and keeps out everybody but them', async () => {
+      await start();
+      const admin = await server.register('admin');
+      const alice = await server.register('alice');
+      const path = (userId: string) => `/_matrix/client/v1/admin/lock/${userId}`;
+      const lock = (token: string, userId: string, locked: unknown) =>
+        server.call('PUT', path(userId), { token, body: { locked } });
+      assert.equal((await lock(admin.token, alice.userId, true)).body['errcode'], 'M_FORBIDDEN');
+      await server.slice.accounts.setAdmin(admin.userId, true);
+      assert.deepEqual((await lock(admin.token, alice.userId, true)).body, { locked: true });
+      assert.equal((await whoami(alice.token)).body['errcode'], 'M_USER_LOCKED');
+      const found = await server.call('GET', path(alice.userId), { token: admin.token });
+      assert.deepEqual(found.body, { locked: true });
+      assert.deepEqual((await lock(admin.token, alice.userId, false)).body, { locked: false });
+      assert.equal((await whoami(alice.token)).status, 200);
+      for (const [userId, status, errcode] of [
+        ['@alice:elsewhere', 400, 'M_INVALID_PARAM'],
+        ['@nobody:test', 404, 'M_NOT_FOUND'],
+        ['@admin:test', 403, 'M_FORBIDDEN'],
+      ] as const) {
+        const answer = await lock(admin.token, userId, true);
+        assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode]);
+      }
+      assert.equal((await lock(admin.token, alice.userId, 'yes')).body['errcode'], 'M_BAD_JSON');
+    });
+  });
+
+  describe('third-party identifiers', () => {
+    it('are none', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      assert.deepEqual((await server.call('GET', '/account/3pid', { token })).body, { threepids: [] });
+    });
+  });
+});

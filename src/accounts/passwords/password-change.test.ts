@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import {
+  AccountsServer,
+  type AccountsServerOptions,
+  openOptions,
+  passwordLogin,
+} from '../../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+  const start = async (setup: AccountsServerOptions = {}) => {
+    server = await AccountsServer.start(open, setup);
+  };
+  const whoami = (token: string) => server.call('GET', '/account/whoami', { token });
+
+  describe('changing the password', () => {
+    const path = '/account/password';
+
+    it('ends all other sessions', async () => {
+      await start();
+      const phone = await server.register('alice', { refresh_token: true });
+      const laptop = await server.login('alice');
+      await whoami(laptop.token);
+      const answer = await server.confirmed(phone, 'POST', path, { new_password: 'new' });
+      assert.deepEqual([answer.status, answer.body], [200, {}]);
+      assert.equal((await whoami(laptop.token)).status, 401);
+      assert.equal((await whoami(phone.token)).status, 200);
+      const refreshed = await server.call('POST', '/refresh', {
+        body: { refresh_token: phone.refreshToken },
+      });
+      assert.equal(refreshed.status, 200);
+      assert.equal((await server.call('POST', '/login', { body: passwordLogin('alice') })).status, 403);
+      assert.equal(
+        (await server.call('POST', '/login', { body: passwordLogin('alice', 'new') })).status,
+        200,
+      );
+    });
+
+    it('leaves them alone when told to', async () => {
+      await start();
+      const phone = await server.register('alice');
+      const laptop = await server.login('alice');
+      await server.confirmed(phone, 'POST', path, { new_password: 'new', logout_devices: false });
+      assert.equal((await whoami(laptop.token)).status, 200);
+    });
+
+    it("needs the user's own password, for the change that was asked for", async () => {
+      await start();
+      const alice = await server.register('alice');
+      await server.register('bob', { password: 'other' });
+      const body = { new_password: 'new' };
+      const asked = await server.call('POST', path, { token: alice.token, body });
+      const { session } = asked.body;
+      for (const [user, password] of [
+        ['alice', 'guess'],
+        ['bob', 'other'],
+      ] as const) {
+        const auth = { ...passwordLogin(user, password), session };
+        const answer = await server.call('POST', path, { token: alice.token, body: { ...body, auth } });
+        assert.deepEqual([answer.status, answer.body['errcode']], [401, 'M_FORBIDDEN']);
+        assert.equal(answer.body['session'], session);
+      }
+      const auth = { ...passwordLogin('alice'), session };
+      const deactivate = await server.call('POST', '/account/deactivate', {
+        token: alice.token,
+        body: { auth },
+      });
+      assert.deepEqual([deactivate.status, deactivate.body['errcode']], [403, 'M_FORBIDDEN']);
+      const dummy = { type: 'm.login.dummy', session };
+      const unknown = await server.call('POST', path, { token: alice.token, body: { ...body, auth: dummy } });
+      assert.deepEqual([unknown.status, unknown.body['errcode']], [401, 'M_UNRECOGNIZED']);
+    });
+
+    it('heeds the policy', async () => {
+      const policy = {
+        enabled: true,
+        minimum_length: 8,
+        require_digit: true,
+        require_symbol: true,
+        require_lowercase: true,
+        require_uppercase: true,
+      };
+      const password_config = { ...openOptions.password_config, policy };
+      await start({ options: { password_config } });
+      for (const [password, errcode] of [
+        ['aB1-', 'M_PASSWORD_TOO_SHORT'],
+        ['abcdEFG-', 'M_PASSWORD_NO_DIGIT'],
+        ['abcdEFG1', 'M_PASSWORD_NO_SYMBOL'],
+        ['ABCDEFG1-', 'M_PASSWORD_NO_LOWERCASE'],
+        ['abcdefg1-', 'M_PASSWORD_NO_UPPERCASE'],
+      ] as const) {
+        const { body } = await server.call('POST', '/register', { body: { username: 'bob', password } });
+        assert.equal(body['errcode'], errcode);
+      }
+      const { body } = await server.call('POST', '/register', {
+        body: { username: 'bob', password: 'aBcdef1-' },
+      });
+      assert.equal(body['errcode'], undefined);
+    });
+
+    it('is refused where passwords can not be changed', async () => {
+      const password_config = { ...openOptions.password_config, enabled: 'only_for_reauth' as const };
+      await start({ options: { password_config } });
+      const { session } = await server.slice.registration.create({
+        userId: server.slice.registration.userIdFor('alice'),
+        password: 'password',
+        login: { refreshable: false },
+      });
+      const body = { new_password: 'new' };
+      const answer = await server.call('POST', path, { token: session!.accessToken, body });
+      assert.deepEqual([answer.status, answer.body['errcode']], [403, 'M_FORBIDDEN']);
+    });
+  });
+});

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import {
+  AccountsServer,
+  type AccountsServerOptions,
+  minute,
+  passwordLogin,
+} from '../../test/support/accounts-server.ts';
+import { forEachDatabase } from '../../test/support/databases.ts';
+import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+  const start = async (setup: AccountsServerOptions = {}) => {
+    server = await AccountsServer.start(open, setup);
+  };
+  const whoami = (token: string) => server.call('GET', '/account/whoami', { token });
+
+  describe('devices', () => {
+    it('have a name that can be changed', async () => {
+      await start();
+      const { token } = await server.register('alice', {
+        device_id: 'A',
+        initial_device_display_name: 'Phone',
+      });
+      assert.deepEqual((await server.call('GET', '/devices/A', { token })).body, {
+        device_id: 'A',
+        display_name: 'Phone',
+        last_seen_ip: '127.0.0.1',
+        last_seen_ts: server.clock.now(),
+      });
+      await server.call('PUT', '/devices/A', { token, body: { display_name: 'Old phone' } });
+      assert.equal((await server.call('GET', '/devices/A', { token })).body['display_name'], 'Old phone');
+      for (const [path, body, errcode] of [
+        ['/devices/B', {}, 'M_NOT_FOUND'],
+        ['/devices/B', { display_name: 'x' }, 'M_NOT_FOUND'],
+        ['/devices/A', { display_name: 'x'.repeat(101) }, 'M_TOO_LARGE'],
+        ['/devices/A', { display_name: 'a\0' }, 'M_INVALID_PARAM'],
+        ['/devices/A', { display_name: 1 }, 'M_BAD_JSON'],
+      ] as const) {
+        assert.equal((await server.call('PUT', path, { token, body })).body['errcode'], errcode);
+      }
+      const bob = await server.register('bob');
+      assert.equal((await server.call('GET', '/devices/A', { token: bob.token })).status, 404);
+    });
+
+    it('say when they were last seen, written at most once a minute or when somebody asks', async () => {
+      await start();
+      const { token } = await server.register('alice', { device_id: 'A' });
+      await whoami(token);
+      const before = server.database.statistics.batches;
+      for (let i = 0; i < 10; i++) await whoami(token);
+      assert.equal(server.database.statistics.batches, before);
+      server.clock.advance(minute);
+      await server.slice.lastSeen.flush();
+      assert.equal(server.database.statistics.batches, before + 1);
+      const { body } = await server.call('GET', '/devices/A', { token });
+      const last_seen_ts = server.clock.now();
+      assert.deepEqual(body, { device_id: 'A', last_seen_ip: '127.0.0.1', last_seen_ts });
+    });
+
+    it('tell users, and administrators, where they were used', async () => {
+      await start();
+      const alice = await server.register('alice', { device_id: 'A' });
+      const bob = await server.register('bob');
+      await server.call('GET', '/account/whoami', {
+        token: alice.token,
+        headers: { 'x-forwarded-for': '192.0.2.7', 'user-agent': 'Teapot/1' },
+      });
+      await server.slice.lastSeen.flush();
+      const whois = (token: string) => server.call('GET', '/admin/whois/@alice:test', { token });
+      const connection = { ip: '192.0.2.7', last_seen: server.clock.now(), user_agent: 'Teapot/1' };
+      const expected = {
+        user_id: '@alice:test',
+        devices: { A: { sessions: [{ connections: [connection] }] } },
+      };
+      assert.deepEqual((await whois(alice.token)).body, expected);
+      assert.equal((await whois(bob.token)).body['errcode'], 'M_FORBIDDEN');
+      await server.slice.accounts.setAdmin(bob.userId, true);
+      assert.deepEqual((await whois(bob.token)).body, expected);
+    });
+
+    it('are deleted with their sessions once the user has confirmed it', async () => {
+      await start();
+      const phone = await server.register('alice', { device_id: 'PHONE' });
+      const old = [
+        await server.login('alice', { device_id: 'A' }),
+        await server.login('alice', { device_id: 'B' }),
+      ];
+      for (const { token } of old) assert.equal((await whoami(token)).status, 200);
+      assert.equal((await server.confirmed(phone, 'DELETE', '/devices/A')).status, 200);
+      assert.equal((await whoami(old[0]!.token)).status, 401);
+      assert.equal(
+        (await server.confirmed(phone, 'POST', '/delete_devices', { devices: ['A', 'B'] })).status,
+        200,
+      );
+      assert.equal((await whoami(old[1]!.token)).status, 401);
+      const { body } = await server.call('GET', '/devices', { token: phone.token });
+      assert.deepEqual((body['devices'] as unknown[]).length, 1);
+    });
+
+    it('are deleted only as confirmed', async () => {
+      await start();
+      const { token } = await server.register('alice', { device_id: 'PHONE' });
+      const asked = await server.call('DELETE', '/devices/A', { token });
+      const auth = { ...passwordLogin('alice'), session: asked.body['session'] };
+      const other = await server.call('DELETE', '/devices/PHONE', { token, body: { auth } });
+      assert.deepEqual([other.status, other.body['errcode']], [403, 'M_FORBIDDEN']);
+    });
+
+    it('need no second confirmation while the first one lasts', async () => {
+      await start({ options: { ui_auth: { session_timeout: 10 * minute } } });
+      const alice = await server.register('alice');
+      const remove = () => server.call('DELETE', '/devices/X', { token: alice.token });
+      assert.equal((await remove()).status, 200);
+      server.clock.advance(11 * minute);
+      assert.equal((await remove()).status, 401);
+      assert.equal((await server.confirmed(alice, 'DELETE', '/devices/X')).status, 200);
+      assert.equal((await remove()).status, 200);
+      const body = { new_password: 'new' };
+      assert.equal(
+        (await server.call('POST', '/account/password', { token: alice.token, body })).status,
+        401,
+      );
+    });
+
+    it('tell who follows them', async () => {
+      await start();
+      const users: string[] = [];
+      server.slice.devices.deviceListStream.subscribe(({ userId }) => users.push(userId));
+      const before = server.streams.current;
+      const alice = await server.register('alice');
+      await server.register('bob');
+      await server.call('POST', '/logout', { token: alice.token });
+      assert.deepEqual(users, ['@alice:test', '@bob:test', '@alice:test']);
+      const { devices } = server.slice;
+      assert.deepEqual((await devices.changedSince(before, server.streams.current)).sort(), [
+        '@alice:test',
+        '@bob:test',
+      ]);
+      assert.deepEqual(await devices.changedSince(server.streams.current, server.streams.current + 1), []);
+    });
+
+    it('[option: delete_stale_devices_after] go when nobody has used them for long, also when the server is started again and again', async () => {
+      const hour = 60 * minute;
+      await start({ options: { delete_stale_devices_after: 36 * hour }, migrations: jobMigrations });
+      const { database, clock, slice } = server;
+      const old = await server.register('alice');
+      const deviceIds = async () => [
+        ...((await slice.devices.names([old.userId])).get(old.userId)?.keys() ?? []),
+      ];
+      const runFor = async (duration: number) => {
+        const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
+        slice.housekeeping.register(jobs);
+        await jobs.start();
+        clock.advance(duration);
+        await jobs.settled();
+        await jobs.stop();
+      };
+      for (let run = 0; run < 3; run++) await runFor(10 * hour);
+      const young = await server.login('alice');
+      assert.deepEqual((await deviceIds()).sort(), [old.deviceId, young.deviceId].sort());
+      for (let run = 0; run < 3; run++) await runFor(10 * hour);
+      assert.deepEqual(await deviceIds(), [young.deviceId]);
+      assert.equal((await whoami(old.token)).status, 401);
+      assert.equal((await whoami(young.token)).status, 200);
+    });
+  });
+});

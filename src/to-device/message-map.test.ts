@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { type JsonObject, MatrixError } from '../protocol/index.ts';
+import { parseMessageMap } from './message-map.ts';
+
+describe('the messages of a request', () => {
+  it('are read or refused, whatever they are', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (messages) => {
+        try {
+          for (const [userId, devices] of parseMessageMap(messages as JsonObject)) {
+            assert.deepEqual(Object.fromEntries(devices), messages[userId]);
+          }
+        } catch (error) {
+          assert.ok(error instanceof MatrixError);
+        }
+      }),
+    );
+  });
+
+  it('are read as they are', () => {
+    const userId = fc.stringMatching(/^[a-z]{1,10}$/).map((name) => `@${name}:test`);
+    const devices = fc.dictionary(fc.string(), fc.dictionary(fc.string(), fc.jsonValue()));
+    fc.assert(
+      fc.property(fc.dictionary(userId, devices), (messages) => {
+        const read = parseMessageMap(messages as JsonObject);
+        const users = [...read].map(([user, contents]) => [user, Object.fromEntries(contents)] as const);
+        assert.equal(JSON.stringify(Object.fromEntries(users)), JSON.stringify(messages));
+      }),
+    );
+  });
+});
