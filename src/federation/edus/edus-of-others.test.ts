@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { alice } from '../../../test/support/rooms.ts';
+import {
+  DatabaseClosed,
+  DatabaseError,
+  DatabaseOverloaded,
+  TransactionTimeout,
+} from '../../kernel/database/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { Receipts } from '../../receipts/index.ts';
+import { dora, eve, far, startEdus } from './test/edus-under-test.ts';
+
+forEachDatabase((open) => {
+  const receiptOf = async (receipts: Receipts, roomId: string) =>
+    (await receipts.contentsAll(roomId, alice)).flatMap((content) =>
+      Object.entries(content).flatMap(([eventId, types]) =>
+        Object.entries(types).flatMap(([type, users]) =>
+          Object.entries(users).map(([userId, { ts, thread_id }]) => ({
+            eventId,
+            type,
+            userId,
+            ts,
+            thread_id,
+          })),
+        ),
+      ),
+    );
+  describe('EDUs of other servers', () => {
+    it('say who types, of users of that server who are in the room', async () => {
+      const { take, typing, roomId, clock } = await startEdus(open);
+      const types = (userId: string, origin = far, room = roomId, is: unknown = true) =>
+        take(origin, 'm.typing', { room_id: room, user_id: userId, typing: is });
+      await types(dora);
+      await types(dora, 'evil.example');
+      await types(alice);
+      await types(eve);
+      await types(`@stranger:${far}`);
+      await types(dora, far, '!elsewhere:test');
+      assert.deepEqual(typing.inRoom(roomId), [dora]);
+      await types(dora, far, roomId, 'no');
+      clock.advance(59_000);
+      assert.deepEqual(typing.inRoom(roomId), [dora]);
+      await types(dora, far, roomId, false);
+      assert.deepEqual(typing.inRoom(roomId), []);
+    });
+
+    it('are ignored where the room does not admit their server', async () => {
+      const { under, take, typing, receipts, roomId } = await startEdus(open);
+      const eventId = await under.say(alice, roomId, 'hello');
+      const acl = { allow: ['*'], deny: [far] };
+      const state = { type: 'm.room.server_acl', stateKey: '' };
+      await under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, state, acl);
+      await take(far, 'm.typing', { room_id: roomId, user_id: dora, typing: true });
+      await take(far, 'm.receipt', {
+        [roomId]: { 'm.read': { [dora]: { data: {}, event_ids: [eventId] } } },
+      });
+      assert.deepEqual([typing.inRoom(roomId), await receiptOf(receipts, roomId)], [[], []]);
+      await take('evil.example', 'm.typing', { room_id: roomId, user_id: eve, typing: true });
+      assert.deepEqual(typing.inRoom(roomId), [eve]);
+    });
+
+    it('say what their users have read', async () => {
+      const { under, take, receipts, roomId, clock } = await startEdus(open);
+      const [first, second] = [await under.say(alice, roomId, '1'), await under.say(alice, roomId, '2')];
+      const other = await under.say(alice, await under.room(alice), 'elsewhere');
+      const read = (userId: string, ids: unknown, data: unknown = { ts: 5 }, type = 'm.read', origin = far) =>
+        take(origin, 'm.receipt', { [roomId]: { [type]: { [userId]: { data, event_ids: ids } } } });
+      await read(dora, [second, first]);
+      await read(dora, [first]);
+      await read(dora, [first], { ts: 6, thread_id: 'main' });
+      await read(alice, [first]);
+      await read(eve, [first]);
+      await read(`@stranger:${far}`, [first]);
+      await read(dora, [second], {}, 'm.read.private');
+      await read(dora, [other]);
+      await read(dora, 'none');
+      await read(dora, [second], { thread_id: 5 });
+      assert.deepEqual(
+        (await receiptOf(receipts, roomId)).toSorted((x, y) => x.ts - y.ts),
+        [
+          { eventId: second, type: 'm.read', userId: dora, ts: 5, thread_id: undefined },
+          { eventId: first, type: 'm.read', userId: dora, ts: 6, thread_id: 'main' },
+        ],
+      );
+      await read(dora, [second], { ts: clock.now() + 1e9, thread_id: 'main' });
+      assert.ok((await receiptOf(receipts, roomId)).every(({ ts }) => ts <= clock.now()));
+    });
+
+    it('say who is online, of users who share a room with somebody here', async () => {
+      const { take, presence } = await startEdus(open);
+      const push = (...updates: unknown[]) => take(far, 'm.presence', { push: updates });
+      await push(
+        { user_id: dora, presence: 'online', status_msg: 'x'.repeat(5_000), last_active_ago: 10 },
+        { user_id: alice, presence: 'online' },
+        { user_id: eve, presence: 'online' },
+        { user_id: `@stranger:${far}`, presence: 'online' },
+        { user_id: dora, presence: 'asleep' },
+        null,
+      );
+      assert.equal(presence.peek(dora)?.presence, 'online');
+      assert.equal(presence.peek(dora)?.statusMsg?.length, 1_000);
+      for (const userId of [alice, eve, `@stranger:${far}`]) assert.equal(presence.peek(userId), undefined);
+      await presence.stop();
+    });
+
+    it('say nothing of presence where nobody wants to know [option: presence.enabled]', async () => {
+      for (const enabled of [false, 'untracked'] as const) {
+        const { take, presence } = await startEdus(open, { enabled });
+        await take(far, 'm.presence', { push: [{ user_id: dora, presence: 'online' }] });
+        assert.equal(presence.peek(dora), undefined, String(enabled));
+        await presence.stop();
+      }
+    });
+
+    it('cause bounded work, for each server by itself', async () => {
+      const { take, typing, roomId, clock } = await startEdus(open);
+      const types = (userId: string, origin: string) =>
+        take(origin, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
+      for (let i = 0; i < 5_000; i++) await types(`@stranger:${far}`, far);
+      await types(dora, far);
+      assert.deepEqual(typing.inRoom(roomId), []);
+      await types(eve, 'evil.example');
+      clock.advance(1_000);
+      await types(dora, far);
+      assert.deepEqual(typing.inRoom(roomId).toSorted(), [dora, eve].toSorted());
+    });
+
+    it('may be anything', async () => {
+      const { edus, roomId, typing } = await startEdus(open);
+      const content = fc.oneof(
+        fc.jsonValue(),
+        fc.dictionary(
+          fc.constantFrom(roomId, 'push', 'room_id', 'user_id', 'typing', 'm.read'),
+          fc.jsonValue(),
+        ),
+        fc.record({
+          room_id: fc.constant(roomId),
+          user_id: fc.constantFrom(alice, dora, 'x'),
+          typing: fc.jsonValue(),
+        }),
+      );
+      const edu = fc.record({ edu_type: fc.constantFrom('m.typing', 'm.receipt', 'm.presence'), content });
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.oneof(edu, fc.jsonValue()), { maxLength: 10 }), async (list) => {
+          await edus.dispatch(far, list as JsonObject[]);
+          assert.equal(typing.inRoom(roomId).includes(alice), false);
+        }),
+        { numRuns: 50 },
+      );
+    });
+
+    it('have one handler each, whose failures harm no other', async () => {
+      const { edus } = await startEdus(open);
+      const taken: unknown[] = [];
+      edus.register('m.bad', () => Promise.reject(new Error('bad')));
+      edus.register('m.good', (origin, { n }) => void taken.push(origin, n));
+      assert.throws(() => edus.register('m.good', () => undefined), /already/);
+      await edus.dispatch(far, [
+        { edu_type: 'm.bad', content: {} },
+        { edu_type: 'm.good', content: { n: 1 } },
+      ]);
+      assert.deepEqual(taken, [far, 1]);
+    });
+
+    it('are not acknowledged when the database is not there', async () => {
+      const { edus } = await startEdus(open);
+      for (const [type, error] of [
+        ['m.closed', new DatabaseClosed('closed')],
+        ['m.overloaded', new DatabaseOverloaded('full')],
+        ['m.late', new TransactionTimeout('late')],
+        ['m.disk', new DatabaseError('the disk is full', '13')],
+        ['m.io', new DatabaseError('a disk error', '778')],
+        ['m.connection', new DatabaseError('Connection terminated', '')],
+        ['m.memory', new DatabaseError('out of memory', '53200')],
+      ] as const) {
+        edus.register(type, () => Promise.reject(error));
+        await assert.rejects(edus.dispatch(far, [{ edu_type: type, content: {} }]), error);
+      }
+      // Whatever is wrong with the EDU itself would be so the next time, too, and nothing else would ever get through.
+      for (const [type, code] of [
+        ['m.text', '22021'],
+        ['m.constraint', '1299'],
+        ['m.long', '54000'],
+      ] as const) {
+        edus.register(type, () => Promise.reject(new DatabaseError('it does not fit', code)));
+        await edus.dispatch(far, [{ edu_type: type, content: {} }]);
+      }
+    });
+  });
+});

@@ -1,0 +1,60 @@
+import type { OpenDatabase } from '../../../../test/support/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms.ts';
+import { silentLogger } from '../../../kernel/observability/index.ts';
+import { RateLimiter } from '../../../kernel/rate-limits/index.ts';
+import { Presence, presenceMigrations } from '../../../presence/index.ts';
+import type { JsonObject } from '../../../protocol/index.ts';
+import { Receipts, receiptMigrations } from '../../../receipts/index.ts';
+import { Typing } from '../../../typing/index.ts';
+import type { EphemeralEdu } from '../../sender/pending-edus.ts';
+import { EduHandlers } from '../edu-handlers.ts';
+import { EduRates } from '../edu-rates.ts';
+import { presenceHandler } from '../presence-edus.ts';
+import { receiptHandler } from '../receipt-edus.ts';
+import { TellPresence } from '../tell-presence.ts';
+import { TellReceipts } from '../tell-receipts.ts';
+import { TellTyping } from '../tell-typing.ts';
+import { typingHandler } from '../typing-edus.ts';
+
+/** A server that is in the room, with users of its own. */
+export const far = 'far.example';
+export const dora = `@dora:${far}`;
+export const eve = '@eve:evil.example';
+
+/** Lets what was begun come to its end. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 20; i++) await new Promise(setImmediate);
+}
+
+/** A room with users of three servers, what is taken of the others, and what they are told. */
+export async function startEdus(
+  open: OpenDatabase,
+  { enabled = true as boolean | 'untracked', transactionsPerSecond = 50 } = {},
+) {
+  const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...presenceMigrations]);
+  const { engine, streams, clock, database } = under;
+  const typing = new Typing({ streams, clock, roomStream: engine.stream });
+  const markers = { find: async () => undefined, set: async () => undefined };
+  const receipts = new Receipts({ database, streams, clock, engine, markers });
+  const limiter = new RateLimiter({ per_second: 1e6, burst_count: 1e6 }, clock);
+  const presence = new Presence({ database, streams, clock, engine, limiter, log: silentLogger }, enabled);
+  const edus = new EduHandlers(silentLogger);
+  const shared = { ...under.rooms, engine, typing, receipts, presence, clock, rates: new EduRates(clock) };
+  edus.register('m.typing', typingHandler(shared));
+  edus.register('m.receipt', receiptHandler(shared));
+  edus.register('m.presence', presenceHandler(shared));
+  const sent: { to: string[]; edu: EphemeralEdu; lazy: boolean }[] = [];
+  const sender = {
+    sendEdu: (to: Iterable<string>, edu: EphemeralEdu, { lazy = false } = {}) => {
+      const others = [...to].filter((server) => server !== 'test');
+      if (others.length > 0) sent.push({ to: others, edu, lazy });
+    },
+  };
+  const telling = { ...shared, serverName: 'test', sender, log: silentLogger, transactionsPerSecond };
+  const tellers = [new TellTyping(telling), new TellReceipts(telling)];
+  new TellPresence(telling);
+  const roomId = await under.room(alice, bob, dora, eve);
+  const take = (origin: string, type: string, content: unknown) =>
+    edus.dispatch(origin, [{ edu_type: type, content: content as JsonObject }]);
+  return { under, clock, typing, receipts, presence, edus, take, sent, roomId, tellers };
+}
