@@ -81,6 +81,48 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok(bodies(timelineOf(await anna!.sync())).includes('unwanted'));
     });
 
+    it('type and read unseen', async () => {
+      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
+      const room = await anna!.createRoom();
+      await ben!.join(room);
+      await cleo!.join(room);
+      const said = await anna!.say(room, 'hello');
+      await ignore(anna!, ben!);
+      const since = (await anna!.sync()).next_batch;
+      for (const who of [ben!, cleo!]) {
+        await who.do('PUT', `/rooms/${enc(room)}/typing/${enc(who.id)}`, { typing: true, timeout: 60_000 });
+        await who.do('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(said)}`, {});
+      }
+      const ephemeral = [
+        { type: 'm.receipt', readers: [cleo!.id] },
+        { type: 'm.typing', readers: [cleo!.id] },
+      ];
+      /** Of each event, whom it is about. */
+      const readersIn = (events: readonly { type: string; content: Record<string, unknown> }[] = []) =>
+        events.map(({ type, content }) => {
+          const read = content[said] as { 'm.read': object } | undefined;
+          return { type, readers: read ? Object.keys(read['m.read']) : content['user_ids'] };
+        });
+      for (const sync of [await anna!.sync(since), await anna!.sync()]) {
+        assert.deepEqual(readersIn(sync.rooms?.join?.[room]?.ephemeral.events), ephemeral);
+      }
+      const { body } = await anna!.ask(
+        'POST',
+        '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync',
+        {
+          lists: { all: { ranges: [[0, 9]], timeline_limit: 20, required_state: [] } },
+          extensions: { typing: { enabled: true }, receipts: { enabled: true } },
+        },
+      );
+      const { receipts, typing } = body['extensions'] as Record<string, { rooms: Record<string, never> }>;
+      assert.deepEqual(readersIn([receipts!.rooms[room]!, typing!.rooms[room]!]), ephemeral);
+      const others = await cleo!.sync();
+      assert.deepEqual(readersIn(others.rooms?.join?.[room]?.ephemeral.events).at(-1)?.readers, [
+        ben!.id,
+        cleo!.id,
+      ]);
+    });
+
     it('can invite, and nobody is told of it', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const since = (await anna!.sync()).next_batch;

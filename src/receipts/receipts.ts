@@ -99,7 +99,7 @@ export class Receipts {
 
   /**
    * What became known of a room's receipts in `(after, upTo]`, as contents of `m.receipt` events: usually none or one.
-   * Costs no query for positions that are not long past.
+   * Those of users whom the viewer ignores are left out. Costs no query for positions that are not long past.
    */
   async contentsSince(
     roomId: string,
@@ -108,19 +108,28 @@ export class Receipts {
     viewer: string,
   ): Promise<ReceiptContent[]> {
     const recent = this.#recent.between(roomId, after, upTo);
-    if (recent) return receiptContents(recent.filter((receipt) => maySee(receipt, viewer)));
     const range = { after, upTo, limit: mostInContent };
-    return receiptContents(await readReceipts(this.#reader, roomId, viewer, range));
+    const receipts =
+      recent?.filter((receipt) => maySee(receipt, viewer)) ??
+      (await readReceipts(this.#reader, roomId, viewer, range));
+    return this.#contents(receipts, viewer);
   }
 
-  /** The newest receipts of a room, and all of the viewer's own, as contents of `m.receipt` events. */
+  /** The newest receipts of a room, and all of the viewer's own, as contents of `m.receipt` events; as `contentsSince`. */
   async contentsAll(roomId: string, viewer: string): Promise<ReceiptContent[]> {
     const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: mostInContent };
     const [newest, own] = await Promise.all([
       readReceipts(this.#reader, roomId, viewer, range),
       readReceiptsOf(this.#reader, roomId, viewer),
     ]);
-    return receiptContents([...newest, ...own]);
+    return this.#contents([...newest, ...own], viewer);
+  }
+
+  /** Source: client-server API, "Ignoring Users": nothing but state comes from those who are ignored. */
+  async #contents(receipts: readonly PlacedReceipt[], viewer: string): Promise<ReceiptContent[]> {
+    if (receipts.length === 0) return [];
+    const ignored = await this.#deps.engine.ignored.of(viewer);
+    return receiptContents(receipts.filter(({ userId }) => !ignored.has(userId)));
   }
 
   /** How far a user has read a room. Costs no query for users and rooms that are in use. */

@@ -10,6 +10,7 @@ import { OtherRooms } from './classic/other-rooms.ts';
 import { RepeatedSyncs } from './classic/repeated-syncs.ts';
 import { SentMembers } from './classic/sent-members.ts';
 import { Sync } from './classic/sync.ts';
+import { Departures } from './departures.ts';
 import { EventStream } from './event-stream/event-stream.ts';
 import { InitialSync } from './event-stream/initial-sync.ts';
 import { RoomInfos } from './event-stream/room-info.ts';
@@ -61,6 +62,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
   const toldInvites = new ToldInvites(engine, parts.invitePolicy);
   const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);
+  const departures = new Departures(engine);
   const sync = new Sync({
     ...parts,
     engine,
@@ -68,6 +70,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
     joinedRooms,
     otherRooms,
     toldInvites,
+    departures,
     devicePart: new DevicePart(deviceSources),
   });
   const repeated = new RepeatedSyncs(sync, clock, parts.answersKept);
@@ -84,6 +87,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
       text,
       otherRooms,
       toldInvites,
+      departures,
       extensionSources: {
         ...deviceSources,
         toDevice: deviceSources.queues,

@@ -26,6 +26,8 @@ const [mostInRoom, mostTypists] = [100, 100_000];
 /** Of how many rooms it is remembered when somebody last began or ceased to type. */
 const roomsRemembered = 50_000;
 
+const nobody: ReadonlySet<string> = new Set();
+
 /**
  * Who is typing where, in memory: after a restart nobody is, until the clients say so again.
  * Source: client-server API, "Typing Notifications".
@@ -58,9 +60,10 @@ export class Typing {
     else this.#start(roomId, userId, bounded);
   }
 
-  /** The users who type in a room, those who began first before the others. */
-  inRoom(roomId: string): string[] {
-    return [...(this.#rooms.get(roomId)?.keys() ?? [])];
+  /** The users who type in a room but for `ignored`, those who began first before the others. */
+  inRoom(roomId: string, ignored: ReadonlySet<string> = nobody): string[] {
+    const typists = this.#rooms.get(roomId);
+    return typists ? [...typists.keys()].filter((userId) => !ignored.has(userId)) : [];
   }
 
   /** Whether `inRoom` has changed after that position. A room that was quiet for long counts as unchanged. */

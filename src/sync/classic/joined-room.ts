@@ -151,7 +151,7 @@ export class JoinedRooms {
       for (const content of contents) texts.push(JSON.stringify({ type: 'm.receipt', content }));
     }
     if (parts & RoomPart.typing && filter.room.ephemeral.passesType('m.typing')) {
-      const userIds = typing.inRoom(roomId);
+      const userIds = typing.inRoom(roomId, await this.#parts.engine.ignored.of(userId));
       if (userIds.length > 0 || range.after !== undefined) {
         texts.push(JSON.stringify({ type: 'm.typing', content: { user_ids: userIds } }));
       }

@@ -46,6 +46,32 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(fewer?.account_data?.events, []);
     });
 
+    it('are in a first sync when others have ended the stay, and otherwise for those who ask', async () => {
+      const { anna, ben, roomId } = await two();
+      const told = async (filter: object = {}) =>
+        Object.keys((await ben.sync(undefined, { filter })).rooms?.leave ?? {});
+      const stranger = await anna.createRoom();
+      await anna.membership('ban', stranger, ben);
+      const refused = await anna.createRoom({ preset: 'private_chat', invite: [ben.id] });
+      await anna.membership('kick', refused, ben);
+      assert.deepEqual(await told(), []);
+      for (const action of ['kick', 'ban'] as const) {
+        await anna.membership(action, roomId, ben);
+        assert.deepEqual(await told(), [roomId], action);
+        assert.deepEqual(await told({ room: { not_rooms: [roomId] } }), []);
+        if (action === 'kick') await ben.join(roomId);
+      }
+      await anna.membership('unban', roomId, ben);
+      await ben.join(roomId);
+      await ben.leave(roomId);
+      assert.deepEqual(await told(), []);
+      assert.ok((await told({ room: { include_leave: true } })).includes(roomId));
+      await ben.join(roomId);
+      await anna.membership('kick', roomId, ben);
+      await ben.do('POST', `/rooms/${enc(roomId)}/forget`, {});
+      assert.deepEqual(await told(), []);
+    });
+
     it('show how they were left unless the filter of the timeline says otherwise', async () => {
       const { ben, roomId } = await two();
       const since = (await ben.sync()).next_batch;

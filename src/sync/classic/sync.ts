@@ -9,6 +9,7 @@ import {
 } from '../../kernel/streams/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
+import type { Departures } from '../departures.ts';
 import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { SyncSources } from '../sources.ts';
@@ -45,6 +46,7 @@ export interface SyncParts {
   readonly joinedRooms: JoinedRooms;
   readonly otherRooms: OtherRooms;
   readonly toldInvites: ToldInvites;
+  readonly departures: Departures;
   readonly devicePart: DevicePart;
   readonly sources: SyncSources;
   /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
@@ -229,7 +231,7 @@ export class Sync {
     } else if (room.membership === 'invite' || room.membership === 'knock') {
       if (room.membership === 'invite' && !(await toldInvites.isTold(request.userId, room))) return;
       add(rooms[room.membership], await otherRooms.prejoin(head, room));
-    } else if (request.filter.room.includeLeave || (isNew && since !== undefined)) {
+    } else if (await this.#isLeftRoomTold(request, room, since)) {
       const range = {
         after: since,
         fullState: request.fullState,
@@ -237,6 +239,16 @@ export class Sync {
       };
       add(rooms.leave, await otherRooms.left(head, room, request, range));
     }
+  }
+
+  /** A room that the user has left themself is for those who ask for such rooms, unless it is new that they left it. */
+  async #isLeftRoomTold(
+    { userId, filter }: SyncRequest,
+    room: UserRoom,
+    since: number | undefined,
+  ): Promise<boolean> {
+    if (filter.room.includeLeave) return true;
+    return since === undefined ? this.#parts.departures.isRemoval(userId, room) : room.stream > since;
   }
 
   /** Of a room that the user has come into all of it, and what has changed otherwise. */

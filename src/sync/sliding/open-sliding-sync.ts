@@ -5,6 +5,7 @@ import type { Streams } from '../../kernel/streams/index.ts';
 import type { RoomEngine } from '../../rooms/index.ts';
 import type { EventText } from '../classic/event-text.ts';
 import type { OtherRooms } from '../classic/other-rooms.ts';
+import type { Departures } from '../departures.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { SyncSources } from '../sources.ts';
 import type { ToldInvites } from '../told-invites.ts';
@@ -33,6 +34,7 @@ export interface SlidingSyncServicesParts {
   readonly sources: SyncSources;
   readonly extensionSources: ExtensionSources;
   readonly toldInvites: ToldInvites;
+  readonly departures: Departures;
   readonly excludedRooms: ReadonlySet<string>;
   /** Most events of a timeline. */
   readonly mostEvents: number;
@@ -42,7 +44,7 @@ export interface SlidingSyncServicesParts {
 export function openSlidingSync(parts: SlidingSyncServicesParts): SlidingSync {
   const { engine, sources } = parts;
   const activity = new RoomActivity(engine);
-  const extensions = new Extensions(sources, parts.extensionSources);
+  const extensions = new Extensions(sources, parts.extensionSources, engine.ignored);
   const answers = new Answers({
     ...parts,
     roomList: new RoomList({ ...parts, activity }),

@@ -1,21 +1,13 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
-import { type RoomEngine, RoomView, type UserRoom } from '../../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
+import type { Departures } from '../departures.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import type { RoomActivity } from './room-activity.ts';
 import { type SentRoom, sentUpTo } from './sent-room.ts';
 
-/** How somebody who is not in a room came out of it. */
-interface Departure {
-  readonly byOthers: boolean;
-  readonly hasBeenJoined: boolean;
-}
-
-/** How many departures are kept in memory. */
-const departuresInMemory = 100_000;
-
 export interface RoomListParts {
   readonly engine: RoomEngine;
   readonly activity: RoomActivity;
+  readonly departures: Departures;
   readonly toldInvites: ToldInvites;
   /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
@@ -24,7 +16,6 @@ export interface RoomListParts {
 /** The rooms of users in the order of their activity. Source: MSC4186, "Lists". */
 export class RoomList {
   readonly #parts: RoomListParts;
-  readonly #departures = new RecentlyUsed<number, Departure>({ max: departuresInMemory });
 
   constructor(parts: RoomListParts) {
     this.#parts = parts;
@@ -66,24 +57,6 @@ export class RoomList {
     if (membership === 'knock') return true;
     if (membership === 'invite') return this.#parts.toldInvites.isTold(userId, room);
     if (sent && room.stream > (sentUpTo(sent.timeline, since) ?? 0)) return true;
-    if (room.forgotten) return false;
-    const { byOthers, hasBeenJoined } = await this.#departure(userId, room);
-    return byOthers && hasBeenJoined;
-  }
-
-  async #departure(userId: string, { roomId, eventNid }: UserRoom): Promise<Departure> {
-    const known = this.#departures.get(eventNid);
-    if (known) return known;
-    const { engine } = this.#parts;
-    const stored = await engine.events.get(eventNid);
-    const byOthers = stored?.event.sender !== userId;
-    let hasBeenJoined = byOthers;
-    if (hasBeenJoined) {
-      const head = await engine.heads.get(roomId);
-      hasBeenJoined = head !== undefined && (await RoomView.open(engine, head, userId)).hasBeenJoined;
-    }
-    const departure = { byOthers, hasBeenJoined };
-    this.#departures.set(eventNid, departure);
-    return departure;
+    return !room.forgotten && this.#parts.departures.isRemoval(userId, room);
   }
 }

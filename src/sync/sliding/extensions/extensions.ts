@@ -1,3 +1,4 @@
+import type { Ignoring } from '../../../rooms/index.ts';
 import type { SyncSources } from '../../sources.ts';
 import type { ExtensionRequests } from '../request.ts';
 import type { ExtensionSources } from '../sources.ts';
@@ -12,10 +13,12 @@ import { typingExtension } from './typing.ts';
 export class Extensions {
   readonly #sources: SyncSources;
   readonly #own: ExtensionSources;
+  readonly #ignoring: Ignoring;
 
-  constructor(sources: SyncSources, own: ExtensionSources) {
+  constructor(sources: SyncSources, own: ExtensionSources, ignoring: Ignoring) {
     this.#sources = sources;
     this.#own = own;
+    this.#ignoring = ignoring;
   }
 
   /** The answers of those that are enabled and served; `devices` is what `ofDevice` says. */
@@ -25,13 +28,14 @@ export class Extensions {
     devices: readonly ExtensionAnswer[],
   ): Promise<ExtensionAnswer[]> {
     const { receipts, typing } = this.#sources;
+    const ignoring = this.#ignoring;
     const { account_data, receipts: ofReceipts, typing: ofTyping } = requests;
     const threads = requests[threadSubscriptions];
     const followed = this.#own.threadSubscriptions;
     const answers = await Promise.all([
       account_data?.enabled ? accountDataExtension(this.#sources, context, account_data) : undefined,
       ofReceipts?.enabled ? receiptsExtension(receipts, context, ofReceipts) : undefined,
-      ofTyping?.enabled ? typingExtension(typing, context, ofTyping) : undefined,
+      ofTyping?.enabled ? typingExtension({ typing, ignoring }, context, ofTyping) : undefined,
       threads?.enabled && followed ? threadSubscriptionsExtension(followed, context, threads) : undefined,
     ]);
     return [...devices, ...answers.filter((answer) => answer !== undefined)];
