@@ -67,6 +67,29 @@ describe('rooms that everybody joins', () => {
     assert.deepEqual(await roomsOf(early), []);
   });
 
+  it('are joined by guests at the latest when they become users [option: auto_join_rooms_for_guests]', async () => {
+    for (const forGuests of [false, true]) {
+      await start({ auto_join_rooms: ['#lobby:test'], auto_join_rooms_for_guests: forGuests });
+      const [room] = await joined(await server.register('alice'), 1);
+      const visitor = await guest();
+      assert.deepEqual(await joined(visitor, forGuests ? 1 : 0), forGuests ? [room] : []);
+      const { status, body, raw } = await server.api('POST', '/_matrix/client/v3/register', {
+        body: {
+          username: visitor.userId.slice(1).split(':')[0],
+          password: 'correct horse',
+          guest_access_token: visitor.token,
+          auth: { type: 'm.login.dummy' },
+        },
+      });
+      assert.equal(status, 200, raw);
+      const user = { ...visitor, token: String(body['access_token']) };
+      assert.deepEqual(await joined(user, 1), [room]);
+      const { user_id: name } = (await get(user, '/account/whoami')).body;
+      assert.equal(name, visitor.userId);
+      if (!forGuests) await server.stop();
+    }
+  });
+
   it('are not made unless that is wanted [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
     await start({ auto_join_rooms: ['#lobby:test'], autocreate_auto_join_rooms: false });
     const alice = await server.register('alice');
