@@ -16,7 +16,7 @@ import {
   route,
 } from '../../src/kernel/http/index.ts';
 import { createLogger } from '../../src/kernel/observability/index.ts';
-import { MatrixError } from '../../src/protocol/index.ts';
+import { limitExceeded, MatrixError } from '../../src/protocol/index.ts';
 
 const alice: Requester = {
   userId: '@alice:test',
@@ -96,6 +96,9 @@ const routes: Route[] = [
   ),
   route({ method: 'GET', path: '/_proto/client/v3/broken', auth: 'none' }, () => {
     throw new Error('the database password is swordfish');
+  }),
+  route({ method: 'GET', path: '/_proto/client/v3/later', auth: 'none' }, () => {
+    throw limitExceeded(1_500);
   }),
   route({ method: 'GET', path: '/_proto/client/v3/wait', auth: 'none' }, async ({ signal }) => {
     const state = { aborted: false };

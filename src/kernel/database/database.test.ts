@@ -68,16 +68,19 @@ forEachDatabase((open) => {
   test('a batch is all or nothing, and the batches beside it are not touched', async () => {
     const database = await open([notes]);
     const results = await Promise.allSettled([
+      database.batch([insert([1, 'the first'], [1, 'again'])]),
       database.batch([insert([1, 'a'], [2, 'b'])]),
       database.batch([insert([3, 'c'], [1, 'again'])]),
       database.batch([insert([4, 'd']), { sql: 'update notes set text = ? where id = ?', rows: [['e', 4]] }]),
     ]);
     assert.deepEqual(
       results.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
+      ['rejected', 'fulfilled', 'rejected', 'fulfilled'],
     );
-    assert.ok(results[1]?.status === 'rejected' && results[1].reason instanceof UniqueViolation);
-    assert.equal(results[1].reason.table, 'notes');
+    for (const result of [results[0], results[2]]) {
+      assert.ok(result?.status === 'rejected' && result.reason instanceof UniqueViolation);
+      assert.equal(result.reason.table, 'notes');
+    }
     const rows = await database
       .reader<Schema>()
       .selectFrom('notes')

@@ -31,6 +31,12 @@ describe('responses', () => {
     assert.equal(plain.headers.get('content-encoding'), null);
   });
 
+  it('let web pages see how long to wait', async () => {
+    const { headers } = await fails(429, 'M_LIMIT_EXCEEDED', 'GET', '/_matrix/client/v3/later');
+    assert.equal(headers.get('retry-after'), '2');
+    assert.equal(headers.get('access-control-expose-headers'), 'Retry-After');
+  });
+
   it('do not tell what broke, but the log does', async () => {
     lines.length = 0;
     const answer = await fails(500, 'M_UNKNOWN', 'GET', '/_matrix/client/v3/broken', {

@@ -20,8 +20,6 @@ const crossOrigin = [
   'GET, HEAD, POST, PUT, DELETE, OPTIONS',
   'Access-Control-Allow-Headers',
   'X-Requested-With, Content-Type, Authorization, Date',
-  'Access-Control-Expose-Headers',
-  'Retry-After',
 ];
 
 /** Sends what a handler returned: a value as JSON with status 200, or a `Reply`. */
@@ -101,6 +99,8 @@ function withDefaults(head: string[], headers: Headers | undefined): string[] {
     const lower = name.toLowerCase();
     typed ||= lower === 'content-type';
     cached ||= lower === 'cache-control';
+    // Scripts of web pages see no other headers than the plainest, unless they are told.
+    if (lower === 'retry-after') head.push('Access-Control-Expose-Headers', 'Retry-After');
     head.push(name, headers[name]!);
   }
   if (!typed) head.push('Content-Type', 'application/json');

@@ -1,8 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { parse as parseQuery } from 'fast-querystring';
 import { type FastifyInstance, fastify } from 'fastify';
 import { invalidParam, unrecognized } from '../../protocol/index.ts';
 import { Endpoint, type EndpointDependencies } from './endpoint.ts';
 import { Exchange, type Scope } from './exchange.ts';
+import { FixedPaths } from './fixed-paths.ts';
 import { KnownPaths, pathsOf } from './known-paths.ts';
 import { toDocumentsSpelling } from './namespaces.ts';
 import { type ListenerResource, serviceOf } from './resources.ts';
@@ -30,18 +32,37 @@ export async function createRouter(
     rewriteUrl: (request) => toDocumentsSpelling(request.url!),
     frameworkErrors: (_error, request, reply) => serve(malformed, request.raw, reply.hijack().raw, {}, {}),
     // Identifiers take up to 255 bytes, each up to three characters; the server bounds the URL as a whole.
-    routerOptions: { maxParamLength: 16_384 },
+    routerOptions: { maxParamLength: 16_384, querystringParser: parseQuery },
   });
   const serve: Serve = (endpoint, request, response, params, query) =>
     void endpoint.serve(new Exchange(scope, request, response, params, query));
   const malformed = new Endpoint(malformedPath, false, deps);
   leaveBodiesAlone(app);
   const served = routes.filter((route) => pathsOf(route).some((path) => isServed(resources, path)));
-  for (const route of served) addRoute(app, route, resources, deps, serve);
+  const fixed = new FixedPaths<Endpoint>();
+  for (const route of served) addRoute(app, fixed, route, resources, deps, serve);
   addRest(app, served, deps, serve);
   await app.ready();
-  return { listener: (request, response) => app.routing(request, response), close: () => app.close() };
+  return {
+    listener(request, response) {
+      const url = request.url!;
+      const mark = url.indexOf('?');
+      const endpoint = fixed.find(request.method!, mark === -1 ? url : url.slice(0, mark));
+      if (endpoint === undefined) app.routing(request, response);
+      else
+        serve(
+          endpoint,
+          request,
+          response,
+          noParams,
+          mark === -1 ? noParams : parseQuery(url.slice(mark + 1)),
+        );
+    },
+    close: () => app.close(),
+  };
 }
+
+const noParams = {};
 
 type Serve = (
   endpoint: Endpoint,
@@ -67,6 +88,7 @@ const isServed = (resources: readonly ListenerResource[], path: string) =>
 
 function addRoute(
   app: FastifyInstance,
+  fixed: FixedPaths<Endpoint>,
   route: Route,
   resources: readonly ListenerResource[],
   deps: EndpointDependencies,
@@ -77,8 +99,10 @@ function addRoute(
     const service = serviceOf(resources, url);
     if (service === 'none') continue;
     const endpoint = new Endpoint(route, service === 'gzip', deps);
+    const methods = method === 'GET' ? ['GET', 'HEAD'] : [method];
+    fixed.add(methods, url, endpoint);
     app.route<Parsed>({
-      method: method === 'GET' ? ['GET', 'HEAD'] : method,
+      method: methods,
       url,
       handler: (request, reply) => {
         serve(endpoint, request.raw, reply.hijack().raw, request.params, request.query);

@@ -34,6 +34,24 @@ describe('routing', () => {
     }
   });
 
+  it('knows a path however it is encoded, and reads its query alike', async () => {
+    const query = fc.oneof(
+      fc.string({ unit: fc.constantFrom(...'&=+%#?;f4dirlmt[]é') }),
+      fc.webQueryParameters(),
+      fc.constantFrom('dir=f', 'dir=b&limit=%31', 'dir=f&server=a&server=%C3%BC+1', 'dir=f&dir=b'),
+    );
+    await fc.assert(
+      fc.asyncProperty(query, async (text) => {
+        const [plain, encoded] = await Promise.all(
+          ['list', 'l%69st'].map((name) => call('GET', `/_matrix/client/v3/${name}?${encodeURI(text)}`)),
+        );
+        assert.deepEqual([plain?.status, plain?.body], [encoded?.status, encoded?.body]);
+      }),
+      { numRuns: 300 },
+    );
+    assert.equal((await call('GET', '/_matrix/client/v3/l%69st?dir=f')).status, 200);
+  });
+
   it('tells unknown paths from wrong methods', async () => {
     await fails(404, 'M_UNRECOGNIZED', 'GET', '/_matrix/client/v3/nothing');
     await fails(404, 'M_UNRECOGNIZED', 'GET', '/else');
