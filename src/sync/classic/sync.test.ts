@@ -104,7 +104,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const { next_batch } = await ben.sync();
       assert.equal((await ben.sync(next_batch, { timeout: 20 })).rooms, undefined);
       assert.notEqual((await ben.sync(next_batch, { timeout: 60_000, full_state: true })).rooms, undefined);
-      const lonely = await Person.register(server, `user${names++}`);
+      const lonely = await Person.register(server, 'somebody');
       await lonely.sync((await lonely.sync()).next_batch, { timeout: 60_000, full_state: true });
     });
 
@@ -228,7 +228,7 @@ for (const database of serverDatabases(import.meta.url)) {
         const told = [...membersIn(room?.state?.events), ...membersIn(room?.timeline.events)];
         for (const hero of heroes) assert.ok(told.includes(hero));
         for (let index = 0; index < 7; index++) {
-          await (await Person.register(server, `user${names++}`)).join(roomId);
+          await (await Person.register(server, `newcomer${index}`)).join(roomId);
         }
         const full = await ben.sync((await ben.sync()).next_batch, { ...lazy(), full_state: true });
         const members = membersIn(full.rooms?.join?.[roomId]?.state?.events);

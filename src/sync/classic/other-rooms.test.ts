@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
+import { enc } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { companyOn, membersIn, texts } from './test/company.ts';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`rooms that the user is not in, synced on ${database}`, () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer({ database });
+    });
+    after(() => server.stop());
+    const people = companyOn(() => server);
+
+    it('an invitation shows what it is to, and what becomes of it', async () => {
+      const { anna, ben } = await people(2);
+      const roomId = await anna.createRoom({ name: 'Inside', topic: 'Topic' });
+      const { next_batch } = await ben.sync();
+      await anna.membership('invite', roomId, ben);
+      const invited = await ben.sync(next_batch);
+      const state = invited.rooms?.invite?.[roomId]?.invite_state.events;
+      assert.equal(state?.find(({ type }) => type === 'm.room.name')?.content['name'], 'Inside');
+      const own = state?.find(({ state_key }) => state_key === ben.id);
+      assert.deepEqual([own?.content['membership'], own?.sender], ['invite', anna.id]);
+      assert.ok(own && 'origin_server_ts' in own, 'since when');
+      const inviter = state?.find(({ state_key }) => state_key === anna.id);
+      assert.equal(inviter?.content['membership'], 'join', 'by whom');
+      assert.notEqual((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      await anna.say(roomId, 'secret');
+      assert.equal((await ben.sync(invited.next_batch)).rooms, undefined);
+      await ben.leave(roomId);
+      const left = (await ben.sync(invited.next_batch)).rooms?.leave?.[roomId];
+      assert.deepEqual([membersIn(left?.timeline.events), texts(left)], [[ben.id], []]);
+      assert.equal((await ben.sync()).rooms?.leave, undefined);
+    });
+
+    it('a knock shows what it is on, until it is answered', async () => {
+      const { anna, ben } = await people(2);
+      const initial_state = [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }];
+      const roomId = await anna.createRoom({ name: 'Inside', initial_state });
+      const { next_batch } = await ben.sync();
+      await ben.knock(roomId);
+      const knocked = await ben.sync(next_batch);
+      const state = knocked.rooms?.knock?.[roomId]?.knock_state.events;
+      assert.equal(state?.find(({ type }) => type === 'm.room.name')?.content['name'], 'Inside');
+      await ben.leave(roomId);
+      assert.notEqual((await ben.sync(knocked.next_batch)).rooms?.leave?.[roomId], undefined);
+    });
+
+    it('leaving, being removed and being banned are told with what came before, and nothing after', async () => {
+      for (const action of ['leave', 'kick', 'ban'] as const) {
+        const { anna, ben, roomId } = await people(2);
+        const { next_batch } = await ben.sync();
+        await anna.say(roomId, 'before');
+        if (action === 'leave') await ben.leave(roomId);
+        else await anna.membership(action, roomId, ben);
+        await anna.say(roomId, 'after');
+        await anna.setState(roomId, 'm.room.topic', { topic: 'after' });
+        const sync = await ben.sync(next_batch);
+        const left = sync.rooms?.leave?.[roomId];
+        assert.deepEqual([texts(left), membersIn(left?.timeline.events)], [['before'], [ben.id]], action);
+        assert.doesNotMatch(JSON.stringify(sync), /after/);
+        assert.equal((await ben.sync(sync.next_batch)).rooms, undefined);
+        const anew = Object.keys((await ben.sync()).rooms?.leave ?? {});
+        assert.deepEqual(anew, action === 'leave' ? [] : [roomId]);
+        const whole = await ben.sync(undefined, { filter: { room: { include_leave: true } } });
+        const types = whole.rooms?.leave?.[roomId]?.timeline.events.map(({ type }) => type);
+        assert.ok(types?.includes('m.room.message'));
+      }
+    });
+
+    it('a room that was joined and left in between is told whole', async () => {
+      const { anna, ben, cleo, roomId } = await people(3);
+      await cleo.leave(roomId);
+      const { next_batch } = await cleo.sync();
+      await cleo.join(roomId);
+      for (const word of ['a', 'b']) await anna.say(roomId, word);
+      await cleo.leave(roomId);
+      const left = (await cleo.sync(next_batch, { filter: { room: { timeline: { limit: 2 } } } })).rooms
+        ?.leave?.[roomId];
+      assert.deepEqual(texts(left), ['b']);
+      const members = membersIn(left?.state?.events);
+      assert.deepEqual(members, [anna.id, ben.id, cleo.id].sort());
+    });
+
+    it('coming back is a new beginning', async () => {
+      const { anna, ben, roomId } = await people(2);
+      await ben.do('PUT', `/user/${enc(ben.id)}/rooms/${enc(roomId)}/tags/u.x`, { order: 1 });
+      const { next_batch } = await ben.sync();
+      await ben.leave(roomId);
+      await anna.setState(roomId, 'm.room.topic', { topic: 'in between' });
+      await ben.join(roomId);
+      const room = (await ben.sync(next_batch, { filter: { room: { timeline: { limit: 1 } } } })).rooms
+        ?.join?.[roomId];
+      assert.equal(room?.timeline.limited, true);
+      assert.ok(room?.state?.events.some(({ type }) => type === 'm.room.topic'));
+      assert.ok(room?.state?.events.some(({ type }) => type === 'm.room.create'));
+      assert.ok(room?.account_data.events.some(({ type }) => type === 'm.tag'));
+    });
+
+    it('a forgotten room is told to be left, and then no more', async () => {
+      const { ben, roomId } = await people(2);
+      const { next_batch } = await ben.sync();
+      await ben.leave(roomId);
+      await ben.membership('forget', roomId);
+      const sync = await ben.sync(next_batch);
+      const left = sync.rooms?.leave?.[roomId];
+      assert.deepEqual([left?.timeline.events.length, left?.state?.events.length], [1, 0]);
+      assert.equal((await ben.sync(sync.next_batch)).rooms, undefined);
+      const whole = await ben.sync(undefined, { filter: { room: { include_leave: true } } });
+      assert.equal(whole.rooms?.leave?.[roomId], undefined);
+    });
+  });
+}

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { type JoinedRoomJson, Person } from '../../../../test/support/person.ts';
+import type { TestServer } from '../../../../test/support/server.ts';
+
+/** The bodies of the messages in a timeline. */
+export const texts = (room: Pick<JoinedRoomJson, 'timeline'> | undefined) =>
+  room?.timeline.events.map(({ content }) => content['body']).filter((body) => body !== undefined);
+
+/** Whose memberships are among events, sorted. */
+export const membersIn = (events: readonly { type: string; state_key?: string }[] = []) =>
+  events
+    .filter(({ type }) => type === 'm.room.member')
+    .map(({ state_key }) => state_key)
+    .sort();
+
+/** @returns a function that registers users of their own for each test, in a public room of the first of them */
+export function companyOn(server: () => TestServer) {
+  let names = 0;
+  return async (count: number) => {
+    const all = await Promise.all(
+      Array.from({ length: count }, () => Person.register(server(), `user${names++}`)),
+    );
+    const [anna, ben, cleo] = all;
+    assert.ok(anna && ben);
+    const roomId = await anna.createRoom();
+    for (const other of all.slice(1)) await other.join(roomId);
+    return { anna, ben, cleo: cleo ?? ben, roomId };
+  };
+}
