@@ -8,14 +8,18 @@ import { parseMxcUri } from '../protocol/index.ts';
 import type { MediaConfig } from './config.ts';
 import { essenceOf } from './description.ts';
 import { MediaStore } from './disk/media-store.ts';
+import { ThumbnailStore } from './disk/thumbnail-store.ts';
 import { LocalMedia } from './local/local-media.ts';
 import type { MediaServers } from './remote/media-servers.ts';
 import { RemoteMedia } from './remote/remote-media.ts';
 import { downloadRoutes } from './routes/download-routes.ts';
 import { Finder } from './routes/finder.ts';
 import { mediaServerRoutes } from './routes/server-routes.ts';
+import { thumbnailRoutes } from './routes/thumbnail-routes.ts';
 import { uploadRoutes } from './routes/upload-routes.ts';
 import { isFileKept } from './store.ts';
+import { PictureTasks } from './thumbnails/picture-tasks.ts';
+import { Thumbnails } from './thumbnails/thumbnails.ts';
 
 export interface MediaSliceDeps {
   readonly database: Database;
@@ -38,7 +42,7 @@ export interface MediaSlice {
   readonly routes: readonly Route[];
   /** What is known of a file in this server's repository. */
   describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
-  /** Gives up what is being fetched from other servers. */
+  /** Gives up what is being fetched from other servers, and thumbnails that are being made. */
   stop(): void;
 }
 
@@ -49,20 +53,26 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     { directory: options.media_store_path, randomness, log },
     (area, fileId) => isFileKept(database.reader(), area, fileId),
   );
-  const local = new LocalMedia({ ...deps, disk });
+  const store = await ThumbnailStore.open(options.media_store_path, randomness);
+  const thumbnails = new Thumbnails({ ...deps, disk, store, tasks: new PictureTasks(deps) });
+  const local = new LocalMedia({ ...deps, disk, uploaded: (file) => void thumbnails.prepare(file) });
   const remote = new RemoteMedia({ ...deps, disk, limit: limits.remote });
   const finder = new Finder({ serverName, disk, local, remote, options });
   return {
     routes: [
       ...uploadRoutes({ local, serverName, createLimit: limits.create, options }),
       ...downloadRoutes(finder),
-      ...mediaServerRoutes({ serverName, disk, local, randomness }),
+      ...thumbnailRoutes(finder, thumbnails),
+      ...mediaServerRoutes({ serverName, disk, local, thumbnails, randomness }),
     ],
     async describe(mxcUri) {
       const address = parseMxcUri(mxcUri);
       const file = address?.serverName === serverName ? await local.describe(address.mediaId) : undefined;
       return file && { size: file.size, mimeType: essenceOf(file.contentType) };
     },
-    stop: () => remote.stop(),
+    stop() {
+      remote.stop();
+      thumbnails.stop();
+    },
   };
 }

@@ -1,10 +1,11 @@
 import { createHash, type Hash } from 'node:crypto';
 import { mkdir, open as openFile, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import type { MediaArea } from '../media-file.ts';
+import { incoming, parentsOf, placeOf, thumbnailsOf } from './places.ts';
 import { asStorageError, StorageError } from './storage-error.ts';
 
 /** What has been written to disk. */
@@ -26,7 +27,6 @@ export interface MediaStoreDeps {
 }
 
 const fileIdLength = 24;
-const incoming = 'incoming';
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
 /** `local.aBcD...part` is being written, `.placed` has its place and waits for its row. */
@@ -111,13 +111,35 @@ export class MediaStore {
     }
   }
 
+  /** Where the file is, for a process that reads it. */
+  pathOf(area: MediaArea, fileId: string): string {
+    return resolve(this.#path(area, fileId));
+  }
+
+  /** @param length bytes; there are fewer when the file ends before, and none when it is not there */
+  async readBeginning(area: MediaArea, fileId: string, length: number): Promise<Uint8Array> {
+    const handle = await openFile(this.#path(area, fileId), 'r').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw asStorageError(error);
+    });
+    if (handle === undefined) return new Uint8Array();
+    try {
+      const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, 0);
+      return buffer.subarray(0, bytesRead);
+    } finally {
+      await handle.close();
+    }
+  }
+
   /** The content of a file. It is opened when somebody begins to read, and closed when they end. */
   read(area: MediaArea, fileId: string): Readable {
     return Readable.from(contentOf(this.#path(area, fileId)), { objectMode: false });
   }
 
+  /** A file, with its thumbnails. */
   async delete(area: MediaArea, fileId: string): Promise<void> {
     await rm(this.#path(area, fileId), { force: true });
+    await rm(thumbnailsOf(this.#directory, area, fileId), { recursive: true, force: true });
   }
 
   async #write(path: string, content: AsyncIterable<Uint8Array>): Promise<Omit<StoredFile, 'fileId'>> {
@@ -149,12 +171,12 @@ export class MediaStore {
   }
 
   #parents(area: MediaArea, fileId: string): readonly [string, string] {
-    const first = join(this.#directory, area, fileId.slice(0, 2));
-    return [first, join(first, fileId.slice(2, 4))];
+    const [first, second] = parentsOf(fileId);
+    return [join(this.#directory, area, first), join(this.#directory, area, second)];
   }
 
   #path(area: MediaArea, fileId: string): string {
-    return join(this.#parents(area, fileId)[1], fileId.slice(4));
+    return join(this.#directory, area, placeOf(fileId));
   }
 
   #incoming(area: MediaArea, fileId: string, stage: 'part' | 'placed'): string {

@@ -23,6 +23,8 @@ export interface LocalMediaDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly disk: MediaStore;
+  /** Is told of each file that has come, once its row has been committed. */
+  readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
 }
 
@@ -143,14 +145,17 @@ export class LocalMedia {
     content: AsyncIterable<Uint8Array>,
     record: (writer: Parameters<typeof store.insertUploaded>[0], file: store.UploadedFile) => Promise<void>,
   ): Promise<void> {
-    const { database, disk, options } = this.#deps;
+    const { database, disk, uploaded, options } = this.#deps;
     await this.#quota.check(database.reader(), userId, 0);
     const isAuthenticated = options.enable_authenticated_media;
-    await disk.keep('local', content, (file) =>
-      database.transaction<MediaTables, void>(async (writer) => {
-        await this.#quota.check(writer, userId, file.size);
-        await record(writer, { ...file, ...description, isAuthenticated });
-      }),
-    );
+    const file = await disk.keep('local', content, async (stored) => {
+      const described = { ...stored, ...description, isAuthenticated };
+      await database.transaction<MediaTables, void>(async (writer) => {
+        await this.#quota.check(writer, userId, stored.size);
+        await record(writer, described);
+      });
+      return described;
+    });
+    uploaded({ area: 'local', ...file });
   }
 }

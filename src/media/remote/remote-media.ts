@@ -87,6 +87,7 @@ export class RemoteMedia {
     await database.transaction<MediaTables, void>((writer) =>
       store.deleteRemote(writer, address, file.fileId),
     );
+    await disk.delete('remote', file.fileId);
     return undefined;
   }
 

@@ -1,23 +1,15 @@
 import { Type } from 'typebox';
 import { type Route, type RouteContract, type RouteRequest, route } from '../../kernel/http/index.ts';
-import { serveFile } from '../serving/serve-file.ts';
-import { type Finder, patienceOf } from './finder.ts';
-
-/** Milliseconds that a client may have its request wait for an upload that is still to come. */
-const longestWait = 60_000;
-
-const timeout = { timeout_ms: Type.Integer({ default: 20_000 }) };
-const authedQuery = Type.Object(timeout);
-const openQuery = Type.Object({ ...timeout, allow_remote: Type.Boolean({ default: true }) });
-
-const openPaths = (rest: string) => ['v3', 'r0', 'v1'].map((version) => `/_proto/media/${version}${rest}`);
+import { contentOf, serveContent } from '../serving/serve-content.ts';
+import type { Finder } from './finder.ts';
+import { authedParameters, openParameters, openPaths, type Retrieval, wishOf } from './retrieval.ts';
 
 const [address, named] = ['/:serverName/:mediaId', '/:serverName/:mediaId/:fileName'] as const;
 
 /** Downloads by clients. Source: client-server API, "Content repository". */
 export function downloadRoutes(finder: Finder): Route[] {
-  const signedIn = { method: 'GET', auth: 'guest', query: authedQuery } as const;
-  const open = { method: 'GET', auth: 'none', query: openQuery } as const;
+  const signedIn = { method: 'GET', auth: 'guest', query: Type.Object(authedParameters) } as const;
+  const open = { method: 'GET', auth: 'none', query: Type.Object(openParameters) } as const;
   const prefix = '/_proto/client/v1/media/download';
   return [
     download(finder, { ...signedIn, operationId: 'getContentAuthed', path: prefix + address }),
@@ -33,16 +25,11 @@ export function downloadRoutes(finder: Finder): Route[] {
 
 function download(finder: Finder, contract: RouteContract): Route {
   const isOpen = contract.auth === 'none';
-  return route(contract, async ({ params, query, ip, signal }: RouteRequest) => {
-    const { serverName, mediaId, fileName } = params as Readonly<Record<string, string>>;
-    const { timeout_ms, allow_remote = true } = query as unknown as {
-      timeout_ms: number;
-      allow_remote?: boolean;
-    };
-    const file = await finder.find(
-      { serverName: serverName!, mediaId: mediaId! },
-      { patience: patienceOf(timeout_ms, longestWait), ip, signal, isOpen, mayFetch: allow_remote },
-    );
-    return serveFile(finder.disk, file, { fileName, audience: isOpen ? 'public' : 'private' });
+  return route(contract, async (request: RouteRequest) => {
+    const { serverName, mediaId, fileName } = request.params as Readonly<Record<string, string>>;
+    const address = { serverName: serverName!, mediaId: mediaId! };
+    const file = await finder.find(address, wishOf(request, request.query as unknown as Retrieval, isOpen));
+    const content = await contentOf(finder.disk, file);
+    return serveContent(content, { fileName, audience: isOpen ? 'public' : 'private' });
   });
 }

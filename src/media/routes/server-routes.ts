@@ -4,8 +4,10 @@ import type { Randomness } from '../../kernel/randomness.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import type { LocalMedia } from '../local/local-media.ts';
 import { mediaAddress } from '../media-address.ts';
-import { serveParts } from '../serving/serve-file.ts';
+import { contentOf, serveParts } from '../serving/serve-content.ts';
+import type { Thumbnails } from '../thumbnails/thumbnails.ts';
 import { patienceOf } from './finder.ts';
+import { askedThumbnail, thumbnailQuery } from './thumbnail-query.ts';
 
 /**
  * Milliseconds that another server may have its request wait. Shorter than for clients: while it waits, it takes one
@@ -17,11 +19,21 @@ export interface ServerRouteParts {
   readonly serverName: string;
   readonly disk: MediaStore;
   readonly local: LocalMedia;
+  readonly thumbnails: Thumbnails;
   readonly randomness: Randomness;
 }
 
 /** Media of this server for others. Source: server-server API, "Content Repository". */
-export function mediaServerRoutes({ serverName, disk, local, randomness }: ServerRouteParts): Route[] {
+export function mediaServerRoutes({
+  serverName,
+  disk,
+  local,
+  thumbnails,
+  randomness,
+}: ServerRouteParts): Route[] {
+  const timeout = { timeout_ms: Type.Integer({ default: 20_000 }) };
+  const find = (mediaId: string, timeout_ms: number, signal: AbortSignal) =>
+    local.find(mediaAddress(serverName, mediaId).mediaId, patienceOf(timeout_ms, longestWait), signal);
   return [
     route(
       {
@@ -29,12 +41,24 @@ export function mediaServerRoutes({ serverName, disk, local, randomness }: Serve
         method: 'GET',
         path: '/_proto/federation/v1/media/download/:mediaId',
         auth: 'server',
-        query: Type.Object({ timeout_ms: Type.Integer({ default: 20_000 }) }),
+        query: Type.Object(timeout),
       },
       async ({ params, query: { timeout_ms }, signal }) => {
-        const { mediaId } = mediaAddress(serverName, params.mediaId);
-        const file = await local.find(mediaId, patienceOf(timeout_ms, longestWait), signal);
-        return serveParts(disk, file, randomness);
+        const file = await find(params.mediaId, timeout_ms, signal);
+        return serveParts(await contentOf(disk, file), randomness);
+      },
+    ),
+    route(
+      {
+        operationId: 'getContentThumbnail',
+        method: 'GET',
+        path: '/_proto/federation/v1/media/thumbnail/:mediaId',
+        auth: 'server',
+        query: Type.Object({ ...timeout, ...thumbnailQuery }),
+      },
+      async ({ params, query, signal }) => {
+        const file = await find(params.mediaId, query.timeout_ms, signal);
+        return serveParts(await thumbnails.find(file, askedThumbnail(query)), randomness);
       },
     ),
   ];

@@ -1,0 +1,40 @@
+import { Type } from 'typebox';
+import { type Route, type RouteContract, type RouteRequest, route } from '../../kernel/http/index.ts';
+import { serveContent } from '../serving/serve-content.ts';
+import type { Thumbnails } from '../thumbnails/thumbnails.ts';
+import type { Finder } from './finder.ts';
+import { authedParameters, openParameters, openPaths, type Retrieval, wishOf } from './retrieval.ts';
+import { askedThumbnail, type ThumbnailQuery, thumbnailQuery } from './thumbnail-query.ts';
+
+/** Thumbnails for clients. Source: client-server API, "Content repository", "Thumbnails". */
+export function thumbnailRoutes(finder: Finder, thumbnails: Thumbnails): Route[] {
+  const contracts: readonly RouteContract[] = [
+    {
+      operationId: 'getContentThumbnailAuthed',
+      method: 'GET',
+      path: '/_proto/client/v1/media/thumbnail/:serverName/:mediaId',
+      auth: 'guest',
+      query: Type.Object({ ...authedParameters, ...thumbnailQuery }),
+    },
+    {
+      operationId: 'getContentThumbnail',
+      method: 'GET',
+      path: openPaths('/thumbnail/:serverName/:mediaId'),
+      auth: 'none',
+      query: Type.Object({ ...openParameters, ...thumbnailQuery }),
+    },
+  ];
+  return contracts.map((contract) => thumbnail(finder, thumbnails, contract));
+}
+
+function thumbnail(finder: Finder, thumbnails: Thumbnails, contract: RouteContract): Route {
+  const isOpen = contract.auth === 'none';
+  return route(contract, async (request: RouteRequest) => {
+    const { serverName, mediaId } = request.params as Readonly<Record<string, string>>;
+    const query = request.query as unknown as Retrieval & ThumbnailQuery;
+    const address = { serverName: serverName!, mediaId: mediaId! };
+    const file = await finder.find(address, wishOf(request, query, isOpen));
+    const content = await thumbnails.find(file, askedThumbnail(query));
+    return serveContent(content, { audience: isOpen ? 'public' : 'private' });
+  });
+}

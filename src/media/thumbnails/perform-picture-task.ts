@@ -1,0 +1,107 @@
+import { open } from 'node:fs/promises';
+import sharp, { type Metadata, type Sharp } from 'sharp';
+import { formatOf, type Picture, type PictureFormat, signatureLength } from './picture.ts';
+import type { PictureResult, PictureTask, ThumbnailFormat } from './picture-task.ts';
+
+// One thread for each process, and nothing that is kept for a file that comes once.
+sharp.concurrency(1);
+sharp.cache(false);
+// All that reads files, and then again the few formats that pictures of people come in: no vector graphics, no
+// documents, nothing that refers to other files.
+sharp.block({ operation: ['VipsForeignLoad'] });
+sharp.unblock({
+  operation: [
+    'VipsForeignLoadJpegFile',
+    'VipsForeignLoadPngFile',
+    'VipsForeignLoadWebpFile',
+    'VipsForeignLoadNsgifFile',
+    'VipsForeignLoadHeifFile',
+  ],
+});
+
+/** What the library says of a file. Whatever it does not take is refused; it may crash, too. */
+export async function performPictureTask(task: PictureTask): Promise<PictureResult> {
+  try {
+    if (task.kind === 'examine') return { kind: 'picture', picture: await examine(task.source) };
+    await make(task);
+    return { kind: 'made' };
+  } catch (error) {
+    return { kind: 'refused', why: String(error).slice(0, 500) };
+  }
+}
+
+/** What damages a picture is an error; what is only odd about it is not. */
+const failOn = 'error';
+
+async function examine(source: string): Promise<Picture> {
+  const format = await beginningOf(source);
+  const metadata = await sharp(source, { limitInputPixels: false, failOn }).metadata();
+  if (format === undefined || !isThat(metadata, format)) throw new Error('It is not what it begins like');
+  const { width, height } = metadata.autoOrient;
+  const frames = format === 'gif' || format === 'webp' ? (metadata.pages ?? 1) : 1;
+  return {
+    format,
+    width,
+    height,
+    frames,
+    isAnimated: frames > 1 || (format === 'png' && (await isAnimatedPng(source))) || format === 'avif',
+    hasAlpha: metadata.hasAlpha,
+    isTurned: (metadata.orientation ?? 1) !== 1,
+  };
+}
+
+const isThat = ({ format, compression }: Metadata, expected: PictureFormat) =>
+  expected === 'avif' ? format === 'heif' && compression === 'av1' : format === expected;
+
+async function beginningOf(source: string): Promise<PictureFormat | undefined> {
+  const file = await open(source);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(signatureLength), 0, signatureLength, 0);
+    return formatOf(buffer.subarray(0, bytesRead));
+  } finally {
+    await file.close();
+  }
+}
+
+/** Chunks that may come before the pixels. */
+const mostChunks = 1_000;
+
+/** Whether there is an `acTL` chunk before the pixels. Source: Portable Network Graphics, third edition, 11.3.7.1. */
+async function isAnimatedPng(source: string): Promise<boolean> {
+  const file = await open(source);
+  try {
+    const header = Buffer.alloc(8);
+    for (let [count, at] = [0, 8]; count < mostChunks; count++) {
+      const { bytesRead } = await file.read(header, 0, 8, at);
+      const type = header.toString('latin1', 4);
+      if (bytesRead < 8 || type === 'IDAT') return false;
+      if (type === 'acTL') return true;
+      at += header.readUInt32BE(0) + 12;
+    }
+    return true;
+  } finally {
+    await file.close();
+  }
+}
+
+const writers: Readonly<Record<ThumbnailFormat, (picture: Sharp) => Sharp>> = {
+  jpeg: (picture) => picture.jpeg({ quality: 80 }),
+  png: (picture) => picture.png(),
+  webp: (picture) => picture.webp({ quality: 75, effort: 2 }),
+};
+
+/** Colours become those of the web, and what else was said of the picture is left out. */
+async function make(task: Extract<PictureTask, { kind: 'make' }>): Promise<void> {
+  const { source, destination, target, format, isAnimated, mostPixels } = task;
+  const picture = sharp(source, {
+    limitInputPixels: mostPixels,
+    failOn,
+    animated: isAnimated,
+    autoOrient: !isAnimated,
+  }).resize({
+    width: target.width,
+    height: target.height,
+    fit: target.method === 'crop' ? 'cover' : 'fill',
+  });
+  await writers[format](picture).toFile(destination);
+}

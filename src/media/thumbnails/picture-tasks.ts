@@ -1,0 +1,67 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { TaskFailure, TaskProcesses } from '../../kernel/task-processes/index.ts';
+import type { Picture } from './picture.ts';
+import type { PictureResult, PictureTask } from './picture-task.ts';
+
+/** The library does not take a file, or is ended by it. */
+export class NoThumbnail extends Error {
+  override readonly name = 'NoThumbnail';
+}
+
+export type Urgency = 'urgent' | 'patient';
+
+const second = 1_000;
+
+const limits = {
+  processes: 2,
+  waiting: { urgent: 200, patient: 1_000 },
+  taskTime: 20 * second,
+  idleTime: 60 * second,
+};
+
+/** No temporary files, which a process that is killed would leave behind: what is in memory is bounded by its pixels. */
+const environment = { VIPS_DISC_THRESHOLD: '8g' };
+
+/** Has pictures read and thumbnails made by processes that may crash: see decision 0118. */
+export class PictureTasks {
+  readonly #processes: TaskProcesses<PictureTask, PictureResult>;
+  readonly #log: Logger;
+
+  /** @param program what the processes run, without its extension */
+  constructor({ clock, log }: { clock: Clock; log: Logger }, program = './picture-process') {
+    this.#log = log;
+    const importedFrom = import.meta.url;
+    this.#processes = new TaskProcesses({ program, importedFrom, environment, limits, clock });
+  }
+
+  /** @throws NoThumbnail; TaskFailure when that is not the picture's fault */
+  async examine(source: string, urgency: Urgency): Promise<Picture> {
+    const result = await this.#run({ kind: 'examine', source }, urgency);
+    if (result.kind !== 'picture') throw new NoThumbnail('It has not been examined');
+    return result.picture;
+  }
+
+  /** @throws as `examine` does */
+  async make(task: Omit<Extract<PictureTask, { kind: 'make' }>, 'kind'>, urgency: Urgency): Promise<void> {
+    await this.#run({ kind: 'make', ...task }, urgency);
+  }
+
+  stop(): void {
+    this.#processes.stop();
+  }
+
+  async #run(task: PictureTask, urgency: Urgency): Promise<PictureResult> {
+    let result: PictureResult;
+    try {
+      result = await this.#processes.run(task, urgency);
+    } catch (error) {
+      if (!(error instanceof TaskFailure)) throw error;
+      if (error.reason === 'unavailable') this.#log.error({ err: error }, 'No thumbnails can be made here');
+      const isItsFault = error.reason === 'crashed' || error.reason === 'too-slow';
+      throw isItsFault ? new NoThumbnail(error.message) : error;
+    }
+    if (result.kind === 'refused') throw new NoThumbnail(result.why);
+    return result;
+  }
+}

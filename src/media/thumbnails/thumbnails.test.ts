@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
+import { serverDatabases } from '../../../test/support/databases.ts';
+import { claimedPng, film, looksLike, noise, picture, redEdges } from '../../../test/support/pictures.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestUser,
+} from '../../../test/support/server.ts';
+
+type MediaOptions = NonNullable<ConfigurationOverrides['media']>;
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`thumbnails on ${database}`, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hearth-thumbnails-'));
+    const running: TestServer[] = [];
+    let server: TestServer;
+    let anna: TestUser;
+    let store: string;
+    const start = async (media: MediaOptions = {}) => {
+      store = mkdtempSync(join(folder, 'store-'));
+      server = await startTestServer({ database, config: { media: { media_store_path: store, ...media } } });
+      running.push(server);
+      anna = await server.register('anna');
+    };
+    const stopAll = async () => {
+      for (const each of running.splice(0)) await each.stop();
+    };
+    after(() => rmSync(folder, { recursive: true, force: true }));
+
+    const upload = async (body: Uint8Array, type = 'application/octet-stream') => {
+      const headers = { 'content-type': type };
+      const answer = await server.api('POST', '/_matrix/media/v3/upload', {
+        token: anna.token,
+        body,
+        headers,
+      });
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      return (answer.body['content_uri'] as string).slice('mxc://'.length);
+    };
+    const get = async (path: string, token?: string) => {
+      const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+      const response = await fetch(server.baseUrl + path, { headers });
+      return { response, bytes: Buffer.from(await response.arrayBuffer()) };
+    };
+    /** @param query such as `width=32&height=32` */
+    const ask = (media: string, query: string) =>
+      get(`/_matrix/client/v1/media/thumbnail/${media}?${query}`, anna.token);
+    const codeOf = ({ response, bytes }: Awaited<ReturnType<typeof get>>) =>
+      `${response.status} ${(JSON.parse(bytes.toString()) as { errcode: string }).errcode}`;
+    const sizeOf = async (media: string, width: number, height: number, method = 'scale', more = '') => {
+      const { response, bytes } = await ask(media, `width=${width}&height=${height}&method=${method}${more}`);
+      assert.equal(response.status, 200, bytes.toString().slice(0, 200));
+      const seen = await looksLike(bytes);
+      assert.equal(response.headers.get('content-type'), `image/${seen.format}`);
+      return `${seen.width}x${seen.height}`;
+    };
+    const thumbnailsIn = (area: string) => {
+      const place = join(store, 'thumbnails', area);
+      if (!existsSync(place)) return [];
+      return readdirSync(place, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name !== 'picture.json')
+        .map((entry) => entry.name)
+        .sort();
+    };
+
+    describe('of pictures that are uploaded', () => {
+      before(() => start());
+      after(stopAll);
+
+      it('are served like the picture, to users who say who they are', async () => {
+        const media = await upload(await picture(1_000, 500, 'jpeg'));
+        const { response, bytes } = await ask(media, 'width=320&height=240');
+        assert.equal(response.status, 200);
+        const header = (name: string) => response.headers.get(name);
+        assert.equal(header('content-type'), 'image/jpeg');
+        assert.equal(header('content-length'), String(bytes.length));
+        assert.equal(header('content-disposition'), 'inline; filename=thumbnail.jpeg');
+        assert.match(header('content-security-policy')!, /^sandbox; default-src 'none';/);
+        assert.equal(header('cross-origin-resource-policy'), 'cross-origin');
+        assert.equal(header('access-control-allow-origin'), '*');
+        assert.equal(header('x-content-type-options'), 'nosniff');
+        assert.match(header('cache-control')!, /^private/);
+        const nobody = await get(`/_matrix/client/v1/media/thumbnail/${media}?width=32&height=32`);
+        assert.equal(codeOf(nobody), '401 M_MISSING_TOKEN');
+      });
+
+      it('are made of every format that the library reads, by their bytes alone', async () => {
+        const formats = { jpeg: 'jpeg', png: 'png', webp: 'jpeg', gif: 'png', avif: 'jpeg' } as const;
+        for (const [format, expected] of Object.entries(formats)) {
+          const media = await upload(await picture(200, 100, format as 'png'), 'text/html');
+          const { response, bytes } = await ask(media, 'width=32&height=32&method=crop');
+          assert.equal(response.status, 200, format);
+          assert.equal(response.headers.get('content-type'), `image/${expected}`);
+          const { format: seen, width, height, isBare } = await looksLike(bytes);
+          assert.deepEqual([seen, width, height, isBare], [expected, 32, 32, true]);
+        }
+      });
+
+      it('are turned the way that the picture is looked at, and say nothing else of it', async () => {
+        // Turned by a quarter: what is left in the file is at the top.
+        const media = await upload(await picture(600, 400, 'jpeg', 6));
+        for (const query of ['width=100&height=100', 'width=32&height=32&method=crop']) {
+          const { bytes } = await ask(media, query);
+          assert.deepEqual((({ top, bottom }) => [top, bottom])(await redEdges(bytes)), [true, false]);
+          const { orientation, isBare } = await looksLike(bytes);
+          assert.deepEqual([orientation, isBare], [undefined, true]);
+        }
+        assert.equal(await sizeOf(media, 320, 240), '160x240');
+        // Also where it is not made smaller.
+        assert.equal(await sizeOf(media, 5_000, 5_000), '400x600');
+      });
+
+      it('are never smaller than what is asked for, unless the picture is', async () => {
+        const media = await upload(await picture(3_000, 2_000));
+        assert.equal(await sizeOf(media, 10, 10, 'crop'), '32x32');
+        assert.equal(await sizeOf(media, 33, 10, 'crop'), '96x96');
+        assert.equal(await sizeOf(media, 300, 200), '320x213');
+        assert.equal(await sizeOf(media, 330, 10), '320x213', 'which would be 15 high');
+        assert.equal(await sizeOf(media, 640, 480), '640x427');
+        assert.equal(await sizeOf(media, 700, 600), '800x533');
+        // Beyond the list its last sizes are doubled.
+        assert.equal(await sizeOf(media, 97, 97, 'crop'), '192x192');
+        assert.equal(await sizeOf(media, 801, 601), '1600x1067');
+        assert.equal(await sizeOf(media, 9_999, 9_999), '3000x2000');
+      });
+
+      it('of small pictures are these themselves', async () => {
+        const bytes = await picture(60, 40, 'webp');
+        const media = await upload(bytes);
+        const answer = await ask(media, 'width=64&height=64&method=crop');
+        assert.deepEqual(answer.bytes, bytes);
+        assert.equal(answer.response.headers.get('content-type'), 'image/webp');
+        assert.match(answer.response.headers.get('content-disposition')!, /^inline/);
+        const dot = await upload(await picture(1, 1));
+        assert.equal(await sizeOf(dot, 1, 1, 'crop'), '1x1');
+        const line = await upload(await picture(2_000, 1));
+        assert.equal(await sizeOf(line, 32, 32), '320x1');
+        // What is in a format that thumbnails do not have is written anew.
+        assert.equal(await sizeOf(await upload(await picture(60, 40, 'avif')), 100, 100), '60x40');
+      });
+
+      it('move only where that is asked for', async () => {
+        for (const format of ['gif', 'webp'] as const) {
+          const bytes = await film(400, 200, format);
+          const media = await upload(bytes);
+          for (const [query, frames] of [
+            ['width=50&height=50', 1],
+            ['width=50&height=50&animated=false', 1],
+            ['width=900&height=900', 1],
+            ['width=50&height=50&animated=true', 3],
+            ['width=32&height=32&method=crop&animated=true', 3],
+          ] as const) {
+            const answer = await ask(media, query);
+            const seen = await looksLike(answer.bytes);
+            assert.equal(seen.frames, frames, `${format} ${query}`);
+            assert.equal(seen.format, frames === 1 ? (format === 'gif' ? 'png' : 'jpeg') : 'webp');
+            assert.equal(answer.response.headers.get('content-type'), `image/${seen.format}`);
+          }
+          const small = await ask(media, 'width=900&height=900&animated=true');
+          assert.deepEqual(small.bytes, bytes);
+        }
+        const still = await upload(await picture(200, 100, 'jpeg'));
+        assert.equal(
+          (await looksLike((await ask(still, 'width=20&height=20&animated=true')).bytes)).frames,
+          1,
+        );
+        // Its frames are not read, so it moves as a whole or not at all.
+        const apng = claimedPng(20, 20, 20, 'acTL');
+        const moving = await upload(apng);
+        assert.deepEqual((await ask(moving, 'width=90&height=90&animated=true')).bytes, apng);
+        const held = await ask(moving, 'width=90&height=90');
+        assert.equal(held.response.status, 200);
+        assert.ok(!held.bytes.includes('acTL'));
+      });
+
+      it('are asked for with a size, and a method that there is', async () => {
+        const media = await upload(await picture(10, 10));
+        for (const [query, code] of [
+          ['', 'M_MISSING_PARAM'],
+          ['width=10', 'M_MISSING_PARAM'],
+          ['height=10', 'M_MISSING_PARAM'],
+          ['width=x&height=10', 'M_INVALID_PARAM'],
+          ['width=1.5&height=10', 'M_INVALID_PARAM'],
+          ['width=-1&height=10', 'M_INVALID_PARAM'],
+          ['width=0&height=10', 'M_INVALID_PARAM'],
+          ['width=10&height=10&method=stretch', 'M_INVALID_PARAM'],
+          ['width=10&height=10&animated=yes', 'M_INVALID_PARAM'],
+        ]) {
+          assert.equal(codeOf(await ask(media, query!)), `400 ${code}`, query);
+        }
+        assert.equal(await sizeOf(media, 9_007_199_254_740_991, 9_007_199_254_740_991), '10x10');
+      });
+
+      it('are not of what is not there', async () => {
+        assert.equal(codeOf(await ask('test/unknown', 'width=1&height=1')), '404 M_NOT_FOUND');
+        assert.equal(codeOf(await ask('test/..%2F..%2Fx', 'width=1&height=1')), '404 M_NOT_FOUND');
+        const { body } = await server.api('POST', '/_matrix/media/v1/create', { token: anna.token });
+        const media = (body['content_uri'] as string).slice('mxc://'.length);
+        assert.equal(codeOf(await ask(media, 'width=1&height=1&timeout_ms=0')), '504 M_NOT_YET_UPLOADED');
+        const waiting = ask(media, 'width=32&height=32&method=crop');
+        const put = { token: anna.token, body: await picture(100, 100), headers: { 'content-type': 'x/y' } };
+        assert.equal((await server.api('PUT', `/_matrix/media/v3/upload/${media}`, put)).status, 200);
+        assert.equal((await waiting).response.status, 200);
+      });
+
+      it('are not of what is no picture, or a broken one', async () => {
+        const whole = await noise(300, 300);
+        const jpeg = await picture(300, 300, 'jpeg');
+        const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>';
+        const cases: Record<string, Uint8Array> = {
+          text: Buffer.from('hello'),
+          nothing: Buffer.alloc(0),
+          'a drawing': Buffer.from(svg),
+          'a document': Buffer.from('%PDF-1.7\n'),
+          'a format that is not read': await picture(300, 300, 'tiff'),
+          'a beginning': whole.subarray(0, 8),
+          'a header': whole.subarray(0, 33),
+          'half a picture': whole.subarray(0, whole.length / 2),
+          'half a photograph': jpeg.subarray(0, jpeg.length / 2),
+          'a picture in name only': Buffer.concat([jpeg.subarray(0, 3), Buffer.from(svg)]),
+          'more pixels than there can be': claimedPng(2 ** 31 - 1, 2 ** 31 - 1),
+          'pixels that are missing': claimedPng(1_000, 1_000),
+        };
+        for (const [what, bytes] of Object.entries(cases)) {
+          const media = await upload(bytes, 'image/png');
+          for (let times = 0; times < 2; times++) {
+            assert.equal(codeOf(await ask(media, 'width=32&height=32&method=crop')), '400 M_UNKNOWN', what);
+          }
+        }
+        // What is more than one thing is looked at as a picture.
+        const both = Buffer.concat([jpeg, Buffer.from('<script>alert(1)</script>')]);
+        const { response, bytes } = await ask(await upload(both, 'text/html'), 'width=32&height=32');
+        assert.equal(response.headers.get('content-type'), 'image/jpeg');
+        assert.ok(!bytes.includes('script'));
+      });
+
+      it('are not at the old endpoints', async () => {
+        const media = await upload(await picture(100, 100));
+        const old = await get(`/_matrix/media/v3/thumbnail/${media}?width=32&height=32`);
+        assert.equal(codeOf(old), '404 M_NOT_FOUND');
+      });
+    });
+
+    describe('as the options say', () => {
+      afterEach(stopAll);
+
+      it('are made beforehand, and again when they are missing [option: media_store_path]', async () => {
+        await start();
+        const media = await upload(await noise(1_000, 500));
+        const made = [
+          '32x32-crop.png',
+          '96x96-crop.png',
+          '320x160-scale.png',
+          '640x320-scale.png',
+          '800x400-scale.png',
+        ];
+        await eventually('the thumbnails', () => thumbnailsIn('local').length === made.length);
+        assert.deepEqual(thumbnailsIn('local'), made.sort());
+        const first = (await ask(media, 'width=320&height=240')).bytes;
+        rmSync(join(store, 'thumbnails'), { recursive: true });
+        assert.deepEqual((await ask(media, 'width=320&height=240')).bytes, first);
+        assert.deepEqual(thumbnailsIn('local'), ['320x160-scale.png']);
+        await server.restart();
+        assert.deepEqual((await ask(media, 'width=320&height=240')).bytes, first);
+        const files = readdirSync(join(store, 'incoming'));
+        assert.deepEqual(files, []);
+        rmSync(join(store, 'local'), { recursive: true });
+        assert.equal(codeOf(await ask(media, 'width=320&height=240')), '404 M_NOT_FOUND');
+      });
+
+      it('have the size that was asked for [option: dynamic_thumbnails]', async () => {
+        await start({ dynamic_thumbnails: true });
+        const media = await upload(await picture(1_000, 500));
+        assert.equal(await sizeOf(media, 123, 45, 'crop'), '123x45');
+        assert.equal(await sizeOf(media, 123, 123), '123x62');
+        assert.equal(await sizeOf(media, 2_000, 250, 'crop'), '1000x125');
+        // However many that are, only so many are kept.
+        for (let width = 1; width <= 70; width++) await sizeOf(media, width, 10, 'crop');
+        assert.ok(thumbnailsIn('local').length <= 64);
+        assert.equal(await sizeOf(media, 1, 10, 'crop'), '1x10');
+      });
+
+      it('are those of the list [option: thumbnail_sizes[].width] [option: thumbnail_sizes[].height] [option: thumbnail_sizes[].method]', async () => {
+        await start({
+          thumbnail_sizes: [
+            { width: 50, height: 20, method: 'scale' },
+            { width: 40, height: 10, method: 'crop' },
+            { width: 40, height: 40, method: 'crop' },
+          ],
+        });
+        const media = await upload(await picture(1_000, 500));
+        const made = ['40x10-crop.png', '40x20-scale.png', '40x40-crop.png'];
+        await eventually('the thumbnails', () => thumbnailsIn('local').length === made.length);
+        assert.deepEqual(thumbnailsIn('local'), made);
+        assert.equal(await sizeOf(media, 10, 10), '40x20');
+        assert.equal(await sizeOf(media, 16, 4, 'crop'), '40x10');
+        assert.equal(await sizeOf(media, 10, 10, 'crop'), '40x40');
+        assert.deepEqual(thumbnailsIn('local'), made);
+      });
+
+      it('need no list', async () => {
+        await start({ thumbnail_sizes: [] });
+        const bytes = await picture(100, 50);
+        const media = await upload(bytes);
+        for (const method of ['crop', 'scale']) {
+          assert.deepEqual((await ask(media, `width=9&height=9&method=${method}`)).bytes, bytes);
+        }
+      });
+
+      it('are not of pictures that are too large [option: max_image_pixels]', async () => {
+        await start({ max_image_pixels: 20_000 });
+        const query = 'width=32&height=32&method=crop';
+        const fits = await upload(await picture(200, 100));
+        assert.equal((await ask(fits, query)).response.status, 200);
+        for (const bytes of [
+          await picture(201, 100),
+          claimedPng(60_000, 60_000),
+          claimedPng(8_000, 8_000, 8_000),
+        ]) {
+          assert.equal(codeOf(await ask(await upload(bytes), query)), '413 M_TOO_LARGE');
+        }
+        // All frames together are: it stands still.
+        const moving = await upload(await film(100, 100, 'gif'));
+        const { bytes } = await ask(moving, `${query}&animated=true`);
+        assert.equal((await looksLike(bytes)).frames, 1);
+      });
+
+      it('are at the old endpoints where media is for everybody [option: enable_authenticated_media]', async () => {
+        await start({ enable_authenticated_media: false });
+        const media = await upload(await picture(100, 100));
+        for (const version of ['v3', 'r0', 'v1']) {
+          const path = `/_matrix/media/${version}/thumbnail/${media}`;
+          const query = 'width=32&height=32&method=crop&allow_remote=false&allow_redirect=true';
+          const { response, bytes } = await get(`${path}?${query}`);
+          assert.equal(response.status, 200);
+          assert.match(response.headers.get('cache-control')!, /^public/);
+          assert.equal((await looksLike(bytes)).width, 32);
+        }
+      });
+
+      it('are not served where another process has the media [option: enable_media_repo]', async () => {
+        await start({ enable_media_repo: false });
+        assert.equal(codeOf(await ask('test/x', 'width=1&height=1')), '404 M_UNRECOGNIZED');
+      });
+    });
+  });
+}
