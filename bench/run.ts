@@ -28,9 +28,11 @@ export interface Finding {
 
 /** A target that has spent as many times its share as this sits out the rounds that remain. */
 const patience = 2;
-/** The round before the first, which does not count, and its length as a share of the others'. */
+/**
+ * The round before the first, which does not count, as long as the others: servers run for weeks, and in its first
+ * thousands of requests a server compiles its code besides.
+ */
 const warmUp = -1;
-const warmUpShare = 0.25;
 
 /**
  * Prepares the scenario on all targets and then runs its loads in rounds, the targets taking turns, so that what
@@ -66,11 +68,10 @@ async function runLoad<Stage>(
     for (const stand of stands) {
       const { kind } = stand.target;
       const before = spent.get(kind) ?? 0;
-      if (before > patience * rounds * seconds && found.has(kind)) continue;
-      const isWarmUp = number === warmUp;
-      const round = await runRound(load, stand, isWarmUp ? seconds * warmUpShare : seconds);
+      if (before > patience * (rounds + 1) * seconds && found.has(kind)) continue;
+      const round = await runRound(load, stand, seconds);
       spent.set(kind, before + round.seconds);
-      if (!isWarmUp) found.set(kind, [...(found.get(kind) ?? []), round]);
+      if (number !== warmUp) found.set(kind, [...(found.get(kind) ?? []), round]);
     }
   }
   return Object.fromEntries([...found].map(([kind, ofKind]) => [kind, summarize(ofKind)]));
