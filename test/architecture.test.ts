@@ -66,6 +66,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   undici: ['kernel/outbound', 'commands'],
   yaml: ['kernel/config', 'configuration', 'commands'],
   commander: ['commands'],
+  sharp: ['media'],
 };
 
 /** Time, chance and the network are passed in; they are taken from the platform in the kernel only. */

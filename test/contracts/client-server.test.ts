@@ -8,13 +8,7 @@ import { startTestServer, type TestServer } from '../support/server.ts';
  * directory, profiles, presence, syncs, search, spaces, relations, reports, tags or account data.
  */
 const waiting: Readonly<Record<string, readonly string[]>> = {
-  // Media and previews of links: files of media are served already, their thumbnails are the rest of that.
-  'media: thumbnails and previews of links': [
-    'getContentThumbnail',
-    'getContentThumbnailAuthed',
-    'getUrlPreview',
-    'getUrlPreviewAuthed',
-  ],
+  'previews of links': ['getUrlPreview', 'getUrlPreviewAuthed'],
   'mail addresses and phone numbers of accounts': [
     'add3PID',
     'bind3PID',

@@ -1,0 +1,113 @@
+import { crc32, deflateSync } from 'node:zlib';
+import sharp from 'sharp';
+
+type Format = 'jpeg' | 'png' | 'webp' | 'gif' | 'avif' | 'tiff';
+
+/** A picture whose halves are red (left) and blue (right). */
+export async function picture(
+  width: number,
+  height: number,
+  format: Format = 'png',
+  orientation?: number,
+): Promise<Buffer<ArrayBuffer>> {
+  const half = { width: Math.max(1, Math.floor(width / 2)), height, channels: 3, background: 'red' } as const;
+  const left = await sharp({ create: half }).png().toBuffer();
+  const made = sharp({ create: { ...half, width, background: 'blue' } }).composite([
+    { input: left, left: 0, top: 0 },
+  ]);
+  const flat = sharp(await made.removeAlpha().png().toBuffer());
+  const turned = orientation === undefined ? flat : flat.withMetadata({ orientation });
+  return Buffer.from(await turned[format]().toBuffer());
+}
+
+/** As large to store as it is to look at. */
+export async function noise(width: number, height: number): Promise<Buffer<ArrayBuffer>> {
+  const create = {
+    width,
+    height,
+    channels: 3,
+    background: 'grey',
+    noise: { type: 'gaussian', mean: 128, sigma: 30 },
+  } as const;
+  return Buffer.from(await sharp({ create }).png().toBuffer());
+}
+
+/** A film of three frames: red, green, blue. */
+export async function film(
+  width: number,
+  height: number,
+  format: 'gif' | 'webp',
+): Promise<Buffer<ArrayBuffer>> {
+  const frames = await Promise.all(
+    ['red', 'green', 'blue'].map((background) =>
+      sharp({ create: { width, height, channels: 3, background } })
+        .png()
+        .toBuffer(),
+    ),
+  );
+  return Buffer.from(
+    await sharp(frames, { join: { animated: true } })
+      [format]({ delay: [50, 50, 50] })
+      .toBuffer(),
+  );
+}
+
+/** What a reader of pictures says of these bytes. */
+export async function looksLike(bytes: Uint8Array) {
+  const { format, width, height, pages, orientation, exif, icc } = await sharp(bytes).metadata();
+  return {
+    format,
+    width,
+    height,
+    frames: pages ?? 1,
+    orientation,
+    isBare: exif === undefined && icc === undefined,
+  };
+}
+
+/** Whether the colour in the middle of the left, right, upper and lower edge is more red than blue. */
+export async function redEdges(bytes: Uint8Array) {
+  const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  const at = (x: number, y: number) => {
+    const place = (y * info.width + x) * info.channels;
+    return data[place]! > data[place + 2]!;
+  };
+  const [middle, centre] = [Math.floor(info.height / 2), Math.floor(info.width / 2)];
+  return {
+    left: at(0, middle),
+    right: at(info.width - 1, middle),
+    top: at(centre, 0),
+    bottom: at(centre, info.height - 1),
+  };
+}
+
+const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(data.length);
+  sum.writeUInt32BE(crc32(body));
+  return Buffer.concat([length, body, sum]);
+}
+
+/**
+ * A PNG that claims to be this large, of black and white pixels.
+ * @param rows that are there
+ * @param before chunks before the pixels
+ */
+export function claimedPng(width: number, height: number, rows = 0, before = ''): Buffer<ArrayBuffer> {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header[8] = 1;
+  const pixels = deflateSync(Buffer.alloc((Math.ceil(width / 8) + 1) * rows));
+  const animation = before === 'acTL' ? [chunk('acTL', Buffer.from([0, 0, 0, 2, 0, 0, 0, 0]))] : [];
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', header),
+    ...animation,
+    chunk('IDAT', pixels),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
