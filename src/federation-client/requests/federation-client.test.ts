@@ -1,67 +1,37 @@
 import assert from 'node:assert/strict';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { TlsOptions } from 'node:tls';
 import { forEachDatabase } from '../../../test/support/databases.ts';
-import { openTestFederation } from '../../../test/support/federation.ts';
-import { type FakeResolver, serveOnLoopback } from '../../../test/support/loopback.ts';
-import {
-  commonTestAuthority,
-  makeTestAuthority,
-  type TestAuthority,
-} from '../../../test/support/test-authority.ts';
+import type { FakeResolver } from '../../../test/support/loopback.ts';
 import type { Overrides } from '../../kernel/config/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import { MatrixError, SigningKey } from '../../protocol/index.ts';
+import { MatrixError } from '../../protocol/index.ts';
 import type { FederationClientConfig } from '../config.ts';
 import { errorForClient, federationPath } from '../index.ts';
 import { RemoteError, ServerUnavailable } from './errors.ts';
 import { signedText } from './request-signature.ts';
+import { get, json, key, type Listener, RequestsUnderTest } from './test/requests-under-test.ts';
 import { parseXMatrix } from './x-matrix.ts';
 
-type Listener = (request: IncomingMessage, response: ServerResponse) => void;
-
-const key = SigningKey.generate('k');
 const minute = 60_000;
 
 forEachDatabase((open) => {
   describe('requests to other servers', () => {
-    const opened: { close(): Promise<void> | void }[] = [];
-    let authority: TestAuthority;
+    let test: RequestsUnderTest;
     let resolver: FakeResolver;
-    let usual: TlsOptions;
     before(() => {
-      authority = commonTestAuthority();
-      usual = authority.issue('a.example', 'b.example');
+      test = new RequestsUnderTest();
     });
-    after(() => authority.remove());
-    afterEach(async () => {
-      for (const one of opened.splice(0).reverse()) await one.close();
-    });
+    after(() => test.authority.remove());
+    afterEach(() => test.close());
+    const serve = (listener: Listener, tls: TlsOptions = {}) => test.serve(listener, tls);
 
     async function client(options: Overrides<FederationClientConfig> = {}, database?: Database) {
-      const opening = { name: 'here.example', key, authority, options, open, ...(database && { database }) };
-      const here = await openTestFederation(opening);
-      opened.push(here);
+      const here = await test.client(open, options, database);
       resolver = here.resolver;
       return here;
     }
-
-    async function serve(listener: Listener, tls: TlsOptions = {}) {
-      const server = await serveOnLoopback(listener, {
-        ...usual,
-        ...tls,
-      });
-      opened.push(server);
-      return { ...server, name: `a.example:${server.port}` };
-    }
-
-    const json = (response: ServerResponse, status: number, body: object, headers = {}) =>
-      response
-        .writeHead(status, { 'content-type': 'application/json', ...headers })
-        .end(JSON.stringify(body));
-    const get = (destination: string) => ({ destination, method: 'GET', path: '/_proto/x' }) as const;
 
     it('are signed for whom they are for, over the URI as it is sent and the body', async () => {
       const received: { header: string; uri: string; method: string; content: string }[] = [];
@@ -314,76 +284,5 @@ forEachDatabase((open) => {
       await assert.rejects(requests.request(get('here.example')), /to itself/);
       await assert.rejects(requests.request(get('a/b')), { name: 'ServerUnavailable' });
     });
-
-    describe('over TLS', () => {
-      const ok: Listener = (_request, response) => json(response, 200, {});
-      const once = (destination: string) => ({ ...get(destination), retry: 'none' }) as const;
-      const tlsFailure = (error: Error) => (error.cause as { failure?: string }).failure === 'tls';
-
-      it('trust the authorities that they are told to [option: federation_custom_ca_list]', async () => {
-        const server = await serve(ok);
-        const { requests } = await client();
-        assert.deepEqual(await requests.request(once(server.name)), {});
-        const strict = await client({ federation_custom_ca_list: [] });
-        await assert.rejects(strict.requests.request(once(server.name)), tlsFailure);
-      });
-
-      it('want a certificate for the name that was asked for [option: federation_verify_certificates]', async () => {
-        const server = await serve(ok, authority.issue('b.example'));
-        const { requests } = await client();
-        await assert.rejects(requests.request(once(server.name)), tlsFailure);
-        await assert.rejects(requests.request(once(`127.0.0.1:${server.port}`)), tlsFailure);
-        const careless = await client({ federation_verify_certificates: false });
-        assert.deepEqual(await careless.requests.request(once(server.name)), {});
-        const address = await serve(ok, authority.issue('127.0.0.1'));
-        assert.deepEqual(await requests.request(once(`127.0.0.1:${address.port}`)), {});
-      });
-
-      it('make exceptions [option: federation_certificate_verification_whitelist]', async () => {
-        const server = await serve(ok, makeSelfSigned());
-        const excepted = async (pattern: string) => {
-          const { requests } = await client({ federation_certificate_verification_whitelist: [pattern] });
-          return requests.request(once(server.name));
-        };
-        for (const pattern of ['a.example', '*.example', 'A.Example'])
-          assert.deepEqual(await excepted(pattern), {});
-        for (const pattern of ['example', '*.a.example', 'b.example'])
-          await assert.rejects(excepted(pattern), tlsFailure);
-      });
-
-      it('speak no version that is too old [option: federation_client_minimum_tls_version]', async () => {
-        const server = await serve(ok, { maxVersion: 'TLSv1.2' });
-        for (const version of ['1', '1.1', '1.2'] as const) {
-          const { requests } = await client({ federation_client_minimum_tls_version: version });
-          assert.deepEqual(await requests.request(once(server.name)), {}, version);
-        }
-        const { requests } = await client({ federation_client_minimum_tls_version: '1.3' });
-        await assert.rejects(requests.request(once(server.name)), tlsFailure);
-      });
-
-      it('send the name of the server that they expect, and none for an address', async () => {
-        const names: unknown[] = [];
-        const server = await serve(
-          (request, response) => {
-            names.push((request.socket as unknown as { servername: unknown }).servername);
-            json(response, 200, {});
-          },
-          authority.issue('a.example', '127.0.0.1'),
-        );
-        const { requests } = await client();
-        await requests.request(once(server.name));
-        await requests.request(once(`127.0.0.1:${server.port}`));
-        assert.deepEqual(names, ['a.example', false]);
-      });
-    });
-
-    function makeSelfSigned() {
-      const stranger = makeTestAuthority();
-      try {
-        return stranger.issue('a.example');
-      } finally {
-        stranger.remove();
-      }
-    }
   });
 });

@@ -1,0 +1,52 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TlsOptions } from 'node:tls';
+import type { OpenDatabase } from '../../../../test/support/databases.ts';
+import { openTestFederation, type TestFederation } from '../../../../test/support/federation.ts';
+import { serveOnLoopback } from '../../../../test/support/loopback.ts';
+import { commonTestAuthority, type TestAuthority } from '../../../../test/support/test-authority.ts';
+import type { Overrides } from '../../../kernel/config/index.ts';
+import type { Database } from '../../../kernel/database/index.ts';
+import { SigningKey } from '../../../protocol/index.ts';
+import type { FederationClientConfig } from '../../config.ts';
+
+export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+
+/** The key of the servers that ask. */
+export const key = SigningKey.generate('k');
+
+export const json = (response: ServerResponse, status: number, body: object, headers = {}) =>
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+
+export const get = (destination: string) => ({ destination, method: 'GET', path: '/_proto/x' }) as const;
+
+/** Servers that ask, and those that they ask, with certificates. */
+export class RequestsUnderTest {
+  readonly authority: TestAuthority = commonTestAuthority();
+  readonly #usual: TlsOptions = this.authority.issue('a.example', 'b.example');
+  readonly #opened: { close(): Promise<void> | void }[] = [];
+
+  /** The server `here.example`. */
+  async client(
+    open: OpenDatabase,
+    options: Overrides<FederationClientConfig> = {},
+    database?: Database,
+  ): Promise<TestFederation> {
+    const { authority } = this;
+    const opening = { name: 'here.example', key, authority, options, open, ...(database && { database }) };
+    const here = await openTestFederation(opening);
+    this.#opened.push(here);
+    return here;
+  }
+
+  /** A server that answers as `listener` does; its name is `a.example`, with its port. */
+  async serve(listener: Listener, tls: TlsOptions = {}) {
+    const server = await serveOnLoopback(listener, { ...this.#usual, ...tls });
+    this.#opened.push(server);
+    return { ...server, name: `a.example:${server.port}` };
+  }
+
+  /** Ends what was opened, the last first. */
+  async close(): Promise<void> {
+    for (const one of this.#opened.splice(0).reverse()) await one.close();
+  }
+}

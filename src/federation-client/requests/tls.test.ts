@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, it } from 'node:test';
+import type { TlsOptions } from 'node:tls';
+import { forEachDatabase } from '../../../test/support/databases.ts';
+import { makeTestAuthority } from '../../../test/support/test-authority.ts';
+import type { Overrides } from '../../kernel/config/index.ts';
+import type { FederationClientConfig } from '../config.ts';
+import { get, json, type Listener, RequestsUnderTest } from './test/requests-under-test.ts';
+
+forEachDatabase((open) => {
+  describe('requests to other servers over TLS', () => {
+    let test: RequestsUnderTest;
+    before(() => {
+      test = new RequestsUnderTest();
+    });
+    after(() => test.authority.remove());
+    afterEach(() => test.close());
+    const serve = (listener: Listener, tls: TlsOptions = {}) => test.serve(listener, tls);
+    const client = (options: Overrides<FederationClientConfig> = {}) => test.client(open, options);
+    const ok: Listener = (_request, response) => json(response, 200, {});
+    const once = (destination: string) => ({ ...get(destination), retry: 'none' }) as const;
+    const tlsFailure = (error: Error) => (error.cause as { failure?: string }).failure === 'tls';
+
+    it('trust the authorities that they are told to [option: federation_custom_ca_list]', async () => {
+      const server = await serve(ok);
+      const { requests } = await client();
+      assert.deepEqual(await requests.request(once(server.name)), {});
+      const strict = await client({ federation_custom_ca_list: [] });
+      await assert.rejects(strict.requests.request(once(server.name)), tlsFailure);
+    });
+
+    it('want a certificate for the name that was asked for [option: federation_verify_certificates]', async () => {
+      const server = await serve(ok, test.authority.issue('b.example'));
+      const { requests } = await client();
+      await assert.rejects(requests.request(once(server.name)), tlsFailure);
+      await assert.rejects(requests.request(once(`127.0.0.1:${server.port}`)), tlsFailure);
+      const careless = await client({ federation_verify_certificates: false });
+      assert.deepEqual(await careless.requests.request(once(server.name)), {});
+      const address = await serve(ok, test.authority.issue('127.0.0.1'));
+      assert.deepEqual(await requests.request(once(`127.0.0.1:${address.port}`)), {});
+    });
+
+    it('make exceptions [option: federation_certificate_verification_whitelist]', async () => {
+      const server = await serve(ok, makeSelfSigned());
+      const excepted = async (pattern: string) => {
+        const { requests } = await client({ federation_certificate_verification_whitelist: [pattern] });
+        return requests.request(once(server.name));
+      };
+      for (const pattern of ['a.example', '*.example', 'A.Example'])
+        assert.deepEqual(await excepted(pattern), {});
+      for (const pattern of ['example', '*.a.example', 'b.example'])
+        await assert.rejects(excepted(pattern), tlsFailure);
+    });
+
+    it('speak no version that is too old [option: federation_client_minimum_tls_version]', async () => {
+      const server = await serve(ok, { maxVersion: 'TLSv1.2' });
+      for (const version of ['1', '1.1', '1.2'] as const) {
+        const { requests } = await client({ federation_client_minimum_tls_version: version });
+        assert.deepEqual(await requests.request(once(server.name)), {}, version);
+      }
+      const { requests } = await client({ federation_client_minimum_tls_version: '1.3' });
+      await assert.rejects(requests.request(once(server.name)), tlsFailure);
+    });
+
+    it('send the name of the server that they expect, and none for an address', async () => {
+      const names: unknown[] = [];
+      const server = await serve(
+        (request, response) => {
+          names.push((request.socket as unknown as { servername: unknown }).servername);
+          json(response, 200, {});
+        },
+        test.authority.issue('a.example', '127.0.0.1'),
+      );
+      const { requests } = await client();
+      await requests.request(once(server.name));
+      await requests.request(once(`127.0.0.1:${server.port}`));
+      assert.deepEqual(names, ['a.example', false]);
+    });
+  });
+});
+
+function makeSelfSigned() {
+  const stranger = makeTestAuthority();
+  try {
+    return stranger.issue('a.example');
+  } finally {
+    stranger.remove();
+  }
+}
