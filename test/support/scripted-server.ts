@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { text } from 'node:stream/consumers';
+import { buffer, text } from 'node:stream/consumers';
 import { authorize } from '../../src/federation-client/requests/request-signature.ts';
 import { canonicalJson, type JsonObject, SigningKey, signJson } from '../../src/protocol/index.ts';
 import { serveOnLoopback } from './loopback.ts';
@@ -24,6 +24,16 @@ export type ScriptedHandler = (
   response: ServerResponse,
 ) => ScriptedAnswer | Promise<ScriptedAnswer>;
 
+/** What a server answered. */
+export interface AskedAnswer {
+  readonly status: number;
+  /** The JSON of its body; empty when it is none. */
+  readonly body: JsonObject;
+  /** The media type of the body, and its bytes. */
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
 /** A server of which a test says every word. It publishes its key; all else answers M_NOT_FOUND unless told. */
 export interface ScriptedServer {
   readonly name: string;
@@ -45,7 +55,7 @@ export interface ScriptedServer {
     path: string,
     body?: JsonObject | string,
     signed?: string,
-  ): Promise<{ status: number; body: JsonObject }>;
+  ): Promise<AskedAnswer>;
   stop(): Promise<void>;
 }
 
@@ -113,7 +123,7 @@ function ask(
   path: string,
   body: JsonObject | string | undefined,
   signed: string | undefined,
-): Promise<{ status: number; body: JsonObject }> {
+): Promise<AskedAnswer> {
   const content = typeof body === 'string' ? body : body && canonicalJson(body, 'as written');
   const parts = { method, uri: path, origin: from.name, destination, content: signed ?? content };
   return new Promise((resolve, reject) => {
@@ -132,8 +142,10 @@ function ask(
         },
       },
       async (response) => {
-        const answer = await text(response);
-        resolve({ status: response.statusCode!, body: JSON.parse(answer) as JsonObject });
+        const bytes = await buffer(response);
+        const type = response.headers['content-type'] ?? '';
+        const body = type.startsWith('application/json') ? (JSON.parse(bytes.toString()) as JsonObject) : {};
+        resolve({ status: response.statusCode!, body, type, bytes });
       },
     );
     request.on('error', reject);
