@@ -58,9 +58,13 @@ export class Reading {
     const page = await readPage(this.#engine, view, start, { ...request, to, older: this.#older });
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
+    const next =
+      page.next ?? (request.direction === 'forward' ? await moreMayCome(view, page.events) : undefined);
+    // The start is the token that was given: clients compare the two to see that they have not come on.
+    const given = request.from ?? encodePlace(start);
     return {
-      start: encodePlace(start),
-      ...(page.next === undefined ? undefined : { end: encodePlace(page.next) }),
+      start: given,
+      ...(next === undefined ? undefined : { end: next === start ? given : encodePlace(next) }),
       chunk,
       ...(state === undefined ? undefined : { state }),
     };
@@ -131,6 +135,19 @@ export class Reading {
     const place = decodePlace(token);
     return 'position' in place ? this.#engine.events.placeAt(roomNid, place.position) : place;
   }
+}
+
+/**
+ * Where to go on from the newest events, for those who will see what is said next: a client that follows the room page
+ * by page needs the token. A page without events has none: whoever reads on as long as there are tokens comes to an end.
+ */
+async function moreMayCome(
+  view: RoomView,
+  events: readonly VisibleEvent[],
+): Promise<HistoryPlace | undefined> {
+  const last = events.at(-1);
+  if (!last || !(view.isJoined || (await view.isWorldReadable()))) return undefined;
+  return placePast(last.stored, 'forward');
 }
 
 /** Who may not read the room is not told either which events are in it. */

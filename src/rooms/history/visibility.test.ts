@@ -176,6 +176,34 @@ for (const database of serverDatabases(import.meta.url)) {
       await anna.say(roomId, 'after it');
       const page = await anna.do('GET', `${path}/messages`, undefined, between);
       assert.equal((page['chunk'] as unknown[]).length, 2);
+      assert.deepEqual(
+        [rest['start'], page['start']],
+        [before.from, between.from],
+        'the start is the token given',
+      );
+    });
+
+    it('pages forward go on from the newest event for those who will see the next', async () => {
+      const { path, roomId } = await live('shared', ['join']);
+      const forward = (who: Person, from?: unknown) =>
+        who.do('GET', `${path}/messages`, undefined, {
+          dir: 'f',
+          limit: 100,
+          ...(from ? { from: String(from) } : {}),
+        });
+      const bodies = (page: Awaited<ReturnType<typeof forward>>) =>
+        (page['chunk'] as { content: { body?: string } }[]).map(({ content }) => content.body);
+      const whole = await forward(ben);
+      const nothing = await forward(ben, whole['end']);
+      assert.deepEqual([nothing['chunk'], nothing['end']], [[], undefined]);
+      await anna.say(roomId, 'next');
+      assert.deepEqual(bodies(await forward(ben, whole['end'])), ['next']);
+      await anna.membership('kick', roomId, ben);
+      assert.equal((await forward(ben))['end'], undefined, 'nothing more is for one who has left');
+      assert.equal(
+        (await anna.do('GET', `${path}/messages`, undefined, { dir: 'b', limit: 100 }))['end'],
+        undefined,
+      );
     });
 
     it('/messages and /context hand over the members who speak, to those who load them lazily', async () => {
