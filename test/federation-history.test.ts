@@ -7,16 +7,11 @@ import { type ServerOfSeveral, SeveralServers } from './support/several-servers.
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe(`the history of a room that two servers share`, () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
     let b: ServerOfSeveral;
     let anna: Person;
     let ben: Person;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
-      several = opened.several;
-      [a, b] = opened.servers;
-      anna = await a.person('anna');
-      ben = await b.person('ben');
+      ({ several, b, anna, ben } = await SeveralServers.pair(kind));
     });
     after(() => several.stop());
 

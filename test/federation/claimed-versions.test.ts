@@ -5,7 +5,7 @@ import { forServerDatabases } from '../support/databases.ts';
 import { until } from '../support/federation-sender.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { askingOnce, type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
 import { SignedRoom } from '../support/signed-room.ts';
 
 const v1 = '/_matrix/federation/v1';
@@ -24,9 +24,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let ben: Person;
     let roomId: string;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], {
-        config: { federationClient: { federation: { max_short_retries: 0 } } },
-      });
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], askingOnce);
       several = opened.several;
       [a, b] = opened.servers;
       evil = await several.scripted('evil.test');

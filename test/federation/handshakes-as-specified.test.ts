@@ -22,10 +22,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let d: ScriptedServer;
     let anna: Person;
     before(async () => {
-      several = new SeveralServers(kind);
-      const a = await several.homeserver('a.test');
-      d = await several.scripted('d.test');
-      anna = await a.person('anna');
+      ({ several, peer: d, anna } = await SeveralServers.beside(kind, 'd.test'));
     });
     after(() => several.stop());
 

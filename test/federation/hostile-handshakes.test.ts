@@ -4,8 +4,9 @@ import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { askingOnce, SeveralServers } from '../support/several-servers.ts';
 import { SignedRoom } from '../support/signed-room.ts';
+import { lies } from './lying-templates.ts';
 
 const template = 'GET /_matrix/federation/v1/make_join/';
 const sending = 'PUT /_matrix/federation/v2/send_join/';
@@ -13,17 +14,11 @@ const sending = 'PUT /_matrix/federation/v2/send_join/';
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that lies to one that wants to join', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
     let evil: ScriptedServer;
     let anna: Person;
     let room: SignedRoom;
     before(async () => {
-      several = new SeveralServers(kind);
-      a = await several.homeserver('a.test', {
-        config: { federationClient: { federation: { max_short_retries: 0 } } },
-      });
-      evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
+      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test', askingOnce));
     });
     after(() => several.stop());
     beforeEach(() => {
@@ -57,13 +52,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     const templates: [what: string, change: (event: JsonObject) => JsonObject, more?: JsonObject][] = [
-      ['of another type', (event) => ({ ...event, type: 'm.room.power_levels', state_key: '' })],
-      ['of another room', (event) => ({ ...event, room_id: '!other:a.test' })],
-      ['by another sender', (event) => ({ ...event, sender: '@admin:a.test' })],
-      ['about another user', (event) => ({ ...event, state_key: '@admin:a.test' })],
+      ...lies,
       ['with another membership', (event) => ({ ...event, content: { membership: 'ban' } })],
       ['without previous events', ({ prev_events: _prev, ...event }) => event],
-      ['with previous events that are none', (event) => ({ ...event, prev_events: ['x', { a: 1 }] })],
       ['of an unknown version', (event) => event, { room_version: '99' }],
     ];
     for (const [what, change, more] of templates) {

@@ -11,7 +11,7 @@ import {
 import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedAnswer, ScriptedRequest, ScriptedServer } from '../support/scripted-server.ts';
-import { SeveralServers } from '../support/several-servers.ts';
+import { askingOnce, SeveralServers } from '../support/several-servers.ts';
 
 const guest = '@guest:far.test';
 const v1 = '/_matrix/federation/v1';
@@ -25,12 +25,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let roomId: string;
     let version: string;
     before(async () => {
-      several = new SeveralServers(kind);
-      const a = await several.homeserver('a.test', {
-        config: { federationClient: { federation: { max_short_retries: 0 } } },
-      });
-      far = await several.scripted('far.test');
-      anna = await a.person('anna');
+      ({ several, peer: far, anna } = await SeveralServers.beside(kind, 'far.test', askingOnce));
     });
     after(() => several.stop());
     beforeEach(async () => {

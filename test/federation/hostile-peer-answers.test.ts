@@ -82,11 +82,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let anna: Person;
     let room: SignedRoom;
     before(async () => {
-      several = new SeveralServers(kind);
       const federation = { max_short_retries: 0, client_timeout: 700 };
-      const a = await several.homeserver('a.test', { config: { federationClient: { federation } } });
-      evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
+      const config = { federationClient: { federation } };
+      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test', { config }));
     });
     after(() => several.stop());
     beforeEach(() => {

@@ -19,11 +19,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let eventId: string;
     let visitor: Visitor;
     before(async () => {
-      several = new SeveralServers(kind);
-      const a = await several.homeserver('a.test');
-      evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
-      ben = await Person.register(a, 'ben');
+      const opened = await SeveralServers.beside(kind, 'evil.test');
+      ({ several, peer: evil, anna } = opened);
+      ben = await Person.register(opened.a, 'ben');
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       await ben.join(roomId);
       visitor = await Visitor.join(evil, 'a.test', roomId, mallory);

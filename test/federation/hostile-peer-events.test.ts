@@ -9,7 +9,7 @@
  * | event ids that collide, depth at its limit, circles              | here, `hostile-answers`                     |
  * | expensive ACL patterns                                           | here, `src/protocol/globs`                  |
  * | endless missing events, auth chains without end, slow answers    | here, `hostile-answers`                     |
- * | forged receipts, typing, presence, devices, messages to devices  | `hostile-peer-edus`, `edus.test.ts`         |
+ * | forged receipts, typing, presence, devices, messages to devices  | `hostile-peer-edus`, `edus-of-others`       |
  * | slow, endless, packed, broken answers; redirects; content types  | `hostile-peer-answers`, `hostile-handshakes` |
  * | slow, endless, packed requests                                   | `hostile-peer-requests`                     |
  * | templates and answers of handshakes with surprises               | `hostile-handshakes`, `hostile-invited`     |
@@ -37,10 +37,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let roomId: string;
     let visitor: Visitor;
     before(async () => {
-      several = new SeveralServers(kind);
-      const a = await several.homeserver('a.test');
-      evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
+      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test'));
     });
     after(() => several.stop());
     beforeEach(async () => {

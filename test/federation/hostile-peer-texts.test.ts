@@ -27,10 +27,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let roomId: string;
     let visitor: Visitor;
     before(async () => {
-      several = new SeveralServers(kind);
-      const a = await several.homeserver('a.test');
-      evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
+      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test'));
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       visitor = await Visitor.join(evil, 'a.test', roomId, mallory);
     });

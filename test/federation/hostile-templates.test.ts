@@ -4,21 +4,18 @@ import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
-import { SeveralServers } from '../support/several-servers.ts';
+import { askingOnce, SeveralServers } from '../support/several-servers.ts';
 import { SignedRoom } from '../support/signed-room.ts';
+import { lies } from './lying-templates.ts';
 
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
 
-/** Events that nobody should sign who has asked for a template of their own membership. */
-const lies: [what: string, change: (event: JsonObject) => JsonObject][] = [
-  ['of another type', (event) => ({ ...event, type: 'm.room.power_levels', state_key: '' })],
-  ['of another room', (event) => ({ ...event, room_id: '!other:a.test' })],
-  ['by another sender', (event) => ({ ...event, sender: '@admin:a.test' })],
-  ['about another user', (event) => ({ ...event, state_key: '@admin:a.test' })],
+/** The same, with what is a lie only where nobody wants to join. */
+const liesToOthers: typeof lies = [
+  ...lies,
   ['that lets the user in', (event) => ({ ...event, content: { membership: 'join' } })],
   ['without content', ({ content: _content, ...event }) => event],
-  ['with previous events that are none', (event) => ({ ...event, prev_events: ['x', { a: 1 }] })],
 ];
 
 forServerDatabases(import.meta.url, ({ kind }) => {
@@ -28,12 +25,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let anna: Person;
     let room: SignedRoom;
     before(async () => {
-      several = new SeveralServers(kind);
-      const a = await several.homeserver('a.test', {
-        config: { federationClient: { federation: { max_short_retries: 0 } } },
-      });
-      evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
+      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test', askingOnce));
     });
     after(() => several.stop());
     beforeEach(() => {
@@ -58,7 +50,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
       });
 
-      for (const [what, change] of lies) {
+      for (const [what, change] of liesToOthers) {
         it(`gets nothing signed by one ${what}`, async () => {
           prepare('knock', change);
           const { status, body } = await knock();
@@ -90,7 +82,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.equal(await isShown(), true);
       });
 
-      for (const [what, change] of lies) {
+      for (const [what, change] of liesToOthers) {
         it(`gets nothing signed by one ${what}, and can not keep the invite up`, async () => {
           prepare('leave', change);
           await anna.leave(room.roomId);

@@ -13,15 +13,12 @@ async function membershipSeen(person: Person, roomId: string, userId: string): P
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('inviting users of other servers', () => {
     let several: SeveralServers;
-    let [a, b]: ServerOfSeveral[] = [];
+    let a: ServerOfSeveral;
+    let b: ServerOfSeveral;
     let anna: Person;
     let ben: Person;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
-      several = opened.several;
-      [a, b] = opened.servers;
-      anna = await a!.person('anna');
-      ben = await b!.person('ben');
+      ({ several, a, b, anna, ben } = await SeveralServers.pair(kind));
     });
     after(() => several.stop());
 
@@ -73,19 +70,19 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('is turned down here at least when the other server is gone', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
       await invite(roomId);
-      a!.cut();
+      a.cut();
       await ben.leave(roomId);
       assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
-      a!.mend();
+      a.mend();
       assert.equal(await membershipSeen(anna, roomId, ben.id), 'invite');
-      await b!.restart();
+      await b.restart();
       assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
     });
 
     it('survives a restart', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat', name: 'Kept' });
       await invite(roomId);
-      await b!.restart();
+      await b.restart();
       const shown = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
       assert.ok(shown.some(({ content }) => content['name'] === 'Kept'));
       await ben.join(roomId);
@@ -95,10 +92,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
       const nobody = await invite(roomId, '@nobody:b.test');
       assert.deepEqual([nobody.status, nobody.body['errcode']], [404, 'M_NOT_FOUND']);
-      b!.cut();
+      b.cut();
       const gone = await invite(roomId);
       assert.deepEqual([gone.status, gone.body['errcode']], [502, 'M_UNKNOWN']);
-      b!.mend();
+      b.mend();
       const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
       assert.deepEqual(Object.keys(joined as object), [anna.id]);
       const members = await anna.do('GET', `/rooms/${enc(roomId)}/members`);
@@ -107,7 +104,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('is refused by those who may not invite', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat' });
-      const albert = await a!.person(`albert${kind}`);
+      const albert = await a.person(`albert${kind}`);
       await albert.join(roomId);
       await anna.setState(roomId, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
       const { status, body } = await albert.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
@@ -132,7 +129,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual([rooms?.invite?.[roomId], rooms?.invite?.[behindDoor]], [undefined, undefined]);
       const { chunk } = await anna.do('GET', `/rooms/${enc(roomId)}/members`);
       assert.equal((chunk as unknown[]).length, 1);
-      const albert = await a!.person(`near${kind}`);
+      const albert = await a.person(`near${kind}`);
       await albert.join(roomId);
     });
 
@@ -149,13 +146,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('ends for those who were removed unheard, when somebody else of their server joins', async () => {
-      const bea = await b!.person(`bea${kind}`);
+      const bea = await b.person(`bea${kind}`);
       const roomId = await anna.createRoom({ preset: 'public_chat' });
       await invite(roomId);
       const since = (await ben.sync()).next_batch;
-      b!.cut();
+      b.cut();
       await anna.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: ben.id });
-      b!.mend();
+      b.mend();
       assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
       await bea.do('POST', `/join/${enc(roomId)}?server_name=a.test`, {});
       const { rooms } = await ben.sync(since);

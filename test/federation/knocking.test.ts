@@ -7,15 +7,12 @@ import { type ServerOfSeveral, SeveralServers } from '../support/several-servers
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('knocking on rooms of other servers', () => {
     let several: SeveralServers;
-    let [a, b]: ServerOfSeveral[] = [];
+    let a: ServerOfSeveral;
+    let b: ServerOfSeveral;
     let anna: Person;
     let ben: Person;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
-      several = opened.several;
-      [a, b] = opened.servers;
-      anna = await a!.person('anna');
-      ben = await b!.person('ben');
+      ({ several, a, b, anna, ben } = await SeveralServers.pair(kind));
     });
     after(() => several.stop());
 
@@ -53,7 +50,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('is taken back', async () => {
       const roomId = await room('10');
       await knock(roomId);
-      await b!.restart();
+      await b.restart();
       await ben.leave(roomId);
       assert.equal((await memberOf(roomId))['membership'], 'leave');
       assert.equal((await ben.sync()).rooms?.knock?.[roomId], undefined);
@@ -69,9 +66,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       }
       const unknown = await knock('!unknown:a.test');
       assert.deepEqual([unknown.status, unknown.body['errcode']], [404, 'M_NOT_FOUND']);
-      a!.cut();
+      a.cut();
       assert.equal((await knock(await (async () => '!any:a.test')())).status, 502);
-      a!.mend();
+      a.mend();
     });
   });
 });

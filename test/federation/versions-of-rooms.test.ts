@@ -7,7 +7,7 @@ import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/event-fr
 import { forServerDatabases } from '../support/databases.ts';
 import { enc, type Person } from '../support/person.ts';
 import type { ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { askingOnce, type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
 import { SignedRoom } from '../support/signed-room.ts';
 
 const v1 = '/_matrix/federation/v1';
@@ -23,9 +23,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let anna: Person;
     let ben: Person;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], {
-        config: { federationClient: { federation: { max_short_retries: 0 } } },
-      });
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], askingOnce);
       several = opened.several;
       [a, b] = opened.servers;
       d = await several.scripted('d.test');

@@ -11,15 +11,11 @@ const everything = { lists: { all: { ranges: [[0, 19]], timeline_limit: 5, requi
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('clients of a server that comes into a room of another one', () => {
     let several: SeveralServers;
-    let [a, b]: ServerOfSeveral[] = [];
+    let b: ServerOfSeveral;
     let anna: Person;
     let ben: Person;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
-      several = opened.several;
-      [a, b] = opened.servers;
-      anna = await a!.person('anna');
-      ben = await b!.person('ben');
+      ({ several, b, anna, ben } = await SeveralServers.pair(kind));
     });
     after(() => several.stop());
 
@@ -42,7 +38,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const inSliding = (await sliding.sync(everything)).rooms[roomId];
       assert.equal(inSliding?.membership, 'invite');
       assert.ok(inSliding.invite_state?.some(({ content }) => content['name'] === 'Far away'));
-      await b!.restart();
+      await b.restart();
       assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
 
       await ben.do('POST', `/join/${enc(roomId)}`, {});

@@ -29,6 +29,11 @@ export interface ServerOfSeveral extends TestServer {
 /** What a test may want of a server otherwise than usual. */
 export type ServerOfSeveralOptions = Partial<Omit<TestServerOptions, 'database' | 'resolver' | 'listening'>>;
 
+/** A server that does not ask again where nobody answers. */
+export const askingOnce: ServerOfSeveralOptions = {
+  config: { federationClient: { federation: { max_short_retries: 0 } } },
+};
+
 /** Servers that reach each other by made-up names: through the real client, TLS and HTTP, on the loopback address. */
 export class SeveralServers {
   readonly #database: DatabaseOptions['kind'];
@@ -57,6 +62,20 @@ export class SeveralServers {
       await several.stop();
       throw error;
     }
+  }
+
+  /** Two homeservers, `a.test` with Anna and `b.test` with Ben. */
+  static async pair(database: DatabaseOptions['kind']) {
+    const { several, servers } = await SeveralServers.open(database, ['a.test', 'b.test']);
+    const [a, b] = servers;
+    return { several, a, b, anna: await a.person('anna'), ben: await b.person('ben') };
+  }
+
+  /** The homeserver `a.test` with Anna, and a scripted server. @param name of the latter */
+  static async beside(database: DatabaseOptions['kind'], name: string, options: ServerOfSeveralOptions = {}) {
+    const { several, servers } = await SeveralServers.open(database, ['a.test'], options);
+    const [a] = servers;
+    return { several, a, peer: await several.scripted(name), anna: await a.person('anna') };
   }
 
   /** A whole homeserver. @param name for instance `a.test` */
