@@ -37,12 +37,16 @@ export class Sending {
     this.#parts = parts;
   }
 
-  /** Sends a message event, once for each transaction id. @returns the event id */
+  /**
+   * Sends a message event, once for each transaction id.
+   * @param txnId absent: whenever it is asked for
+   * @returns the event id
+   */
   async message(
     sender: Sender,
     roomId: string,
     message: { type: string; content: JsonObject; originServerTs?: number | undefined },
-    txnId: string,
+    txnId?: string,
   ): Promise<string> {
     const { type, content, originServerTs } = message;
     if (type === 'm.room.redaction') {
@@ -64,7 +68,7 @@ export class Sending {
     roomId: string,
     eventId: string,
     content: JsonObject,
-    txnId: string,
+    txnId?: string,
     originServerTs?: number,
   ): Promise<string> {
     const { redacts: _redacts, ...rest } = content;
@@ -112,10 +116,14 @@ export class Sending {
     sender: Sender,
     roomId: string,
     draft: EventToSend,
-    txnId: string,
+    txnId: string | undefined,
     check: () => void | Promise<void>,
   ): Promise<string> {
     const { engine } = this.#parts;
+    if (txnId === undefined) {
+      await check();
+      return (await engine.timeline.append(roomId, draft)).event.eventId;
+    }
     if (!isText(txnId)) throw invalidParam('The transaction id is not text');
     const scope = transactionScope(sender.userId, sender.deviceId);
     const path = `${roomId}/${draft.type}/${draft.redacts ?? ''}`;

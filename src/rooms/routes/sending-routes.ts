@@ -79,8 +79,28 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         return { event_id: await sending.redact(requester, roomId, eventId, reason, txnId) };
       },
     ),
+    sendingAnew(sending),
     ...stateRoutes(sending, delayed),
   ];
+}
+
+/** How scripts send that know of no transactions: older than the specification, and still served everywhere. */
+function sendingAnew(sending: Sending): Route {
+  return route(
+    {
+      method: 'POST',
+      path: clientPath('/rooms/:roomId/send/:eventType'),
+      auth: 'guest',
+      query: Type.Object(time),
+      body: content,
+      needsBody: true,
+      response: sent,
+    },
+    async ({ params: { roomId, eventType: type }, body, query, requester }) => {
+      const message = { type, content: body, originServerTs: timeIn(query, requester) };
+      return { event_id: await sending.message(requester, roomId, message) };
+    },
+  );
 }
 
 function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {

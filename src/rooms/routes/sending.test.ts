@@ -73,6 +73,27 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
+    it('needs no transaction, and then sends again what is asked for again', async () => {
+      const { anna, cleo } = people;
+      const roomId = await room();
+      const path = `/rooms/${enc(roomId)}/send/m.room.message`;
+      const [first, second] = [
+        await anna.do('POST', path, { msgtype: 'm.text', body: 'disk full' }),
+        await anna.do('POST', path, { msgtype: 'm.text', body: 'disk full' }),
+      ].map(({ event_id }) => String(event_id));
+      assert.notEqual(first, second);
+      assert.deepEqual((await eventOf(anna, roomId, second!))['content'], {
+        msgtype: 'm.text',
+        body: 'disk full',
+      });
+      const redaction = `/rooms/${enc(roomId)}/send/m.room.redaction`;
+      await anna.do('POST', redaction, { redacts: first });
+      assert.deepEqual((await eventOf(anna, roomId, first!))['content'], {});
+      await refuses(anna, 'POST', path, undefined, 400, 'M_NOT_JSON');
+      await refuses(cleo, 'POST', path, { body: 'x' }, 403, 'M_FORBIDDEN');
+      await refuses(anna, 'POST', redaction, {}, 400, 'M_BAD_JSON');
+    });
+
     it('shows nothing of rooms that a filter leaves out', async () => {
       const { anna } = people;
       const roomId = await room();
