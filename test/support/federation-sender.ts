@@ -1,4 +1,5 @@
 import { text } from 'node:stream/consumers';
+import { afterEach } from 'node:test';
 import { setTimeout as realSleep } from 'node:timers/promises';
 import { EduOutbox, FederationSender, federationMigrations } from '../../src/federation/index.ts';
 import type { SenderTables } from '../../src/federation/sender/tables.ts';
@@ -71,21 +72,29 @@ export function holdAnswers(recipient: Recipient): () => void {
   return release;
 }
 
-/** A sender, the servers `names`, and a room with a user of each of them, in which Alice can say something. */
-export async function startSending<const Names extends readonly string[]>(
-  open: OpenDatabase,
-  names: Names,
-  options: Overrides<FederationClientConfig> = {},
-) {
-  const test = await SenderUnderTest.open(open, options);
-  const recipients: Recipient[] = [];
-  for (const name of names) recipients.push(await test.recipient(name));
-  const roomId = await test.room(...names);
-  return {
-    test,
-    roomId,
-    recipients: recipients as unknown as { readonly [I in keyof Names]: Recipient },
-    say: (body: string) => test.under.say(alice, roomId, body),
+/** Starts senders for tests, which are closed after each. */
+export function sendersOn(open: OpenDatabase) {
+  let started: SenderUnderTest | undefined;
+  afterEach(async () => {
+    await started?.close();
+    started = undefined;
+  });
+  /** A sender, the servers `names`, and a room with a user of each of them, in which Alice can say something. */
+  return async <const Names extends readonly string[]>(
+    names: Names,
+    options: Overrides<FederationClientConfig> = {},
+  ) => {
+    const test = await SenderUnderTest.open(open, options);
+    started = test;
+    const recipients: Recipient[] = [];
+    for (const name of names) recipients.push(await test.recipient(name));
+    const roomId = await test.room(...names);
+    return {
+      test,
+      roomId,
+      recipients: recipients as unknown as { readonly [I in keyof Names]: Recipient },
+      say: (body: string) => test.under.say(alice, roomId, body),
+    };
   };
 }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases.ts';
 import {
   bodiesOf,
   holdAnswers,
   type SenderUnderTest,
-  startSending,
+  sendersOn,
   until,
 } from '../../../test/support/federation-sender.ts';
 import { alice } from '../../../test/support/rooms.ts';
@@ -15,16 +15,10 @@ const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('a server that lacks events', () => {
-    let test: SenderUnderTest;
-    afterEach(() => test.close());
-    const start = async <const Names extends readonly string[]>(names: Names, options = {}) => {
-      const started = await startSending(open, names, options);
-      ({ test } = started);
-      return started;
-    };
+    const start = sendersOn(open);
 
     /** Adds events that all follow the same one. */
-    const fork = async (roomId: string, count: number) => {
+    const fork = async (test: SenderUnderTest, roomId: string, count: number) => {
       const { engine } = test.under;
       const { version, extremities, state } = (await engine.heads.get(roomId))!;
       const prevEventIds = extremities.map(({ eventId }) => eventId);
@@ -40,7 +34,7 @@ forServerDatabases(import.meta.url, (open) => {
     };
 
     it('is sent the newest event of each room after an outage, and what comes after it', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       const others = [await test.room('a.example'), await test.room('a.example')];
       await test.idle();
@@ -67,7 +61,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is sent the events of others too that lead to those of this server', async () => {
-      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a] = recipients;
       await test.idle();
       a.answer = () => 503;
@@ -83,13 +77,13 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is sent all ends of a history to which nothing else leads', async () => {
-      const { recipients, roomId } = await start(['a.example']);
+      const { test, recipients, roomId } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       a.answer = () => 503;
       await test.under.say(alice, roomId, 'the first that is missed');
       await test.waitsToRetry(1);
-      await fork(roomId, 120);
+      await fork(test, roomId, 120);
       await test.sender.caughtUp();
       a.answer = () => 200;
       test.clock.advance(minute);
@@ -104,7 +98,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('because it can not keep up is noted', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       const finish = holdAnswers(a);
       for (let i = 0; i < 12; i++) {
@@ -121,7 +115,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is sent them after a restart of this server', async () => {
-      const { recipients, say } = await start(['a.example', 'b.example']);
+      const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       a.answer = () => 503;
       await say('1');
@@ -144,7 +138,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is sent them after a crash of this server', async () => {
-      const { recipients, say } = await start(['a.example', 'b.example']);
+      const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       await test.idle();
       test.clock.advance(1_000);
@@ -169,7 +163,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is looked for after a crash in what is new only, if there was nobody to send to', async () => {
-      const { say } = await start([]);
+      const { test, say } = await start([]);
       const first = await test.under.positionOf(await say('1'));
       const cursor = async () => {
         const reader = test.under.database.reader<{ stream_followers: { name: string; position: number } }>();
@@ -187,7 +181,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('for long is noted, and forgotten when they have arrived', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       const finish = holdAnswers(a);

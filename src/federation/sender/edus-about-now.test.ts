@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases.ts';
-import {
-  bodiesOf,
-  type Recipient,
-  type SenderUnderTest,
-  startSending,
-  until,
-} from '../../../test/support/federation-sender.ts';
+import { bodiesOf, type Recipient, sendersOn, until } from '../../../test/support/federation-sender.ts';
 import { alice } from '../../../test/support/rooms.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
@@ -15,13 +9,7 @@ const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('EDUs that are about now', () => {
-    let test: SenderUnderTest;
-    afterEach(() => test.close());
-    const start = async <const Names extends readonly string[]>(names: Names, options = {}) => {
-      const started = await startSending(open, names, options);
-      ({ test } = started);
-      return started;
-    };
+    const start = sendersOn(open);
 
     const typing = (userId: string, isTyping: boolean) => ({
       type: 'm.typing',
@@ -33,7 +21,7 @@ forServerDatabases(import.meta.url, (open) => {
       arrived.flatMap(({ edus }) => edus.map(({ content }) => content));
 
     it('take the place of earlier ones and go with the events', async () => {
-      const { recipients } = await start(['a.example']);
+      const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       test.sender.sendEdu(['a.example', 'test'], typing(alice, true));
@@ -55,7 +43,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('do not wait for what a server has refused', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       a.answer = ({ pdus }) => (bodiesOf(pdus).includes('bad') ? 400 : 200);
@@ -68,7 +56,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('are left out when they are refused, and nothing else is', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       const isBad = (content: JsonObject) => content['user_id'] === '@bob:test';
@@ -94,7 +82,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('come after an outage as they are then, if they are still worth it', async () => {
-      const { recipients } = await start(['a.example']);
+      const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       a.answer = () => 503;
@@ -121,7 +109,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('do not wait in any number for servers that stay away', async () => {
-      const { recipients } = await start(['a.example'], {
+      const { test, recipients } = await start(['a.example'], {
         federation: { max_long_retries: 0, destination_min_retry_interval: 50 * minute },
       });
       const [a] = recipients;
@@ -141,7 +129,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('are not sent when they are stale, nor to servers that were not there', async () => {
-      const { recipients, say } = await start(['a.example', 'b.example']);
+      const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       await test.idle();
       a.answer = () => 503;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases.ts';
 import {
   type Recipient,
   type SenderUnderTest,
-  startSending,
+  sendersOn,
   until,
 } from '../../../test/support/federation-sender.ts';
 import type { SenderTables } from './tables.ts';
@@ -13,66 +13,60 @@ const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('EDUs that must arrive', () => {
-    let test: SenderUnderTest;
-    afterEach(() => test.close());
-    const start = async <const Names extends readonly string[]>(names: Names, options = {}) => {
-      const started = await startSending(open, names, options);
-      ({ test } = started);
-      return started;
-    };
+    const start = sendersOn(open);
 
     const edu = (number: number) => ({
       type: 'm.direct_to_device',
       content: { message_id: String(number) },
     });
-    const add = (...numbers: readonly number[]) =>
+    const add = (test: SenderUnderTest, ...numbers: readonly number[]) =>
       test.under.database.transaction<SenderTables, void>(async (writer) => {
         for (const number of numbers) await test.outbox.add(writer, 'a.example', edu(number));
       });
     const idsIn = ({ arrived }: Recipient) =>
       arrived.flatMap(({ edus }) => edus.map(({ content }) => Number(content['message_id'])));
-    const rows = async () => {
+    const rows = async (test: SenderUnderTest) => {
       const reader = test.under.database.reader<SenderTables>();
       return (await reader.selectFrom('federation_outbox').selectAll().execute()).length;
     };
 
     it('are sent in order, 100 at a time, and then forgotten', async () => {
-      const { recipients } = await start(['a.example']);
+      const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       const numbers = Array.from({ length: 250 }, (_, index) => index);
-      await add(...numbers);
-      await until(async () => (await rows()) === 0);
+      await add(test, ...numbers);
+      await until(async () => (await rows(test)) === 0);
       assert.deepEqual(idsIn(a), numbers);
       assert.ok(a.arrived.every(({ edus }) => edus.length <= 100));
     });
 
     it('are part of the transaction that causes them', async () => {
-      const { recipients } = await start(['a.example']);
+      const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       const failing = test.under.database.transaction<SenderTables, void>(async (writer) => {
         await test.outbox.add(writer, 'a.example', edu(1));
         throw new Error('not after all');
       });
       await assert.rejects(failing, /not after all/);
-      await add(2);
+      await add(test, 2);
       await until(() => idsIn(a).length > 0);
       assert.deepEqual(idsIn(a), [2]);
     });
 
     it('wait for their server, also through a restart', async () => {
-      const { recipients } = await start(['a.example']);
+      const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       a.answer = () => 503;
-      await add(1);
+      await add(test, 1);
       await test.waitsToRetry(1);
-      await add(2);
+      await add(test, 2);
       await test.restart();
       const before = a.arrived.length;
       await test.waitsToRetry(1);
       a.answer = () => 200;
       test.clock.advance(minute);
-      await until(async () => (await rows()) === 0);
+      await until(async () => (await rows(test)) === 0);
       assert.deepEqual(
         a.arrived.slice(before).flatMap(({ edus }) => edus.map(({ content }) => content['message_id'])),
         ['1', '2'],
@@ -80,16 +74,16 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('come once to a server that has taken them though its answer was lost', async () => {
-      const { recipients } = await start(['a.example']);
+      const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       a.answer = () => 502;
-      await add(1);
+      await add(test, 1);
       await test.waitsToRetry(1);
       a.answer = () => 200;
-      await add(2);
+      await add(test, 2);
       test.clock.advance(minute);
-      await until(async () => (await rows()) === 0);
+      await until(async () => (await rows(test)) === 0);
       const carrying = a.arrived.filter(({ edus }) => edus.length > 0);
       assert.deepEqual(
         carrying.map(({ edus }) => edus.map(({ content }) => content['message_id'])),
@@ -99,9 +93,9 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('are not kept for servers with which there is no federation', async () => {
-      await start([], { federation_domain_whitelist: ['b.example'] });
-      await add(1);
-      assert.equal(await rows(), 0);
+      const { test } = await start([], { federation_domain_whitelist: ['b.example'] });
+      await add(test, 1);
+      assert.equal(await rows(test), 0);
     });
   });
 });

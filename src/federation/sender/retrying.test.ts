@@ -1,27 +1,16 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases.ts';
-import {
-  bodiesOf,
-  type SenderUnderTest,
-  startSending,
-  until,
-} from '../../../test/support/federation-sender.ts';
+import { bodiesOf, sendersOn, until } from '../../../test/support/federation-sender.ts';
 
 const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('a server that does not take what it is sent', () => {
-    let test: SenderUnderTest;
-    afterEach(() => test.close());
-    const start = async <const Names extends readonly string[]>(names: Names, options = {}) => {
-      const started = await startSending(open, names, options);
-      ({ test } = started);
-      return started;
-    };
+    const start = sendersOn(open);
 
     it('is sent a transaction again as it was until it takes it', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       a.answer = () => 502;
       await say('1');
@@ -38,7 +27,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is asked a few times more before it is given up [option: federation.max_long_retries]', async () => {
-      const { recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
+      const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
       const [a] = recipients;
       await test.idle();
       const before = a.arrived.length;
@@ -53,7 +42,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is tried at once when it is heard of between two attempts', async () => {
-      const { recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
+      const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
       const [a] = recipients;
       await test.idle();
       a.answer = () => 502;
@@ -72,7 +61,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is left alone for longer each time [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
-      const { recipients, say } = await start(['a.example'], {
+      const { test, recipients, say } = await start(['a.example'], {
         federation: {
           max_long_retries: 0,
           destination_min_retry_interval: 10_000,
@@ -95,7 +84,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is tried at once when it shows that it is back', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       a.answer = () => 503;
       await say('1');
@@ -107,7 +96,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is spared one event that it refuses, and no other', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       const taken: string[] = [];
@@ -123,7 +112,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is left alone when it refuses one event after the other, and none of those that wait is lost', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       a.answer = ({ pdus }) => (pdus.length > 0 ? 400 : 200);

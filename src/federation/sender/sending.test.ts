@@ -1,28 +1,16 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases.ts';
-import {
-  holdAnswers,
-  type Recipient,
-  type SenderUnderTest,
-  startSending,
-  until,
-} from '../../../test/support/federation-sender.ts';
+import { holdAnswers, type Recipient, sendersOn, until } from '../../../test/support/federation-sender.ts';
 import { alice } from '../../../test/support/rooms.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('events of this server', () => {
-    let test: SenderUnderTest;
-    afterEach(() => test.close());
-    const start = async <const Names extends readonly string[]>(names: Names, options = {}) => {
-      const started = await startSending(open, names, options);
-      ({ test } = started);
-      return started;
-    };
+    const start = sendersOn(open);
 
     it('go in order to the servers in the room and no others', async () => {
-      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       const other = await test.recipient('c.example');
       for (const body of ['1', '2', '3']) await say(body);
@@ -73,7 +61,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('go to the servers of those who are removed from a room, or are invited no more, and nothing after that', async () => {
-      const { recipients, say, roomId } = await start(['a.example', 'b.example']);
+      const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       const c = await test.recipient('c.example');
       const { memberships } = test.under.rooms;
@@ -96,7 +84,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('go to servers in the room that its server ACL denies: these are kept from sending', async () => {
-      const { recipients, say, roomId } = await start(['a.example']);
+      const { test, recipients, say, roomId } = await start(['a.example']);
       const [a] = recipients;
       const acl = { type: 'm.room.server_acl', stateKey: '' };
       const content = { allow: ['*'], deny: ['a.example'] };
@@ -107,7 +95,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('do not go to a server if they came before its first user', async () => {
-      const { recipients, say, roomId } = await start(['a.example']);
+      const { test, recipients, say, roomId } = await start(['a.example']);
       const [a] = recipients;
       const b = await test.recipient('b.example');
       const sent = Array.from({ length: 20 }, (_, index) => say(`early ${index}`));
@@ -133,7 +121,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('are known to have waited for so long', async () => {
-      const { recipients, say } = await start(['a.example']);
+      const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       assert.equal(test.sender.status.longestWait, 0);
