@@ -4,20 +4,17 @@ import { serverDatabases } from '../../../test/support/databases.ts';
 import { Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 import { SlidingClient } from '../../../test/support/sliding-client.ts';
+import { newcomersOn } from './test/newcomers.ts';
 import { oneList } from './test/one-list.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`lists in sliding sync, on ${database}`, () => {
     let server: TestServer;
-    let count = 0;
     before(async () => {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
-
-    /** Users whom no other test has. */
-    const people = (...names: string[]) =>
-      Promise.all(names.map((name) => Person.register(server, `${name}${count++}`)));
+    const people = newcomersOn(() => server);
 
     it('have the rooms of their windows, the latest first, and count them all', async () => {
       const [anna] = await people('anna');

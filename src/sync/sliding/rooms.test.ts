@@ -1,23 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases.ts';
-import { Person } from '../../../test/support/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/server.ts';
 import { SlidingClient, type SlidingRoomJson } from '../../../test/support/sliding-client.ts';
+import { newcomersOn } from './test/newcomers.ts';
 import { bodies, oneList, types } from './test/one-list.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`rooms in sliding sync, on ${database}`, () => {
     let server: TestServer;
-    let count = 0;
     before(async () => {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
-
-    /** Users whom no other test has. */
-    const people = (...names: string[]) =>
-      Promise.all(names.map((name) => Person.register(server, `${name}${count++}`)));
+    const people = newcomersOn(() => server);
 
     it('are told whole once, and then what is new', async () => {
       const [anna, ben] = await people('anna', 'ben');
