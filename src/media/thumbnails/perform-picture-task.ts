@@ -44,7 +44,7 @@ async function examine(source: string): Promise<Picture> {
     width,
     height,
     frames,
-    isAnimated: frames > 1 || (format === 'png' && (await isAnimatedPng(source))) || format === 'avif',
+    isAnimated: frames > 1 || (format === 'png' && (await isAnimatedPng(source))),
     hasAlpha: metadata.hasAlpha,
     isTurned: (metadata.orientation ?? 1) !== 1,
   };

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { chooseTarget, type Target, type ThumbnailOptions } from './choose.ts';
+import type { Picture } from './picture.ts';
+import { covers, type Method, type Size, sizeOf } from './sizes.ts';
+
+const usual: ThumbnailOptions = {
+  dynamic_thumbnails: false,
+  thumbnail_sizes: [
+    { width: 32, height: 32, method: 'crop' },
+    { width: 96, height: 96, method: 'crop' },
+    { width: 320, height: 240, method: 'scale' },
+    { width: 640, height: 480, method: 'scale' },
+    { width: 800, height: 600, method: 'scale' },
+  ],
+};
+
+const pictureOf = ({ width, height }: Size): Picture => ({
+  format: 'png',
+  width,
+  height,
+  frames: 1,
+  isAnimated: false,
+  hasAlpha: false,
+  isTurned: false,
+});
+
+const textOf = (target: Target | undefined) =>
+  target === undefined ? 'whole' : `${target.width}x${target.height} ${target.method}`;
+
+describe('the size of a thumbnail', () => {
+  const sized = (picture: Size, width: number, height: number, method: Method) => {
+    const size = sizeOf(picture, { width, height, method });
+    return `${size.width}x${size.height}`;
+  };
+
+  it('keeps the proportions of the picture, or has those that were asked for', () => {
+    const wide = { width: 1_000, height: 500 };
+    assert.equal(sized(wide, 100, 100, 'scale'), '100x50');
+    assert.equal(sized(wide, 500, 100, 'scale'), '200x100');
+    assert.equal(sized(wide, 2_000, 2_000, 'scale'), '1000x500');
+    assert.equal(sized(wide, 100, 100, 'crop'), '100x100');
+    assert.equal(sized(wide, 2_000, 2_000, 'crop'), '500x500');
+    assert.equal(sized(wide, 100, 1_000, 'crop'), '50x500');
+    assert.equal(sized({ width: 1, height: 9_000 }, 32, 32, 'scale'), '1x32');
+    assert.equal(sized({ width: 1, height: 9_000 }, 9_000, 1, 'crop'), '1x1');
+  });
+});
+
+describe('which thumbnail is served', () => {
+  const chosen = (picture: Size, width: number, height: number, method: Method, options = usual) =>
+    textOf(chooseTarget(pictureOf(picture), { width, height, method }, options));
+  const photograph = { width: 4_000, height: 3_000 };
+
+  it('is the smallest of the list that is large enough', () => {
+    assert.equal(chosen(photograph, 1, 1, 'scale'), '320x240 scale');
+    assert.equal(chosen(photograph, 320, 240, 'scale'), '320x240 scale');
+    assert.equal(chosen(photograph, 321, 241, 'scale'), '640x480 scale');
+    assert.equal(chosen(photograph, 800, 9_000, 'scale'), '800x600 scale');
+    assert.equal(chosen(photograph, 16, 32, 'crop'), '32x32 crop');
+    assert.equal(chosen(photograph, 16, 33, 'crop'), '96x96 crop');
+  });
+
+  it('is twice as large, or more, when the list is not enough', () => {
+    assert.equal(chosen(photograph, 801, 601, 'scale'), '1600x1200 scale');
+    assert.equal(chosen(photograph, 1_601, 1_601, 'scale'), '3200x2400 scale');
+    assert.equal(chosen(photograph, 3_201, 3_201, 'scale'), 'whole');
+    assert.equal(chosen(photograph, 288, 288, 'crop'), '384x384 crop');
+    // No square of the picture is that wide.
+    assert.equal(chosen(photograph, 3_500, 10, 'crop'), 'whole');
+  });
+
+  it('is another one when the list has none of its kind', () => {
+    const [crops, scales] = (['crop', 'scale'] as const).map((method) => ({
+      ...usual,
+      thumbnail_sizes: usual.thumbnail_sizes.filter((size) => size.method === method),
+    }));
+    assert.equal(chosen(photograph, 100, 100, 'crop', scales), '320x240 scale');
+    assert.equal(chosen(photograph, 100, 100, 'scale', crops), 'whole');
+  });
+
+  it('is the picture when that is smaller', () => {
+    assert.equal(chosen({ width: 60, height: 40 }, 60, 40, 'crop'), 'whole');
+    assert.equal(chosen({ width: 60, height: 40 }, 90, 90, 'scale'), 'whole');
+    assert.equal(chosen({ width: 300, height: 40 }, 90, 90, 'scale'), 'whole');
+    assert.equal(chosen({ width: 300, height: 40 }, 90, 90, 'crop'), '40x40 crop');
+  });
+
+  const pixels = fc.oneof(fc.integer({ min: 1, max: 100 }), fc.integer({ min: 1, max: 20_000 }));
+  const size = fc.record({ width: pixels, height: pixels });
+  const methods = fc.constantFrom<Method>('crop', 'scale');
+  const asked = fc.record({ width: pixels, height: pixels, method: methods });
+
+  it('is never smaller than what is asked for, and never larger than the picture', () => {
+    const lists = fc.oneof(fc.constant(usual.thumbnail_sizes), fc.array(asked, { maxLength: 6 }));
+    fc.assert(
+      fc.property(size, asked, lists, fc.boolean(), (picture, wish, thumbnail_sizes, dynamic_thumbnails) => {
+        const options = { thumbnail_sizes, dynamic_thumbnails };
+        const target = chooseTarget(pictureOf(picture), wish, options) ?? { ...picture, method: 'scale' };
+        const wanted = sizeOf(picture, wish);
+        assert.ok(covers(target, wanted), `${textOf(target)} for ${JSON.stringify(wanted)}`);
+        assert.ok(covers(picture, target), `${textOf(target)} of ${JSON.stringify(picture)}`);
+        assert.ok(target.width >= 1 && target.height >= 1);
+        if (dynamic_thumbnails && !covers(wish, picture)) {
+          assert.deepEqual({ width: target.width, height: target.height }, wanted);
+        }
+        // What is asked for beyond all measure is the picture.
+        const most = { width: 1e15, height: 1e15, method: wish.method };
+        assert.equal(chooseTarget(pictureOf(picture), most, options), undefined);
+      }),
+    );
+  });
+
+  it('is one of few, whatever is asked for', () => {
+    const made = new Set<string>();
+    const picture = { width: 8_000, height: 4_000 };
+    fc.assert(
+      fc.property(asked, (wish) => {
+        made.add(textOf(chooseTarget(pictureOf(picture), wish, usual)));
+      }),
+      { numRuns: 2_000 },
+    );
+    // Five of the list, each kind doubled up to the picture, and the picture.
+    assert.ok(made.size <= 5 + 6 + 4 + 1, [...made].join());
+  });
+});

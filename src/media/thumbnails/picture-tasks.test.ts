@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import fc from 'fast-check';
+import { film, looksLike, noise, picture } from '../../../test/support/pictures.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { NoThumbnail, PictureTasks } from './picture-tasks.ts';
+
+describe('pictures of strangers', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-pictures-'));
+  const deps = { clock: systemClock, log: silentLogger };
+  const tasks = new PictureTasks(deps);
+  after(() => {
+    tasks.stop();
+    rmSync(folder, { recursive: true });
+  });
+  const source = join(folder, 'source');
+  const destination = join(folder, 'thumbnail');
+  const target = { width: 8, height: 8, method: 'crop' } as const;
+
+  /** What becomes of these bytes. */
+  async function tried(bytes: Uint8Array): Promise<'made' | 'refused'> {
+    writeFileSync(source, bytes);
+    rmSync(destination, { force: true });
+    try {
+      const { width, height, frames } = await tasks.examine(source, 'urgent');
+      assert.ok(width >= 1 && height >= 1 && frames >= 1);
+      const isAnimated = frames > 1;
+      const format = isAnimated ? 'webp' : 'png';
+      const task = { source, destination, target, format, isAnimated, mostPixels: 1_000_000 } as const;
+      await tasks.make(task, 'urgent');
+    } catch (error) {
+      assert.ok(error instanceof NoThumbnail, String(error));
+      return 'refused';
+    }
+    const seen = await looksLike(await readFile(destination));
+    assert.deepEqual([seen.width, seen.height], [8, 8]);
+    return 'made';
+  }
+
+  it('become thumbnails or are refused, whatever is done to them', async () => {
+    const whole = [
+      await picture(40, 30, 'jpeg'),
+      await picture(40, 30, 'webp'),
+      await picture(40, 30, 'avif'),
+      await noise(20, 20),
+      await film(20, 20, 'gif'),
+      await film(20, 20, 'webp'),
+    ];
+    for (const bytes of whole) assert.equal(await tried(bytes), 'made');
+    const damage = fc.record({
+      bytes: fc.constantFrom(...whole),
+      changes: fc.array(fc.record({ at: fc.nat(), byte: fc.integer({ min: 0, max: 255 }) }), {
+        minLength: 1,
+        maxLength: 10,
+      }),
+      end: fc.option(fc.nat()),
+    });
+    await fc.assert(
+      fc.asyncProperty(damage, async ({ bytes, changes, end }) => {
+        const damaged = Buffer.from(bytes);
+        for (const { at, byte } of changes) damaged[at % damaged.length] = byte;
+        await tried(end === null ? damaged : damaged.subarray(0, end % damaged.length));
+      }),
+      { numRuns: 300 },
+    );
+    for (const bytes of whole) assert.equal(await tried(bytes), 'made');
+  });
+
+  it('are nothing when they are noise', async () => {
+    const beginnings = fc.constantFrom(
+      '',
+      '\xff\xd8\xff',
+      '\x89PNG\r\n\x1a\n\0\0\0\rIHDR',
+      'GIF89a',
+      'RIFF\0\0\x01\0WEBPVP8X',
+      'RIFF\0\0\x01\0WEBPVP8L',
+      '\0\0\0\x20ftypavif',
+    );
+    await fc.assert(
+      fc.asyncProperty(beginnings, fc.uint8Array({ maxLength: 300 }), async (beginning, bytes) => {
+        await tried(Buffer.concat([Buffer.from(beginning, 'latin1'), bytes]));
+      }),
+      { numRuns: 200 },
+    );
+    assert.equal(await tried(await picture(9, 9)), 'made');
+  });
+
+  it('are of the formats that people send, and of no other', async () => {
+    const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
+    for (const bytes of [await picture(9, 9, 'tiff'), Buffer.from(svg), Buffer.from('P1 1 1 1')]) {
+      assert.equal(await tried(bytes), 'refused');
+    }
+    rmSync(source);
+    await assert.rejects(tasks.examine(source, 'urgent'), NoThumbnail);
+  });
+
+  it('are read in processes of their own: a server does not load the library', () => {
+    const face = JSON.stringify(new URL('../index.ts', import.meta.url).href);
+    const list = 'console.log(JSON.stringify(process.report.getReport().sharedObjects))';
+    const loaded = (of: string) =>
+      execFileSync(process.execPath, ['--input-type=module', '-e', `await import(${of}); ${list}`], {
+        encoding: 'utf8',
+      });
+    assert.doesNotMatch(loaded(face), /vips/);
+    const library = JSON.stringify(import.meta.resolve('sharp'));
+    assert.match(loaded(library), /vips/);
+  });
+
+  describe('that end the process that reads them', () => {
+    const program = join(folder, 'program');
+    before(() => {
+      const face = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
+      writeFileSync(
+        `${program}.ts`,
+        `import { performTasks } from ${face};
+         await performTasks(async () => async () => process.abort());`,
+      );
+    });
+    const running = (path: string) =>
+      new PictureTasks(deps, relative(fileURLToPath(new URL('.', import.meta.url)), path));
+
+    it('have no thumbnails', async () => {
+      const crashing = running(program);
+      for (let times = 0; times < 2; times++) {
+        await assert.rejects(crashing.examine(source, 'urgent'), NoThumbnail);
+      }
+      crashing.stop();
+    });
+
+    it('are not to blame where no process can begin', async () => {
+      const missing = running(join(folder, 'missing'));
+      await assert.rejects(missing.examine(source, 'urgent'), { reason: 'unavailable' });
+      missing.stop();
+    });
+  });
+});

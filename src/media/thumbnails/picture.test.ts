@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { picture } from '../../../test/support/pictures.ts';
+import { formatOf, pictureFormats, readPicture } from './picture.ts';
+
+describe('a picture', () => {
+  it('is known by how it begins', async () => {
+    for (const format of pictureFormats) assert.equal(formatOf(await picture(9, 9, format)), format);
+    for (const text of [
+      '',
+      'GIF',
+      'GIF88a',
+      '<svg',
+      'RIFFxxxxWAVE',
+      'xxxxftypheic',
+      '%PDF-1.7',
+      ' \x89PNG',
+    ]) {
+      assert.equal(formatOf(Buffer.from(text, 'latin1')), undefined, text);
+    }
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
+        const format = formatOf(bytes);
+        assert.ok(format === undefined || pictureFormats.includes(format));
+      }),
+    );
+  });
+
+  it('is remembered as it was, or not at all', () => {
+    const facts = fc.record({
+      format: fc.constantFrom(...pictureFormats),
+      width: fc.integer({ min: 1, max: 2 ** 31 }),
+      height: fc.integer({ min: 1, max: 2 ** 31 }),
+      frames: fc.integer({ min: 1, max: 10_000 }),
+      isAnimated: fc.boolean(),
+      hasAlpha: fc.boolean(),
+      isTurned: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(
+        facts,
+        fc.string(),
+        fc.jsonValue(),
+        fc.constantFrom('width', 'format', 'frames', 'isTurned'),
+        (known, text, value, key) => {
+          assert.deepEqual(readPicture(JSON.stringify(known)), { ...known });
+          assert.equal(readPicture(text), undefined);
+          assert.equal(readPicture(JSON.stringify(value)), undefined);
+          assert.equal(readPicture(JSON.stringify({ ...known, [key]: [] })), undefined);
+          assert.equal(readPicture(JSON.stringify({ ...known, width: 0 })), undefined);
+        },
+      ),
+    );
+  });
+});
