@@ -134,7 +134,7 @@ forServerDatabases(import.meta.url, (open) => {
       const edus = await sent();
       assert.deepEqual(
         edus.map(([, type]) => type),
-        ['m.signing_key_update'],
+        ['m.signing_key_update', 'm.device_list_update'],
       );
       const { master_key, self_signing_key, ...rest } = edus[0]![2];
       assert.deepEqual((master_key as JsonObject)['keys'], keys.master_key['keys']);
@@ -146,6 +146,21 @@ forServerDatabases(import.meta.url, (open) => {
       const [[, type, content] = []] = await sent();
       assert.equal(type, 'm.device_list_update');
       assert.deepEqual((content!['keys'] as JsonObject).signatures, signed.signatures);
+    });
+
+    it('of cross-signing keys count, so that who was not told of them sees a gap', async () => {
+      await start();
+      const roomId = await sharedRoom('@bob:b');
+      await sent();
+      await member('@bob:b', roomId, 'leave');
+      const before = await announcer.streamIdOf(alice.userId);
+      const keys = new ClientIdentity(alice.userId).keys();
+      assert.equal((await server.call(alice, 'POST', '/keys/device_signing/upload', keys)).status, 200);
+      assert.deepEqual(await sent(), []);
+      await member('@bob:b', roomId, 'join');
+      await login();
+      const [[, , content] = []] = await sent();
+      assert.ok((content!['prev_id'] as number[])[0]! > before);
     });
 
     it('that were made just before the server stopped are told after the next start', async () => {

@@ -14,7 +14,7 @@ import {
   readOwnDevices,
   signingKeyUpdate,
 } from './edu-contents.ts';
-import { readLastUpdate, writeLastUpdate } from './store.ts';
+import { type LastUpdate, readLastUpdate, writeLastUpdate } from './store.ts';
 import type { AnnouncementTables } from './tables.ts';
 
 /** Keeps EDUs until their destinations have them. */
@@ -126,16 +126,17 @@ export class Announcer {
     const own = await readOwnDevices(this.#deps, userId);
     const ids = new Map(changes.map(({ deviceId }) => [deviceId, this.#ids.next()]));
     await database.transaction<AnnouncementTables, void>(async (writer) => {
-      let previous = (await readLastUpdate(writer, userId))?.streamId;
-      for (const { deviceId } of changes) {
-        if (deviceId === crossSigningKeys) {
-          await outbox.addForAll(writer, audience, signingKeys(userId, own));
-          continue;
-        }
-        const streamId = ids.get(deviceId)!;
+      let last: Pick<LastUpdate, 'streamId' | 'deviceId'> | undefined = await readLastUpdate(writer, userId);
+      for (const { deviceId: changed } of changes) {
+        const isIdentity = changed === crossSigningKeys;
+        if (isIdentity) await outbox.addForAll(writer, audience, signingKeys(userId, own));
+        // Other cross-signing keys count as well: who was not told of them sees a gap, and fetches them with the list.
+        const deviceId = isIdentity ? last?.deviceId : changed;
+        if (deviceId === undefined) continue;
+        const [streamId, previous] = [ids.get(changed)!, last?.streamId];
         await outbox.addForAll(writer, audience, listUpdate(userId, deviceId, own, { streamId, previous }));
         await writeLastUpdate(writer, userId, { streamId, previous: previous ?? null, deviceId });
-        previous = streamId;
+        last = { streamId, deviceId };
       }
       await devices.announced(writer, changes);
     });
