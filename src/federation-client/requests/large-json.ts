@@ -1,11 +1,19 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { TimeSlices } from '../../kernel/time-slices.ts';
-import { isJsonObject, type JsonValue, notJson, type ParseOptions, parseJson } from '../../protocol/index.ts';
+import {
+  endOfString,
+  isJsonObject,
+  type JsonValue,
+  jsonQuote,
+  notJson,
+  type ParseOptions,
+  parseJson,
+} from '../../protocol/index.ts';
 
 /** Bytes of items of a list that are parsed in one go: some milliseconds of work. */
 const atOnce = 128 * 1024;
 
-const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+const comma = 0x2c;
 /** `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only. */
 const [opening, closing, openingList] = [0x7b, 0x7d, 0x5b];
 
@@ -31,7 +39,7 @@ export async function parseLargeJson(bytes: Buffer, options: ParseOptions, clock
   };
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
-    if (byte === quote) i = endOfString(bytes, i + 1);
+    if (byte === jsonQuote) i = endOfString(bytes, i + 1);
     else if ((byte | 0x20) === opening) {
       depth++;
       if (depth !== 2 || byte !== openingList) continue;
@@ -63,16 +71,3 @@ export async function parseLargeJson(bytes: Buffer, options: ParseOptions, clock
 }
 
 const [openList, closeList] = [Buffer.from('['), Buffer.from(']')];
-
-/** Index of the quote that ends the string that starts at `start`. */
-function endOfString(bytes: Buffer, start: number): number {
-  let end = bytes.indexOf(quote, start);
-  while (end !== -1 && isEscaped(bytes, end, start)) end = bytes.indexOf(quote, end + 1);
-  return end === -1 ? bytes.length : end;
-}
-
-function isEscaped(bytes: Buffer, index: number, start: number): boolean {
-  let first = index;
-  while (first > start && bytes[first - 1] === backslash) first--;
-  return (index - first) % 2 === 1;
-}

@@ -1,5 +1,12 @@
 import { isUtf8 } from 'node:buffer';
-import { badJson, notJson, type ParseOptions, parseJson as parseProtocolJson } from '../../protocol/index.ts';
+import {
+  badJson,
+  endOfString,
+  jsonQuote,
+  notJson,
+  type ParseOptions,
+  parseJson as parseProtocolJson,
+} from '../../protocol/index.ts';
 
 export interface JsonLimits {
   /** Deepest nesting of objects and arrays. */
@@ -66,7 +73,7 @@ function withoutDeepItems(bytes: Buffer, limit: number): Buffer {
   let [depth, deepest, start, copied] = [0, 0, 0, 0];
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
-    if (byte === quote) i = endOfString(bytes, i + 1);
+    if (byte === jsonQuote) i = endOfString(bytes, i + 1);
     else if ((byte | 0x20) === 0x7b) {
       depth++;
       if (depth === itemLevel) [start, deepest] = [i, depth];
@@ -93,34 +100,18 @@ function parse(text: string, { numbers, depth: maxDepth }: JsonLimits): unknown 
   }
 }
 
-const quote = 0x22;
-const backslash = 0x5c;
-
 /** Counts brackets outside strings; whether they match is left to the parser. */
 function nestsDeeperThan(bytes: Buffer, limit: number): boolean {
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
-    if (byte === quote) i = endOfString(bytes, i + 1);
+    if (byte === jsonQuote) i = endOfString(bytes, i + 1);
     // `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only.
     else if ((byte | 0x20) === 0x7b) {
       if (++depth > limit) return true;
     } else if ((byte | 0x20) === 0x7d) depth--;
   }
   return false;
-}
-
-/** Index of the quote that ends the string that starts at `start`. */
-function endOfString(bytes: Buffer, start: number): number {
-  let end = bytes.indexOf(quote, start);
-  while (end !== -1 && isEscaped(bytes, end, start)) end = bytes.indexOf(quote, end + 1);
-  return end === -1 ? bytes.length : end;
-}
-
-function isEscaped(bytes: Buffer, index: number, start: number): boolean {
-  let first = index;
-  while (first > start && bytes[first - 1] === backslash) first--;
-  return (index - first) % 2 === 1;
 }
 
 function inspect(value: unknown, limits: JsonLimits): void {

@@ -7,5 +7,6 @@ export {
   MAX_JSON_DEPTH,
 } from './canonical-json.ts';
 export { exceedsDepth } from './depth.ts';
+export { endOfString, jsonQuote } from './end-of-string.ts';
 export { type ParseOptions, parseJson, parseJsonObject } from './parse-json.ts';
 export { isWrittenNumber, numberOf, type WrittenNumber } from './written-number.ts';

@@ -17,30 +17,23 @@ const mostFailures = 3;
 /** Previous events of one event whose state is fetched; if more are missing, only the state before the event itself is. */
 const mostTips = 5;
 
+interface Parts {
+  readonly placement: Placement;
+  readonly staging: Staging;
+  readonly gaps: GapFiller;
+  readonly auth: AuthFetcher;
+  readonly states: StateFetcher;
+  readonly fetcher: EventFetcher;
+  readonly log: Logger;
+  /** Told of every event that gets its place. */
+  readonly onPlaced: (stored: StoredEvent) => void;
+}
+
 /** Gives events their places, with everything that they refer to. */
 export class Processor {
-  readonly #parts: {
-    readonly placement: Placement;
-    readonly staging: Staging;
-    readonly gaps: GapFiller;
-    readonly auth: AuthFetcher;
-    readonly states: StateFetcher;
-    readonly fetcher: EventFetcher;
-    readonly log: Logger;
-    /** Told of every event that gets its place. */
-    readonly onPlaced: (stored: StoredEvent) => void;
-  };
+  readonly #parts: Parts;
 
-  constructor(parts: {
-    readonly placement: Placement;
-    readonly staging: Staging;
-    readonly gaps: GapFiller;
-    readonly auth: AuthFetcher;
-    readonly states: StateFetcher;
-    readonly fetcher: EventFetcher;
-    readonly log: Logger;
-    readonly onPlaced: (stored: StoredEvent) => void;
-  }) {
+  constructor(parts: Parts) {
     this.#parts = parts;
   }
 

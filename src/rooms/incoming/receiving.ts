@@ -39,36 +39,26 @@ const taken: PduOutcome = {};
 
 const nothing: Outcomes = new Map();
 
+interface Parts {
+  readonly serverName: string;
+  readonly heads: RoomHeads;
+  readonly serverAcls: ServerAcls;
+  readonly placement: Placement;
+  readonly verifier: Verifier;
+  readonly staging: Staging;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onRefused: (count: number) => void;
+  readonly outside: OutsideEvents;
+  /** Told of rooms in which events wait now. */
+  readonly wake: (roomId: string) => void;
+}
+
 /** Takes events that other servers send, as far as they pass the first checks, and lets them wait for their places. */
 export class Receiving {
-  readonly #parts: {
-    readonly serverName: string;
-    readonly heads: RoomHeads;
-    readonly serverAcls: ServerAcls;
-    readonly placement: Placement;
-    readonly verifier: Verifier;
-    readonly staging: Staging;
-    readonly clock: Clock;
-    readonly log: Logger;
-    readonly onRefused: (count: number) => void;
-    readonly outside: OutsideEvents;
-    /** Told of rooms in which events wait now. */
-    readonly wake: (roomId: string) => void;
-  };
+  readonly #parts: Parts;
 
-  constructor(parts: {
-    readonly serverName: string;
-    readonly heads: RoomHeads;
-    readonly serverAcls: ServerAcls;
-    readonly placement: Placement;
-    readonly verifier: Verifier;
-    readonly staging: Staging;
-    readonly clock: Clock;
-    readonly log: Logger;
-    readonly onRefused: (count: number) => void;
-    readonly outside: OutsideEvents;
-    readonly wake: (roomId: string) => void;
-  }) {
+  constructor(parts: Parts) {
     this.#parts = parts;
   }
 

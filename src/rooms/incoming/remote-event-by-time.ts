@@ -22,29 +22,22 @@ export interface TimeQuestion {
 /** Milliseconds that a client waits. */
 const patienceOfClients = 10_000;
 
+interface Parts {
+  readonly placement: Placement;
+  readonly remote: RemoteEvents;
+  readonly fetcher: EventFetcher;
+  readonly auth: AuthFetcher;
+  readonly states: StateFetcher;
+  readonly inquiries: Inquiries;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
 /** Finds events by time that this server does not have. */
 export class RemoteEventByTime {
-  readonly #parts: {
-    readonly placement: Placement;
-    readonly remote: RemoteEvents;
-    readonly fetcher: EventFetcher;
-    readonly auth: AuthFetcher;
-    readonly states: StateFetcher;
-    readonly inquiries: Inquiries;
-    readonly clock: Clock;
-    readonly log: Logger;
-  };
+  readonly #parts: Parts;
 
-  constructor(parts: {
-    readonly placement: Placement;
-    readonly remote: RemoteEvents;
-    readonly fetcher: EventFetcher;
-    readonly auth: AuthFetcher;
-    readonly states: StateFetcher;
-    readonly inquiries: Inquiries;
-    readonly clock: Clock;
-    readonly log: Logger;
-  }) {
+  constructor(parts: Parts) {
     this.#parts = parts;
   }
 

@@ -1,0 +1,20 @@
+/** The byte of `"`. */
+export const jsonQuote = 0x22;
+const backslash = 0x5c;
+
+/**
+ * For those who look for something in JSON before they parse it.
+ * @param start index of the byte after the quote that begins a string
+ * @returns index of the quote that ends it; the length of `bytes` if there is none
+ */
+export function endOfString(bytes: Buffer, start: number): number {
+  let end = bytes.indexOf(jsonQuote, start);
+  while (end !== -1 && isEscaped(bytes, end, start)) end = bytes.indexOf(jsonQuote, end + 1);
+  return end === -1 ? bytes.length : end;
+}
+
+function isEscaped(bytes: Buffer, index: number, start: number): boolean {
+  let first = index;
+  while (first > start && bytes[first - 1] === backslash) first--;
+  return (index - first) % 2 === 1;
+}
