@@ -78,11 +78,12 @@ export class CompleteState {
         // It takes a while, and does not change with the messages that are sent meanwhile.
         outcome = await this.#outcome(head, revision, ends, outcome);
         const outsiders = await readOutsiders(this.#parts.database.reader(), head.roomNid);
+        await this.#noteRedactions(revision);
         // Nothing may be awaited from here until everything is staged: the head must not change under it.
         if (head.extremities !== extremities || head.chain.id !== group || head.broken) continue;
-        const staged = this.#stage(head, revision, ends, outcome, outsiders);
+        const durable = this.#stage(head, revision, ends, outcome, outsiders);
         revision.groups.length = 0;
-        await Promise.all(staged);
+        await this.#settle(revision, durable);
         return;
       }
     } catch (error) {
@@ -241,23 +242,35 @@ export class CompleteState {
     return { of, change, prepared };
   }
 
-  /** Writes it all down, together. */
+  /** Events may have been redacted since they were revised; not after the room was looked at the last time. */
+  async #noteRedactions({ events }: Revision): Promise<void> {
+    await this.#parts.slices.each(events.values(), (revised) => {
+      revised.redactedBy = this.#parts.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;
+    });
+  }
+
+  /** The revised events are what all others are given already; they stay that when they are on disk. */
+  async #settle({ events }: Revision, durable: Promise<void>): Promise<void> {
+    let isSaved = false;
+    try {
+      await durable;
+      isSaved = true;
+    } finally {
+      await this.#parts.events.revised(events, isSaved);
+    }
+  }
+
+  /** Writes it all down, together. What is done here at once does not grow with the number of events. */
   #stage(
     head: RoomHead,
     { events, groups, stateKeys, join }: Revision,
     ends: readonly Extremity[],
     { change, prepared }: Outcome,
     outsiders: readonly Outsider[],
-  ): Promise<void>[] {
+  ): Promise<void> {
     const { streams, stream, writer } = this.#parts;
-    const writes: PreparedWrite[] = [];
-    for (const revised of events.values()) {
-      // It may have been redacted meanwhile.
-      const redactedBy = this.#parts.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;
-      const stored = { ...revised, redactedBy };
-      writes.push({ ...nothing, head, stored, row: 'revised', reservation: streams.reserve(stream) });
-      head.revise(stored);
-    }
+    const recent = [...head.recent].map(({ nid }) => events.get(nid)).filter((one) => one !== undefined);
+    for (const revised of recent) head.revise(revised);
     const cause = events.get(join.nid) ?? join;
     const reservation = streams.reserve(stream);
     const { position } = reservation;
@@ -267,7 +280,7 @@ export class CompleteState {
     head.partial = undefined;
     head.completedAt = position;
     const column: PartialStateColumn = { completedAt: position };
-    writes.push({
+    const write: PreparedWrite = {
       ...nothing,
       head,
       stored: cause,
@@ -283,12 +296,16 @@ export class CompleteState {
       groups: [...groups, ...(change?.made ?? [])],
       reservation,
       remote: {
+        revised: events,
         stateKeys: [...stateKeys, ...(change?.made.length ? change.entries.keys() : [])],
         stripped,
         partialState: JSON.stringify(column),
       },
-    });
-    return writes.map((write) => writer.stage(write));
+    };
+    this.#parts.events.revise(events);
+    const durable = writer.stage(write);
+    for (const revised of recent) writer.follow(revised, durable);
+    return durable;
   }
 }
 

@@ -54,6 +54,8 @@ export class EventStore {
   /** Events that are not on disk yet, and so can not be read again when the cache drops them. */
   readonly #unsaved = new Map<number, StoredEvent>();
   readonly #unsavedIds = new Map<string, number>();
+  /** Copies that stand for those in the caches, until all of them have taken their places there. */
+  readonly #revisions = new Set<ReadonlyMap<number, StoredEvent>>();
 
   constructor(
     reader: Reader<RoomTables>,
@@ -85,6 +87,21 @@ export class EventStore {
     return !this.#unsaved.has(nid);
   }
 
+  /**
+   * Takes copies of events of which more is known: from now on nobody is given others. However many they are, that is
+   * done at once.
+   * @param copies by number; they do not change any more
+   */
+  revise(copies: ReadonlyMap<number, StoredEvent>): void {
+    this.#revisions.add(copies);
+  }
+
+  /** The copies are on disk, or (`isSaved` false) never will be: then the events are again what they were. */
+  async revised(copies: ReadonlyMap<number, StoredEvent>, isSaved: boolean): Promise<void> {
+    if (isSaved) await this.#slices.each(copies.values(), (copy) => this.#remember(copy));
+    this.#revisions.delete(copies);
+  }
+
   /** A redaction is on disk; the cache may have read its target again before that. */
   redacted(nid: number, by: number): void {
     const stored = this.peek(nid);
@@ -100,6 +117,10 @@ export class EventStore {
 
   /** The event when it is in memory. */
   peek(nid: number): StoredEvent | undefined {
+    for (const copies of this.#revisions) {
+      const copy = copies.get(nid);
+      if (copy) return copy;
+    }
     return this.#byNid.get(nid) ?? this.#unsaved.get(nid);
   }
 

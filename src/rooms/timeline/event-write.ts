@@ -15,10 +15,10 @@ export interface EventWrite {
   readonly head: RoomHead;
   readonly stored: StoredEvent;
   /**
-   * Whether the event is new, was known before and gets its place now, has its place and something else is known of
-   * it, is none of the room but comes from outside of it, or is only the cause of what is written.
+   * Whether the event is new, was known before and gets its place now, is none of the room but comes from outside of
+   * it, or is only the cause of what is written.
    */
-  readonly row: 'new' | 'known' | 'revised' | 'outside' | 'untouched';
+  readonly row: 'new' | 'known' | 'outside' | 'untouched';
   /** What is published; nothing for events that have no place. */
   readonly fact: RoomFact | undefined;
   /** The end of the room after the event; absent where it stays as it is. */
@@ -40,6 +40,8 @@ export interface EventWrite {
 export interface RemoteParts {
   /** `stateKeyOf` of entries of the groups, so that their rows are there. */
   readonly stateKeys?: Iterable<string>;
+  /** Events that have their places and of which something else is known now, by number; they do not change any more. */
+  readonly revised?: ReadonlyMap<number, StoredEvent>;
   /** Position at which the event got its place, where that is not its number. */
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline. */

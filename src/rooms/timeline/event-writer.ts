@@ -127,6 +127,11 @@ export class EventWriter {
     return durable;
   }
 
+  /** A copy of an event that was staged before is on disk when `durable` resolves. */
+  follow(stored: StoredEvent, durable: Promise<void>): void {
+    if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
+  }
+
   /** Resolves when a state event that some head holds is on disk; rejects when it could not be stored. */
   async durable(stored: StoredEvent): Promise<void> {
     await this.#durable.get(stored);

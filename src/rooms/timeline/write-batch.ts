@@ -3,7 +3,7 @@ import { membershipOf, splitStateKey, stateKeyOf } from '../../protocol/index.ts
 import type { IndexBatch } from '../event-relations.ts';
 import type { GroupRows } from '../state/group-chain.ts';
 import type { StateKeys } from '../state/state-keys.ts';
-import type { MembershipChange, RoomFact, StateChange } from '../stored-event.ts';
+import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
 import { type EventWrite, flagsOf, type RemoteParts } from './event-write.ts';
 
 /** In the order in which they are executed. */
@@ -16,6 +16,8 @@ const sqlText = {
     'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   eventUpdate:
     'update events set stream = ?, state_group = ?, state_before = ?, replaces = ?, flags = ?, redacted_by = ? where nid = ?',
+  eventRevision:
+    'update events set stream = ?, state_group = ?, state_before = ?, replaces = ?, flags = ? where nid = ?',
   outside:
     'insert into outside_events (nid, room_nid, event_id, user_id, version, json) values (?, ?, ?, ?, ?, ?)',
   place: 'insert into event_places (position, nid) values (?, ?)',
@@ -121,19 +123,12 @@ export class WriteBatch {
       this.#push('outside', [stored.nid, head.roomNid, eventId, stateKey, version.id, json]);
       return;
     }
-    const state = [
-      stored.stream ?? null,
-      stored.stateGroup ?? null,
-      stored.stateBefore === stored.stateGroup ? null : (stored.stateBefore ?? null),
-      stored.replaces ?? null,
-      flagsOf(stored),
-      stored.redactedBy ?? null,
-    ];
+    const state = [...columnsOf(stored), stored.redactedBy ?? null];
     if (row === 'new')
       this.#push('event', [stored.nid, event.eventId, head.roomNid, event.depth, ...state, json]);
     else this.#push('eventUpdate', [...state, stored.nid]);
     for (const nid of auth) this.#push('auth', [stored.nid, nid]);
-    if (stored.stream === undefined || row === 'revised') return;
+    if (stored.stream === undefined) return;
     this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
     this.#index.add(stored, stored.redactedBy === undefined ? redacts : stored);
   }
@@ -148,6 +143,10 @@ export class WriteBatch {
     yield* inSteps(remote.stateKeys ?? [], (key) => {
       if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
     });
+    // A redaction may be on its way, too, and writes its own part.
+    yield* inSteps(remote.revised?.values() ?? [], (revised) =>
+      this.#push('eventRevision', [...columnsOf(revised), revised.nid]),
+    );
     if (remote.place !== undefined) this.#push('place', [remote.place, stored.nid]);
     for (const eventId of remote.missing ?? []) this.#addMissing(roomNid, eventId, stored.nid, remote);
     if (remote.fills) {
@@ -223,6 +222,15 @@ export class WriteBatch {
     else this.#rows.set(table, [row]);
   }
 }
+
+/** The columns of an event that may change when more is known of it. */
+const columnsOf = (stored: StoredEvent) => [
+  stored.stream ?? null,
+  stored.stateGroup ?? null,
+  stored.stateBefore === stored.stateGroup ? null : (stored.stateBefore ?? null),
+  stored.replaces ?? null,
+  flagsOf(stored),
+];
 
 /** Rows that are added in one go. */
 const rowsAtOnce = 100;
