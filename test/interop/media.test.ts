@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
+import { looksLike, noise } from '../support/pictures.ts';
 import { fromTo, Meeting } from './meeting.ts';
 import type { Someone } from './someone.ts';
 
@@ -36,6 +37,36 @@ Meeting.of('media', (meeting) => {
       for (const _ of ['fetched', 'kept'])
         await assertSame(await reader.fetch('GET', download(uri)), bytes, name);
       await assertSame(await reader.fetch('GET', `${download(uri)}/other.png`), bytes, 'other.png');
+    },
+    options,
+  );
+
+  meeting.bothWays(
+    'thumbnails are made of what the other has',
+    async ({ host: owner, guest: reader }) => {
+      const uri = await upload(owner, await noise(1_000, 500));
+      const thumbnail = (of: string, query: string) =>
+        reader.fetch('GET', `${download(of).replace('download', 'thumbnail')}?${query}`);
+      for (const [query, size] of [
+        ['width=32&height=32&method=crop', '32x32'],
+        ['width=320&height=240&method=scale', '320x160'],
+        ['width=320&height=240&method=scale&animated=true', '320x160'],
+        ['width=700&height=500', '800x400'],
+      ] as const) {
+        const answer = await thumbnail(uri, query);
+        assert.equal(answer.status, 200, query);
+        assert.match(answer.headers.get('content-disposition') ?? '', /^inline/);
+        const { format, width, height } = await looksLike(Buffer.from(await answer.arrayBuffer()));
+        assert.deepEqual(
+          [answer.headers.get('content-type'), `${width}x${height}`],
+          [`image/${format}`, size],
+        );
+      }
+      const noPicture = await thumbnail(await upload(owner, randomBytes(100)), 'width=32&height=32');
+      assert.equal(noPicture.status, 400);
+      assert.equal(((await noPicture.json()) as { errcode: string }).errcode, 'M_UNKNOWN');
+      const nothing = await thumbnail(`mxc://${owner.server.name}/nothing`, 'width=32&height=32');
+      assert.equal(nothing.status, 404);
     },
     options,
   );

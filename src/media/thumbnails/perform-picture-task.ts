@@ -87,7 +87,7 @@ async function isAnimatedPng(source: string): Promise<boolean> {
 const writers: Readonly<Record<ThumbnailFormat, (picture: Sharp) => Sharp>> = {
   jpeg: (picture) => picture.jpeg({ quality: 80 }),
   png: (picture) => picture.png(),
-  webp: (picture) => picture.webp({ quality: 75, effort: 2 }),
+  webp: (picture) => picture.webp({ quality: 75, effort: 1 }),
 };
 
 /** Colours become those of the web, and what else was said of the picture is left out. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { EventType, MsgType, Preset } from 'matrix-js-sdk';
+import { EventType, getHttpUriForMxc, MsgType, Preset } from 'matrix-js-sdk';
+import { film, looksLike, noise } from '../../support/pictures.ts';
 import { eventually } from '../eventually.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
 import { allIn, join } from './encrypted-room.ts';
@@ -54,6 +55,32 @@ test('a picture is sent, and comes to the others as it was', async () => {
   assert.deepEqual(new Uint8Array(await response.arrayBuffer()), bytes);
   const config = await alice.client.getMediaConfig(true);
   assert.equal(config['m.upload.size'], 50 * 1024 * 1024);
+});
+
+test('pictures and faces are shown in the sizes that there is room for', async () => {
+  const alice = await equipped('alice');
+  const upload = async (bytes: Uint8Array<ArrayBuffer>, type: string) =>
+    (await alice.client.uploadContent(new Blob([bytes], { type }))).content_uri;
+  const shown = async (uri: string, size: readonly [number, number], method: string, moves?: boolean) => {
+    const link = getHttpUriForMxc(server.url, uri, ...size, method, false, true, true, moves);
+    const response = await fetch(link, {
+      headers: { authorization: `Bearer ${alice.client.getAccessToken()}` },
+    });
+    assert.equal(response.status, 200, link);
+    assert.match(response.headers.get('content-disposition')!, /^inline; filename=thumbnail\./);
+    const { format, width, height, frames } = await looksLike(new Uint8Array(await response.arrayBuffer()));
+    assert.equal(response.headers.get('content-type'), `image/${format}`);
+    return { size: [width, height], frames };
+  };
+  const photograph = await upload(await noise(1_200, 900), 'image/png');
+  assert.deepEqual(await shown(photograph, [800, 600], 'scale'), { size: [800, 600], frames: 1 });
+  assert.deepEqual(await shown(photograph, [1_600, 1_200], 'scale'), { size: [1_200, 900], frames: 1 });
+  const face = await upload(await film(400, 400, 'gif'), 'image/gif');
+  await alice.client.setAvatarUrl(face);
+  const { avatar_url } = await alice.client.getProfileInfo(alice.userId);
+  assert.equal(avatar_url, face);
+  assert.deepEqual(await shown(face, [30, 30], 'crop'), { size: [32, 32], frames: 1 });
+  assert.deepEqual(await shown(face, [30, 30], 'crop', true), { size: [32, 32], frames: 3 });
 });
 
 test('who is invited reads what was said before, with the keys that come with the invitation', async () => {
