@@ -10,15 +10,19 @@ export async function knownHead({ heads }: RoomEngine, roomId: string): Promise<
   return head;
 }
 
-/** The member event of a user who has one. */
+/**
+ * The member event of a user who has one, once it is on disk: it may have been sent just now, and whoever is told of it
+ * will rely on it.
+ */
 export async function presentMember(
-  { events }: RoomEngine,
+  { events, timeline }: RoomEngine,
   head: RoomHead,
   userId: string,
 ): Promise<StoredEvent> {
   const entry = head.entry('m.room.member', userId);
   const stored = entry && (await events.get(entry.nid));
   if (!stored) throw new Error('a membership event is missing');
+  await timeline.durable(stored);
   return stored;
 }
 

@@ -259,6 +259,32 @@ forEachDatabase((open) => {
     });
   });
 
+  it('what was done already is answered when it is on disk', async () => {
+    const under = await RoomsUnderTest.open(open);
+    const roomId = await under.room(alice, bob);
+    const { memberships } = under.rooms;
+    const head = await under.engine.heads.get(roomId);
+    const isStored = async (eventId: string) => {
+      const reader = under.database.reader<{ events: { event_id: string } }>();
+      const rows = await reader
+        .selectFrom('events')
+        .select('event_id')
+        .where('event_id', '=', eventId)
+        .execute();
+      return rows.length === 1;
+    };
+    for (const [action, before] of [
+      ['leave', 'join'],
+      ['join', 'leave'],
+    ] as const) {
+      const first = memberships[action](bob, roomId);
+      while (head?.membership(bob) === before) await new Promise(setImmediate);
+      const { event } = await memberships[action](bob, roomId);
+      assert.ok(await isStored(event.eventId), action);
+      assert.equal((await first).event.eventId, event.eventId);
+    }
+  });
+
   it('a new profile is no new membership, also after a restart', async () => {
     let under = await RoomsUnderTest.open(open);
     const roomId = await under.room(alice, bob);

@@ -74,6 +74,11 @@ export class Append {
     return stored;
   }
 
+  /** Resolves when a state event that a head holds is on disk; rejects when it never will be. */
+  durable(stored: StoredEvent): Promise<void> {
+    return this.#parts.writer.durable(stored);
+  }
+
   /**
    * Makes a room with its first events: with all of them, or if one is not allowed, not at all.
    * @param roomId absent in room versions in which it is the create event's hash
