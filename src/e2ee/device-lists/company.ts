@@ -33,6 +33,14 @@ export class Company {
     );
   }
 
+  /** Whether there was a time in `(after, upTo]` at which they were not. */
+  wasInterrupted(other: string, rooms: Rooms, after: number, upTo: number): boolean {
+    return [other, this.#userId]
+      .flatMap((userId) => [...(this.#passages.get(userId)?.values() ?? [])].flat())
+      .filter(({ joined, position }) => !joined && position > after && position <= upTo)
+      .some(({ position }) => !this.has(other, rooms, position));
+  }
+
   #wasIn(userId: string, rooms: Rooms, roomId: string, position: number): boolean {
     const next = this.#passages
       .get(userId)

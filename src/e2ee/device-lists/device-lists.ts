@@ -99,7 +99,10 @@ export class DeviceLists {
     for (const other of others) {
       const now = company.has(other, rooms.get(other)!, end);
       const before = moved.has(other) ? company.has(other, rooms.get(other)!, after) : now;
-      if (now && (!before || updated.has(other))) changed.add(other);
+      // What changed while they were apart nobody has told this server of.
+      const wereApart = () =>
+        moved.has(other) && company.wasInterrupted(other, rooms.get(other)!, after, end);
+      if (now && (!before || updated.has(other) || wereApart())) changed.add(other);
       if (!now && before && moved.has(other)) left.push(other);
     }
     return { changed: [...changed], left };
