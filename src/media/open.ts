@@ -53,7 +53,11 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     { directory: options.media_store_path, randomness, log },
     (area, fileId) => isFileKept(database.reader(), area, fileId),
   );
-  const store = await ThumbnailStore.open(options.media_store_path, randomness);
+  const store = await ThumbnailStore.open({
+    directory: options.media_store_path,
+    randomness,
+    mostKept: 2 * options.thumbnail_sizes.length + 64,
+  });
   const thumbnails = new Thumbnails({ ...deps, disk, store, tasks: new PictureTasks(deps) });
   const local = new LocalMedia({ ...deps, disk, uploaded: (file) => void thumbnails.prepare(file) });
   const remote = new RemoteMedia({ ...deps, disk, limit: limits.remote });

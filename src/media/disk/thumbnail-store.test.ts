@@ -14,13 +14,14 @@ describe('thumbnails on disk', () => {
   let directory: string;
   let media: MediaStore;
   let store: ThumbnailStore;
+  const opened = () => ThumbnailStore.open({ directory, randomness: systemRandomness, mostKept: 5 });
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'hearth-thumbnails-'));
     media = await MediaStore.open(
       { directory, randomness: systemRandomness, log: silentLogger },
       async () => false,
     );
-    store = await ThumbnailStore.open(directory, systemRandomness);
+    store = await opened();
   });
   afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -64,13 +65,13 @@ describe('thumbnails on disk', () => {
   it('of which a crash left something behind are cleared out', async () => {
     writeFileSync(join(directory, 'incoming', `${'x'.repeat(24)}.thumbnail`), '');
     writeFileSync(join(directory, 'incoming', 'of-somebody-else'), '');
-    await ThumbnailStore.open(directory, systemRandomness);
+    await opened();
     assert.deepEqual(incoming(), ['of-somebody-else']);
   });
 
   it('are so many of a file and no more, the oldest go', async () => {
     await store.keepFacts(owner, 'facts');
-    for (let index = 0; index < 64; index++) {
+    for (let index = 0; index < 5; index++) {
       await store.keep(owner, `${index}.png`, write('x'));
       utimesSync(join(place(), `${index}.png`), 1_000 + index, 1_000 + index);
     }

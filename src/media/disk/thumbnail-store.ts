@@ -8,8 +8,13 @@ import { asStorageError } from './storage-error.ts';
 
 type Owner = Pick<MediaFile, 'area' | 'fileId'>;
 
-/** Thumbnails that are kept of one file: those of the list, and what clients have asked for lately. */
-const mostKept = 64;
+export interface ThumbnailStoreDeps {
+  /** `media_store_path`, with what `MediaStore` makes there. */
+  readonly directory: string;
+  readonly randomness: Randomness;
+  /** Thumbnails of one file: those of the list, and what clients have asked for lately. */
+  readonly mostKept: number;
+}
 
 /** What is being written. */
 const leftover = /^[A-Za-z]{24}\.thumbnail$/;
@@ -24,19 +29,22 @@ const facts = 'picture.json';
 export class ThumbnailStore {
   readonly #directory: string;
   readonly #randomness: Randomness;
+  readonly #mostKept: number;
 
-  private constructor(directory: string, randomness: Randomness) {
+  private constructor({ directory, randomness, mostKept }: ThumbnailStoreDeps) {
     // The process that writes has another working directory, perhaps.
     this.#directory = resolve(directory);
     this.#randomness = randomness;
+    this.#mostKept = mostKept;
   }
 
-  /** Clears out what a crash has left behind. @param directory `media_store_path`, with what `MediaStore` makes there */
-  static async open(directory: string, randomness: Randomness): Promise<ThumbnailStore> {
+  /** Clears out what a crash has left behind. */
+  static async open(deps: ThumbnailStoreDeps): Promise<ThumbnailStore> {
+    const { directory } = deps;
     for (const name of await readdir(join(directory, incoming))) {
       if (leftover.test(name)) await rm(join(directory, incoming, name), { force: true });
     }
-    return new ThumbnailStore(directory, randomness);
+    return new ThumbnailStore(deps);
   }
 
   /** Bytes of a thumbnail; `undefined` when it is not there. */
@@ -90,14 +98,14 @@ export class ThumbnailStore {
   /** The oldest go, when there are too many. */
   async #makeRoom(owner: Owner): Promise<void> {
     const names = (await readdir(this.#place(owner))).filter((name) => name !== facts);
-    if (names.length <= mostKept) return;
+    if (names.length <= this.#mostKept) return;
     const withAge = await Promise.all(
       names.map(async (name) => {
         const path = this.#path(owner, name);
         return { path, madeAt: (await stat(path).catch(ignoreMissing))?.mtimeMs ?? 0 };
       }),
     );
-    const oldest = withAge.sort((a, b) => a.madeAt - b.madeAt).slice(0, names.length - mostKept);
+    const oldest = withAge.sort((a, b) => a.madeAt - b.madeAt).slice(0, names.length - this.#mostKept);
     for (const { path } of oldest) await rm(path, { force: true });
   }
 

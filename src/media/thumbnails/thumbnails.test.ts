@@ -281,8 +281,8 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await sizeOf(media, 123, 123), '123x62');
         assert.equal(await sizeOf(media, 2_000, 250, 'crop'), '1000x125');
         // However many that are, only so many are kept.
-        for (let width = 1; width <= 70; width++) await sizeOf(media, width, 10, 'crop');
-        assert.ok(thumbnailsIn('local').length <= 64);
+        for (let width = 1; width <= 80; width++) await sizeOf(media, width, 10, 'crop');
+        assert.equal(thumbnailsIn('local').length, 2 * 5 + 64);
         assert.equal(await sizeOf(media, 1, 10, 'crop'), '1x10');
       });
 

@@ -13,6 +13,7 @@ import { formatOf, type Picture, readPicture, signatureLength } from './picture.
 import type { ThumbnailFormat } from './picture-task.ts';
 import { NoThumbnail, type PictureTasks, type Urgency } from './picture-tasks.ts';
 import { areaOf, type ThumbnailSize } from './sizes.ts';
+import { Turns } from './turns.ts';
 
 export interface ThumbnailsDeps {
   readonly clock: Clock;
@@ -42,7 +43,10 @@ interface Variant {
 /** Pictures of which is remembered what they are, and thumbnails that could not be made. */
 const [mostPictures, mostFailures] = [5_000, 5_000];
 
-/** Milliseconds for which a thumbnail is not tried again. */
+/** Thumbnails of one file that are asked for at the same time. */
+const mostWaiting = 50;
+
+/** Milliseconds for which what has failed is not tried again. */
 const failureTime = 10 * 60_000;
 
 /** Frames of an animation, beside `max_image_pixels` for all together. */
@@ -52,9 +56,11 @@ const mostFrames = 1_000;
 export class Thumbnails {
   readonly #deps: ThumbnailsDeps;
   readonly #pictures = new RecentlyUsed<string, Picture>({ max: mostPictures });
-  /** When they failed, by file and name. */
+  /** When they failed, by file, and whether it was to move. */
   readonly #failures = new RecentlyUsed<string, number>({ max: mostFailures });
   readonly #underWay = new Map<string, Promise<unknown>>();
+  /** One file occupies one process at most, however many sizes of it are asked for; another beforehand. */
+  readonly #turns = new Turns(mostWaiting);
 
   constructor(deps: ThumbnailsDeps) {
     this.#deps = deps;
@@ -136,12 +142,10 @@ export class Thumbnails {
   async #make(file: MediaFile, variant: Variant, urgency: Urgency): Promise<number> {
     const { disk, store, tasks, options } = this.#deps;
     const name = nameOf(variant);
-    await this.#unlessFailed(`${file.fileId}/${name}`, file, () =>
-      store.keep(file, name, (destination) => {
-        const source = disk.pathOf(file.area, file.fileId);
-        const task = { ...variant, source, destination, mostPixels: Math.max(1, options.max_image_pixels) };
-        return tasks.make(task, urgency);
-      }),
+    const source = disk.pathOf(file.area, file.fileId);
+    const task = { ...variant, source, mostPixels: Math.max(1, options.max_image_pixels) };
+    await this.#try(file, urgency, variant.isAnimated, () =>
+      store.keep(file, name, (destination) => tasks.make({ ...task, destination }, urgency)),
     );
     await this.#forgetIfGone(file);
     const size = await store.sizeOf(file, name);
@@ -163,7 +167,7 @@ export class Thumbnails {
     const { disk, store, tasks } = this.#deps;
     const beginning = await disk.readBeginning(file.area, file.fileId, signatureLength);
     if (formatOf(beginning) === undefined) throw new NoThumbnail('It does not begin like a picture');
-    const picture = await this.#unlessFailed(file.fileId, file, () =>
+    const picture = await this.#try(file, urgency, false, () =>
       tasks.examine(disk.pathOf(file.area, file.fileId), urgency),
     );
     await store.keepFacts(file, JSON.stringify(picture));
@@ -186,22 +190,30 @@ export class Thumbnails {
     return begun;
   }
 
-  /** What has failed is not tried again for a while: it may have cost a process. */
-  async #unlessFailed<T>(key: string, { area, fileId }: MediaFile, work: () => Promise<T>): Promise<T> {
+  /** In its turn, and not again for a while when it has failed: that may have cost a process. */
+  #try<T>(
+    { area, fileId }: MediaFile,
+    urgency: Urgency,
+    isAnimated: boolean,
+    work: () => Promise<T>,
+  ): Promise<T> {
     const { clock, log } = this.#deps;
-    const failedAt = this.#failures.get(key);
-    if (failedAt !== undefined && clock.now() - failedAt < failureTime) {
-      throw new NoThumbnail('It could not be made a while ago');
-    }
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof NoThumbnail) {
-        this.#failures.set(key, clock.now());
-        log.info({ area, fileId, why: error.message }, 'A thumbnail could not be made');
+    const key = isAnimated ? `${fileId} animated` : fileId;
+    return this.#turns.take(`${urgency} ${fileId}`, async () => {
+      const failedAt = this.#failures.get(key);
+      if (failedAt !== undefined && clock.now() - failedAt < failureTime) {
+        throw new NoThumbnail('It could not be made a while ago');
       }
-      throw error;
-    }
+      try {
+        return await work();
+      } catch (error) {
+        if (error instanceof NoThumbnail) {
+          this.#failures.set(key, clock.now());
+          log.info({ area, fileId, why: error.message }, 'A thumbnail could not be made');
+        }
+        throw error;
+      }
+    });
   }
 }
 
