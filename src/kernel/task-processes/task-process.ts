@@ -12,7 +12,7 @@ interface Current<R> {
   readonly timer: Timer;
 }
 
-/** One process, with one task at a time. It does not keep this process alive. */
+/** One process, with one task at a time. It keeps this process alive only while it has one. */
 export class TaskProcess<T extends object, R> {
   readonly #child: ChildProcess;
   readonly #clock: Clock;
@@ -49,6 +49,7 @@ export class TaskProcess<T extends object, R> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.setTimer(timeLimit, () => this.kill(new TaskFailure('too-slow')));
       this.#current = { resolve, reject, timer };
+      this.#child.channel?.ref();
       if (this.#hasEnded) return this.#end(this.#detail);
       // An error here comes with the end of the process.
       this.#child.send(task, () => undefined);
@@ -77,6 +78,7 @@ export class TaskProcess<T extends object, R> {
     const current = this.#current;
     this.#current = undefined;
     current?.timer.cancel();
+    this.#child.channel?.unref();
     return current;
   }
 }
