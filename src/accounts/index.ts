@@ -17,7 +17,6 @@ export {
 } from './assemble.ts';
 export { isFirstAccount } from './first-account.ts';
 export type { Housekeeping } from './housekeeping.ts';
-export { Challenge } from './interactive-auth/challenge.ts';
 export type { GuardedRequest, InteractiveAuth, ProvenRequest } from './interactive-auth/interactive-auth.ts';
 export type { AccountConfirmation, Reauthenticator } from './interactive-auth/reauthenticator.ts';
 export type { Flows, Stage, StageContext } from './interactive-auth/stage.ts';
@@ -28,7 +27,6 @@ export type { AccountLimits, Limiter } from './limits.ts';
 export type { Login, LoginType } from './login/login.ts';
 export { accountMigrations } from './migrations.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
-export { checkPasswordPolicy } from './passwords/password-policy.ts';
 export type {
   DeviceWish,
   NewAccount,
@@ -37,7 +35,6 @@ export type {
   Registration,
 } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
-export { expiredToken, lockedAccount, unknownToken } from './sessions/refusals.ts';
 export type { IssuedTokens, SessionChange, Sessions } from './sessions/sessions.ts';
 export type { User } from './user-store.ts';
 export type { UsernameReservations } from './usernames.ts';

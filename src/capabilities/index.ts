@@ -1,5 +1,5 @@
 /** What this server is and can do: versions, capabilities and well-known files. */
-export { type CapabilityOptions, capabilitiesOf, type ServedFeatures } from './capabilities.ts';
+export type { CapabilityOptions, ServedFeatures } from './capabilities.ts';
 export { type AuthMetadata, type CapabilityRoutesDeps, capabilityRoutes } from './routes.ts';
-export { type FeatureOptions, specVersions, unstableFeatures } from './versions.ts';
+export type { FeatureOptions } from './versions.ts';
 export { clientWellKnown, type WellKnownOptions } from './well-known.ts';

@@ -71,7 +71,7 @@ export function explainConfiguration(path: string, { stdout, stderr }: CommandSu
 }
 
 /** Writes errors, warnings and notices of a loaded configuration to the error stream, a line each. */
-export function report(
+function report(
   { errors, warnings, notices }: Omit<LoadedConfiguration, 'values'>,
   { stderr }: CommandSurroundings,
 ): void {

@@ -14,7 +14,7 @@ export interface ConfigFlags {
 /** Where `serve` makes a configuration and where every command looks for one. */
 export const defaultDirectory = 'data';
 
-export const defaultConfigPath = join(defaultDirectory, 'homeserver.yaml');
+const defaultConfigPath = join(defaultDirectory, 'homeserver.yaml');
 
 /** The paths that were given, or else the default one when it exists. */
 export function configPaths({ config, configPath }: ConfigFlags): readonly string[] {

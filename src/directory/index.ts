@@ -9,7 +9,6 @@ export {
 } from './directory.ts';
 export { directoryMigrations } from './migrations.ts';
 export type { ListRequest, PublicRooms, RemoteRoomLists } from './public-rooms/public-rooms.ts';
-export { instanceId } from './public-rooms/publication.ts';
 export { directoryRoomRows } from './room-rows.ts';
 export type { RoomStats } from './room-stats/room-stats.ts';
 export { directoryRules } from './rules.ts';

@@ -30,7 +30,7 @@ const anyEvents = Type.Object(eventFilter);
 const roomEvents = Type.Object(roomEventFilter);
 
 /** A filter as clients write it. Source: client-server API, "Filtering". */
-export const filterSchema = Type.Object({
+const filterSchema = Type.Object({
   event_fields: Type.Optional(texts),
   event_format: Type.Optional(Type.Union([Type.Literal('client'), Type.Literal('federation')])),
   presence: Type.Optional(anyEvents),

@@ -1,5 +1,4 @@
 /** Profiles: what users say about themselves. */
-export { checkField } from './fields.ts';
 export { profileMigrations } from './migrations.ts';
 export {
   type AvatarFiles,

@@ -10,7 +10,7 @@ export { erasureMigrations } from './erasure/migration.ts';
 export type { EventRelations, IndexBatch, RelatedBy } from './event-relations.ts';
 export type { ClientEvents, ClientFormat, Viewer } from './history/client-events.ts';
 export { decodePlace, encodePlace, placeBefore } from './history/history-token.ts';
-export { type Ignoring, ignoringNobody, isLeftOut } from './history/ignoring.ts';
+export { type Ignoring, isLeftOut } from './history/ignoring.ts';
 export { readPage } from './history/pages.ts';
 export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';

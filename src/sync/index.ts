@@ -2,7 +2,7 @@
 
 export type { DeviceSources } from './classic/device-part.ts';
 export { eventStreamRoutes } from './event-stream/routes.ts';
-export { type Changes, Feed, RoomPart, UserPart } from './feeds/feed.ts';
+export { type Changes, RoomPart, UserPart } from './feeds/feed.ts';
 export type { Feeds } from './feeds/feeds.ts';
 export { openSync, type SyncServices, type SyncServicesParts } from './open-sync.ts';
 export { syncRoomRows } from './room-rows.ts';

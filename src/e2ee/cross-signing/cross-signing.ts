@@ -140,7 +140,7 @@ async function dropForeignSignatures(writer: Writer<E2eeTables>, userId: string)
 }
 
 /** The Ed25519 keys of a user's devices, by device id. */
-export async function readSigningKeys(
+async function readSigningKeys(
   reader: Parameters<typeof readDeviceKeysOf>[0],
   userId: string,
 ): Promise<ReadonlyMap<string, VerifyKey>> {

@@ -12,7 +12,7 @@ export interface Destination {
   readonly spelling: Spelling | undefined;
 }
 
-export const newDestination: Destination = {
+const newDestination: Destination = {
   failureSince: undefined,
   retryLastTs: 0,
   retryInterval: 0,

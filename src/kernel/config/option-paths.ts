@@ -25,7 +25,7 @@ export function allPaths(sections: Readonly<Record<string, AnySection>>): Option
 }
 
 /** The schema of an item of a list or of a value of a mapping, with how its path goes on. */
-export function innerSchema(
+function innerSchema(
   schema: OptionSchema,
 ): { readonly inner: OptionSchema; readonly step: string } | undefined {
   if (schema.items) return { inner: schema.items, step: '[]' };

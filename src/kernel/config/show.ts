@@ -6,7 +6,7 @@ import { sectionOptions } from './section.ts';
 import { formatSize } from './size.ts';
 
 /** What stands in the place of a secret. */
-export const mask = '<secret>';
+const mask = '<secret>';
 
 /** Members of free-form content whose names say that they hold a secret. */
 const secretName = /secret|passw|passphrase|token|credential|dsn|key(?!_?(id|file|path|server))/i;

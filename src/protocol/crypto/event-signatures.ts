@@ -21,7 +21,7 @@ export type ServerKeyLookup = (serverName: string, keyId: string) => ServerKey |
 export type VerifySignature = (key: VerifyKey, text: string, signature: string) => boolean;
 
 /** Verifies at once, on this thread. */
-export const verifySignature: VerifySignature = (key, text, signature) => key.verifies(text, signature);
+const verifySignature: VerifySignature = (key, text, signature) => key.verifies(text, signature);
 
 /** Nobody's key is trusted for longer than this, so that a stolen one does not last. */
 const MAX_KEY_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;

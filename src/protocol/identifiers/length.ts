@@ -1,5 +1,5 @@
 /** The size limit of every identifier, sigil and server name included. Source: appendices, "Identifier Grammar". */
-export const MAX_IDENTIFIER_BYTES = 255;
+const MAX_IDENTIFIER_BYTES = 255;
 
 /** Whether text takes at most `max` bytes of UTF-8. Counts only where the number of UTF-16 units leaves a doubt. */
 export function fitsBytes(text: string, max: number = MAX_IDENTIFIER_BYTES): boolean {

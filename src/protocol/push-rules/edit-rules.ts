@@ -23,7 +23,7 @@ import {
 export const MAX_USER_RULES = 10_000;
 
 /** How many characters all patterns of one user may have: compiled they take up to 44 MB. */
-export const MAX_PATTERN_CHARACTERS = 262_144;
+const MAX_PATTERN_CHARACTERS = 262_144;
 
 /** Where to put a rule, by the id of another rule of the same kind. `before` wins over `after`. */
 export interface RulePlacement {

@@ -5,7 +5,7 @@ import { effectiveActions } from './outcome.ts';
 import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
 
 /** More conditions than anybody needs in one rule. */
-export const MAX_CONDITIONS = 100;
+const MAX_CONDITIONS = 100;
 
 /** The part of a rule that a client writes. */
 export interface RuleBody {

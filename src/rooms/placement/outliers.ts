@@ -176,7 +176,7 @@ const orderedAtOnce = 50;
  * Events so that each comes after its auth events; with a stop after every few dozen.
  * @throws MatrixError M_BAD_JSON when they name each other in a circle, which only chosen ids make possible
  */
-export function* inAuthOrder(events: readonly VerifiedEvent[]): Generator<void, VerifiedEvent[]> {
+function* inAuthOrder(events: readonly VerifiedEvent[]): Generator<void, VerifiedEvent[]> {
   const byId = new Map(events.map((one) => [one.event.eventId, one]));
   const ordered: VerifiedEvent[] = [];
   const state = new Map<string, 'open' | 'done'>();

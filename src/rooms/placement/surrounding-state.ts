@@ -20,7 +20,7 @@ export type Surrounding = ReadonlyMap<string, StoredEvent>;
 export type Subject = AuthEventSubject & Pick<RoomEvent, 'version'>;
 
 /** The entries that decide about an event, and the one whose place it takes. */
-export function keysAround(event: Subject): string[] {
+function keysAround(event: Subject): string[] {
   const keys = new Set(selectAuthEventKeys(event, event.version));
   keys.add(stateKeyOf('m.room.create', '')).add(stateKeyOf('m.room.power_levels', ''));
   if (event.stateKey !== undefined) keys.add(stateKeyOf(event.type, event.stateKey));

@@ -7,7 +7,7 @@ import type { RoomTables } from '../tables.ts';
 import { type ChainLink, GroupChain, type GroupRows, type StateDelta } from './group-chain.ts';
 
 /** An event nid of 0 in a delta says that the key was removed. */
-export const removed = 0;
+const removed = 0;
 
 /** One link of a chain: its id and number. */
 interface LinkId {

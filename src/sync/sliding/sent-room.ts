@@ -18,7 +18,7 @@ export interface SentRoom {
 /** The parts of a room that are sent independently of each other. */
 export type RoomPartName = 'timeline' | 'receipts' | 'accountData';
 
-export const roomParts: readonly RoomPartName[] = ['timeline', 'receipts', 'accountData'];
+const roomParts: readonly RoomPartName[] = ['timeline', 'receipts', 'accountData'];
 
 /** Under this number a connection keeps what does not belong to a room. */
 export const outsideOfRooms = 0;

@@ -14,7 +14,7 @@ export interface ForkedRoom {
   readonly states: readonly StateMap<string>[];
 }
 
-export const users = ['@ann:a', '@bob:b', '@cat:c', '@dan:d', '@eve:e'] as const;
+const users = ['@ann:a', '@bob:b', '@cat:c', '@dan:d', '@eve:e'] as const;
 
 /** The versions that have state resolution v2 or v2.1. */
 const versions = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12, 12].map(version);

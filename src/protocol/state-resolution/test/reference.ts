@@ -246,6 +246,6 @@ function difference(set: Set<string>, without: Set<string>): Set<string> {
 }
 
 /** A state with readable keys, for messages. */
-export function readable(state: StateMap<string>): Record<string, string> {
+function readable(state: StateMap<string>): Record<string, string> {
   return Object.fromEntries([...state].map(([key, id]) => [splitStateKey(key).join('|'), id]));
 }
