@@ -98,7 +98,8 @@ export const repositoryOptions = {
     default: [],
   }),
   max_image_pixels: option(size(), {
-    description: 'The largest picture of which thumbnails are made.',
+    description:
+      'The largest picture of which thumbnails are made. What moves counts with all its frames, and stands still when they are more.',
     default: '32M',
     unit: 'pixels',
   }),
@@ -119,7 +120,7 @@ export const repositoryOptions = {
   }),
   dynamic_thumbnails: option(boolean(), {
     description:
-      'Makes a thumbnail of exactly the size that was asked for. When off, the nearest of `thumbnail_sizes` is served.',
+      'Makes a thumbnail of exactly the size that was asked for. When off, the smallest of `thumbnail_sizes` that is large enough is served; where none is, the largest one, doubled until it is.',
     default: false,
   }),
   thumbnail_sizes: option(list(thumbnail), {
