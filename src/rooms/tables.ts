@@ -21,13 +21,15 @@ export interface RoomTables {
   /**
    * What users of this server are to rooms that it is not in, as others have said or were told: invites, knocks, and
    * their ends. Nobody has checked more of them than their signatures, so they are no events of the room, and each is
-   * of the version that came with it. `user_id` is empty where that is of no interest any more.
+   * of the version that came with it. `user_id` is empty where that is of no interest any more, `server` says who has
+   * invited or taken the knock, and is empty for ends.
    */
   outside_events: {
     nid: number;
     room_nid: number;
     event_id: string;
     user_id: string;
+    server: string;
     version: string;
     json: string;
   };

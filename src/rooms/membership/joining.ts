@@ -8,7 +8,7 @@ import type { MemberContents } from './member-content.ts';
 import { knownHead, presentMember, sendMember } from './member-event.ts';
 import type { MembershipRequest } from './membership-request.ts';
 import { restrictedJoin } from './restricted-join.ts';
-import { isHere } from './room-presence.ts';
+import { isHereFor } from './room-presence.ts';
 
 export interface JoiningParts {
   readonly engine: RoomEngine;
@@ -27,8 +27,8 @@ export async function join(
   request: MembershipRequest,
 ): Promise<StoredEvent> {
   const { engine, serverName, remote } = parts;
-  const head = await engine.heads.get(roomId);
-  if (!remote || isHere(head, serverName)) return joinHere(parts, userId, roomId, request);
+  if (!remote || (await isHereFor(engine, userId, roomId, serverName)))
+    return joinHere(parts, userId, roomId, request);
   const joined = await joinElsewhere(parts, remote, userId, roomId, request);
   return joined ?? joinHere(parts, userId, roomId, request);
 }

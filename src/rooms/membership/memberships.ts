@@ -18,7 +18,7 @@ import { join } from './joining.ts';
 import type { MemberContents } from './member-content.ts';
 import { knownHead, presentMember, sendMember } from './member-event.ts';
 import type { MembershipRequest } from './membership-request.ts';
-import { isHere } from './room-presence.ts';
+import { isHereFor } from './room-presence.ts';
 
 /** Who may be asked about users; declared here, supplied at composition. */
 export interface LocalUsers {
@@ -142,7 +142,7 @@ export class Memberships {
     const { engine, serverName, contents } = this.#parts;
     const remote = this.#remote;
     const content = await contents.withProfile(userId, given, 'knock');
-    if (remote && !isHere(await engine.heads.get(roomId), serverName)) {
+    if (remote && !(await isHereFor(engine, userId, roomId, serverName))) {
       const knocked = await remote.knock({ userId, roomId, via, content });
       if (knocked) return knocked;
     }
@@ -160,7 +160,7 @@ export class Memberships {
     const remote = this.#remote;
     if (requester) await this.#checkDeparture(userId, roomId);
     const content = this.#content(given, 'leave');
-    const isElsewhere = remote && !isHere(await engine.heads.get(roomId), serverName);
+    const isElsewhere = remote && !(await isHereFor(engine, userId, roomId, serverName));
     const left =
       (isElsewhere ? await this.#leaveElsewhere(remote, userId, roomId, content) : undefined) ??
       (await this.#leaveHere(userId, roomId, content, originServerTs));

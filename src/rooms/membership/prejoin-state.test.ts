@@ -55,6 +55,22 @@ describe('what another server says of a room', () => {
     assert.deepEqual((await readPrejoinState(incoming, room, unsigned)).state, []);
   });
 
+  it('is not right where the room says that it is of another version', async () => {
+    for (const [version, stated] of [
+      ['11', '10'],
+      ['1', '2'],
+      ['12', '11'],
+    ] as const) {
+      const room = roomOf(version);
+      if (version === '12') room.roomId = '';
+      const create = room.setState('m.room.create', { room_version: stated });
+      const pdus = version === '12' ? [create.event.pdu] : pdusOf(room);
+      const about = { roomId: create.event.roomId, version: room.version };
+      const { problem } = await readPrejoinState(incoming, about, pdus);
+      assert.match(problem ?? '', /another version/);
+    }
+  });
+
   it('is bounded, has each entry once, and names only users', async () => {
     const many = Array.from({ length: 500 }, (_, index) => ({ ...stripped, state_key: String(index) }));
     assert.equal((await readPrejoinState(incoming, roomOf('11'), many)).state.length, 100);

@@ -71,6 +71,12 @@ export async function readPrejoinState(
   for (const [index, one] of verified.entries()) {
     const isRight = !('error' in one) && one.event.roomId === roomId && one.event.stateKey !== undefined;
     if (!isRight) problem ??= 'an entry is no event of the room';
+    else if (
+      one.event.type === 'm.room.create' &&
+      (one.event.content['room_version'] ?? '1') !== version.id
+    ) {
+      problem ??= 'the create event is of another version';
+    }
     const stripped = isRight
       ? strippedState(one.event)
       : version.roomId === 'create event'

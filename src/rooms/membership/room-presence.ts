@@ -1,3 +1,4 @@
+import type { RoomEngine } from '../engine.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 
 /**
@@ -7,4 +8,22 @@ import type { RoomHead } from '../timeline/room-head.ts';
 export function isHere(head: RoomHead | undefined, serverName: string): head is RoomHead {
   if (!head?.entry('m.room.create', '')) return false;
   return head.servers.has(serverName) || head.servers.size === 0;
+}
+
+/**
+ * As `isHere`, for one user. Who was invited from outside to a room that seemed deserted, or has knocked on it, knows
+ * that somebody is there after all: what this server has of it is out of date.
+ */
+export async function isHereFor(
+  { heads, events, userRooms }: Pick<RoomEngine, 'heads' | 'events' | 'userRooms'>,
+  userId: string,
+  roomId: string,
+  serverName: string,
+): Promise<boolean> {
+  const head = await heads.get(roomId);
+  if (!isHere(head, serverName)) return false;
+  if (head.servers.has(serverName)) return true;
+  const room = (await userRooms.of(userId)).get(roomId);
+  if (room?.membership !== 'invite' && room?.membership !== 'knock') return true;
+  return (await events.get(room.eventNid))?.outside !== true;
 }

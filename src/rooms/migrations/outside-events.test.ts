@@ -61,6 +61,7 @@ forEachDatabase((open) => {
         room_nid: 1,
         event_id: eventId,
         user_id: [alice, bob, ''][index],
+        server: '',
         version: '6',
         json: room.one(eventId).json,
       })),

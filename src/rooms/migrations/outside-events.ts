@@ -14,6 +14,7 @@ export const outsideEventsMigration: Migration = {
       .addColumn('room_nid', 'bigint', (column) => column.notNull())
       .addColumn('event_id', 'text', (column) => column.notNull())
       .addColumn('user_id', 'text', (column) => column.notNull())
+      .addColumn('server', 'text', (column) => column.notNull())
       .addColumn('version', 'text', (column) => column.notNull())
       .addColumn('json', 'text', (column) => column.notNull())
       .execute();
@@ -26,10 +27,11 @@ export const outsideEventsMigration: Migration = {
     // The flag is the highest there was.
     const moved = sql`from events where stream is null and flags >= ${sql.lit(outside)}`;
     await sql`
-      insert into outside_events (nid, room_nid, event_id, user_id, version, json)
+      insert into outside_events (nid, room_nid, event_id, user_id, server, version, json)
       select nid, room_nid, event_id,
         coalesce((select min(user_id) from memberships where memberships.room_nid = events.room_nid
           and memberships.event_nid = events.nid), ''),
+        '',
         (select version from rooms where rooms.room_nid = events.room_nid), json
       ${moved}
     `.execute(db);

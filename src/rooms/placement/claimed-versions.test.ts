@@ -49,7 +49,7 @@ forEachDatabase((open) => {
         const far = other.one(other.member(alice, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const invite = { event: receivePdu(pdu, claim.version).event, json: JSON.stringify(pdu) };
-        await placement.outOfBand(claim, invite, shown);
+        await placement.outOfBand(claim, invite, { state: shown });
         assert.equal((await membershipEvent(under, alice, room))?.event.version.id, claimed);
         await placement.enter(room.room, room.join(bob));
         const check = async (now: RoomsUnderTest) => {
@@ -80,7 +80,7 @@ forEachDatabase((open) => {
         const far = other.one(other.member(users[index]!, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const event = { event: receivePdu(pdu, version).event, json: JSON.stringify(pdu) };
-        await under.engine.placement.outOfBand({ roomId: room.roomId, version }, event, shown);
+        await under.engine.placement.outOfBand({ roomId: room.roomId, version }, event, { state: shown });
       }
       const check = async (now: RoomsUnderTest) => {
         for (const [index, version] of versions.entries()) {
@@ -100,7 +100,9 @@ forEachDatabase((open) => {
       const inviteId = room.member(alice, 'invite', { sender: ann });
       const wrong = readAs('10', room.one(inviteId));
       assert.equal(wrong.event.eventId, inviteId);
-      await placement.outOfBand({ roomId: room.roomId, version: wrong.event.version }, wrong, shown);
+      await placement.outOfBand({ roomId: room.roomId, version: wrong.event.version }, wrong, {
+        state: shown,
+      });
       // Nothing that asks for the event by its id finds what came from outside.
       assert.equal(await events.getById(inviteId), undefined);
       await placement.enter(room.room, room.join(bob));
@@ -164,7 +166,7 @@ forEachDatabase((open) => {
       await placement.append(room.roomId, room.one(leave));
       const claim = { roomId: room.roomId, version: getRoomVersion('10')! };
       const invite = readAs('10', room.one(room.member(bob, 'invite', { sender: ann })));
-      await assert.rejects(placement.outOfBand(claim, invite, shown), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(placement.outOfBand(claim, invite, { state: shown }), { errcode: 'M_FORBIDDEN' });
       const { event, ...rest } = room.join(alice);
       await assert.rejects(placement.enter(claim, { event: readAs('10', event), ...rest }), {
         errcode: 'M_FORBIDDEN',
@@ -187,7 +189,7 @@ forEachDatabase((open) => {
         event_id: event.event.eventId,
       };
       const invite = { event: receivePdu(pdu, fake.version).event, json: JSON.stringify(pdu) };
-      await placement.outOfBand(fake.room, invite, shown);
+      await placement.outOfBand(fake.room, invite, { state: shown });
       await placement.enter(room.room, room.join(bob));
       await checkState(under, room);
       assert.equal((await membershipIn(under, alice, fake))?.membership, 'invite');
@@ -199,10 +201,10 @@ forEachDatabase((open) => {
       const { placement } = under.engine;
       const room = new ReferenceRoom();
       const invite = room.one(room.member(alice, 'invite', { sender: ann }));
-      await placement.outOfBand(room.room, invite, shown);
+      await placement.outOfBand(room.room, invite, { state: shown });
       await placement.enter(room.room, room.join(alice));
       await placement.append(room.roomId, room.one(room.member(alice, 'leave')));
-      await placement.outOfBand(room.room, invite, shown);
+      await placement.outOfBand(room.room, invite, { state: shown });
       assert.equal((await membershipIn(under, alice, room))?.membership, 'leave');
     });
   });

@@ -28,8 +28,8 @@ forEachDatabase((open) => {
       const facts: RoomFact[] = [];
       under.engine.stream.subscribe((fact) => facts.push(fact));
       const invite = room.one(room.member(alice, 'invite', { sender: ann }));
-      await under.engine.placement.outOfBand(room.room, invite, shown);
-      await under.engine.placement.outOfBand(room.room, invite, shown);
+      await under.engine.placement.outOfBand(room.room, invite, { state: shown });
+      await under.engine.placement.outOfBand(room.room, invite, { state: shown });
       assert.deepEqual(
         facts.map(({ onTimeline, membershipChanges }) => [onTimeline, membershipChanges.map(({ to }) => to)]),
         [[false, ['invite']]],
@@ -41,16 +41,16 @@ forEachDatabase((open) => {
       assert.deepEqual(await again.engine.placement.strippedState(alice, known), shown);
       assert.deepEqual(await again.engine.events.between(0, again.streams.current, 100), []);
       const leave = room.one(room.member(alice, 'leave'));
-      await again.engine.placement.outOfBand(room.room, leave, []);
+      await again.engine.placement.outOfBand(room.room, leave, { state: [] });
       const left = await membershipIn(again, alice, room);
       assert.equal(left?.membership, 'leave');
       assert.ok(left);
       assert.equal(await again.engine.placement.strippedState(alice, left), undefined);
       // The server that has invited did not hear the answer, and repeats its request.
-      await again.engine.placement.outOfBand(room.room, invite, shown);
+      await again.engine.placement.outOfBand(room.room, invite, { state: shown });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'leave');
       const anew = room.one(room.member(alice, 'invite', { sender: ann }));
-      await again.engine.placement.outOfBand(room.room, anew, shown);
+      await again.engine.placement.outOfBand(room.room, anew, { state: shown });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'invite');
     });
 
@@ -59,13 +59,13 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom();
       const { placement } = under.engine;
       const other = room.one(room.member('@dan:d.example', 'invite', { sender: ann }));
-      await assert.rejects(placement.outOfBand(room.room, other, []), { errcode: 'M_FORBIDDEN' });
-      await assert.rejects(placement.outOfBand(room.room, room.one(room.say(ann)), []), {
+      await assert.rejects(placement.outOfBand(room.room, other, { state: [] }), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(placement.outOfBand(room.room, room.one(room.say(ann)), { state: [] }), {
         errcode: 'M_BAD_JSON',
       });
       await placement.enter(room.room, room.join(alice));
       const invite = room.one(room.member(bob, 'invite', { sender: ann }));
-      await assert.rejects(placement.outOfBand(room.room, invite, []), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(placement.outOfBand(room.room, invite, { state: [] }), { errcode: 'M_FORBIDDEN' });
     });
 
     it('becomes a part of the room that is entered, above its auth events', async () => {
@@ -74,10 +74,10 @@ forEachDatabase((open) => {
       await under.engine.placement.outOfBand(
         room.room,
         room.one(room.member(bob, 'invite', { sender: ann })),
-        shown,
+        { state: shown },
       );
       const invite = room.member(alice, 'invite', { sender: ann });
-      const early = await under.engine.placement.outOfBand(room.room, room.one(invite), shown);
+      const early = await under.engine.placement.outOfBand(room.room, room.one(invite), { state: shown });
       await under.engine.placement.enter(room.room, room.join(alice));
       assert.deepEqual(await stateOf(under, room), wanted(room));
       const stored = await under.engine.events.getById(invite);
@@ -104,7 +104,7 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom();
       const ends = [...room.ends];
       const invite = room.one(room.member(bob, 'invite', { sender: ann }));
-      await placement.outOfBand(room.room, invite, shown);
+      await placement.outOfBand(room.room, invite, { state: shown });
       const facts: RoomFact[] = [];
       under.engine.stream.subscribe((fact) => facts.push(fact));
       // Those who let her in have not heard of it.

@@ -1,9 +1,10 @@
-import { badJson, forbidden, membershipOf, type StrippedState, serverOfUser } from '../../protocol/index.ts';
+import { badJson, forbidden, membershipOf, serverOfUser } from '../../protocol/index.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import { isText } from '../timeline/event-to-send.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 import { outlierOf } from './outliers.ts';
 import { checkRoom, type PlacedEvent } from './place-event.ts';
+import type { ShownRoom } from './placement.ts';
 import type { PlacementParts } from './placement-parts.ts';
 import type { RoomOfVersion, VerifiedEvent } from './verified-event.ts';
 
@@ -22,7 +23,7 @@ export class OutOfBand {
   async take(
     room: RoomOfVersion,
     { event, json }: VerifiedEvent,
-    strippedState: readonly StrippedState[],
+    { state, server }: ShownRoom,
   ): Promise<PlacedEvent> {
     const { userRooms, writer, heads, roomNids, streams, stream, clock, signer } = this.#parts;
     checkRoom(room, event);
@@ -68,7 +69,7 @@ export class OutOfBand {
       redacts: undefined,
       reservation,
       ...(isNewRoom && { roomCreatedTs: clock.now() }),
-      remote: { stripped: new Map([[userId, isShown ? JSON.stringify(strippedState) : undefined]]) },
+      remote: { server, stripped: new Map([[userId, isShown ? JSON.stringify(state) : undefined]]) },
     });
     return { stored, durable, isBarrier: true };
   }

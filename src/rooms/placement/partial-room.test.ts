@@ -124,7 +124,9 @@ forEachDatabase((open) => {
     it('does not end invites that it can not know of, until its state is complete', async () => {
       const { under, room, complete } = await joined(
         (one, { engine }) =>
-          engine.placement.outOfBand(one.room, one.one(one.member(bob, 'invite', { sender: ann })), []),
+          engine.placement.outOfBand(one.room, one.one(one.member(bob, 'invite', { sender: ann })), {
+            state: [],
+          }),
         { isKnown: false },
       );
       const membership = async () => (await under.engine.userRooms.of(bob)).get(room.roomId)?.membership;

@@ -26,6 +26,13 @@ export interface Entry {
   readonly partial?: { readonly servers: readonly string[]; readonly from: string };
 }
 
+/** What a user who is outside of a room is shown of it. */
+export interface ShownRoom {
+  readonly state: readonly StrippedState[];
+  /** Who has invited them, or taken their knock; absent when that ends. */
+  readonly server?: string | undefined;
+}
+
 /** An older event on its way onto the timeline. */
 export interface OlderEvent {
   readonly event: VerifiedEvent;
@@ -68,15 +75,11 @@ export interface Placement {
   /**
    * Takes note of an invite to a room that this server is not in, of a knock on it, or of their end (a `leave`).
    * @param room of the version that came with the event: another one may be right
-   * @param strippedState what the client is shown of the room
+   * @param shown what the client is shown of the room, and which server has invited or taken the knock
    * @throws MatrixError M_FORBIDDEN when a local user is in the room, since then the event has a proper place; or when
    * this server was in the room, and knows it to be of another version
    */
-  outOfBand(
-    room: RoomOfVersion,
-    event: VerifiedEvent,
-    strippedState: readonly StrippedState[],
-  ): Promise<StoredEvent>;
+  outOfBand(room: RoomOfVersion, event: VerifiedEvent, shown: ShownRoom): Promise<StoredEvent>;
 
   /**
    * What a user who is invited or knocks has been shown of a room by another server; `undefined` where they have their

@@ -66,8 +66,8 @@ export class RoomPlacement implements Placement {
     return this.#placed(room.roomId, () => this.#entering.enter(room, { ...entry, event }));
   };
 
-  outOfBand: Placement['outOfBand'] = (room, event, strippedState) =>
-    this.#placed(room.roomId, () => this.#outOfBand.take(room, event, strippedState));
+  outOfBand: Placement['outOfBand'] = (room, event, shown) =>
+    this.#placed(room.roomId, () => this.#outOfBand.take(room, event, shown));
 
   strippedState: Placement['strippedState'] = async (userId, { roomId, roomNid, eventNid }) => {
     const { heads, database } = this.#parts;

@@ -167,16 +167,16 @@ export class EventStore {
     return row && this.#restoreOutside(row);
   }
 
-  /** What was said from outside of a room about a user, the newest first. */
-  async outsideAbout(roomNid: number, userId: string, limit: number): Promise<StoredEvent[]> {
-    const query = this.#reader.selectFrom('outside_events').selectAll();
-    const rows = await query
+  /** Who has invited a user to a room from outside of it, or taken their knock, the last first, with those events. */
+  outsideServers(roomNid: number, userId: string, limit: number): Promise<{ nid: number; server: string }[]> {
+    const query = this.#reader.selectFrom('outside_events').select(['nid', 'server']);
+    return query
       .where('room_nid', '=', roomNid)
       .where('user_id', '=', userId)
+      .where('server', '<>', '')
       .orderBy('nid', 'desc')
       .limit(limit)
       .execute();
-    return rows.map((row) => this.#restoreOutside(row));
   }
 
   async getById(eventId: string): Promise<StoredEvent | undefined> {

@@ -42,6 +42,8 @@ export interface RemoteParts {
   readonly stateKeys?: Iterable<string>;
   /** Events that have their places and of which something else is known now, by number; they do not change any more. */
   readonly revised?: ReadonlyMap<number, StoredEvent>;
+  /** For an event from outside: the server that has invited the user, or taken their knock. */
+  readonly server?: string | undefined;
   /** Position at which the event got its place, where that is not its number. */
   readonly place?: number | undefined;
   /** Ids of previous events that are not on the timeline. */

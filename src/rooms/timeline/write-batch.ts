@@ -19,7 +19,7 @@ const sqlText = {
   eventRevision:
     'update events set stream = ?, state_group = ?, state_before = ?, replaces = ?, flags = ? where nid = ?',
   outside:
-    'insert into outside_events (nid, room_nid, event_id, user_id, version, json) values (?, ?, ?, ?, ?, ?)',
+    'insert into outside_events (nid, room_nid, event_id, user_id, server, version, json) values (?, ?, ?, ?, ?, ?, ?)',
   place: 'insert into event_places (position, nid) values (?, ?)',
   time: 'insert into event_times (room_nid, ts, nid) values (?, ?, ?)',
   auth: 'insert into event_auth (event_nid, auth_nid) values (?, ?) on conflict (event_nid, auth_nid) do nothing',
@@ -115,12 +115,13 @@ export class WriteBatch {
     return this.#newKeys;
   }
 
-  #addEvent({ head, stored, row, auth, redacts }: EventWrite, json: string): void {
+  #addEvent({ head, stored, row, auth, redacts, remote }: EventWrite, json: string): void {
     if (row === 'untouched') return;
     const { event } = stored;
     if (row === 'outside') {
       const { eventId, stateKey = '', version } = event;
-      this.#push('outside', [stored.nid, head.roomNid, eventId, stateKey, version.id, json]);
+      const server = remote?.server ?? '';
+      this.#push('outside', [stored.nid, head.roomNid, eventId, stateKey, server, version.id, json]);
       return;
     }
     const state = [...columnsOf(stored), stored.redactedBy ?? null];

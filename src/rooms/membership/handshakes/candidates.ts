@@ -50,18 +50,20 @@ export class Candidates {
     return [...found];
   }
 
-  /** The servers of who invited the user, now and before, and those whose events described the room. */
+  /** The servers of who invited the user or took their knock, now and before, and those whose events described the room. */
   async #whoKnowsTheUser(userId: string, roomId: string): Promise<string[]> {
     const { engine, strippedState } = this.#parts;
     const room = (await engine.userRooms.of(userId)).get(roomId);
-    if (room?.membership !== 'invite' && room?.membership !== 'knock') return [];
+    if (!room) return [];
+    // Who has invited last may have no business with the room; nobody can tell from outside.
+    const helpers = await engine.events.outsideServers(room.roomNid, userId, mostEarlier);
+    const earlier = helpers.map(({ server }) => server);
+    if (room.membership !== 'invite' && room.membership !== 'knock') return earlier;
     const stored = await engine.events.get(room.eventNid);
     const shown = await strippedState(roomId, userId);
-    // Who has invited last may have no business with the room; nobody can tell from outside.
-    const earlier = await engine.events.outsideAbout(room.roomNid, userId, mostEarlier);
     return [
       ...(stored ? [serverOfUser(stored.event.sender)] : []),
-      ...earlier.map(({ event }) => serverOfUser(event.sender)),
+      ...earlier,
       ...shown.flatMap(({ sender }) => parseUserId(sender)?.serverName ?? []),
     ];
   }

@@ -2,6 +2,7 @@ import { parseUserId, type RoomVersion, type StrippedState, serverOfUser } from 
 import type { RoomEngine } from '../../engine.ts';
 import type { VerifiedEvent } from '../../placement/verified-event.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
+import type { UserRoom } from '../user-rooms.ts';
 
 export interface EndedInvitesParts {
   readonly engine: Pick<RoomEngine, 'userRooms' | 'events' | 'placement'>;
@@ -12,8 +13,7 @@ export interface EndedInvitesParts {
 
 /**
  * Ends invites and knocks of local users in rooms that this server is not in, when somebody there has removed or
- * banned them. Whether that was allowed can not be checked from outside: who has invited, or described the room, is
- * believed.
+ * banned them. Whether that was allowed can not be checked from outside: who has had to do with the room is believed.
  */
 export class EndedInvites {
   readonly #parts: EndedInvitesParts;
@@ -36,19 +36,31 @@ export class EndedInvites {
 
   /** @returns whether the event ended something */
   async take(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
-    const { engine, serverName, strippedState } = this.#parts;
+    const { engine, serverName } = this.#parts;
     const { type, stateKey: userId, content, sender } = event.event;
     const isEnd = content['membership'] === 'leave' || content['membership'] === 'ban';
     if (type !== 'm.room.member' || userId === undefined || !isEnd) return false;
     if (parseUserId(userId)?.serverName !== serverName || serverOfUser(sender) === serverName) return false;
     const room = (await engine.userRooms.of(userId)).get(head.roomId);
     if (room?.membership !== 'invite' && room?.membership !== 'knock') return false;
+    if (!(await this.#believed(head, userId, room)).has(serverOfUser(sender))) return false;
+    const { version } = event.event;
+    await engine.placement.outOfBand({ roomId: head.roomId, version }, event, { state: [] });
+    return true;
+  }
+
+  /**
+   * The server that has invited or taken the knock, those whose users' events described the room, and those that were
+   * in it when this server was.
+   */
+  async #believed(head: RoomHead, userId: string, room: UserRoom): Promise<Set<string>> {
+    const { engine, strippedState } = this.#parts;
     const present = await engine.events.get(room.eventNid);
     const shown = await strippedState(head.roomId, userId);
-    const believed = new Set([present?.event.sender, ...shown.map((one) => one.sender)].map(serverOf));
-    if (!believed.has(serverOfUser(sender))) return false;
-    await engine.placement.outOfBand({ roomId: head.roomId, version: event.event.version }, event, []);
-    return true;
+    const [last] = await engine.events.outsideServers(head.roomNid, userId, 1);
+    const senders = [present?.event.sender, ...shown.map((one) => one.sender)].map(serverOf);
+    const named = last?.nid === room.eventNid ? [last.server] : [];
+    return new Set([...senders, ...named, ...head.servers.keys()].filter((one) => one !== undefined));
   }
 }
 

@@ -45,6 +45,6 @@ export class RemoteKnock {
     const { eventId, pdu } = built.event;
     const shown = await peers.sendKnock(server, { roomId, eventId, event: pdu }, { ignoreBackoff });
     const { state } = await readPrejoinState(incoming, { roomId, version }, shown);
-    return placement.outOfBand({ roomId, version }, built, state);
+    return placement.outOfBand({ roomId, version }, built, { state, server });
   }
 }

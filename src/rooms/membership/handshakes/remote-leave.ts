@@ -44,7 +44,7 @@ export class RemoteLeave {
     });
     const event = told ?? leaveAfter(present, place, this.#parts);
     const room = { roomId: present.roomId, version: event.event.version };
-    return this.#parts.placement.outOfBand(room, event, []);
+    return this.#parts.placement.outOfBand(room, event, { state: [] });
   }
 
   /**

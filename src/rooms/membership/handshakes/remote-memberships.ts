@@ -4,7 +4,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PrejoinKeys } from '../prejoin-keys.ts';
-import { isHere } from '../room-presence.ts';
+import { isHereFor } from '../room-presence.ts';
 import type { UserRoom } from '../user-rooms.ts';
 import { type CandidateParts, Candidates } from './candidates.ts';
 import type { HandshakeParts } from './handshake-parts.ts';
@@ -75,8 +75,7 @@ export class RemoteMemberships {
   async #joinNow(place: RemotePlace): Promise<StoredEvent | undefined> {
     const { engine, serverName, complexity, peers } = this.#parts;
     const { userId, roomId, via, only } = place;
-    const head = await engine.heads.get(roomId);
-    if (!only && isHere(head, serverName)) return undefined;
+    if (!only && (await isHereFor(engine, userId, roomId, serverName))) return undefined;
     const servers = only ?? (await this.#candidates.of(userId, roomId, via));
     if (servers.length === 0) throw notFound('No server is known that is in the room');
     const isLimited = !only && (await complexity.holdsFor(userId));
@@ -104,7 +103,7 @@ export class RemoteMemberships {
   /** As `join`. */
   knock(place: RemotePlace): Promise<StoredEvent | undefined> {
     const { userId, roomId, via } = place;
-    return this.#outside(roomId, async () => {
+    return this.#outside(userId, roomId, async () => {
       const servers = await this.#candidates.of(userId, roomId, via);
       return this.#knock.knock({ ...place, servers });
     });
@@ -118,7 +117,7 @@ export class RemoteMemberships {
   leave(userId: string, present: UserRoom, content: JsonObject): Promise<StoredEvent | undefined> {
     const { engine } = this.#parts;
     const { roomId, eventNid } = present;
-    return this.#outside(roomId, async () => {
+    return this.#outside(userId, roomId, async () => {
       const stored = await engine.events.get(eventNid);
       if (!stored) throw new Error('a membership event is missing');
       const servers = await this.#candidates.of(userId, roomId);
@@ -127,9 +126,13 @@ export class RemoteMemberships {
   }
 
   /** @returns `undefined` when this server is in the room, or has got into it while the others were asked */
-  async #outside(roomId: string, work: () => Promise<StoredEvent>): Promise<StoredEvent | undefined> {
+  async #outside(
+    userId: string,
+    roomId: string,
+    work: () => Promise<StoredEvent>,
+  ): Promise<StoredEvent | undefined> {
     const { engine, serverName } = this.#parts;
-    const isInside = async () => isHere(await engine.heads.get(roomId), serverName);
+    const isInside = () => isHereFor(engine, userId, roomId, serverName);
     if (await isInside()) return undefined;
     try {
       return await work();

@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
+import { forServerDatabases } from '../support/databases.ts';
+import { until } from '../support/federation-sender.ts';
+import { enc, type Person } from '../support/person.ts';
+import type { ScriptedServer } from '../support/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { SignedRoom } from '../support/signed-room.ts';
+
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
+
+let transactions = 0;
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('what becomes of invites and knocks', () => {
+    let several: SeveralServers;
+    let a: ServerOfSeveral;
+    let d: ScriptedServer;
+    let third: ScriptedServer;
+    let anna: Person;
+    let room: SignedRoom;
+    let isUp: boolean;
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test', {
+        config: { federationClient: { federation: { max_short_retries: 0 } } },
+      });
+      d = await several.scripted('d.test');
+      third = await several.scripted('third.test');
+      anna = await a.person('anna');
+    });
+    after(() => several.stop());
+    beforeEach(() => {
+      room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
+      d.asked.splice(0);
+      isUp = true;
+      const ifUp = (answer: () => JsonObject) => () => (isUp ? answer() : ([500, {}] as const));
+      for (const membership of ['join', 'leave', 'knock'])
+        d.on(
+          `GET ${v1}/make_${membership}/`,
+          ifUp(() => room.template(anna.id, membership)),
+        );
+      d.on(
+        `PUT ${v2}/send_join/`,
+        ifUp(() => ({ ...room.answer() })),
+      );
+      d.on(
+        `PUT ${v2}/send_leave/`,
+        ifUp(() => ({})),
+      );
+      d.on(
+        `PUT ${v1}/send_knock/`,
+        ifUp(() => ({ knock_room_state: [] })),
+      );
+      d.on(`PUT ${v1}/send/`, () => ({ pdus: {} }));
+    });
+
+    const memberEvent = (membership: string, sender = room.creator, by = room) =>
+      by.build({ type: 'm.room.member', sender, stateKey: anna.id, content: { membership } }).event;
+    async function invite(event = memberEvent('invite')) {
+      const path = `${v2}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
+      const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
+      const answer = await d.ask('a.test', 'PUT', path, body);
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      return event;
+    }
+    async function deliver(pdu: JsonObject, by = d) {
+      const content = { origin: by.name, origin_server_ts: Date.now(), pdus: [pdu] };
+      const path = `${v1}/send/over-time-${kind}-${transactions++}`;
+      const { status, body } = await by.ask('a.test', 'PUT', path, content);
+      assert.equal(status, 200, JSON.stringify(body));
+      return body['pdus'] as Record<string, { error?: string }>;
+    }
+    /** Another server of the same room. */
+    function ofThird(): SignedRoom {
+      const other = new SignedRoom('11', { serverName: 'third.test', key: third.key });
+      other.roomId = room.roomId;
+      return other;
+    }
+    const asked = (what: string) => d.asked.filter(({ path }) => path.includes(`/${what}/`)).length;
+    const shown = async () => {
+      const { rooms } = await anna.sync();
+      if (rooms?.invite?.[room.roomId]) return 'invite';
+      return rooms?.knock?.[room.roomId] ? 'knock' : undefined;
+    };
+    const leave = () => anna.call('POST', `/rooms/${enc(room.roomId)}/leave`, {});
+    const join = (via?: string) =>
+      anna.call('POST', `/join/${enc(room.roomId)}`, {}, via === undefined ? {} : { via });
+    const isJoined = async () =>
+      ((await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(room.roomId);
+
+    it('an invite can be turned down while nobody hears it, twice, and given again', async () => {
+      await invite();
+      isUp = false;
+      assert.equal((await leave()).status, 200);
+      assert.equal(await shown(), undefined);
+      isUp = true;
+      const before = asked('make_leave');
+      assert.equal((await leave()).status, 200);
+      assert.equal(asked('make_leave'), before, 'there is nothing to turn down any more');
+      await invite();
+      assert.equal(await shown(), 'invite');
+      assert.equal((await leave()).status, 200);
+      assert.equal(asked('send_leave'), 1);
+      assert.equal(await shown(), undefined);
+    });
+
+    it('whoever has turned an invite down may think better of it', async () => {
+      await invite();
+      assert.equal((await leave()).status, 200);
+      await a.restart();
+      // No server is named: the one that has invited is remembered.
+      const { status, raw } = await join();
+      assert.equal(status, 200, raw);
+      assert.equal(await isJoined(), true);
+    });
+
+    it('an invite that was taken back does not come back when the request for it is repeated', async () => {
+      const event = await invite();
+      const removal = memberEvent('leave');
+      assert.deepEqual(await deliver(removal.pdu), { [removal.eventId]: {} });
+      await invite(event);
+      assert.equal(await shown(), undefined);
+      await invite();
+      assert.equal(await shown(), 'invite');
+      // What took the first one back says nothing of the second one.
+      await deliver(removal.pdu);
+      assert.equal(await shown(), 'invite');
+      const ban = memberEvent('ban');
+      assert.deepEqual(await deliver(ban.pdu), { [ban.eventId]: {} });
+      assert.equal(await shown(), undefined);
+      await invite();
+      assert.equal(await shown(), 'invite');
+    });
+
+    it('a knock is denied, and taken back, where it was taken', async () => {
+      const knock = () => anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'd.test' });
+      assert.equal((await knock()).status, 200);
+      assert.equal(await shown(), 'knock');
+      // Nobody has said who made the room, or who is in it.
+      const stranger = ofThird();
+      await deliver(memberEvent('leave', stranger.creator, stranger).pdu, third);
+      assert.equal(await shown(), 'knock');
+      const denial = memberEvent('leave');
+      assert.deepEqual(await deliver(denial.pdu), { [denial.eventId]: {} });
+      assert.equal(await shown(), undefined);
+      assert.equal((await knock()).status, 200);
+      await a.restart();
+      assert.equal((await leave()).status, 200);
+      assert.equal(asked('send_leave'), 1);
+      assert.equal(await shown(), undefined);
+      assert.equal((await knock()).status, 200);
+      await invite();
+      assert.equal(await shown(), 'invite');
+    });
+
+    describe('in a room that everybody seems to have left', () => {
+      beforeEach(async () => {
+        assert.equal((await join('d.test')).status, 200);
+        const ids = [...room.state.values()].map(({ event }) => event.eventId);
+        d.on(`GET ${v1}/state_ids/`, () => ({ pdu_ids: ids, auth_chain_ids: ids }));
+        const departure = room.setState('m.room.member', { membership: 'leave' }, room.creator).event;
+        assert.deepEqual(await deliver(departure.pdu), { [departure.eventId]: {} });
+        await until(async () => {
+          const { joined } = await anna.do('GET', `/rooms/${enc(room.roomId)}/joined_members`);
+          return Object.keys(joined as object).length === 1;
+        });
+        assert.equal((await leave()).status, 200);
+        d.asked.splice(0);
+        // Somebody got in again, with the help of a server that this one does not know of.
+        room.setState('m.room.member', { membership: 'join' }, room.creator);
+        room.setState('m.room.topic', { topic: 'News' });
+        await invite();
+        assert.equal(await shown(), 'invite');
+      });
+
+      it('an invite leads to where somebody is', async () => {
+        const { status, raw } = await join();
+        assert.equal(status, 200, raw);
+        assert.equal(asked('send_join'), 1);
+        const topic = await anna.do('GET', `/rooms/${enc(room.roomId)}/state/m.room.topic/`);
+        assert.equal(topic['topic'], 'News');
+        assert.equal(await isJoined(), true);
+      });
+
+      it('an invite is turned down where it is from', async () => {
+        assert.equal((await leave()).status, 200);
+        assert.equal(asked('send_leave'), 1);
+        const [sent] = d.asked.filter(({ path }) => path.includes('/send_leave/'));
+        assert.equal(receivePdu(sent!.body, room.version).event.content['membership'], 'leave');
+        assert.equal(await shown(), undefined);
+        await a.restart();
+        assert.equal(await shown(), undefined);
+      });
+
+      it('an invite is turned down here at least when nobody hears it', async () => {
+        isUp = false;
+        assert.equal((await leave()).status, 200);
+        assert.equal(await shown(), undefined);
+      });
+    });
+
+    it('those who were in the room when this server was may end an invite to it', async () => {
+      const guest = ofThird();
+      guest.state.clear();
+      for (const [key, event] of room.state) guest.state.set(key, event);
+      const joined = guest.setState('m.room.member', { membership: 'join' }, guest.creator, guest.creator);
+      room.state.set('third', joined);
+      assert.equal((await join('d.test')).status, 200);
+      assert.equal((await leave()).status, 200);
+      await invite();
+      assert.equal(await shown(), 'invite');
+      const removal = memberEvent('leave', guest.creator, guest);
+      assert.deepEqual(await deliver(removal.pdu, third), { [removal.eventId]: {} });
+      assert.equal(await shown(), undefined);
+    });
+  });
+});
