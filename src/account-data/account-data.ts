@@ -63,6 +63,7 @@ export class AccountData implements AccountCompanion {
     await this.set(key, content);
   }
 
+  /** Sets what the server itself says, of types that clients can not set as well. Throws MatrixError M_INVALID_PARAM. */
   async set(key: AccountDataKey, content: JsonObject): Promise<void> {
     checkType(key.type);
     await this.#deps.streams.write<AccountDataTables, void>((writer, publish) =>

@@ -17,6 +17,7 @@ export class Tags {
     return tagsOf(await this.#accountData.find({ userId, roomId, type: 'm.tag' }));
   }
 
+  /** Adds a tag, or replaces what is said about it. Throws MatrixError M_INVALID_PARAM for a name that can be none. */
   async set(userId: string, roomId: string, tag: string, info: JsonObject): Promise<void> {
     if (tag === '' || Buffer.byteLength(tag) > longestTag) {
       throw invalidParam(`A tag has between 1 and ${longestTag} bytes`);

@@ -79,6 +79,7 @@ export class Accounts {
     return user !== undefined && !user.isDeactivated;
   }
 
+  /** Whether the user is a server administrator; nobody without an account is. */
   async isAdmin(userId: string): Promise<boolean> {
     return (await this.getUser(userId))?.isAdmin === true;
   }
@@ -118,6 +119,7 @@ export class Accounts {
     for (const companion of this.#companions) await companion.upgraded?.(writer, publish, { userId });
   }
 
+  /** Makes the user a server administrator, or takes that away. */
   setAdmin(userId: string, admin: boolean): Promise<void> {
     return this.#setFlags(userId, { is_admin: admin ? 1 : 0 });
   }

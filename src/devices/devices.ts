@@ -95,6 +95,7 @@ export class Devices {
     this.#cleanups = cleanups;
   }
 
+  /** All devices of a user, with when and where they were last seen. */
   async list(userId: string): Promise<Device[]> {
     await this.#deps.lastSeen?.flush();
     return listDevices(this.#deps.database.reader<DeviceTables>(), userId);

@@ -75,6 +75,7 @@ export async function startDirectory(
   };
 }
 
+/** The endpoints of the directories. @param options decide which of them are there */
 export function directoryRoutes(directory: Directory, rooms: Rooms, options: DirectoryConfig): Route[] {
   const { publicRooms, publication, summaries, hierarchy, users } = directory;
   return [

@@ -72,6 +72,7 @@ export async function openE2ee(parts: E2eeParts) {
   };
 }
 
+/** The endpoints of keys, signatures, backups and dehydrated devices. */
 export function e2eeRoutes(e2ee: E2ee): Route[] {
   return [
     ...keyRoutes(e2ee),

@@ -104,6 +104,7 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     });
   }
 
+  /** A transaction of this server has arrived. */
   acknowledged(destination: string, { pdus, durable, ephemeral }: Transaction): void {
     this.#sent.inc({ outcome: 'acknowledged' });
     this.#items.inc({ direction: 'sent', kind: 'pdu' }, pdus.length);
@@ -114,10 +115,12 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     }
   }
 
+  /** An attempt to deliver a transaction has failed. */
   failed(): void {
     this.#sent.inc({ outcome: 'failed' });
   }
 
+  /** A transaction of another server that came for the first time. */
   received(origin: string, pdus: readonly JsonValue[], edus: readonly JsonValue[]): void {
     this.#received.inc({ kind: 'new' });
     this.#items.inc({ direction: 'received', kind: 'pdu' }, pdus.length);

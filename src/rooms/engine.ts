@@ -149,6 +149,7 @@ export class RoomEngine {
     this.timeline = new Append({ ...shared, ...placement.sending });
   }
 
+  /** Opens the sequences that number rooms, state keys and state groups. */
   static async open(parts: RoomEngineParts): Promise<RoomEngine> {
     const [keys, groups, rooms] = await Promise.all(
       ['state_keys', 'state_groups', 'rooms'].map((name) => Sequence.open(parts.database, name)),

@@ -44,6 +44,7 @@ export class Throttle {
     this.#limits = limits;
   }
 
+  /** A message or another event that is sent. */
   message(requester: Requesting): void {
     this.#forMessages(requester)?.take(requester.userId);
   }
@@ -54,6 +55,7 @@ export class Throttle {
     (limits?.rc_admin_redaction ?? this.#forMessages(requester))?.take(requester.userId);
   }
 
+  /** A join of a room that this server is in. */
   join(requester: Requesting | undefined, roomId: string): void {
     const limits = this.#for(requester);
     if (!limits || !requester) return;

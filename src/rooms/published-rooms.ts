@@ -15,6 +15,7 @@ export class PublishedRooms {
     this.#rules = rules;
   }
 
+  /** Whether the room is in the server's own list. */
   async isPublished(roomId: string): Promise<boolean> {
     const row = await this.#database
       .reader<RoomTables>()

@@ -86,6 +86,7 @@ export interface Rooms {
   readonly completion: StateCompletion;
 }
 
+/** Puts the parts of rooms together; events of other servers that wait from before are taken up. */
 export async function openRooms(parts: RoomsParts): Promise<Rooms> {
   const { database, clock, randomness, options } = parts;
   const { serverName } = parts.signer;

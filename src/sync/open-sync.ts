@@ -53,6 +53,7 @@ export interface SyncServices {
   readonly feeds: Feeds;
 }
 
+/** Puts the parts of all kinds of sync together, on the same feeds and texts. */
 export function openSync(parts: SyncServicesParts): SyncServices {
   const { streams, clock, sources, deviceSources } = parts;
   const { engine, clientEvents } = parts.rooms;

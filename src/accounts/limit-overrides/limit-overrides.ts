@@ -29,6 +29,7 @@ export class LimitOverrides {
     this.#clock = clock;
   }
 
+  /** Reads all that are on disk. */
   static async open(database: Database, clock: Clock): Promise<LimitOverrides> {
     const overrides = new LimitOverrides(database, clock);
     for (const [userId, override] of await readOverrides(database.reader<LimitOverrideTables>())) {
@@ -43,14 +44,17 @@ export class LimitOverrides {
     return entry && (entry.limiter ?? 'none');
   }
 
+  /** Whether nothing that the user does is limited. */
   isExempt(userId: string): boolean {
     return this.of(userId) === 'none';
   }
 
+  /** What an administrator has decided; `undefined`: nothing. */
   get(userId: string): LimitOverride | undefined {
     return this.#entries.get(userId)?.override;
   }
 
+  /** Decides for a user from now on, in place of what was decided before. */
   async set(userId: string, override: LimitOverride): Promise<void> {
     await this.#database.transaction<LimitOverrideTables, void>((writer) =>
       writeOverride(writer, userId, override),
@@ -58,6 +62,7 @@ export class LimitOverrides {
     this.#keep(userId, override);
   }
 
+  /** The usual limits hold for the user again. */
   async remove(userId: string): Promise<void> {
     await this.#database.transaction<LimitOverrideTables, void>((writer) => deleteOverride(writer, userId));
     this.#entries.delete(userId);

@@ -29,6 +29,7 @@ export class KeyCounts {
     keyStream.subscribe(({ userId, deviceId }) => this.#cache.delete(`${userId} ${deviceId}`));
   }
 
+  /** The counts of one-time keys by algorithm, and the fallback keys that were not used yet. */
   supply(userId: string, deviceId: string): KeySupply | Promise<KeySupply> {
     return this.#cache.getOrLoad(`${userId} ${deviceId}`, () => this.#load({ userId, deviceId }));
   }

@@ -9,6 +9,7 @@ export class DomainWhitelist {
     this.#names = names === null ? undefined : new Set(names);
   }
 
+  /** Whether there is federation with the server. */
   allows(serverName: string): boolean {
     return this.#names === undefined || this.#names.has(serverName);
   }

@@ -38,6 +38,7 @@ export class TellReceipts {
     deps.receipts.receiptStream.subscribe((receipt) => this.#given(receipt));
   }
 
+  /** Nothing that waits is told any more. */
   stop(): void {
     for (const timer of this.#timers) timer.cancel();
   }

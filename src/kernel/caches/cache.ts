@@ -54,6 +54,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     return this.#entries.maxSize;
   }
 
+  /** The entry, which counts as a hit or a miss. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) {
@@ -65,6 +66,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     return entry.value;
   }
 
+  /** Remembers an entry; a load of it that is under way is not remembered any more. */
   set(key: K, value: V): void {
     this.#loading.delete(key);
     this.#entries.set(key, { value, usedAt: this.#tracksUse ? this.#now() : 0 });
@@ -76,6 +78,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     this.#entries.delete(key);
   }
 
+  /** Forgets everything, what is being loaded included. */
   clear(): void {
     this.#loading.clear();
     this.#entries.clear();

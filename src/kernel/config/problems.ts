@@ -24,6 +24,7 @@ export class Findings {
   readonly warnings: Problem[] = [];
   readonly notices: Problem[] = [];
 
+  /** @param path of the option, empty for the document; `at` is where it stands in a file */
   error(path: string, message: string, at?: Position): void {
     this.errors.push(problem(path, message, at));
   }

@@ -38,10 +38,12 @@ export class RuleView {
     this.#findings.error(path, message, this.#place(path));
   }
 
+  /** Reports a warning, at the same place as `error`. */
   warn(path: string, message: string): void {
     this.#findings.warn(path, message, this.#place(path));
   }
 
+  /** Reports a notice, at the same place as `error`. */
   notice(path: string, message: string): void {
     this.#findings.notice(path, message, this.#place(path));
   }

@@ -19,6 +19,7 @@ export class Sequence {
     return new Sequence(...(await DurableBound.open(database, name, step)));
   }
 
+  /** One more than the last; throws Error when the disk could not keep up. */
   next(): number {
     const id = this.#last + 1;
     if (!this.#bound.covers(id)) throw new Error('ids ran out before their bound could be extended');

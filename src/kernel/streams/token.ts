@@ -23,6 +23,7 @@ export function encodePosition(position: number): string {
   return `s1_${position}`;
 }
 
+/** A token of a sync: `s1_4711`, or `s2_4711_4700` where messages to the device lag behind the rest. */
 export function encodeSyncPosition({ position, toDevice }: SyncPosition): string {
   return toDevice === position ? encodePosition(position) : `s2_${position}_${toDevice}`;
 }

@@ -21,6 +21,7 @@ export function writtenNumber(source: string): WrittenNumber {
   return JSON.rawJSON(source);
 }
 
+/** Whether `value` is a number that is kept as it was written. */
 export function isWrittenNumber(value: unknown): value is WrittenNumber {
   return JSON.isRawJSON(value);
 }

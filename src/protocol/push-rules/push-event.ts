@@ -65,6 +65,7 @@ export class PushEvent {
     this.#json = clientFormat(event);
   }
 
+  /** The value at a path; `undefined` when there is none. */
   property(path: PropertyPath): JsonValue | undefined {
     return propertyAt(this.#json, path);
   }

@@ -24,6 +24,7 @@ export class ErasedUsers implements Erasures {
     });
   }
 
+  /** Erased users, and the position of the stream at which each asked for it. */
   positions(): Promise<ReadonlyMap<string, number>> {
     this.#positions ??= readErasedUsers(this.#database.reader()).catch((error: unknown) => {
       this.#positions = undefined;

@@ -132,6 +132,7 @@ export class Incoming {
     this.#byTime = new RemoteEventByTime(shared);
   }
 
+  /** Reads which events wait from before. */
   static async open(parts: IncomingParts): Promise<Incoming> {
     return new Incoming(parts, await Staging.open(parts.database, parts.log));
   }

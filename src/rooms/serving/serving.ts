@@ -10,6 +10,7 @@ export interface Serving {
   readonly state: ServedState;
 }
 
+/** Made after the rooms, whose events it reads. */
 export function openServing(
   { engine, eventByTime }: Pick<Rooms, 'engine' | 'eventByTime'>,
   database: Database,

@@ -105,6 +105,7 @@ export class RoomHead {
     return this.#state === state && this.#state.changes === changes;
   }
 
+  /** The entry of the current state; `undefined` where there is none. */
   entry(type: string, stateKey: string): StateEntry | undefined {
     return this.#state.entries.get(stateKeyOf(type, stateKey));
   }
@@ -124,6 +125,7 @@ export class RoomHead {
     return this.#state.members;
   }
 
+  /** How many users have this membership. */
   memberCount(membership: Membership): number {
     return this.#state.memberCount(membership);
   }

@@ -1,5 +1,5 @@
 import { authorize } from '../../authorization/index.ts';
-import { type RoomEvent, type StateMap, splitStateKey, stateKeyOf } from '../../event.ts';
+import { type RoomEvent, type StateMap, stateKeyOf } from '../../event.ts';
 import { creatorsOf, powerLevelsContentOf } from '../../power-levels/index.ts';
 import type { MemorySource } from './memory-source.ts';
 
@@ -243,9 +243,4 @@ function union(sets: readonly Set<string>[]): Set<string> {
 
 function difference(set: Set<string>, without: Set<string>): Set<string> {
   return new Set([...set].filter((id) => !without.has(id)));
-}
-
-/** A state with readable keys, for messages. */
-function readable(state: StateMap<string>): Record<string, string> {
-  return Object.fromEntries([...state].map(([key, id]) => [splitStateKey(key).join('|'), id]));
 }
