@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
 import { UnreliableDatabase } from '../../../test/support/unreliable-database.ts';
-import { summaryFields } from '../sliding/room-fields.ts';
+import { summaryFields } from '../sliding/rooms/room-fields.ts';
 import { stateAt } from './room-state.ts';
 import { peopleAt, summaryAt } from './room-summary.ts';
 

@@ -10,17 +10,17 @@ import type { Feeds } from '../feeds/feeds.ts';
 import type { SyncSources } from '../sources.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import { Answers } from './answer.ts';
-import { Connections } from './connections.ts';
+import { Connections } from './connections/connections.ts';
 import { Extensions } from './extensions/extensions.ts';
-import { JoinedRoom } from './joined-room.ts';
-import { ListFilter } from './list-filter.ts';
-import { OtherRoom } from './other-room.ts';
-import { RoomActivity } from './room-activity.ts';
-import { RoomList } from './room-list.ts';
-import { RoomTraitsReader } from './room-traits.ts';
+import { ListFilter } from './lists/list-filter.ts';
+import { RoomList } from './lists/room-list.ts';
+import { RoomTraitsReader } from './lists/room-traits.ts';
+import { UserMarks } from './lists/user-marks.ts';
+import { JoinedRoom } from './rooms/joined-room.ts';
+import { OtherRoom } from './rooms/other-room.ts';
+import { RoomActivity } from './rooms/room-activity.ts';
 import { SlidingSync } from './sliding-sync.ts';
 import type { ExtensionSources } from './sources.ts';
-import { UserMarks } from './user-marks.ts';
 
 export interface SlidingSyncServicesParts {
   readonly database: Database;

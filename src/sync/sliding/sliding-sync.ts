@@ -4,11 +4,11 @@ import type { Streams } from '../../kernel/streams/index.ts';
 import { type Changes, type Feed, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import { type Answer, type AnswerRange, type Answers, extensionsText } from './answer.ts';
-import type { Connection } from './connection.ts';
-import type { Connections } from './connections.ts';
+import type { Connection } from './connections/connection.ts';
+import type { Connections } from './connections/connections.ts';
+import { decodeConnectionPosition, encodeConnectionPosition, unknownPos } from './connections/position.ts';
 import type { ExtensionAnswer } from './extensions/extension.ts';
 import type { Extensions } from './extensions/extensions.ts';
-import { decodeConnectionPosition, encodeConnectionPosition, unknownPos } from './position.ts';
 import type { SlidingSyncRequest } from './request.ts';
 
 export interface SlidingSyncParts {

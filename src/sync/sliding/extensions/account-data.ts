@@ -1,9 +1,9 @@
 import type { AccountDataEntry } from '../../../account-data/index.ts';
 import { RoomPart, UserPart } from '../../feeds/feed.ts';
 import type { SyncSources } from '../../sources.ts';
-import type { RelevantRoom } from '../relevant-room.ts';
+import { outsideOfRooms, type SentPart, sentUpTo } from '../connections/sent-room.ts';
 import type { InRooms } from '../request.ts';
-import { outsideOfRooms, type SentPart, sentUpTo } from '../sent-room.ts';
+import type { RelevantRoom } from '../rooms/relevant-room.ts';
 import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from './extension.ts';
 
 type ClientEntry = Pick<AccountDataEntry, 'type' | 'content'>;

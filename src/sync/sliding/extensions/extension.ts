@@ -1,7 +1,7 @@
 import type { Changes } from '../../feeds/feed.ts';
-import type { Connection } from '../connection.ts';
-import type { RelevantRoom } from '../relevant-room.ts';
+import type { Connection } from '../connections/connection.ts';
 import type { InRooms } from '../request.ts';
+import type { RelevantRoom } from '../rooms/relevant-room.ts';
 
 /** What an extension may look at. */
 export interface ExtensionContext {

@@ -1,8 +1,8 @@
 import type { Receipts } from '../../../receipts/index.ts';
 import { RoomPart } from '../../feeds/feed.ts';
-import type { RelevantRoom } from '../relevant-room.ts';
+import { sentUpTo } from '../connections/sent-room.ts';
 import type { InRooms } from '../request.ts';
-import { sentUpTo } from '../sent-room.ts';
+import type { RelevantRoom } from '../rooms/relevant-room.ts';
 import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from './extension.ts';
 
 /** The content of an `m.receipt` event. */

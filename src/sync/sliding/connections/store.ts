@@ -1,4 +1,4 @@
-import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { Reader, Writer } from '../../../kernel/database/index.ts';
 import type { ConnectionAddress, Outdated, SentChanges } from './connection.ts';
 import { nothingSent, type SentPart, type SentRoom } from './sent-room.ts';
 import type { SlidingSyncTables } from './tables.ts';

@@ -1,6 +1,6 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
-import { stateKeyOf } from '../../protocol/index.ts';
-import { type RoomEngine, type UserRoom, visibleContent } from '../../rooms/index.ts';
+import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import { stateKeyOf } from '../../../protocol/index.ts';
+import { type RoomEngine, type UserRoom, visibleContent } from '../../../rooms/index.ts';
 
 /** What filters ask about a room. */
 export interface RoomTraits {

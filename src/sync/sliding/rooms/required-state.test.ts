@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { stateKeyOf } from '../../protocol/index.ts';
+import { stateKeyOf } from '../../../protocol/index.ts';
 import { type RequiredEntry, RequiredState } from './required-state.ts';
 
 const me = '@me:test';

@@ -1,8 +1,8 @@
-import type { UserRoom } from '../../rooms/index.ts';
+import type { UserRoom } from '../../../rooms/index.ts';
+import type { ListRequest, SlidingSyncBody } from '../request.ts';
+import { RequiredState } from '../rooms/required-state.ts';
+import { combine, type RoomConfig } from '../rooms/room-config.ts';
 import type { ListFilter } from './list-filter.ts';
-import type { ListRequest, SlidingSyncBody } from './request.ts';
-import { RequiredState } from './required-state.ts';
-import { combine, type RoomConfig } from './room-config.ts';
 import type { Marks } from './user-marks.ts';
 
 /** A room that the client wants to hear of. */

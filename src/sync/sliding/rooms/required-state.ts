@@ -1,4 +1,4 @@
-import { splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import { splitStateKey, stateKeyOf } from '../../../protocol/index.ts';
 
 /** `[type, state key]` as clients write them; `*` stands for any, `$ME` for the user, `$LAZY` see below. */
 export type RequiredEntry = readonly [type: string, stateKey: string];

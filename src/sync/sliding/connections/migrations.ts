@@ -1,4 +1,4 @@
-import type { Migration } from '../../kernel/database/index.ts';
+import type { Migration } from '../../../kernel/database/index.ts';
 
 export const slidingSyncMigrations: readonly Migration[] = [
   {

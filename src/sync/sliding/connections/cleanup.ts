@@ -1,5 +1,5 @@
-import type { DeviceCleanup } from '../../devices/index.ts';
-import { writerFor } from '../../kernel/database/index.ts';
+import type { DeviceCleanup } from '../../../devices/index.ts';
+import { writerFor } from '../../../kernel/database/index.ts';
 import { deleteOfDevices } from './store.ts';
 import type { SlidingSyncTables } from './tables.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../protocol/index.ts';
+import type { JsonObject } from '../../../protocol/index.ts';
 
 /** The entry of a room in an answer; lists hold events as JSON text. Source: MSC4186, `RoomResult`. */
 export interface RoomPieces {

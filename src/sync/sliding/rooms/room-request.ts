@@ -1,9 +1,9 @@
-import type { UserRoom } from '../../rooms/index.ts';
-import type { Subject } from '../classic/subject.ts';
-import type { Connection } from './connection.ts';
+import type { UserRoom } from '../../../rooms/index.ts';
+import type { Subject } from '../../classic/subject.ts';
+import type { Connection } from '../connections/connection.ts';
+import type { SentRoom } from '../connections/sent-room.ts';
+import type { ToldRoom } from '../connections/told-rooms.ts';
 import type { RoomConfig } from './room-config.ts';
-import type { SentRoom } from './sent-room.ts';
-import type { ToldRoom } from './told-rooms.ts';
 
 /** A room that an answer may have to tell of. */
 export interface RoomRequest {

@@ -1,8 +1,8 @@
-import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
-import type { Departures } from '../departures.ts';
-import type { ToldInvites } from '../told-invites.ts';
-import type { RoomActivity } from './room-activity.ts';
-import { type SentRoom, sentUpTo } from './sent-room.ts';
+import type { RoomEngine, UserRoom } from '../../../rooms/index.ts';
+import type { Departures } from '../../departures.ts';
+import type { ToldInvites } from '../../told-invites.ts';
+import { type SentRoom, sentUpTo } from '../connections/sent-room.ts';
+import type { RoomActivity } from '../rooms/room-activity.ts';
 
 export interface RoomListParts {
   readonly engine: RoomEngine;

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../../kernel/clock.ts';
-import type { Database } from '../../kernel/database/index.ts';
-import type { Randomness } from '../../kernel/randomness.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { Database } from '../../../kernel/database/index.ts';
+import type { Randomness } from '../../../kernel/randomness.ts';
 import { Connection, type ConnectionAddress, type SentChanges } from './connection.ts';
 import { type ConnectionPosition, unknownPos } from './position.ts';
 import { nothingSent } from './sent-room.ts';

@@ -1,8 +1,8 @@
-import type { UserRoom } from '../../rooms/index.ts';
-import { RoomPart } from '../feeds/feed.ts';
+import type { UserRoom } from '../../../rooms/index.ts';
+import { RoomPart } from '../../feeds/feed.ts';
+import type { ExtensionAnswer } from '../extensions/extension.ts';
+import type { RelevantRoom } from '../rooms/relevant-room.ts';
 import type { Connection } from './connection.ts';
-import type { ExtensionAnswer } from './extensions/extension.ts';
-import type { RelevantRoom } from './relevant-room.ts';
 import { nothingSent, outsideOfRooms, type SentPart, type SentRoom } from './sent-room.ts';
 
 /** What happened between the client's position and the one of the answer. */

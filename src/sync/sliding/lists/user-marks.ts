@@ -1,6 +1,6 @@
-import type { AccountData } from '../../account-data/index.ts';
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
-import { isJsonObject, type JsonObject } from '../../protocol/index.ts';
+import type { AccountData } from '../../../account-data/index.ts';
+import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import { isJsonObject, type JsonObject } from '../../../protocol/index.ts';
 
 /** How a user has marked their rooms. */
 export interface Marks {

@@ -1,4 +1,4 @@
-import { MatrixError } from '../../protocol/index.ts';
+import { MatrixError } from '../../../protocol/index.ts';
 
 /** Where a client is on its connection. */
 export interface ConnectionPosition {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases.ts';
-import { startTestServer, type TestServer } from '../../../test/support/server.ts';
-import { SlidingClient, type SlidingRoomJson } from '../../../test/support/sliding-client.ts';
-import { newcomersOn } from './test/newcomers.ts';
-import { bodies, oneList, types } from './test/one-list.ts';
+import { serverDatabases } from '../../../../test/support/databases.ts';
+import { startTestServer, type TestServer } from '../../../../test/support/server.ts';
+import { SlidingClient, type SlidingRoomJson } from '../../../../test/support/sliding-client.ts';
+import { newcomersOn } from '../test/newcomers.ts';
+import { bodies, oneList, types } from '../test/one-list.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`rooms in sliding sync, on ${database}`, () => {
