@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, it } from 'node:test';
+
+const root = join(import.meta.dirname, '..');
+const pages = [
+  'README.md',
+  ...globSync('docs/**/*.md', { cwd: root, exclude: ['docs/generated/**'] }),
+].sort();
+const sources = globSync('{bench,bin,scripts,src,test,.ci}/**/*', {
+  cwd: root,
+  exclude: ['test/matrix-spec/**'],
+});
+const code = globSync('{bench,scripts,src,test}/**/*.ts', { cwd: root });
+const scripts = new Set(['ci', 'start', ...Object.keys(readJson('package.json').scripts)]);
+const decisions = new Set(
+  globSync('docs/decisions/*.md', { cwd: root }).map((file) => file.match(/\d{4}/)?.[0]),
+);
+
+function readJson(file: string): { readonly scripts: Readonly<Record<string, string>> } {
+  return JSON.parse(readFileSync(join(root, file), 'utf8')) as ReturnType<typeof readJson>;
+}
+
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+/** What `find` finds in the files and does not hold, with the file that says so. */
+function wrong(
+  files: readonly string[],
+  find: RegExp,
+  holds: (found: string, file: string) => boolean,
+): { readonly found: number; readonly problems: readonly string[] } {
+  const all = files.flatMap((file) =>
+    [...read(file).matchAll(find)].map(([, found = '']) => ({ file, found })),
+  );
+  const problems = all.filter(({ file, found }) => !holds(found, file));
+  return { found: all.length, problems: problems.map(({ file, found }) => `${file}: ${found}`) };
+}
+
+/** Fails unless at least `least` things were found, so that a change of style does not end the test unseen. */
+function nothingWrong({ found, problems }: ReturnType<typeof wrong>, least: number): void {
+  assert.deepEqual(problems, []);
+  assert.ok(found >= least, `${found} were found`);
+}
+
+describe('documentation', () => {
+  it('links to pages that exist', () => {
+    const links = wrong(pages, /\]\((?!https?:)([^)#]+)[^)]*\)/g, (target, file) =>
+      existsSync(join(root, dirname(file), target)),
+    );
+    nothingWrong(links, 10);
+  });
+
+  it('names files and folders that exist', () => {
+    const inRoot = /`(?:node )?((?:src|test|docs|scripts|bench|bin|\.ci)\/[^\s`]+)[^`]*`/g;
+    const paths = wrong(pages, inRoot, (path) => globSync(path, { cwd: root }).length > 0);
+    nothingWrong(paths, 30);
+    const parts = wrong(pages, /`([\w-]+(?:\/[\w-]+)*\/|[\w/.-]+\.ts)`/g, (path) => {
+      const tail = `/${path.replace(/\/$/, '')}`;
+      return sources.some((source) => `/${source}`.endsWith(tail));
+    });
+    nothingWrong(parts, 30);
+  });
+
+  it('names tests of interoperability that exist', () => {
+    const rows = read('docs/interoperability.md').matchAll(/^\|[^|]+\|([^|]*`[^|]*)\|$/gm);
+    const [, ...cells] = [...rows].map(([, tests = '']) => tests);
+    const names = cells.flatMap((tests) => [...tests.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name));
+    assert.deepEqual(
+      names.filter((name) => !existsSync(join(root, `test/interop/${name}.test.ts`))),
+      [],
+    );
+    assert.ok(names.length >= 20, `${names.length} were found`);
+  });
+
+  it('names commands that package.json has', () => {
+    const commands = wrong(pages, /\bnpm (?:run )?(?:--silent )?([\w:]+)/g, (command) =>
+      scripts.has(command),
+    );
+    nothingWrong(commands, 10);
+  });
+
+  it('refers to decisions that were made, as comments do', () => {
+    const mentioned = wrong([...pages, ...code], /\bdecisions? (\d{4})\b/gi, (number) =>
+      decisions.has(number),
+    );
+    nothingWrong(mentioned, 50);
+  });
+});
