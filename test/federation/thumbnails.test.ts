@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readMediaPart } from '../../src/media/remote/multipart.ts';
 import { serverDatabases } from '../support/databases.ts';
@@ -27,9 +30,11 @@ for (const database of serverDatabases(import.meta.url)) {
     let far: ScriptedServer;
     let alice: Person;
     let tess: Person;
+    const store = mkdtempSync(join(tmpdir(), 'hearth-thumbnails-'));
     before(async () => {
       several = new SeveralServers(database);
       const media = {
+        media_store_path: store,
         max_image_pixels: 500_000,
         max_upload_size: 1_000_000,
         prevent_media_downloads_from: ['banned.test'],
@@ -39,7 +44,10 @@ for (const database of serverDatabases(import.meta.url)) {
       far = await several.scripted('far.test');
       [alice, tess] = [await here.person('alice'), await there.person('tess')];
     });
-    after(() => several.stop());
+    after(async () => {
+      await several.stop();
+      rmSync(store, { recursive: true });
+    });
 
     const ask = async (media: string, query = small, token: string | undefined = alice.token) => {
       const url = `${here.baseUrl}/_matrix/client/v1/media/thumbnail/${media}?${query}`;
@@ -95,6 +103,23 @@ for (const database of serverDatabases(import.meta.url)) {
       });
       assert.equal((await looksLike((await ask('far.test/old')).bytes)).width, 32);
       assert.equal(askedFor('old').at(-1)?.query.get('allow_remote'), 'false');
+    });
+
+    it('go when the copy that they show is gone, and come back with the next', async () => {
+      const file = await picture(300, 200);
+      far.on(`${downloads}/cleared`, (_request, response) => serve(response, 'image/png', file));
+      const first = await ask('far.test/cleared');
+      const directories = () =>
+        readdirSync(join(store, 'thumbnails', 'remote'), { recursive: true, withFileTypes: true })
+          .filter((entry) => entry.isFile() && entry.name === '32x32-crop.png')
+          .map((entry) => entry.parentPath);
+      const before = directories();
+      rmSync(join(store, 'remote'), { recursive: true });
+      assert.deepEqual((await ask('far.test/cleared')).bytes, first.bytes);
+      assert.equal(askedFor('cleared').length, 2);
+      const since = directories();
+      assert.equal(since.length, before.length);
+      assert.notDeepEqual(new Set(since), new Set(before));
     });
 
     it('are refused as the media is', async () => {

@@ -51,8 +51,8 @@ export class TaskProcess<T extends object, R> {
       this.#current = { resolve, reject, timer };
       this.#child.channel?.ref();
       if (this.#hasEnded) return this.#end(this.#detail);
-      // An error here comes with the end of the process.
-      this.#child.send(task, () => undefined);
+      // Where it can not be sent, the end of the process is about to be told.
+      if (this.#child.connected) this.#child.send(task, () => undefined);
     });
   }
 

@@ -115,6 +115,12 @@ it('says when a process can not begin', async () => {
   });
 });
 
+it('goes on where none can be started', async () => {
+  const tasks = processes({}, systemClock, 'https://elsewhere.test/tasks');
+  const all = ['a', 'b', 'c'].map((say) => failsAs(tasks.run({ say }, 'urgent'), 'unavailable'));
+  await Promise.all(all);
+});
+
 it('takes so many tasks and no more, and those that somebody waits for first', async () => {
   const tasks = processes({ waiting: { urgent: 2, patient: 2 } });
   const order: string[] = [];

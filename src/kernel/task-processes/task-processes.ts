@@ -86,7 +86,13 @@ export class TaskProcesses<T extends object, R> {
   }
 
   async #perform({ task, resolve, reject }: Waiting<T, R>, isPatient: boolean): Promise<void> {
-    const process = this.#take();
+    let process: TaskProcess<T, R>;
+    try {
+      process = this.#take();
+    } catch (error) {
+      // This machine, or who runs the server, does not let it start any.
+      return reject(new TaskFailure('unavailable', String(error)));
+    }
     this.#busy.add(process);
     if (isPatient) this.#patientBusy++;
     try {

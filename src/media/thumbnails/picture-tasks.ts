@@ -27,6 +27,7 @@ const environment = { VIPS_DISC_THRESHOLD: '8g' };
 export class PictureTasks {
   readonly #processes: TaskProcesses<PictureTask, PictureResult>;
   readonly #log: Logger;
+  #hasComplained = false;
 
   /** @param program what the processes run, without its extension */
   constructor({ clock, log }: { clock: Clock; log: Logger }, program = './picture-process') {
@@ -57,11 +58,17 @@ export class PictureTasks {
       result = await this.#processes.run(task, urgency);
     } catch (error) {
       if (!(error instanceof TaskFailure)) throw error;
-      if (error.reason === 'unavailable') this.#log.error({ err: error }, 'No thumbnails can be made here');
+      if (error.reason === 'unavailable') this.#complain(error);
       const isItsFault = error.reason === 'crashed' || error.reason === 'too-slow';
       throw isItsFault ? new NoThumbnail(error.message) : error;
     }
     if (result.kind === 'refused') throw new NoThumbnail(result.why);
     return result;
+  }
+
+  /** Once: it is the same for each picture. */
+  #complain(err: TaskFailure): void {
+    this.#log[this.#hasComplained ? 'debug' : 'error']({ err }, 'No thumbnails can be made here');
+    this.#hasComplained = true;
   }
 }

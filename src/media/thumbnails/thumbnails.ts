@@ -4,6 +4,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { TaskFailure } from '../../kernel/task-processes/index.ts';
 import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
+import { StorageError } from '../disk/storage-error.ts';
 import type { ThumbnailStore } from '../disk/thumbnail-store.ts';
 import { noMedia } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
@@ -84,6 +85,8 @@ export class Thumbnails {
       const wanted = target ?? targetOf(picture, { ...picture, method: 'scale' });
       return await this.#findVariant(file, picture, wanted, asked.isAnimated);
     } catch (error) {
+      if (error instanceof StorageError)
+        this.#deps.log.error({ err: error.cause }, 'A thumbnail was not stored');
       throw errorOf(error);
     }
   }
