@@ -198,7 +198,17 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await nameShown(alan), undefined);
       // What else is said of such a room is of no use, and breaks nothing.
       const message = room.say('hello').event;
-      await deliver(message.pdu, `${roomId}3`);
+      const nonsense: JsonObject[] = [
+        message.pdu,
+        { ...ofAnna.pdu, state_key: 5 },
+        { ...ofAnna.pdu, state_key: '@\0:a.test' },
+        { ...ofAnna.pdu, content: { membership: ['leave'] } },
+        { ...ofAnna.pdu, prev_events: {}, event_id: 7 },
+        { room_id: roomId, type: 'm.room.member', state_key: anna.id },
+        { room_id: roomId, type: 'm.room.member', state_key: anna.id, event_id: '$\0:evil.test' },
+      ];
+      for (const [index, pdu] of nonsense.entries()) await deliver(pdu, `${roomId}n${index}`);
+      assert.equal(await nameShown(anna), 'True');
       await joins(anna);
     });
 

@@ -27,9 +27,11 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     const names = ['one', 'two', 'three'].map((name) => `@${name}:far.test`);
 
+    const newRoom = () => new SignedRoom('11', { serverName: 'far.test', key: far.key });
+
     /** Lets `anna` join a room of five, of which she is told without its members. */
-    async function join() {
-      room = new SignedRoom('11', { serverName: 'far.test', key: far.key });
+    async function join(joined = newRoom()) {
+      room = joined;
       room.setState('m.room.name', { name: 'Crowd' });
       for (const userId of names) room.setState('m.room.member', { membership: 'join' }, userId, userId);
       const held = Promise.withResolvers<void>();
@@ -90,6 +92,33 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         (one) => one.state_key,
       );
       for (const userId of names) assert.ok(keys.includes(userId), userId);
+    });
+
+    it('lets those turn invites down who were invited before, once it knows whether they are', async () => {
+      const alan = await a.person('alan');
+      for (const isMember of [true, false]) {
+        const joined = newRoom();
+        const sender = joined.creator;
+        const content = { membership: 'invite' };
+        const draft = { type: 'm.room.member', sender, stateKey: alan.id, content };
+        const { event } = isMember ? joined.setState(draft.type, content, alan.id) : joined.build(draft);
+        const path = `/_matrix/federation/v2/invite/${enc(joined.roomId)}/${enc(event.eventId)}`;
+        const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
+        assert.equal((await far.ask('a.test', 'PUT', path, body)).status, 200);
+        const { complete } = await join(joined);
+        const isShown = async () => (await alan.sync()).rooms?.invite?.[joined.roomId] !== undefined;
+        assert.equal(await isShown(), true);
+        const leaving = alan.call('POST', `/rooms/${enc(joined.roomId)}/leave`, {});
+        complete();
+        assert.equal((await leaving).status, 200);
+        assert.equal(await isShown(), false);
+        assert.equal((await alan.call('POST', `/rooms/${enc(joined.roomId)}/leave`, {})).status, 200);
+        const { status, body: member } = await anna.call(
+          'GET',
+          `/rooms/${enc(joined.roomId)}/state/m.room.member/${enc(alan.id)}`,
+        );
+        assert.deepEqual([status, member['membership']], isMember ? [200, 'leave'] : [404, undefined]);
+      }
     });
 
     it('goes on after a restart', async () => {

@@ -174,12 +174,25 @@ export class Memberships {
     content: JsonObject,
     originServerTs: number | undefined,
   ): Promise<StoredEvent> {
+    const room = (await this.#parts.engine.userRooms.of(userId)).get(roomId);
+    const known = await knownHead(this.#parts.engine, roomId);
+    // Whether the room knows of an invite that came before this server did, its members tell.
+    if (room && known.isPartial && known.membership(userId) === undefined) await this.#whole(roomId);
     const head = await knownHead(this.#parts.engine, roomId);
     const present = head.membership(userId);
-    if (present === undefined) throw notFound('You are not in this room');
+    if (present === undefined) return this.#leftBefore(userId, roomId);
     if (present === 'ban') throw forbidden('You are banned from this room');
     if (present === 'leave') return presentMember(this.#parts.engine, head, userId);
     return sendMember(this.#parts.engine, userId, roomId, userId, content, originServerTs);
+  }
+
+  /** What ended an invite of which the room knows nothing. */
+  async #leftBefore(userId: string, roomId: string): Promise<StoredEvent> {
+    const { engine } = this.#parts;
+    const room = (await engine.userRooms.of(userId)).get(roomId);
+    const end = room?.membership === 'leave' ? await engine.events.get(room.eventNid) : undefined;
+    if (!end) throw notFound('You are not in this room');
+    return end;
   }
 
   /** @returns `undefined` when this server has got into the room in the meantime */
