@@ -1,8 +1,8 @@
 import { sections } from '../configuration.ts';
-import { jsonSchema } from '../kernel/config/json-schema.ts';
-import { suggestion } from '../kernel/config/nearest-name.ts';
 import { allPaths } from '../kernel/config/option-paths.ts';
-import { optionReference, referencePage } from '../kernel/config/reference.ts';
+import { jsonSchema } from '../kernel/config/pages/json-schema.ts';
+import { optionReference, referencePage } from '../kernel/config/pages/reference.ts';
+import { suggestion } from '../kernel/config/reading/nearest-name.ts';
 import { aliases } from './aliases.ts';
 
 const introduction = `# Configuration reference

@@ -1,10 +1,10 @@
 import { stringify } from 'yaml';
 import { sections } from '../configuration.ts';
-import { givenOptions } from '../kernel/config/given.ts';
 import { Findings } from '../kernel/config/index.ts';
 import { allPaths } from '../kernel/config/option-paths.ts';
 import { provenOptions } from '../kernel/config/proven-options.ts';
-import { parseYaml } from '../kernel/config/yaml-source.ts';
+import { givenOptions } from '../kernel/config/sources/given.ts';
+import { parseYaml } from '../kernel/config/sources/yaml-source.ts';
 
 /** What a first configuration says. Paths are used as they are given. */
 export interface SampleChoices {

@@ -7,7 +7,7 @@ import { loadConfigurationFiles } from '../../src/configuration/load.ts';
 import { configurationSchema } from '../../src/configuration/reference.ts';
 import { sections } from '../../src/configuration.ts';
 import { effectiveDocument, Findings, nodeFromValue } from '../../src/kernel/config/index.ts';
-import { readValue } from '../../src/kernel/config/read.ts';
+import { readValue } from '../../src/kernel/config/reading/read.ts';
 import { sectionOptions } from '../../src/kernel/config/section.ts';
 
 const options = new Map(

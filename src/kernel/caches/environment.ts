@@ -1,6 +1,6 @@
-import type { DocumentTransform } from '../config/load.ts';
 import type { Findings } from '../config/problems.ts';
-import { mapNode, type SourceEntry, type SourceMap, scalarNode } from '../config/source.ts';
+import type { DocumentTransform } from '../config/reading/load.ts';
+import { mapNode, type SourceEntry, type SourceMap, scalarNode } from '../config/sources/source.ts';
 import { plainCacheName } from './config.ts';
 
 /** The names of the variables: the documents' spelling, which wins, behind the wider ecosystem's. */

@@ -1,6 +1,6 @@
-export { type Alias, renameAliases } from './aliases.ts';
-export { formatDuration, parseDuration } from './duration.ts';
-export { IpRangeSet } from './ip-range.ts';
+export { option } from './option.ts';
+export { effectiveDocument } from './pages/show.ts';
+export { Findings, formatProblem, type Position, type Problem } from './problems.ts';
 export {
   type ConfigurationSource,
   type ConfigurationValues,
@@ -9,15 +9,7 @@ export {
   loadConfiguration,
   type Sections,
   type Surroundings,
-} from './load.ts';
-export { option } from './option.ts';
-export {
-  compileGlob,
-  compileGlobOrRegularExpression,
-  compileRegularExpression,
-  type Matcher,
-} from './patterns.ts';
-export { Findings, formatProblem, type Position, type Problem } from './problems.ts';
+} from './reading/load.ts';
 export { diffReload, type Reload } from './reload.ts';
 export type { Rule, RuleView } from './rules.ts';
 export {
@@ -28,8 +20,16 @@ export {
   section,
   sectionDefaults,
 } from './section.ts';
-export { effectiveDocument } from './show.ts';
-export { formatSize, parseSize } from './size.ts';
-export { mapNode, nodeFromValue, type SourceMap, type SourceNode, scalarNode } from './source.ts';
-export { readSourceFiles, type SourceFiles } from './source-files.ts';
+export { type Alias, renameAliases } from './sources/aliases.ts';
+export { mapNode, nodeFromValue, type SourceMap, type SourceNode, scalarNode } from './sources/source.ts';
+export { readSourceFiles, type SourceFiles } from './sources/source-files.ts';
 export * from './types.ts';
+export { formatDuration, parseDuration } from './values/duration.ts';
+export { IpRangeSet } from './values/ip-range.ts';
+export {
+  compileGlob,
+  compileGlobOrRegularExpression,
+  compileRegularExpression,
+  type Matcher,
+} from './values/patterns.ts';
+export { formatSize, parseSize } from './values/size.ts';

@@ -1,7 +1,7 @@
-import { countedMembers } from './given.ts';
 import type { OptionSchema } from './option.ts';
 import { childPath } from './problems.ts';
 import { type AnySection, sectionOptions } from './section.ts';
+import { countedMembers } from './sources/given.ts';
 
 /**
  * An option or sub-option at its dotted path. `[]` stands for each entry of a list and `*` for each name

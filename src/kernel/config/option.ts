@@ -1,5 +1,5 @@
 import type { Static, TSchema, TUnsafe } from 'typebox';
-import type { GrammarName } from './grammars.ts';
+import type { GrammarName } from './values/grammars.ts';
 
 /**
  * The JSON Schema of an option as this module reads it: the standard's keywords, and a few of our own

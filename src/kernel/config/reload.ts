@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ConfigurationValues, Sections } from './load.ts';
 import { type OptionSchema, schemaOf } from './option.ts';
 import { childPath } from './problems.ts';
+import type { ConfigurationValues, Sections } from './reading/load.ts';
 import { sectionOptions } from './section.ts';
 
 /** What a reload does with a changed configuration. */

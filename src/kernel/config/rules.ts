@@ -1,5 +1,5 @@
 import type { Findings, Position } from './problems.ts';
-import type { SourceMap, SourceNode } from './source.ts';
+import type { SourceMap, SourceNode } from './sources/source.ts';
 
 /** Checks options against each other once each is right by itself, and reports what does not fit. */
 export type Rule<Values> = (values: Values, view: RuleView) => void;

@@ -1,9 +1,9 @@
 import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from 'typebox';
 import { type OptionSchema, schemaOf } from './option.ts';
 import { Findings, formatProblem } from './problems.ts';
-import { readValue } from './read.ts';
+import { readValue } from './reading/read.ts';
 import type { Rule } from './rules.ts';
-import { nodeFromValue } from './source.ts';
+import { nodeFromValue } from './sources/source.ts';
 
 /** The options of one slice or kernel piece: top-level names of the document with their types and rules. */
 export interface Section<Values> {

@@ -1,9 +1,9 @@
 import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe, Type } from 'typebox';
-import { durationPattern } from './duration.ts';
-import { fileModePattern } from './file-mode.ts';
-import type { GrammarName } from './grammars.ts';
 import { type OptionSchema, schemaOf } from './option.ts';
-import { sizePattern } from './size.ts';
+import { durationPattern } from './values/duration.ts';
+import { fileModePattern } from './values/file-mode.ts';
+import type { GrammarName } from './values/grammars.ts';
+import { sizePattern } from './values/size.ts';
 
 interface Range {
   readonly minimum?: number;

@@ -1,13 +1,13 @@
-import type { Randomness } from '../randomness.ts';
-import { givenOptions } from './given.ts';
+import type { Randomness } from '../../randomness.ts';
+import { Findings, inReadingOrder, type Problem } from '../problems.ts';
+import { type Rule, RuleView } from '../rules.ts';
+import { type AnySection, type SectionType, sectionOptions } from '../section.ts';
+import { givenOptions } from '../sources/given.ts';
+import { createMissingFiles, type MissingFile, readValueFiles } from '../sources/secret-files.ts';
+import type { SourceEntry, SourceMap } from '../sources/source.ts';
+import { parseYaml } from '../sources/yaml-source.ts';
 import { suggestion } from './nearest-name.ts';
-import { Findings, inReadingOrder, type Problem } from './problems.ts';
 import { defaultValue, readValue, setValue } from './read.ts';
-import { type Rule, RuleView } from './rules.ts';
-import { createMissingFiles, type MissingFile, readValueFiles } from './secret-files.ts';
-import { type AnySection, type SectionType, sectionOptions } from './section.ts';
-import type { SourceEntry, SourceMap } from './source.ts';
-import { parseYaml } from './yaml-source.ts';
 
 /** A file that was read: its name for messages, and its text. */
 export interface ConfigurationSource {

@@ -1,7 +1,7 @@
+import type { OptionSchema } from '../option.ts';
+import { type OptionAt, sectionPaths } from '../option-paths.ts';
+import type { AnySection } from '../section.ts';
 import { writtenDefault } from './json-schema.ts';
-import type { OptionSchema } from './option.ts';
-import { type OptionAt, sectionPaths } from './option-paths.ts';
-import type { AnySection } from './section.ts';
 import { notesOf, typeWords } from './type-words.ts';
 
 /** The reference of all options in Markdown. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { ConfigurationSource } from './load.ts';
-import type { Findings } from './problems.ts';
+import type { Findings } from '../problems.ts';
+import type { ConfigurationSource } from '../reading/load.ts';
 
 /** The files behind some paths, and the directory in which the first of them is. */
 export interface SourceFiles {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { Findings } from './problems.ts';
+import { Findings } from '../problems.ts';
 import { valueFromNode } from './source.ts';
 import { parseYaml } from './yaml-source.ts';
 

@@ -1,8 +1,8 @@
-import { grammars } from './grammars.ts';
-import type { OptionSchema } from './option.ts';
+import type { OptionSchema } from '../option.ts';
+import { describeAllowed, describeFound } from '../pages/wording.ts';
+import type { SourceScalar } from '../sources/source.ts';
+import { grammars } from '../values/grammars.ts';
 import type { ReadContext } from './read-context.ts';
-import type { SourceScalar } from './source.ts';
-import { describeAllowed, describeFound } from './wording.ts';
 
 /** Reads a scalar by its schema, or reports an error and returns undefined. */
 export function readScalar(schema: OptionSchema, node: SourceScalar, context: ReadContext): unknown {

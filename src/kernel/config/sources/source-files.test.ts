@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { Findings } from './problems.ts';
+import { Findings } from '../problems.ts';
 import { readSourceFiles } from './source-files.ts';
 
 describe('configuration files', () => {

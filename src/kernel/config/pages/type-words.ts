@@ -1,5 +1,5 @@
-import type { GrammarName } from './grammars.ts';
-import type { OptionSchema } from './option.ts';
+import type { OptionSchema } from '../option.ts';
+import type { GrammarName } from '../values/grammars.ts';
 
 const grammarWords: Readonly<Record<GrammarName, string>> = {
   duration: 'duration',

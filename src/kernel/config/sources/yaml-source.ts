@@ -11,7 +11,7 @@ import {
   type Pair,
   parseAllDocuments,
 } from 'yaml';
-import { childPath, type Findings, type Position } from './problems.ts';
+import { childPath, type Findings, type Position } from '../problems.ts';
 import type { SourceEntry, SourceMap, SourceNode } from './source.ts';
 
 /** Aliases may not unfold a small file into a tree without end. */

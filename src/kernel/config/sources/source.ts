@@ -1,4 +1,4 @@
-import type { Position } from './problems.ts';
+import type { Position } from '../problems.ts';
 
 /**
  * What a configuration file says, before anyone knows what it means: a tree that remembers where each

@@ -1,5 +1,5 @@
-import { type OptionSchema, schemaOf } from './option.ts';
-import { type AnySection, sectionOptions } from './section.ts';
+import { type OptionSchema, schemaOf } from '../option.ts';
+import { type AnySection, sectionOptions } from '../section.ts';
 import { notesOf } from './type-words.ts';
 
 type JsonSchema = Record<string, unknown>;

@@ -1,9 +1,9 @@
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
-import { SigningKey, writeSigningKeys } from '../../protocol/index.ts';
-import { type Randomness, randomLetters, randomString } from '../randomness.ts';
-import type { OptionSchema } from './option.ts';
-import { childPath } from './problems.ts';
-import type { RuleView } from './rules.ts';
+import { SigningKey, writeSigningKeys } from '../../../protocol/index.ts';
+import { type Randomness, randomLetters, randomString } from '../../randomness.ts';
+import type { OptionSchema } from '../option.ts';
+import { childPath } from '../problems.ts';
+import type { RuleView } from '../rules.ts';
 
 /** A file that an option names, that does not exist, and that the server may make. */
 export interface MissingFile {

@@ -1,5 +1,5 @@
-import type { DocumentTransform } from './load.ts';
-import type { Findings } from './problems.ts';
+import type { Findings } from '../problems.ts';
+import type { DocumentTransform } from '../reading/load.ts';
 import type { SourceEntry, SourceMap, SourceNode } from './source.ts';
 
 /** Another name for an option, as a path from the top of the document or within the items of a list. */

@@ -1,9 +1,9 @@
-import { formatDuration } from './duration.ts';
-import { formatFileMode } from './file-mode.ts';
-import type { Sections } from './load.ts';
-import type { OptionSchema } from './option.ts';
-import { sectionOptions } from './section.ts';
-import { formatSize } from './size.ts';
+import type { OptionSchema } from '../option.ts';
+import type { Sections } from '../reading/load.ts';
+import { sectionOptions } from '../section.ts';
+import { formatDuration } from '../values/duration.ts';
+import { formatFileMode } from '../values/file-mode.ts';
+import { formatSize } from '../values/size.ts';
 
 /** What stands in the place of a secret. */
 const mask = '<secret>';

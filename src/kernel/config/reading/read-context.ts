@@ -1,4 +1,4 @@
-import type { Findings, Position } from './problems.ts';
+import type { Findings, Position } from '../problems.ts';
 
 /** Where a value is read: its path in the document, its place in the file, and where findings go. */
 export interface ReadContext {

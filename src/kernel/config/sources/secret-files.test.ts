@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { readSigningKeys } from '../../protocol/crypto/index.ts';
-import { systemRandomness } from '../randomness.ts';
-import { list, loadConfiguration, nullable, object, option, section, string } from './index.ts';
+import { readSigningKeys } from '../../../protocol/crypto/index.ts';
+import { systemRandomness } from '../../randomness.ts';
+import { list, loadConfiguration, nullable, object, option, section, string } from '../index.ts';
 
 const text = (notes: object) =>
   option(nullable(string({ minLength: 1 })), { description: 'Text.', default: null, ...notes });

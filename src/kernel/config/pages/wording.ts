@@ -1,6 +1,6 @@
-import { grammars } from './grammars.ts';
-import type { OptionSchema } from './option.ts';
-import type { SourceNode } from './source.ts';
+import type { OptionSchema } from '../option.ts';
+import type { SourceNode } from '../sources/source.ts';
+import { grammars } from '../values/grammars.ts';
 
 const longestQuote = 60;
 

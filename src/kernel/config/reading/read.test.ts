@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TSchema } from 'typebox';
-import { schemaOf } from './option.ts';
-import { Findings } from './problems.ts';
+import { schemaOf } from '../option.ts';
+import { Findings } from '../problems.ts';
+import { parseYaml } from '../sources/yaml-source.ts';
+import * as types from '../types.ts';
 import { readValue } from './read.ts';
-import * as types from './types.ts';
-import { parseYaml } from './yaml-source.ts';
 
 function read(type: TSchema, text: string, notes: object = {}) {
   const findings = new Findings();

@@ -1,6 +1,6 @@
-import type { OptionSchema } from './option.ts';
-import { childPath, type Position } from './problems.ts';
-import { type AnySection, sectionOptions } from './section.ts';
+import type { OptionSchema } from '../option.ts';
+import { childPath, type Position } from '../problems.ts';
+import { type AnySection, sectionOptions } from '../section.ts';
 import type { SourceMap, SourceNode } from './source.ts';
 
 /** A dotted path without indexes (`listeners[].port`) and where it first stands in a file. */

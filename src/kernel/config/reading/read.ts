@@ -1,9 +1,7 @@
-import { suggestion } from './nearest-name.ts';
-import type { OptionSchema } from './option.ts';
-import { childPath, type Position } from './problems.ts';
-import type { ReadContext } from './read-context.ts';
-import { readScalar } from './read-scalar.ts';
-import { UnreadableValue } from './rules.ts';
+import type { OptionSchema } from '../option.ts';
+import { describeAllowed, describeFound } from '../pages/wording.ts';
+import { childPath, type Position } from '../problems.ts';
+import { UnreadableValue } from '../rules.ts';
 import {
   mapNode,
   nodeFromValue,
@@ -12,8 +10,10 @@ import {
   type SourceNode,
   scalarNode,
   valueFromNode,
-} from './source.ts';
-import { describeAllowed, describeFound } from './wording.ts';
+} from '../sources/source.ts';
+import { suggestion } from './nearest-name.ts';
+import type { ReadContext } from './read-context.ts';
+import { readScalar } from './read-scalar.ts';
 
 /**
  * Reads a value by its schema: checks it, turns grammars' texts into values and fills in defaults.
