@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { PublicRooms } from './public-rooms.ts';
@@ -18,18 +18,27 @@ const limit = Type.Optional(Type.Integer());
 const since = Type.Optional(Type.String());
 const visibility = Type.Union([Type.Literal('public'), Type.Literal('private')]);
 
+/** Clients that ask for the first page, or for all rooms, leave out what they do not know or say that it is nothing. */
+const orNothing = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+
 const listBody = Type.Object({
-  limit,
-  since,
-  filter: Type.Optional(
+  limit: orNothing(Type.Integer()),
+  since: orNothing(Type.String()),
+  filter: orNothing(
     Type.Object({
-      generic_search_term: Type.Optional(Type.String()),
-      room_types: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: 100 })),
+      generic_search_term: orNothing(Type.String()),
+      room_types: orNothing(Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: 100 })),
     }),
   ),
-  include_all_networks: Type.Optional(Type.Boolean()),
-  third_party_instance_id: Type.Optional(Type.String()),
+  include_all_networks: orNothing(Type.Boolean()),
+  third_party_instance_id: orNothing(Type.String()),
 });
+
+/** The members of an object that say something. */
+type Said<T> = { [K in keyof T]?: Exclude<T[K], null | undefined> };
+
+const said = <T extends object>(given: T): Said<T> =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) as Said<T>;
 
 /**
  * Client-server API, "Published room directory", and the part of it for application services.
@@ -63,7 +72,10 @@ export function publicRoomRoutes(
         query: Type.Object({ server }),
         body: listBody,
       },
-      ({ query, body }) => rooms.list(query.server, body),
+      ({ query, body }) => {
+        const { filter, ...request } = said(body);
+        return rooms.list(query.server, { ...request, ...(filter && { filter: said(filter) }) });
+      },
     ),
     ...publicationRoutes(publication),
   ];

@@ -28,7 +28,7 @@ const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0$
  * @param mostEvents the largest page (`filter_timeline_limit`)
  */
 export function eventStreamRoutes(services: EventStreamServices, mostEvents: number): Route[] {
-  const limitOf = (asked = usualLimit) => Math.max(1, Math.min(asked, mostEvents));
+  const limitOf = (asked = usualLimit) => Math.max(0, Math.min(asked, mostEvents));
   return [...initialRoutes(services, limitOf), ...streamRoutes(services)];
 }
 
