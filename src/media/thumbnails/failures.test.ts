@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { after, afterEach, beforeEach, describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
+import { type ManualClock, manualClock } from '../../../test/support/manual-clock.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { systemRandomness } from '../../kernel/randomness.ts';
+import { MediaStore } from '../disk/media-store.ts';
+import { ThumbnailStore } from '../disk/thumbnail-store.ts';
+import type { MediaFile } from '../media-file.ts';
+import { PictureTasks } from './picture-tasks.ts';
+import { Thumbnails } from './thumbnails.ts';
+
+/** A program that reads no picture, and does what the width says that is asked for. */
+const [hang, make, loseSource, refuse] = [1, 2, 3, 4];
+
+describe('thumbnails that can not be made', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-failures-'));
+  const journal = join(folder, 'journal');
+  const face = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
+  writeFileSync(
+    join(folder, 'program.ts'),
+    `import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
+     import { performTasks } from ${face};
+     const known = { format: 'jpeg', width: 1000, height: 1000, frames: 1 };
+     const picture = { ...known, isAnimated: false, hasAlpha: false, isTurned: false };
+     await performTasks(async () => async ({ kind, source, destination, target }) => {
+       if (kind === 'examine') return { kind: 'picture', picture };
+       appendFileSync(${JSON.stringify(journal)}, target.width + '\\n');
+       if (target.width === ${hang}) await new Promise(() => undefined);
+       if (target.width === ${loseSource}) rmSync(source);
+       if (target.width === ${refuse}) return { kind: 'refused', why: 'as it was told' };
+       writeFileSync(destination, 'a thumbnail');
+       return { kind: 'made' };
+     });`,
+  );
+  after(() => rmSync(folder, { recursive: true }));
+
+  let clock: ManualClock;
+  let directory: string;
+  let disk: MediaStore;
+  let thumbnails: Thumbnails;
+  beforeEach(async () => {
+    writeFileSync(journal, '');
+    clock = manualClock();
+    directory = mkdtempSync(join(folder, 'media-'));
+    const [randomness, log] = [systemRandomness, silentLogger];
+    disk = await MediaStore.open({ directory, randomness, log }, async () => true);
+    const store = await ThumbnailStore.open({ directory, randomness, mostKept: 10 });
+    const tasks = new PictureTasks({ clock, log }, relative(import.meta.dirname, join(folder, 'program')));
+    const options = { dynamic_thumbnails: true, thumbnail_sizes: [], max_image_pixels: 1_000_000 };
+    thumbnails = new Thumbnails({ clock, log, disk, store, tasks, options });
+  });
+  afterEach(() => thumbnails.stop());
+
+  async function file(): Promise<MediaFile> {
+    async function* content() {
+      yield Buffer.from('\xff\xd8\xff and so on', 'latin1');
+    }
+    const stored = await disk.keep('local', content(), async (kept) => kept);
+    return {
+      ...stored,
+      area: 'local',
+      contentType: 'image/jpeg',
+      fileName: undefined,
+      isAuthenticated: true,
+    };
+  }
+  const find = (of: MediaFile, width: number, height = width) =>
+    thumbnails.find(of, { width, height, method: 'crop', isAnimated: false });
+  const tried = () => readFileSync(journal, 'utf8').split('\n').slice(0, -1).map(Number);
+  const [noThumbnail, busy] = [
+    { status: 400, errcode: 'M_UNKNOWN' },
+    { status: 429, errcode: 'M_LIMIT_EXCEEDED' },
+  ];
+
+  it('as they take too long, have their process killed, and are not tried again for a while', async () => {
+    const picture = await file();
+    for (const times of [1, 2]) {
+      const all = [find(picture, hang), find(picture, hang), find(picture, make)];
+      await eventually('it to begin', () => tried().length === times);
+      clock.advance(20_000);
+      await Promise.all(all.map((each) => assert.rejects(each, noThumbnail)));
+      await assert.rejects(find(picture, make), noThumbnail);
+      assert.equal(tried().length, times, 'neither again nor in another size');
+      clock.advance(10 * 60_000);
+    }
+    assert.equal((await find(picture, make)).size, 11);
+    assert.equal((await find(await file(), make)).size, 11);
+  });
+
+  it('of one picture do not keep others waiting', async () => {
+    const picture = await file();
+    const hanging = find(picture, hang);
+    await eventually('it to begin', () => tried().length === 1);
+    const behind = Array.from({ length: 49 }, (_, index) => find(picture, make, 1 + index));
+    await assert.rejects(find(picture, make, 900), busy);
+    assert.equal((await find(await file(), make)).size, 11);
+    thumbnails.stop();
+    for (const each of [hanging, ...behind]) await assert.rejects(each, noThumbnail);
+  });
+
+  it('as too many wait, are to be asked for again', async () => {
+    const pictures = await Promise.all(Array.from({ length: 203 }, file));
+    for (const picture of pictures) await find(picture, make);
+    const before = tried().length;
+    // Two are being made, and two hundred wait.
+    const answers = pictures.map((picture) =>
+      find(picture, hang).then(
+        () => 'made',
+        (error: { status: number }) => error.status,
+      ),
+    );
+    assert.equal(await Promise.race(answers), busy.status);
+    await eventually('two to begin', () => tried().length === before + 2);
+    thumbnails.stop();
+    const all = await Promise.all(answers);
+    assert.equal(all.filter((status) => status === busy.status).length, 1);
+  });
+
+  it('as the library refuses, are refused', async () => {
+    const picture = await file();
+    await assert.rejects(find(picture, refuse), noThumbnail);
+    await assert.rejects(find(picture, make), noThumbnail);
+    assert.deepEqual(tried(), [refuse]);
+  });
+
+  it('as their file is deleted meanwhile, leave nothing behind', async () => {
+    const picture = await file();
+    await assert.rejects(find(picture, loseSource), { status: 404 });
+    const left = readdirSync(directory, { recursive: true, withFileTypes: true });
+    assert.deepEqual(
+      left.filter((entry) => entry.isFile()).map(({ name }) => name),
+      [],
+    );
+  });
+});
