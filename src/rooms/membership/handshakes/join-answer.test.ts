@@ -96,6 +96,22 @@ describe('the answer to a join', () => {
     assert.equal(entry.state.length, room.state.size);
   });
 
+  it('counts as partial when keys could not be had, and not when events are bad', async () => {
+    const { answer, check, room } = handshake();
+    const carl = '@carl:c.test';
+    const { event } = room.setState('m.room.member', { membership: 'join' }, carl, carl);
+    const { state } = answer();
+    const others = state.filter((pdu) => (pdu as JsonObject)['state_key'] !== carl);
+    const unsigned = { ...event, pdu: { ...event.pdu, signatures: {} } };
+    const signed = signEvent(unsigned, stranger).event.pdu;
+    const entry = await check(answer({ state: [...others, signed] }));
+    assert.deepEqual(entry.partial, { servers: ['b.test', 'c.test'], from: 'b.test' });
+    assert.equal(entry.state.length, others.length);
+    const bad = await check(answer({ state: [...others, unsigned.pdu] }));
+    assert.equal(bad.partial, undefined);
+    assert.equal(bad.state.length, others.length);
+  });
+
   it('is taken without what refers to that, unless it is here from earlier times', async () => {
     const { answer, check, room } = handshake();
     const dora = '@dora:b.test';

@@ -2,6 +2,8 @@ import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import {
   authorize,
   type BuiltEvent,
+  isJsonObject,
+  isUserId,
   type JsonValue,
   type RoomEvent,
   type RoomVersion,
@@ -53,7 +55,8 @@ export async function joinWithSignatures(
 /**
  * Checks a room that another server has sent: signatures and hashes of all events, that they are of this room and
  * make one state with a create event of the expected version, and that this state lets the user in. Events whose
- * signatures can not be checked are left out, as if they had not been sent, and with them those that refer to them.
+ * signatures can not be checked are left out, and with them those that refer to them. Where that is for keys that could
+ * not be had, the state counts as partial: they may be there later.
  * Source: server-server API, `PUT /_matrix/federation/v2/send_join/{roomId}/{eventId}`.
  * @throws HandshakeFailure
  */
@@ -64,10 +67,11 @@ export async function checkJoinAnswer(
 ): Promise<Entry> {
   const { server, stored, slices } = expected;
   const event = await joinWithSignatures(incoming, answer, expected);
-  const verified = {
-    state: await verifiedState(incoming, answer.state, expected),
-    authChain: await verifiedState(incoming, answer.authChain, expected),
-  };
+  const [sentState, sentChain] = [
+    await verifiedState(incoming, answer.state, expected),
+    await verifiedState(incoming, answer.authChain, expected),
+  ];
+  const verified = { state: sentState.events, authChain: sentChain.events };
   const { state, authChain } = await withAuthEvents(verified, stored, slices);
   const stateByKey = new Map<string, RoomEvent>();
   for (const { event: entry } of state) {
@@ -77,14 +81,26 @@ export async function checkJoinAnswer(
   }
   checkCreate(stateByKey.get(stateKeyOf('m.room.create', '')), expected);
   // This server is in the room by its own users only, whatever others say.
-  const servers = answer.serversInRoom.filter((name) => name !== serverOfUser(event.event.sender));
+  const isOther = (name: string) => name !== serverOfUser(event.event.sender);
+  const servers = answer.serversInRoom.filter(isOther);
   if (answer.membersOmitted && servers.length === 0) {
     throw new HandshakeFailure(server, 'it does not say which servers are in the room');
   }
   const verdict = authorize(event.event, lookupIn(stateByKey, authChain, event.event));
   if (!verdict.allowed) throw new HandshakeFailure(server, `the join is not allowed: ${verdict.reason}`);
-  const partial = answer.membersOmitted ? { partial: { servers, from: server } } : undefined;
-  return { event, state, authChain, ...partial };
+  if (answer.membersOmitted) return { event, state, authChain, partial: { servers, from: server } };
+  if (!sentState.lacksKeys && !sentChain.lacksKeys) return { event, state, authChain };
+  const stated = [...new Set([server, ...serversIn(answer.state)])].filter(isOther);
+  return { event, state, authChain, partial: { servers: stated, from: server } };
+}
+
+/** Servers whose users have joined, as the state says that was sent, whether or not it could be verified. */
+function serversIn(state: readonly JsonValue[]): string[] {
+  return state.flatMap((pdu) => {
+    if (!isJsonObject(pdu) || pdu['type'] !== 'm.room.member' || !isJsonObject(pdu['content'])) return [];
+    const { state_key: userId, content } = pdu;
+    return isUserId(userId) && content['membership'] === 'join' ? [serverOfUser(userId)] : [];
+  });
 }
 
 /** The state before the join; members that were left out may be among the events that authorise the join. */
@@ -109,16 +125,20 @@ async function verifiedState(
   incoming: Pick<Incoming, 'verify'>,
   jsons: readonly JsonValue[],
   { server, roomId, version }: ExpectedAnswer,
-): Promise<VerifiedEvent[]> {
-  const verified: VerifiedEvent[] = [];
+): Promise<{ readonly events: VerifiedEvent[]; readonly lacksKeys: boolean }> {
+  const events: VerifiedEvent[] = [];
+  let lacksKeys = false;
   for (const one of await incoming.verify(version, jsons)) {
-    if ('error' in one) continue;
+    if ('error' in one) {
+      lacksKeys ||= one.isPassing === true;
+      continue;
+    }
     if (one.event.roomId !== roomId) throw new HandshakeFailure(server, 'it holds events of another room');
     if (one.event.stateKey === undefined)
       throw new HandshakeFailure(server, 'it holds events that are no state');
-    verified.push(one);
+    events.push(one);
   }
-  return verified;
+  return { events, lacksKeys };
 }
 
 function checkCreate(create: RoomEvent | undefined, { server, version }: ExpectedAnswer): void {
