@@ -1,6 +1,6 @@
 import { nullable, option, type SectionType, section, string } from '../config/index.ts';
-import { listenersOption } from './listener-options.ts';
-import { listenerRules } from './listener-rules.ts';
+import { listenersOption } from './listeners/listener-options.ts';
+import { listenerRules } from './listeners/listener-rules.ts';
 
 /** Where the server listens, and with which certificate. */
 export const httpSection = section({

@@ -1,10 +1,10 @@
 /** HTTP: listeners, routes as data, and the checks that every request goes through. */
 export { type HttpConfig, httpSection } from './config.ts';
-export { listenersOf } from './configured-listeners.ts';
 export { healthRoute } from './health.ts';
-export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners.ts';
+export { listenersOf } from './listeners/configured-listeners.ts';
+export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners/listeners.ts';
+export type { ListenerResource, ResourceName } from './listeners/resources.ts';
 export { metricsRoute } from './metrics-route.ts';
-export { toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
 export type {
   AuthenticationContext,
   Authenticator,
@@ -12,8 +12,7 @@ export type {
   ServerAdmission,
   ServerAuthenticator,
   SignedRequest,
-} from './requester.ts';
-export type { ListenerResource, ResourceName } from './resources.ts';
+} from './requests/requester.ts';
 export {
   type Auth,
   type Handler,
@@ -25,4 +24,5 @@ export {
   type RouteRequest,
   route,
 } from './route.ts';
+export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';
 export { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';

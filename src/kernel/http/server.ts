@@ -1,10 +1,10 @@
 import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
 import type { EndpointDependencies } from './endpoint.ts';
-import type { Exchange } from './exchange.ts';
-import { type ListenerOptions, type Listening, listen } from './listeners.ts';
+import { type ListenerOptions, type Listening, listen } from './listeners/listeners.ts';
 import { observeRequests } from './request-metrics.ts';
-import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requester.ts';
+import type { Exchange } from './requests/exchange.ts';
+import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
 import type { Route } from './route.ts';
 import { createRouter, type Router } from './router.ts';
 

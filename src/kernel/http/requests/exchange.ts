@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Clock } from '../clock.ts';
-import type { Logger } from '../observability/index.ts';
+import type { Clock } from '../../clock.ts';
+import type { Logger } from '../../observability/index.ts';
 import { clientAddress } from './client-address.ts';
 import type { AuthenticationContext, Requester } from './requester.ts';
 

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
-import { badJson, invalidParam, type MatrixError, missingParam, notJson } from '../../protocol/index.ts';
+import { badJson, invalidParam, type MatrixError, missingParam, notJson } from '../../../protocol/index.ts';
 
 /** Checks values of one schema; compiled when the first value comes, to keep the start short. */
 class Checker {

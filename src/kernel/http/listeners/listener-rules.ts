@@ -1,4 +1,4 @@
-import type { RuleView } from '../config/index.ts';
+import type { RuleView } from '../../config/index.ts';
 import type { ListenerConfig } from './listener-options.ts';
 
 type ListenerRule = (listener: ListenerConfig, path: string, view: RuleView) => void;

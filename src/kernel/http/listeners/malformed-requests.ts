@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { MatrixError } from '../../protocol/index.ts';
+import { MatrixError } from '../../../protocol/index.ts';
 
 /** What the parser of HTTP calls what it found. */
 const refusals: Readonly<Record<string, MatrixError>> = {

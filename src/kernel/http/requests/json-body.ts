@@ -6,7 +6,7 @@ import {
   notJson,
   type ParseOptions,
   parseJson as parseProtocolJson,
-} from '../../protocol/index.ts';
+} from '../../../protocol/index.ts';
 
 export interface JsonLimits {
   /** Deepest nesting of objects and arrays. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { MatrixError } from '../../protocol/index.ts';
+import { MatrixError } from '../../../protocol/index.ts';
 import { clientJson, parseJson, parseServerBody, serverJson } from './json-body.ts';
 
 const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth));

@@ -1,6 +1,6 @@
-import { forbidden, MatrixError } from '../../protocol/index.ts';
+import { forbidden, MatrixError } from '../../../protocol/index.ts';
+import type { Auth } from '../route.ts';
 import type { AuthenticationContext, Authenticator, Requester } from './requester.ts';
-import type { Auth } from './route.ts';
 
 type ClientAuth = Exclude<Auth, 'none' | 'server'>;
 

@@ -11,7 +11,7 @@ import {
   oneOf,
   option,
   string,
-} from '../config/index.ts';
+} from '../../config/index.ts';
 
 /** The names of the APIs that a listener may serve. */
 export const resourceNames = [

@@ -1,4 +1,4 @@
-import type { HttpConfig } from './config.ts';
+import type { HttpConfig } from '../config.ts';
 import type { ListenerConfig } from './listener-options.ts';
 import type { ListenerOptions, TcpBinding, UnixBinding } from './listeners.ts';
 import type { ListenerResource } from './resources.ts';

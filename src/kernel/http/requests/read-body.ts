@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
-import { badJson, tooLarge } from '../../protocol/index.ts';
+import { badJson, tooLarge } from '../../../protocol/index.ts';
 
 /** Whether bytes may follow the head of the request. */
 export function hasBody(request: IncomingMessage): boolean {

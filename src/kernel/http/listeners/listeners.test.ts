@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { systemClock } from '../clock.ts';
-import { sectionDefaults } from '../config/index.ts';
-import { silentLogger } from '../observability/index.ts';
-import { createHttpServer, type HttpServer, healthRoute, httpSection, listenersOf, route } from './index.ts';
+import { systemClock } from '../../clock.ts';
+import { sectionDefaults } from '../../config/index.ts';
+import { silentLogger } from '../../observability/index.ts';
+import { createHttpServer, type HttpServer, healthRoute, httpSection, listenersOf, route } from '../index.ts';
 
 /** Certificates that name themselves, for nobody but tests. */
-const fixtures = new URL('../../../test/fixtures/tls/', import.meta.url);
+const fixtures = new URL('../../../../test/fixtures/tls/', import.meta.url);
 
 let folder = '';
 before(() => {
