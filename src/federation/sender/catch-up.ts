@@ -1,7 +1,7 @@
 import type { Database } from '../../kernel/database/index.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 import type { DeliveryNotes } from './delivery-notes.ts';
 import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
 import { type MissedRoom, readMissedRooms } from './store.ts';
@@ -57,7 +57,8 @@ export class CatchUp {
   /**
    * What leads to all that the server lacks of a room, and up to where on the stream that is: the room's forward
    * extremities, and those that were forward extremities when this server was removed from the room for some time; all of those that are of this server, from the oldest on, so many at a time. The note of the room
-   * stays until the last one has arrived. A server that is not in the room any more is told of no more than was for it.
+   * stays until the last one has arrived. A server that is not in the room any more is told of no more than was for it:
+   * the last of that, and who of its users is not invited any more, since it can not ask.
    */
   async #newest(
     destination: string,
@@ -69,7 +70,14 @@ export class CatchUp {
     const upTo = streams.current;
     const head = await engine.heads.get(missed.event.roomId);
     const last = isPlaced(missed) ? [missed] : [];
-    if (!head?.servers.has(destination)) return { events: last, upTo: missedAt };
+    if (!head?.servers.has(destination)) {
+      const ended = head
+        ? await this.#endedInvites(destination, head, { after: arrivedAt, upTo: missedAt })
+        : [];
+      const all = [...ended.filter(({ nid }) => nid !== missed.nid), ...last].sort(byAge);
+      const events = all.slice(0, most);
+      return { events, upTo: all.length > most ? (events.at(-1)?.stream ?? missedAt) : missedAt };
+    }
     const nids = [...head.looseEnds, ...head.extremities.map(({ nid }) => nid)];
     // What is not on disk yet will be handed out when it is; what it has taken the place of, it leads to.
     const onDisk = [...(await engine.events.getMany(nids)).values()]
@@ -91,10 +99,35 @@ export class CatchUp {
     return { events, upTo: end.stream };
   }
 
+  /** The events in a part of the stream that have ended invites and knocks of a server's users, and still count. */
+  async #endedInvites(
+    destination: string,
+    head: RoomHead,
+    { after, upTo }: { readonly after: number; readonly upTo: number },
+  ): Promise<Placed[]> {
+    const { events } = this.#deps.engine;
+    const nids: number[] = [];
+    for (const [userId, membership] of head.members) {
+      if ((membership !== 'leave' && membership !== 'ban') || serverOfUser(userId) !== destination) continue;
+      const entry = head.entry('m.room.member', userId);
+      if (entry && entry.stream > after && entry.stream <= upTo) nids.push(entry.nid);
+    }
+    const ends = [...(await events.getMany(nids)).values()].filter(isPlaced);
+    const before = await events.getMany(ends.flatMap(({ replaces }) => replaces ?? []));
+    return ends
+      .filter((stored) => this.#isOurs(stored))
+      .filter(({ replaces = 0 }) =>
+        wasOutside.has(String(before.get(replaces)?.event.content['membership'])),
+      );
+  }
+
   #isOurs({ event, distribute }: StoredEvent): boolean {
     return distribute || serverOfUser(event.sender) === this.#deps.serverName;
   }
 }
+
+/** Memberships of which a server knows that is not in the room. */
+const wasOutside = new Set(['invite', 'knock']);
 
 const byAge = (one: Placed, other: Placed) => one.stream - other.stream;
 

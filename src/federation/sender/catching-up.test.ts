@@ -9,7 +9,7 @@ import {
   until,
 } from '../../../test/support/federation-sender.ts';
 import { alice } from '../../../test/support/rooms.ts';
-import { buildEvent, SigningKey, selectAuthEventKeys } from '../../protocol/index.ts';
+import { buildEvent, type JsonObject, SigningKey, selectAuthEventKeys } from '../../protocol/index.ts';
 
 const minute = 60_000;
 
@@ -95,6 +95,34 @@ forServerDatabases(import.meta.url, (open) => {
       );
       assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
       await until(() => test.sender.status.destinations['catching up'] === 0);
+    });
+
+    it('is told of each of its users who is not invited any more', async () => {
+      const { test, recipients } = await start(['a.example']);
+      const [a] = recipients;
+      const roomId = await test.room();
+      const { memberships } = test.under.rooms;
+      const guests = Array.from({ length: 60 }, (_, index) => `@guest${index}:a.example`);
+      for (const guest of guests) await memberships.invite(alice, roomId, guest);
+      await memberships.ban(alice, roomId, '@never-invited:a.example');
+      await test.idle();
+      a.answer = () => 503;
+      await memberships.kick(alice, roomId, guests[0]!);
+      await test.waitsToRetry(1);
+      for (const guest of guests.slice(1, 40)) await memberships.kick(alice, roomId, guest);
+      for (const guest of guests.slice(40)) await memberships.ban(alice, roomId, guest);
+      await test.under.say(alice, roomId, 'nobody else is here');
+      await test.sender.caughtUp();
+      a.answer = () => 200;
+      test.clock.advance(minute);
+      const told = () =>
+        new Set(a.arrived.flatMap(({ pdus }) => pdus).map((pdu) => (pdu as JsonObject)['state_key']));
+      await until(() => guests.every((guest) => told().has(guest)));
+      assert.equal(told().has('@never-invited:a.example'), false);
+      assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
+      assert.equal(a.messages.includes('nobody else is here'), false);
+      test.clock.advance(minute);
+      await until(async () => (await test.missedRooms()) === 0);
     });
 
     it('because it can not keep up is noted', async () => {
