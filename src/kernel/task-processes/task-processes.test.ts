@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, it } from 'node:test';
@@ -62,13 +64,15 @@ function processes(
 const pidOf = (answer: string) => Number(answer.split(' ')[0]);
 const failsAs = (task: Promise<string>, reason: string) => assert.rejects(task, { reason });
 
-/** Whether a process of this number runs. */
+/** Whether a process of this number runs; one that has ended and that nobody has asked about does not. */
 function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0);
+    process.kill(pid, 0);
   } catch {
     return false;
   }
+  const status = existsSync('/proc/self/stat') ? `/proc/${pid}/stat` : undefined;
+  return status === undefined || (existsSync(status) && !readFileSync(status, 'utf8').includes(') Z '));
 }
 
 it('does one task after the other, in one process', async () => {
@@ -155,4 +159,26 @@ it('ends processes that have nothing to do, and all when it stops', async () => 
   await Promise.all([underWay, queued].map((task) => failsAs(task, 'stopped')));
   await failsAs(tasks.run({ say: 'd' }, 'urgent'), 'stopped');
   await eventually('it to be gone', async () => !isAlive(second));
+});
+
+it('leaves no process behind when its own is killed', async () => {
+  const importing = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+  writeFileSync(
+    join(folder, 'parent.ts'),
+    `import { TaskProcesses } from ${importing('./index.ts')};
+     import { systemClock } from ${importing('../clock.ts')};
+     const limits = { processes: 1, waiting: { urgent: 9, patient: 9 }, taskTime: 60_000, idleTime: 60_000 };
+     const deps = { program: './tasks', importedFrom: import.meta.url, environment: {}, limits, clock: systemClock };
+     const tasks = new TaskProcesses(deps);
+     console.log(await tasks.run({ say: 'here' }, 'urgent'));
+     await tasks.run({ say: 'wait' }, 'urgent');`,
+  );
+  const parent = spawn(process.execPath, [join(folder, 'parent.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [said] = (await once(parent.stdout, 'data')) as [Buffer];
+  const pid = pidOf(said.toString());
+  assert.ok(isAlive(pid));
+  parent.kill('SIGKILL');
+  await eventually('it to be gone', async () => !isAlive(pid));
 });
