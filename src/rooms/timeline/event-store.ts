@@ -6,6 +6,7 @@ import type { RoomTables } from '../tables.ts';
 import { type EventRow, eventColumns, type OutsideRow, outsideEventOf, storedEventOf } from './event-row.ts';
 import { isText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
+import { type OutsideServer, readOutside, readOutsideMany, readOutsideServers } from './outside-events.ts';
 import {
   type HistoryPlace,
   readChangedRooms,
@@ -117,11 +118,11 @@ export class EventStore {
 
   /** The event when it is in memory. */
   peek(nid: number): StoredEvent | undefined {
-    for (const copies of this.#revisions) {
-      const copy = copies.get(nid);
-      if (copy) return copy;
-    }
-    return this.#byNid.get(nid) ?? this.#unsaved.get(nid);
+    return (
+      (this.#revisions.size > 0 ? this.#revised(nid) : undefined) ??
+      this.#byNid.get(nid) ??
+      this.#unsaved.get(nid)
+    );
   }
 
   peekById(eventId: string): StoredEvent | undefined {
@@ -149,34 +150,22 @@ export class EventStore {
         .execute();
       for (const row of rows) found.set(row.nid, this.#restore(row));
     }
-    await this.#addOutside(
-      found,
-      missing.filter((nid) => !found.has(nid)),
-    );
+    const others = missing.filter((nid) => !found.has(nid));
+    for (const row of await readOutsideMany(this.#reader, others)) {
+      found.set(row.nid, this.#restoreOutside(row));
+    }
     return found;
   }
 
   /** An event from outside of a room, by its id there; those have no ids among the others. */
   async getOutside(roomNid: number, eventId: string): Promise<StoredEvent | undefined> {
-    if (!isText(eventId)) return undefined;
-    const query = this.#reader.selectFrom('outside_events').selectAll();
-    const row = await query
-      .where('room_nid', '=', roomNid)
-      .where('event_id', '=', eventId)
-      .executeTakeFirst();
+    const row = isText(eventId) ? await readOutside(this.#reader, roomNid, eventId) : undefined;
     return row && this.#restoreOutside(row);
   }
 
   /** Who has invited a user to a room from outside of it, or taken their knock, the last first, with those events. */
-  outsideServers(roomNid: number, userId: string, limit: number): Promise<{ nid: number; server: string }[]> {
-    const query = this.#reader.selectFrom('outside_events').select(['nid', 'server']);
-    return query
-      .where('room_nid', '=', roomNid)
-      .where('user_id', '=', userId)
-      .where('server', '<>', '')
-      .orderBy('nid', 'desc')
-      .limit(limit)
-      .execute();
+  outsideServers(roomNid: number, userId: string, limit: number): Promise<OutsideServer[]> {
+    return readOutsideServers(this.#reader, roomNid, userId, limit);
   }
 
   async getById(eventId: string): Promise<StoredEvent | undefined> {
@@ -300,15 +289,12 @@ export class EventStore {
     return found.sort((a, b) => a.position - b.position).slice(0, limit);
   }
 
-  async #addOutside(found: Map<number, StoredEvent>, nids: readonly number[]): Promise<void> {
-    for (let start = 0; start < nids.length; start += mostRead) {
-      const rows = await this.#reader
-        .selectFrom('outside_events')
-        .selectAll()
-        .where('nid', 'in', nids.slice(start, start + mostRead))
-        .execute();
-      for (const row of rows) found.set(row.nid, this.#restoreOutside(row));
+  #revised(nid: number): StoredEvent | undefined {
+    for (const copies of this.#revisions) {
+      const copy = copies.get(nid);
+      if (copy) return copy;
     }
+    return undefined;
   }
 
   #select() {

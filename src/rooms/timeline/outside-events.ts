@@ -1,0 +1,52 @@
+import type { Reader } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../tables.ts';
+import type { OutsideRow } from './event-row.ts';
+
+/** Numbers in one query. */
+const chunk = 200;
+
+/** Who has invited a user to a room that this server is not in, or taken their knock on it. */
+export interface OutsideServer {
+  /** Stands for the invite or the knock. */
+  readonly nid: number;
+  readonly server: string;
+}
+
+/** Events from outside of rooms, as far as there are any of these numbers. */
+export async function readOutsideMany(
+  reader: Reader<RoomTables>,
+  nids: readonly number[],
+): Promise<OutsideRow[]> {
+  const found: OutsideRow[] = [];
+  for (let start = 0; start < nids.length; start += chunk) {
+    const some = nids.slice(start, start + chunk);
+    found.push(...(await reader.selectFrom('outside_events').selectAll().where('nid', 'in', some).execute()));
+  }
+  return found;
+}
+
+export function readOutside(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  eventId: string,
+): Promise<OutsideRow | undefined> {
+  const query = reader.selectFrom('outside_events').selectAll();
+  return query.where('room_nid', '=', roomNid).where('event_id', '=', eventId).executeTakeFirst();
+}
+
+/** The last first. */
+export function readOutsideServers(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  userId: string,
+  limit: number,
+): Promise<OutsideServer[]> {
+  const query = reader.selectFrom('outside_events').select(['nid', 'server']);
+  return query
+    .where('room_nid', '=', roomNid)
+    .where('user_id', '=', userId)
+    .where('server', '<>', '')
+    .orderBy('nid', 'desc')
+    .limit(limit)
+    .execute();
+}
