@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { JsonObject } from '../src/protocol/index.ts';
-import { HearthProcess } from './clients/hearth-process.ts';
-import { ApiClient, ApiError } from './crash/api-client.ts';
-import { ClientDevice } from './support/client-device.ts';
-import { forServerDatabases, makePlace, type Place } from './support/databases.ts';
+import type { JsonObject } from '../../src/protocol/index.ts';
+import { HearthProcess } from '../clients/hearth-process.ts';
+import { ApiClient, ApiError } from '../crash/api-client.ts';
+import { ClientDevice } from '../support/client-device.ts';
+import { forServerDatabases, makePlace, type Place } from '../support/databases.ts';
 
 const curve = 'signed_curve25519';
 const keys = 900;

@@ -5,22 +5,22 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { createHomeserver, type Homeserver } from '../src/homeserver.ts';
-import { systemClock } from '../src/kernel/clock.ts';
-import { sectionDefaults } from '../src/kernel/config/index.ts';
-import { silentLogger } from '../src/kernel/observability/index.ts';
-import { OutboundHttp, outboundSection, TlsSettings } from '../src/kernel/outbound/index.ts';
-import { systemRandomness } from '../src/kernel/randomness.ts';
+import { createHomeserver, type Homeserver } from '../../src/homeserver.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { sectionDefaults } from '../../src/kernel/config/index.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
+import { OutboundHttp, outboundSection, TlsSettings } from '../../src/kernel/outbound/index.ts';
+import { systemRandomness } from '../../src/kernel/randomness.ts';
 import {
   isJsonObject,
   type JsonObject,
   SigningKey,
   verifyJson,
   writeSigningKeys,
-} from '../src/protocol/index.ts';
-import { FakeResolver } from './support/loopback.ts';
-import { startTestServer, testConfiguration } from './support/server.ts';
-import { makeTestAuthority, type TestAuthority } from './support/test-authority.ts';
+} from '../../src/protocol/index.ts';
+import { FakeResolver } from '../support/loopback.ts';
+import { startTestServer, testConfiguration } from '../support/server.ts';
+import { makeTestAuthority, type TestAuthority } from '../support/test-authority.ts';
 
 interface Member {
   readonly name: string;
