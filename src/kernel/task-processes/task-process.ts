@@ -32,7 +32,7 @@ export class TaskProcess<T extends object, R> {
     });
     this.#child.unref();
     this.#child.channel?.unref();
-    this.#child.on('message', (saying: Saying<R>) => this.#hear(saying));
+    this.#child.on('message', (saying) => this.#hear(saying as Saying<R> | null));
     this.#child.on('exit', (code, signal) => this.#end(signal ?? `status ${code}`));
     this.#child.on('error', (error) => {
       this.#end(String(error));
@@ -62,10 +62,12 @@ export class TaskProcess<T extends object, R> {
     this.#settle()?.reject(failure);
   }
 
-  #hear(saying: Saying<R>): void {
-    if (saying.kind === 'ready') this.#isReady = true;
-    else if (saying.kind === 'broken') this.#detail = saying.detail;
-    else this.#settle()?.resolve(saying.result);
+  /** It may say anything, when what it works on has got the better of it. */
+  #hear(saying: Saying<R> | null): void {
+    if (saying?.kind === 'ready') this.#isReady = true;
+    else if (saying?.kind === 'broken') this.#detail = String(saying.detail);
+    else if (saying?.kind === 'done') this.#settle()?.resolve(saying.result);
+    else this.kill(new TaskFailure('crashed', 'it made no sense'));
   }
 
   #end(how: string): void {

@@ -21,6 +21,8 @@ writeFileSync(
    await performTasks(async () => async ({ say }) => {
      if (say === 'crash') process.abort();
      if (say === 'throw') throw new Error('as it was told');
+     if (say === 'babble') process.send(null);
+     if (say === 'rave') process.send({ kind: 'toString' });
      if (say === 'hang') for (;;);
      if (say === 'wait') await new Promise(() => undefined);
      if (say === 'environment') return Object.keys(process.env).join();
@@ -94,7 +96,7 @@ it('gives the process nothing of its own environment', async () => {
 
 it('survives processes that crash, and starts another', async () => {
   const tasks = processes();
-  for (const say of ['crash', 'throw']) {
+  for (const say of ['crash', 'throw', 'babble', 'rave']) {
     await failsAs(tasks.run({ say }, 'urgent'), 'crashed');
     assert.match(await tasks.run({ say: 'again' }, 'urgent'), / again$/);
   }

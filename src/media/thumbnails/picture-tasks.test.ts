@@ -134,6 +134,27 @@ describe('pictures of strangers', () => {
       crashing.stop();
     });
 
+    it('or have it say what makes no sense, neither', async () => {
+      const good = { format: 'png', width: 1, height: 1, frames: 1 };
+      const sayings = [
+        null,
+        'picture',
+        { kind: 'picture' },
+        { kind: 'made' },
+        { kind: 'picture', picture: good },
+      ];
+      const face = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
+      writeFileSync(
+        `${program}-raving.ts`,
+        `import { performTasks } from ${face};
+         const sayings = ${JSON.stringify(sayings)};
+         await performTasks(async () => async () => sayings.shift());`,
+      );
+      const raving = running(`${program}-raving`);
+      for (const _ of sayings) await assert.rejects(raving.examine(source, 'urgent'), NoThumbnail);
+      raving.stop();
+    });
+
     it('are not to blame where no process can begin', async () => {
       const missing = running(join(folder, 'missing'));
       await assert.rejects(missing.examine(source, 'urgent'), { reason: 'unavailable' });

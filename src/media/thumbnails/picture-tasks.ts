@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { TaskFailure, TaskProcesses } from '../../kernel/task-processes/index.ts';
-import type { Picture } from './picture.ts';
+import { asPicture, type Picture } from './picture.ts';
 import type { PictureResult, PictureTask } from './picture-task.ts';
 
 /** The library does not take a file, or is ended by it. */
@@ -39,8 +39,9 @@ export class PictureTasks {
   /** @throws NoThumbnail; TaskFailure when that is not the picture's fault */
   async examine(source: string, urgency: Urgency): Promise<Picture> {
     const result = await this.#run({ kind: 'examine', source }, urgency);
-    if (result.kind !== 'picture') throw new NoThumbnail('It has not been examined');
-    return result.picture;
+    const picture = result.kind === 'picture' ? asPicture(result.picture) : undefined;
+    if (picture === undefined) throw new NoThumbnail('It has not been examined');
+    return picture;
   }
 
   /** @throws as `examine` does */
@@ -53,7 +54,8 @@ export class PictureTasks {
   }
 
   async #run(task: PictureTask, urgency: Urgency): Promise<PictureResult> {
-    let result: PictureResult;
+    // A process that a picture has got the better of may say anything.
+    let result: PictureResult | null;
     try {
       result = await this.#processes.run(task, urgency);
     } catch (error) {
@@ -62,7 +64,8 @@ export class PictureTasks {
       const isItsFault = error.reason === 'crashed' || error.reason === 'too-slow';
       throw isItsFault ? new NoThumbnail(error.message) : error;
     }
-    if (result.kind === 'refused') throw new NoThumbnail(result.why);
+    if (result?.kind === 'refused') throw new NoThumbnail(String(result.why));
+    if (result?.kind !== 'picture' && result?.kind !== 'made') throw new NoThumbnail('It makes no sense');
     return result;
   }
 

@@ -42,15 +42,21 @@ export function formatOf(beginning: Uint8Array): PictureFormat | undefined {
 
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;
 
-/** From JSON that was kept beside the thumbnails; `undefined` when that is not what it should be. */
+/** What is said to be known of a picture, by a file or a process; `undefined` when that is not what it should be. */
+export function asPicture(value: unknown): Picture | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { format, width, height, frames, isAnimated, hasAlpha, isTurned } = value as Picture;
+  const isGood =
+    pictureFormats.includes(format) &&
+    [width, height, frames].every(isSize) &&
+    [isAnimated, hasAlpha, isTurned].every((known) => typeof known === 'boolean');
+  return isGood ? { format, width, height, frames, isAnimated, hasAlpha, isTurned } : undefined;
+}
+
+/** From JSON that was kept beside the thumbnails. */
 export function readPicture(text: string): Picture | undefined {
   try {
-    const { format, width, height, frames, isAnimated, hasAlpha, isTurned } = JSON.parse(text);
-    const isGood =
-      pictureFormats.includes(format) &&
-      [width, height, frames].every(isSize) &&
-      [isAnimated, hasAlpha, isTurned].every((value) => typeof value === 'boolean');
-    return isGood ? { format, width, height, frames, isAnimated, hasAlpha, isTurned } : undefined;
+    return asPicture(JSON.parse(text));
   } catch {
     return undefined;
   }
