@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from './support/databases.ts';
 import { enc, Person } from './support/person.ts';
+import { registerAdmin } from './support/register-admin.ts';
 import { startTestServer, type TestServer } from './support/server.ts';
-
-const adminSecret = 'shared secret';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('a suspended account', () => {
@@ -118,18 +116,3 @@ forServerDatabases(import.meta.url, (open) => {
     });
   });
 });
-
-/** An administrator, as operators make them. */
-async function registerAdmin(server: TestServer): Promise<Person> {
-  const path = '/_synapse/admin/v1/register';
-  const { nonce } = (await server.api('GET', path)).body;
-  const mac = createHmac('sha1', adminSecret).update(`${nonce}\0admin\0password\0admin`).digest('hex');
-  const body = { nonce, username: 'admin', password: 'password', admin: true, mac };
-  const answer = await server.api('POST', path, { body });
-  assert.equal(answer.status, 200, answer.raw);
-  return new Person(server, {
-    userId: String(answer.body['user_id']),
-    deviceId: String(answer.body['device_id']),
-    token: String(answer.body['access_token']),
-  });
-}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases.ts';
+import { enc } from '../../../test/support/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { eventOf, refuses, registerTrio, roomOfTwo, type Trio } from './test/trio.ts';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`a redaction, on ${database}`, () => {
+    let server: TestServer;
+    let people: Trio;
+    before(async () => {
+      server = await startTestServer({ database });
+      people = await registerTrio(server);
+    });
+    after(() => server.stop());
+    const room = () => roomOfTwo(people);
+
+    it('takes the words away, everywhere, and says why', async () => {
+      const { anna, ben } = people;
+      const roomId = await room();
+      const eventId = await ben.say(roomId, 'secret');
+      const path = `/rooms/${enc(roomId)}/redact/${enc(eventId)}/r1`;
+      await refuses(people.cleo, 'PUT', path, {}, 403, 'M_FORBIDDEN');
+      const redaction = await anna.do('PUT', path, { reason: 'rude' });
+      const event = await eventOf(ben, roomId, eventId);
+      assert.deepEqual(event['content'], {});
+      const because = (event['unsigned'] as Record<string, Record<string, unknown>>)['redacted_because'];
+      assert.equal(because?.['event_id'], redaction['event_id']);
+      assert.deepEqual(because?.['content'], { reason: 'rude', redacts: eventId });
+      for (const raw of [
+        await ben.call('GET', '/sync'),
+        await ben.call('GET', `/rooms/${enc(roomId)}/messages?dir=b`),
+        await ben.call('GET', `/rooms/${enc(roomId)}/context/${enc(eventId)}`),
+      ]) {
+        assert.doesNotMatch(raw.raw, /secret/);
+      }
+    });
+
+    it('needs power for the events of others, and none for one’s own', async () => {
+      const { anna, ben } = people;
+      const roomId = await room();
+      const [hers, his] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
+      await refuses(ben, 'PUT', `/rooms/${enc(roomId)}/redact/${enc(hers)}/1`, {}, 403, 'M_FORBIDDEN');
+      const through = { redacts: hers };
+      await refuses(ben, 'PUT', `/rooms/${enc(roomId)}/send/m.room.redaction/1`, through, 403, 'M_FORBIDDEN');
+      await ben.redact(roomId, his);
+      const sent = await anna.send(roomId, 'm.room.redaction', { redacts: hers, reason: 'x' });
+      assert.deepEqual((await eventOf(ben, roomId, hers))['content'], {});
+      assert.equal((await eventOf(ben, roomId, sent))['redacts'], hers);
+    });
+
+    it('reaches the state, and what is made of it', async () => {
+      const { anna, ben, cleo } = people;
+      const roomId = await room();
+      const named = await ben.setState(
+        roomId,
+        'm.room.member',
+        { membership: 'join', displayname: 'Secret' },
+        ben.id,
+      );
+      await anna.redact(roomId, named);
+      await anna.redact(roomId, await anna.setState(roomId, 'm.room.name', { name: 'Secret' }));
+      await anna.membership('invite', roomId, cleo);
+      const answers = [
+        await anna.call('GET', `/rooms/${enc(roomId)}/state`),
+        await anna.call('GET', `/rooms/${enc(roomId)}/joined_members`),
+        await anna.call('GET', `/rooms/${enc(roomId)}/members`),
+        await anna.call('GET', '/sync'),
+        await cleo.call('GET', '/sync'),
+      ];
+      for (const { raw } of answers) assert.doesNotMatch(raw, /Secret/);
+      assert.deepEqual(await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.name`), {});
+      const { rooms } = await anna.sync();
+      assert.notEqual(rooms?.join?.[roomId]?.summary?.['m.heroes'], undefined, 'the room has no name');
+    });
+
+    it('may be of what is not known, of a redaction, and twice, but not of the beginning', async () => {
+      const { anna } = people;
+      const roomId = await room();
+      await anna.redact(roomId, '$unknown');
+      const eventId = await anna.say(roomId, 'x');
+      await anna.redact(roomId, await anna.redact(roomId, eventId));
+      await anna.redact(roomId, eventId);
+      const state = await anna.call('GET', `/rooms/${enc(roomId)}/state`);
+      const events = state.body as unknown as { type: string; event_id: string }[];
+      const creation = events.find(({ type }) => type === 'm.room.create');
+      const path = `/rooms/${enc(roomId)}/redact/${enc(creation?.event_id ?? '')}/1`;
+      await refuses(anna, 'PUT', path, {}, 403, 'M_FORBIDDEN');
+    });
+  });
+}
