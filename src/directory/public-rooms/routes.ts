@@ -1,5 +1,5 @@
 import { type TSchema, Type } from 'typebox';
-import { type Route, route } from '../../kernel/http/index.ts';
+import { optionalText, type Route, route } from '../../kernel/http/index.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { PublicRooms } from './public-rooms.ts';
 import type { Publication } from './publication.ts';
@@ -15,7 +15,6 @@ const paths = {
 
 const server = Type.Optional(Type.String());
 const limit = Type.Optional(Type.Integer());
-const since = Type.Optional(Type.String());
 const visibility = Type.Union([Type.Literal('public'), Type.Literal('private')]);
 
 /** Clients that ask for the first page, or for all rooms, leave out what they do not know or say that it is nothing. */
@@ -56,7 +55,7 @@ export function publicRoomRoutes(
         method: 'GET',
         path: paths.list,
         auth: 'optional',
-        query: Type.Object({ limit, since, server }),
+        query: Type.Object({ limit, since: optionalText, server }),
       },
       ({ query: { server: serverName, ...request }, requester }) => {
         if (!requester && !withoutAuth) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');

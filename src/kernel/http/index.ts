@@ -13,6 +13,7 @@ export type {
   ServerAuthenticator,
   SignedRequest,
 } from './requests/requester.ts';
+export { optionalText } from './requests/validation.ts';
 export {
   type Auth,
   type Handler,

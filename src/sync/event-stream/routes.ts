@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { AccountData } from '../../account-data/index.ts';
-import { type Route, route } from '../../kernel/http/index.ts';
+import { optionalText, type Route, route } from '../../kernel/http/index.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { notFound } from '../../protocol/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
@@ -77,7 +77,7 @@ function streamRoutes({ eventStream, rooms }: EventStreamServices): Route[] {
         path: paths('/events'),
         auth: 'guest',
         query: Type.Object({
-          from: Type.Optional(Type.String()),
+          from: optionalText,
           timeout: Type.Optional(Type.Integer()),
           room_id: Type.Optional(Type.String()),
         }),
