@@ -20,12 +20,16 @@ import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
 
-interface Parts {
+type EduSources = Pick<Conversations, 'typing' | 'receipts' | 'presence'>;
+
+interface Parts<Sources extends EduSources = Conversations> {
   readonly kernel: Kernel;
   readonly federation: Federation;
   readonly rooms: Rooms;
-  readonly conversations: Conversations;
+  readonly conversations: Sources;
 }
+
+type EduParts = Parts<EduSources>;
 
 /** Lets events and EDUs go to other servers and come from them. Before jobs are started. */
 export async function startFederationTraffic(parts: Parts, shutdown: Shutdown): Promise<Route[]> {
@@ -41,8 +45,7 @@ export async function startFederationTraffic(parts: Parts, shutdown: Shutdown): 
     ...(metrics && { observer: metrics }),
   });
   metrics?.watch(sender);
-  takeEdus(parts);
-  tellEdus(parts, sender, shutdown);
+  exchangeEdus(parts, sender, shutdown);
   const transactions = new Transactions({
     ...kernel,
     incoming: rooms.incoming,
@@ -66,8 +69,14 @@ function openMetrics({ metrics, clock, configuration, database, serverName }: Ke
   return traffic;
 }
 
+/** Lets other servers hear of who types, has read and is online, and hears of it from them. */
+export function exchangeEdus(parts: EduParts, sender: FederationSender, shutdown: Shutdown): void {
+  takeEdus(parts);
+  tellEdus(parts, sender, shutdown);
+}
+
 /** What other servers tell of who types, has read, and is online. */
-function takeEdus({ kernel, federation: { eduHandlers }, rooms, conversations }: Parts): void {
+function takeEdus({ kernel, federation: { eduHandlers }, rooms, conversations }: EduParts): void {
   const rates = new EduRates(kernel.clock);
   const shared = { ...kernel, ...rooms, ...conversations, rates };
   eduHandlers.register('m.typing', typingHandler(shared));
@@ -77,7 +86,7 @@ function takeEdus({ kernel, federation: { eduHandlers }, rooms, conversations }:
 
 /** What they are told. */
 function tellEdus(
-  { kernel, rooms, conversations }: Parts,
+  { kernel, rooms, conversations }: EduParts,
   sender: FederationSender,
   shutdown: Shutdown,
 ): void {

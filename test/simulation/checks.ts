@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { RoomEvent } from '../../src/protocol/index.ts';
-import { membershipOf, serverOfUser, splitStateKey } from '../../src/protocol/index.ts';
+import { membershipOf, serverOfUser, splitStateKey, stateKeyOf } from '../../src/protocol/index.ts';
 import type { SimulatedServer } from './server.ts';
 import { described, type View, viewOf } from './view.ts';
 import type { World } from './world.ts';
@@ -11,19 +11,18 @@ const [rejected, softFailed, outlier] = [1, 2, 4];
 export async function unfinished({ run }: SimulatedServer, roomId: string): Promise<string> {
   if (!run) return 'it does not run';
   const reader = run.kernel.database.reader<never>();
-  const count = async (table: string) => {
-    const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(table)}`.execute(reader);
-    return Number(rows[0]?.n);
-  };
-  const staged = await count('incoming_events');
-  const missed = await sql<{ n: number }>`
-    select count(*) as n from backward_extremities where answers_left is not null`.execute(reader);
-  const behind = await count('destination_rooms');
+  const { rows } = await sql<Readonly<Record<string, number>>>`select
+    (select count(*) from incoming_events) as staged,
+    (select count(*) from backward_extremities where answers_left is not null) as missed,
+    (select count(*) from destination_rooms) as behind,
+    (select count(*) from federation_outbox) as outbox,
+    (select count(*) from unannounced_devices) as unannounced,
+    (select count(*) from remote_device_lists where stale = 1) as stale`.execute(reader);
   const { pendingPdus, destinations } = run.sender.status;
   const head = await run.rooms.engine.heads.get(roomId);
   const partial = head?.isPartial && head.servers.has(run.kernel.serverName) ? 1 : 0;
   const busy = destinations.sending + destinations['catching up'];
-  const left = { staged, missed: Number(missed.rows[0]?.n), behind, pendingPdus, busy, partial };
+  const left = { ...rows[0], pendingPdus, busy, partial };
   return Object.values(left).some((number) => number > 0) ? JSON.stringify(left) : '';
 }
 
@@ -106,7 +105,9 @@ async function checkArrivals(world: World, from: View, to: View, stays: Stays): 
     if (event.originServerTs - from.server.skew <= since || row?.stream) continue;
     if (!(await wasThere(from, eventId, to.server.name))) continue;
     const isSoftFailed = row !== undefined && (row.flags & softFailed) !== 0;
-    if (isSoftFailed && hasReason(to, event)) continue;
+    // State resolution may have removed the sender's join: see `sees`.
+    const isOut = to.membersInState.get(event.sender) !== 'join';
+    if (isSoftFailed && (isOut || hasReason(to, event))) continue;
     const how = row ? `has the flags ${row.flags}` : 'is missing';
     world.fail(`${described(from, eventId)} of ${from.server.name} ${how} at ${to.server.name}`);
   }
@@ -123,6 +124,47 @@ async function wasThere({ run, events }: View, eventId: string, serverName: stri
     if (stored && membershipOf(stored.event.content) === 'join') return true;
   }
   return false;
+}
+
+/** Says of two servers whether the one takes the other to be in the room. */
+export function seesOf(views: readonly View[]): (one: SimulatedServer, other: SimulatedServer) => boolean {
+  const of = (server: SimulatedServer) => views.find((view) => view.server === server && view.isIn);
+  return (one, other) => {
+    const [here, there] = [of(one), of(other)];
+    return here !== undefined && there !== undefined && sees(here, there);
+  };
+}
+
+/** Looks whether servers still have what they have told clients to have. */
+export async function checkAcknowledged(
+  world: World,
+  views: readonly View[],
+  acknowledged: readonly { readonly eventId: string; readonly server: string }[],
+): Promise<void> {
+  for (const { eventId, server } of acknowledged) {
+    const view = views.find((one) => one.server.name === server);
+    if (!view || view.events.has(eventId)) continue;
+    const outside = await view.run.rooms.engine.events.getOutside(view.roomNid, eventId);
+    if (!outside) world.fail(`${server} has lost ${eventId}, which it had acknowledged`);
+  }
+}
+
+/** Looks whether invites and knocks that were ended are: where the end is known, nobody has them in their state. */
+export function checkTurnedDown(
+  world: World,
+  views: readonly View[],
+  turnedDown: readonly { readonly userId: string; readonly ended: string; readonly by: string }[],
+): void {
+  for (const { userId, ended, by } of turnedDown) {
+    for (const view of views.filter(({ isIn }) => isIn)) {
+      const isKnown = view.rows.get(by)?.stream != null;
+      if (isKnown && view.state.get(stateKeyOf('m.room.member', userId)) === ended) {
+        world.fail(
+          `${view.server.name} knows of ${described(view, by)}, and has ${described(view, ended)} all the same`,
+        );
+      }
+    }
+  }
 }
 
 /** What decides who may do what, and can so be a reason for soft failure. */

@@ -42,6 +42,8 @@ export class Network {
   /** Servers of different numbers do not reach each other. */
   #sides: ReadonlyMap<string, number> = new Map();
   weather: Weather = fairWeather;
+  /** What was sent and is for nobody else. */
+  readonly leaks: string[] = [];
 
   constructor(scheduler: Scheduler, dice: Dice, trace: Trace) {
     this.#scheduler = scheduler;
@@ -78,6 +80,8 @@ export class Network {
     const { method = 'GET', headers = {}, body, timeout, signal } = given;
     if (signal?.aborted) throw new OutboundError('aborted', 'The request was aborted');
     const request = { method, path: target.path, headers, body: body?.toString() };
+    if (request.body?.includes('m.read.private'))
+      this.leaks.push(`${client.name} tells what was read in private`);
     return new Promise((resolve, reject) => {
       const settle = (act: () => void) => {
         if (client.isAlive) act();

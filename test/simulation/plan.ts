@@ -26,6 +26,9 @@ export interface Plan {
   readonly fan: number;
   /** Whether servers that join are told of all members at once. */
   readonly joinsWhole: boolean;
+  readonly isEncrypted: boolean;
+  /** Things that users do besides: see `asides.ts`. */
+  readonly asides: number;
 }
 
 export type ActionName =
@@ -40,6 +43,8 @@ export type ActionName =
   | 'leave'
   | 'join'
   | 'joinRules'
+  | 'knock'
+  | 'turnDown'
   | 'redact';
 
 /** Every so many seeds, a fork with thousands of ends. */
@@ -56,8 +61,10 @@ const calm = {
   invite: 5,
   leave: 4,
   join: 16,
-  joinRules: 3,
+  joinRules: 5,
   redact: 6,
+  knock: 6,
+  turnDown: 5,
 };
 
 /** What people do to each other where they do not get on. */
@@ -89,5 +96,7 @@ export function planOf(seed: number, dice: Dice): Plan {
     habits: dice.chance(0.5) ? calm : war,
     fan,
     joinsWhole: dice.chance(0.4),
+    isEncrypted: dice.chance(0.6),
+    asides: dice.int(5, 30),
   };
 }

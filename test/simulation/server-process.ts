@@ -1,5 +1,6 @@
 import type { Federation } from '../../src/composition/federation.ts';
 import { otherServers } from '../../src/composition/federation-rooms.ts';
+import { exchangeEdus } from '../../src/composition/federation-traffic.ts';
 import { type HandshakeParts, openHandshakes } from '../../src/composition/handshakes.ts';
 import { type Kernel, openKernel } from '../../src/composition/kernel.ts';
 import type { People } from '../../src/composition/people.ts';
@@ -27,6 +28,7 @@ import type { Resolver } from '../../src/kernel/outbound/index.ts';
 import { isServerName } from '../../src/protocol/index.ts';
 import { Relations } from '../../src/relations/index.ts';
 import { openServing, type Rooms } from '../../src/rooms/index.ts';
+import { type Besides, openBesides } from './besides.ts';
 import { answerHere, type LocalAnswer, type LocalRequest } from './local-http.ts';
 import type { Client, Host, Network } from './network.ts';
 import type { Disk } from './one-thread.ts';
@@ -50,6 +52,7 @@ export interface Run {
   readonly kernel: Kernel;
   readonly rooms: Rooms;
   readonly sender: FederationSender;
+  readonly besides: Besides;
   readonly isAlive: boolean;
   /** Resolves with the crash. */
   readonly crashed: Promise<void>;
@@ -160,6 +163,7 @@ export class ServerProcess implements Disk, Client, Host {
     const federation = await openFederation(kernel, network, this);
     const relations = new Relations(kernel.database, kernel.serverName);
     const rooms = await startRooms(kernel, people, relations, shutdown, undefined, otherServers(federation));
+    const besides = await openBesides(kernel, rooms, federation, people, shutdown);
     const redemption = { invite: () => Promise.reject(new Error('there are no third parties')) };
     const handshakes = await openHandshakes(kernel, federation, people, rooms, {
       redemption: redemption as never,
@@ -172,6 +176,7 @@ export class ServerProcess implements Disk, Client, Host {
       engine: rooms.engine,
       api: new TransactionsApi(federation.requests),
     });
+    exchangeEdus({ kernel, federation, rooms, conversations: besides }, sender, shutdown);
     const transactions = new Transactions({ ...kernel, incoming: rooms.incoming, eduHandlers });
     transactions.registerUpkeep(kernel.jobs);
     registerOutboxUpkeep(kernel.jobs, kernel);
@@ -190,6 +195,7 @@ export class ServerProcess implements Disk, Client, Host {
         ...transactionRoutes(transactions),
         ...historyRoutes({ ...kernel, access, history }),
         ...stateRoutes({ access, state, history }),
+        ...besides.routes,
       ],
       [{ names: ['federation'], compress: false }],
       { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new Set() },
@@ -212,6 +218,7 @@ export class ServerProcess implements Disk, Client, Host {
       kernel,
       rooms,
       sender,
+      besides,
       crashed: this.crashed,
       get isAlive() {
         return process.isAlive;

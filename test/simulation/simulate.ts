@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { migrations } from '../../src/composition/kernel.ts';
 import { migrate, openDatabase } from '../../src/kernel/database/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
-import { check, type Stays, unfinished } from './checks.ts';
+import { Asides } from './asides.ts';
+import { check, checkAcknowledged, checkTurnedDown, type Stays, seesOf, unfinished } from './checks.ts';
 import { makeFan } from './fan.ts';
 import { runIn } from './one-thread.ts';
 import { Scheduler } from './scheduler.ts';
@@ -55,30 +56,40 @@ export async function simulate(seed: number, template: string, print = false): P
 class Simulation {
   readonly #world: World;
   readonly #users: Users;
+  readonly #asides: Asides;
 
   constructor(world: World) {
     this.#world = world;
     this.#users = new Users(world);
+    this.#asides = new Asides(world, () => this.#users.roomId);
   }
 
   async run(): Promise<void> {
     const world = this.#world;
     await world.start();
+    await this.#asides.begin();
     await this.#users.makeRoom();
     world.watch(this.#users.roomId);
     world.planTrouble();
-    await Promise.all([this.#users.live(), this.#fan()]);
+    await Promise.all([this.#users.live(), this.#asides.live(), this.#fan()]);
     await world.heal();
+    await this.#asides.repeat();
     await this.#settle();
     await check(world, this.#users.roomId, this.#stays(), false);
     await this.#users.gather();
     await this.#settle();
     for (let round = 0; round < 2; round++) await this.#tie();
     const views = await check(world, this.#users.roomId, this.#stays());
+    const sees = seesOf(views);
+    checkTurnedDown(world, views, this.#users.turnedDown);
+    await this.#asides.check(sees);
     if (world.failures.length > 0) return;
+    await this.#asides.pulse(sees);
     await world.restart();
     await this.#settle();
     const again = await check(world, this.#users.roomId, this.#stays());
+    await checkAcknowledged(world, again, this.#users.acknowledged);
+    await this.#asides.check(sees);
     for (const view of views) {
       const after = again.find(({ server }) => server === view.server);
       const same = (one = view, two = after) =>

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { isThorough } from '../support/thoroughness.ts';
 
-/** How many seeds are run; each takes about two fifths of a second of a core. */
+/** How many seeds are run; each takes about half a second of a core. */
 const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? '500' : '30');
 
 interface Ended {
@@ -25,7 +25,7 @@ function simulations(...options: readonly string[]): Promise<Ended> {
 describe('many servers on a network that fails', { concurrency: 2 }, () => {
   for (const part of ['0', '1']) {
     const which = part === '0' ? 'even' : 'odd';
-    it(`agree once it has healed, and have everything that was acknowledged: ${which} seeds`, async () => {
+    it(`agree once it has healed, on rooms and keys, and have everything that was acknowledged: ${which} seeds`, async () => {
       const { code, output } = await simulations('--seeds', seeds, '--parts', '2', '--part', part);
       assert.equal(code, 0, output);
     });

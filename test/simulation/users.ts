@@ -1,9 +1,10 @@
-import { isJsonObject, type JsonObject, MatrixError } from '../../src/protocol/index.ts';
+import { isJsonObject, type JsonObject, serverOfUser } from '../../src/protocol/index.ts';
 import type { Rooms } from '../../src/rooms/index.ts';
+import { attempt } from './attempt.ts';
 import type { ActionName } from './plan.ts';
 import type { Dice } from './random.ts';
 import type { SimulatedServer } from './server.ts';
-import { type Run, unlessCrashed } from './server-process.ts';
+import type { Run } from './server-process.ts';
 import type { World } from './world.ts';
 
 /** An event that a client was told to be sent. */
@@ -14,12 +15,29 @@ export interface Acknowledged {
   readonly at: number;
 }
 
+/** An invite or a knock that its user has ended: the events. */
+export interface TurnedDown {
+  readonly userId: string;
+  readonly ended: string;
+  readonly by: string;
+}
+
 /** Milliseconds. */
 const burstLength = 3_000;
+
+const encryption = {
+  type: 'm.room.encryption',
+  state_key: '',
+  content: { algorithm: 'm.megolm.v1.aes-sha2' },
+};
+
+const joinRules = { type: 'm.room.join_rules', state_key: '' };
 
 /** People who do things in a room, as chance has it. */
 export class Users {
   readonly acknowledged: Acknowledged[] = [];
+  /** Invites and knocks that their users have ended. */
+  readonly turnedDown: TurnedDown[] = [];
   roomId = '';
   readonly #world: World;
   readonly #dice: Dice;
@@ -44,10 +62,19 @@ export class Users {
       preset: plan.isPublic ? 'public_chat' : 'private_chat',
       room_version: plan.roomVersion,
       power_level_content_override: { users },
+      initial_state: [
+        ...(plan.isEncrypted ? [encryption] : []),
+        ...(plan.isPublic ? [] : [{ ...joinRules, content: { join_rule: 'knock' } }]),
+      ],
     });
     this.#world.trace.note(servers[0]!.name, `${creator} makes ${this.roomId}: ${JSON.stringify(users)}`);
     for (const userId of others) {
-      if (!plan.isPublic) await this.act(servers[0]!, creator, 'invite', userId);
+      if (plan.isPublic) continue;
+      const own = servers.find(({ users: ofServer }) => ofServer.includes(userId))!;
+      if (this.#dice.chance(0.5)) await this.act(own, userId, 'knock');
+      if (this.#dice.chance(0.2)) await this.act(own, userId, 'turnDown');
+      await this.act(servers[0]!, creator, 'invite', userId);
+      if (this.#dice.chance(0.2)) await this.act(own, userId, 'turnDown');
     }
     for (const server of servers) {
       for (const userId of server.users) await this.act(server, userId, 'join');
@@ -88,30 +115,26 @@ export class Users {
     const at = scheduler.now;
     const other = whom ?? this.#dice.pick(this.everybody);
     const what = `${userId} ${name}${withOther.has(name) ? ` ${other}` : ''}`;
-    try {
-      const done = await unlessCrashed(run, this.#do(run, userId, name, other));
-      if (done === undefined) return trace.note(server.name, `${what}: no answer`);
-      if (done === '') return;
-      trace.note(server.name, `${what}: ${done}`);
-      this.acknowledged.push({ eventId: done, server: server.name, at });
-    } catch (error) {
-      if (error instanceof MatrixError) {
-        trace.note(server.name, `${what}: refused, ${error.errcode} ${error.message}`);
-        if (error.status >= 500 && error.errcode === 'M_UNKNOWN' && error.status === 500) {
-          this.#world.fail(`${what}: ${error.message}`);
-        }
-      } else if (run.isAlive) this.#world.fail(`${what}: ${(error as Error).stack}`);
-    }
+    const answer = await attempt(this.#world, server, what, () => this.#do(run, userId, name, other));
+    if (typeof answer === 'string' || answer.value === '') return;
+    trace.note(server.name, `${what}: ${answer.value}`);
+    this.acknowledged.push({ eventId: answer.value, server: server.name, at });
   }
 
   /** @returns the id of the event, empty where there is nothing to do */
-  async #do({ rooms }: Run, userId: string, name: ActionName, other: string): Promise<string> {
+  async #do({ rooms, kernel }: Run, userId: string, name: ActionName, other: string): Promise<string> {
     const { roomId } = this;
     const head = await rooms.engine.heads.get(roomId);
     const { memberships } = rooms;
+    const neighbours = this.everybody.filter((one) => serverOfUser(one) === kernel.serverName);
     if (name === 'join') {
       const via = this.#world.servers.map((server) => server.name);
       return (await memberships.join(userId, roomId, { via })).event.eventId;
+    }
+    if (name === 'knock') {
+      const via = this.#world.servers.map((server) => server.name);
+      const outside = neighbours.find((one) => head?.membership(one) !== 'join') ?? userId;
+      return (await memberships.knock(outside, roomId, { via })).event.eventId;
     }
     if (!head) return '';
     switch (name) {
@@ -119,6 +142,8 @@ export class Users {
         // Somebody has to be there who lets others in again.
         if (userId === this.everybody[0]) return '';
         return (await memberships.leave(userId, roomId)).event.eventId;
+      case 'turnDown':
+        return this.#turnDown(rooms, neighbours);
       case 'kick':
       case 'ban':
       case 'unban':
@@ -140,13 +165,26 @@ export class Users {
         );
       case 'joinRules':
         return this.#state(rooms, userId, 'm.room.join_rules', {
-          join_rule: this.#dice.pick(['public', 'public', 'invite']),
+          join_rule: this.#dice.pick(['public', 'public', 'invite', 'knock', 'knock']),
         });
       case 'power':
         return this.#power(rooms, userId, other);
       default:
         throw new Error(`nobody knows how to ${name}`);
     }
+  }
+
+  /** An invite is turned down, or a knock taken back. */
+  async #turnDown(rooms: Rooms, userIds: readonly string[]): Promise<string> {
+    for (const userId of userIds) {
+      const room = (await rooms.engine.userRooms.of(userId)).get(this.roomId);
+      if (room?.membership !== 'invite' && room?.membership !== 'knock') continue;
+      const ended = await rooms.engine.events.get(room.eventNid);
+      const left = await rooms.memberships.leave(userId, this.roomId);
+      if (ended) this.turnedDown.push({ userId, ended: ended.event.eventId, by: left.event.eventId });
+      return left.event.eventId;
+    }
+    return '';
   }
 
   #send(rooms: Rooms, userId: string, content: JsonObject): Promise<string> {

@@ -16,6 +16,8 @@ interface EventRow {
 export interface View {
   readonly server: SimulatedServer;
   readonly run: Run;
+  /** The number of the room there. */
+  readonly roomNid: number;
   /** Whether a user of it is joined, as it sees that itself. */
   readonly isIn: boolean;
   readonly extremities: readonly string[];
@@ -50,6 +52,7 @@ export async function viewOf(server: SimulatedServer, roomId: string): Promise<V
   return {
     server,
     run,
+    roomNid: head.roomNid,
     isIn: inState.some(
       ([userId, membership]) => membership === 'join' && serverOfUser(userId) === server.name,
     ),

@@ -49,10 +49,10 @@ export class World {
     disks.clear();
   }
 
-  fail(what: string): void {
+  readonly fail = (what: string): void => {
     this.failures.push(what);
     this.trace.note('CHECK', what);
-  }
+  };
 
   /** Lets simulated time pass until `work` has settled. */
   run<T>(work: Promise<T>): Promise<T> {

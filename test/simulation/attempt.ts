@@ -1,0 +1,37 @@
+import { MatrixError } from '../../src/protocol/index.ts';
+import type { SimulatedServer } from './server.ts';
+import { type Run, unlessCrashed } from './server-process.ts';
+import type { World } from './world.ts';
+
+/** What became of something that a client asked for: it does not know after a crash. */
+export type Answer<T> = { readonly value: T } | 'refused' | 'unanswered';
+
+/**
+ * Has a server do what a client asks for. Never rejects; a mistake of the server is a failure of the world.
+ * @param what to be noted where it does not succeed
+ */
+export async function attempt<T>(
+  { trace, fail }: Pick<World, 'trace' | 'fail'>,
+  server: SimulatedServer,
+  what: string,
+  work: (run: Run) => Promise<T>,
+): Promise<Answer<T>> {
+  const { run } = server;
+  if (!run) return 'unanswered';
+  try {
+    const done = await unlessCrashed(
+      run,
+      work(run).then((value) => ({ value })),
+    );
+    if (done === undefined) trace.note(server.name, `${what}: no answer`);
+    return done ?? 'unanswered';
+  } catch (error) {
+    if (error instanceof MatrixError) {
+      trace.note(server.name, `${what}: refused, ${error.errcode} ${error.message}`);
+      if (error.status === 500 && error.errcode === 'M_UNKNOWN') fail(`${what}: ${error.message}`);
+      return 'refused';
+    }
+    if (run.isAlive) fail(`${what}: ${(error as Error).stack}`);
+    return 'unanswered';
+  }
+}
