@@ -1,5 +1,5 @@
 import { TimeSlices } from '../../../kernel/time-slices.ts';
-import type { JsonObject } from '../../../protocol/index.ts';
+import type { JsonObject, RoomVersion } from '../../../protocol/index.ts';
 import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { isHere } from '../room-presence.ts';
@@ -86,12 +86,19 @@ export class RemoteJoin {
       });
     }
     const slices = new TimeSlices(clock);
-    const entry = await checkJoinAnswer(incoming, answer, { ...expected, stored: this.#stored, slices });
+    const entry = await checkJoinAnswer(incoming, answer, {
+      ...expected,
+      stored: this.#storedOf(version),
+      slices,
+    });
     return placement.enter({ roomId, version }, entry);
   }
 
-  readonly #stored: StoredIds = async (eventIds) => {
-    const found = await this.#parts.placement.known(eventIds);
-    return new Set(found.keys());
-  };
+  /** What an attempt to join by another version has left does not count. */
+  #storedOf(version: RoomVersion): StoredIds {
+    return async (eventIds) => {
+      const found = await this.#parts.placement.known(eventIds);
+      return new Set(eventIds.filter((eventId) => found.get(eventId)?.event.version === version));
+    };
+  }
 }
