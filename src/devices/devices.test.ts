@@ -110,22 +110,6 @@ forEachDatabase((open) => {
       assert.deepEqual([other.status, other.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('are not deleted by the password of another user, who is offered no second try', async () => {
-      await start();
-      const { token } = await server.register('alice', { device_id: 'PHONE' });
-      await server.register('bob');
-      const asked = await server.call('DELETE', '/devices/PHONE', { token });
-      const auth = { ...passwordLogin('bob'), session: asked.body['session'] };
-      const { status, body } = await server.call('DELETE', '/devices/PHONE', { token, body: { auth } });
-      assert.deepEqual([status, body['errcode'], body['flows']], [403, 'M_FORBIDDEN', undefined]);
-      const wrong = { ...passwordLogin('alice', 'wrong'), session: asked.body['session'] };
-      assert.equal(
-        (await server.call('DELETE', '/devices/PHONE', { token, body: { auth: wrong } })).status,
-        401,
-      );
-      assert.equal((await whoami(token)).status, 200);
-    });
-
     it('need no second confirmation while the first one lasts', async () => {
       await start({ options: { ui_auth: { session_timeout: 10 * minute } } });
       const alice = await server.register('alice');

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { optionalText, type Route, route } from '../kernel/http/index.ts';
+import { type Route, route } from '../kernel/http/index.ts';
 import { invalidParam, type JsonObject } from '../protocol/index.ts';
 import type { Viewer } from '../rooms/index.ts';
 import type { RelatedEvents } from './related-events.ts';
@@ -13,8 +13,8 @@ const chunk = Type.Array(Type.Unsafe<JsonObject>(Type.Object({})));
 
 const query = Type.Object({
   dir: Type.Optional(Type.Union([Type.Literal('b'), Type.Literal('f')])),
-  from: optionalText,
-  to: optionalText,
+  from: Type.Optional(Type.String()),
+  to: Type.Optional(Type.String()),
   limit: Type.Optional(Type.Integer()),
   recurse: Type.Optional(Type.Boolean()),
   // As clients call it while the server does not claim the version of the specification that has it.
@@ -96,7 +96,7 @@ function threadRoute(threads: ThreadList): Route {
       auth: 'guest',
       query: Type.Object({
         include: Type.Optional(Type.Union([Type.Literal('all'), Type.Literal('participated')])),
-        from: optionalText,
+        from: Type.Optional(Type.String()),
         limit: Type.Optional(Type.Integer()),
       }),
       response: Type.Object({ chunk }),

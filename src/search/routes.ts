@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { optionalText, type Route, route } from '../kernel/http/index.ts';
+import { type Route, route } from '../kernel/http/index.ts';
 import { unknown } from '../protocol/index.ts';
 import type { Search } from './search.ts';
 
@@ -42,7 +42,7 @@ export function searchRoutes(search: Search | undefined): Route[] {
         method: 'POST',
         path: ['/_proto/client/v3/search', '/_proto/client/r0/search'],
         auth: 'user',
-        query: Type.Object({ next_batch: optionalText }),
+        query: Type.Object({ next_batch: Type.Optional(Type.String()) }),
         body: Type.Object({ search_categories: Type.Object({ room_events: Type.Optional(roomEvents) }) }),
       },
       async ({ body, query, requester }) => {

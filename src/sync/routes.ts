@@ -1,13 +1,6 @@
 import { Type } from 'typebox';
 import type { Filter } from '../filters/index.ts';
-import {
-  optionalText,
-  Reply,
-  type Route,
-  type RouteContract,
-  type RouteRequest,
-  route,
-} from '../kernel/http/index.ts';
+import { Reply, type Route, type RouteContract, type RouteRequest, route } from '../kernel/http/index.ts';
 import type { RepeatedSyncs } from './classic/repeated-syncs.ts';
 import type { StateAfter } from './classic/subject.ts';
 
@@ -37,7 +30,7 @@ const syncContract = {
   auth: 'guest',
   query: Type.Object({
     filter: Type.Optional(Type.String()),
-    since: optionalText,
+    since: Type.Optional(Type.String()),
     full_state: Type.Optional(Type.Boolean()),
     set_presence: Type.Optional(
       Type.Union([Type.Literal('offline'), Type.Literal('online'), Type.Literal('unavailable')]),

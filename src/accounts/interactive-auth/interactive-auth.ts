@@ -22,7 +22,7 @@ import {
   findInteractiveSession,
   saveInteractiveSession,
 } from './session-store.ts';
-import { type Flows, type Stage, WrongUser } from './stage.ts';
+import type { Flows, Stage } from './stage.ts';
 
 /** A request for something that needs a proof. */
 export interface GuardedRequest {
@@ -151,8 +151,7 @@ export class InteractiveAuth {
       const result = await stage.verify(auth, { requester, ip, session: progress.session });
       progress.completed.set(type, result);
     } catch (error) {
-      if (!(error instanceof MatrixError) || error instanceof WrongUser) throw error;
-      if (error.status === 429 || error.status >= 500) throw error;
+      if (!(error instanceof MatrixError) || error.status === 429 || error.status >= 500) throw error;
       throw this.#challenge(request, progress, error);
     }
     await this.#save(request, progress);

@@ -1,5 +1,5 @@
 import type { Requester } from '../../kernel/http/index.ts';
-import { type JsonObject, type JsonValue, MatrixError } from '../../protocol/index.ts';
+import type { JsonObject, JsonValue } from '../../protocol/index.ts';
 
 /** One way in which a user proves something, for instance that they know the password. */
 export interface Stage {
@@ -10,7 +10,7 @@ export interface Stage {
   /**
    * Checks what the client sent.
    * @returns something to remember, for instance the registration token that was used
-   * @throws MatrixError when it does not prove anything; WrongUser when it proves that somebody else is at work
+   * @throws MatrixError when it does not prove anything
    */
   verify(auth: JsonObject, context: StageContext): Promise<JsonValue> | JsonValue;
 }
@@ -21,13 +21,6 @@ export interface StageContext {
   readonly ip: string;
   /** The id of the session that the stage is part of. */
   readonly session: string;
-}
-
-/** A proof that is good, but another user's: to go on trying is no use, and so nothing is offered to go on with. */
-export class WrongUser extends MatrixError {
-  constructor(message: string) {
-    super(403, 'M_FORBIDDEN', message);
-  }
 }
 
 /** Lists of stages; going through all stages of one list is enough. */

@@ -1,7 +1,7 @@
 import type { Database } from '../../kernel/database/index.ts';
 import { forbidden, isJsonObject, type JsonObject, MatrixError, missingParam } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
-import { type Stage, type StageContext, WrongUser } from '../interactive-auth/stage.ts';
+import type { Stage, StageContext } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import { lockedAccount } from '../sessions/refusals.ts';
 import type { AccountTables } from '../tables.ts';
@@ -61,7 +61,7 @@ export class PasswordLogin implements Stage {
     const named =
       auth['identifier'] === undefined && auth['user'] === undefined ? undefined : typedName(auth);
     const user = await this.#check(named ?? requester.userId, password);
-    if (user.userId !== requester.userId) throw new WrongUser('This is the password of another user');
+    if (user.userId !== requester.userId) throw forbidden('This is the password of another user');
     return true;
   }
 

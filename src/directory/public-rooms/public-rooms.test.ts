@@ -133,14 +133,6 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await ofTypes(), []);
     });
 
-    it('is shown to those who say that they ask for nothing in particular', async () => {
-      const nothing = { since: null, limit: null, include_all_networks: null, third_party_instance_id: null };
-      for (const filter of [null, { generic_search_term: null, room_types: null }]) {
-        assert.deepEqual(await lists.names(bob, { ...nothing, filter }), await lists.names(bob, {}));
-      }
-      assert.equal((await lists.search(bob, { since: 5 })).body['errcode'], 'M_BAD_JSON');
-    });
-
     it('has pages, forwards and backwards', async () => {
       const page = async (since?: unknown) =>
         (await lists.search(bob, { limit: 1, ...(since === undefined ? undefined : { since }) })).body;

@@ -1,5 +1,5 @@
-import { type TSchema, Type } from 'typebox';
-import { optionalText, type Route, route } from '../../kernel/http/index.ts';
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { PublicRooms } from './public-rooms.ts';
 import type { Publication } from './publication.ts';
@@ -15,29 +15,21 @@ const paths = {
 
 const server = Type.Optional(Type.String());
 const limit = Type.Optional(Type.Integer());
+const since = Type.Optional(Type.String());
 const visibility = Type.Union([Type.Literal('public'), Type.Literal('private')]);
 
-/** Clients that ask for the first page, or for all rooms, leave out what they do not know or say that it is nothing. */
-const orNothing = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
-
 const listBody = Type.Object({
-  limit: orNothing(Type.Integer()),
-  since: orNothing(Type.String()),
-  filter: orNothing(
+  limit,
+  since,
+  filter: Type.Optional(
     Type.Object({
-      generic_search_term: orNothing(Type.String()),
-      room_types: orNothing(Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: 100 })),
+      generic_search_term: Type.Optional(Type.String()),
+      room_types: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: 100 })),
     }),
   ),
-  include_all_networks: orNothing(Type.Boolean()),
-  third_party_instance_id: orNothing(Type.String()),
+  include_all_networks: Type.Optional(Type.Boolean()),
+  third_party_instance_id: Type.Optional(Type.String()),
 });
-
-/** The members of an object that say something. */
-type Said<T> = { [K in keyof T]?: Exclude<T[K], null | undefined> };
-
-const said = <T extends object>(given: T): Said<T> =>
-  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) as Said<T>;
 
 /**
  * Client-server API, "Published room directory", and the part of it for application services.
@@ -55,7 +47,7 @@ export function publicRoomRoutes(
         method: 'GET',
         path: paths.list,
         auth: 'optional',
-        query: Type.Object({ limit, since: optionalText, server }),
+        query: Type.Object({ limit, since, server }),
       },
       ({ query: { server: serverName, ...request }, requester }) => {
         if (!requester && !withoutAuth) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
@@ -71,10 +63,7 @@ export function publicRoomRoutes(
         query: Type.Object({ server }),
         body: listBody,
       },
-      ({ query, body }) => {
-        const { filter, ...request } = said(body);
-        return rooms.list(query.server, { ...request, ...(filter && { filter: said(filter) }) });
-      },
+      ({ query, body }) => rooms.list(query.server, body),
     ),
     ...publicationRoutes(publication),
   ];

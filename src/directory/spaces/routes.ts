@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { optionalText, type Route, route } from '../../kernel/http/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
 import type { SpaceHierarchy } from './hierarchy.ts';
 import type { RoomSummaries } from './room-summaries.ts';
 
@@ -51,7 +51,7 @@ export function spaceRoutes(summaries: RoomSummaries, hierarchy: SpaceHierarchy)
           suggested_only: Type.Optional(Type.Boolean()),
           limit: Type.Optional(Type.Integer()),
           max_depth: Type.Optional(Type.Integer()),
-          from: optionalText,
+          from: Type.Optional(Type.String()),
         }),
       },
       ({ params: { roomId }, requester: { userId }, query }) =>

@@ -13,7 +13,6 @@ export type {
   ServerAuthenticator,
   SignedRequest,
 } from './requests/requester.ts';
-export { optionalText } from './requests/validation.ts';
 export {
   type Auth,
   type Handler,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { optionalText, type Route, route } from '../../kernel/http/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Notifications } from './notifications.ts';
 
@@ -16,7 +16,7 @@ export function notificationRoutes(notifications: Notifications): Route[] {
         path: ['/_proto/client/v3/notifications', '/_proto/client/r0/notifications'],
         auth: 'user',
         query: Type.Object({
-          from: optionalText,
+          from: Type.Optional(Type.String()),
           limit: Type.Optional(Type.Integer()),
           only: Type.Optional(Type.String()),
         }),

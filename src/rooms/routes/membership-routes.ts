@@ -10,13 +10,10 @@ import { clientPath } from './paths.ts';
 
 const reasonBody = Type.Object({ reason: Type.Optional(Type.String()) });
 const targetBody = Type.Object({ user_id: Type.String(), reason: Type.Optional(Type.String()) });
-/** Whatever else is in it goes into the membership event, too, as it does when that is set as a part of the state. */
-const joinBody = Type.Unsafe<JoinBody>(
-  Type.Object({
-    reason: Type.Optional(Type.String()),
-    third_party_signed: Type.Optional(Type.Object({})),
-  }),
-);
+const joinBody = Type.Object({
+  reason: Type.Optional(Type.String()),
+  third_party_signed: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
+});
 /** Servers to get into the room through; `server_name` is what `via` was called before. */
 const viaQuery = Type.Object({
   via: Type.Optional(Type.Array(Type.String())),
@@ -109,13 +106,11 @@ function joinRoutes(
   ];
 }
 
-interface JoinBody extends JsonObject {
-  readonly third_party_signed?: JsonObject;
-}
+type JoinBody = { reason?: string; third_party_signed?: JsonObject };
 
 /** Joining once more changes nothing, also not the profile: then nothing is given. */
 function joinRequest(requester: Requester, body: JoinBody): MembershipRequest {
-  const { third_party_signed: _signed, ...given } = body;
+  const given = reasonOf(body);
   return Object.keys(given).length === 0 ? { requester } : { requester, given };
 }
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { compileRoomEventFilter, everything, type RoomEventFilter } from '../../filters/index.ts';
-import { optionalText, type Route, route } from '../../kernel/http/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
 import { type JsonObject, parseJson } from '../../protocol/index.ts';
 import type { Reading } from '../history/reading.ts';
 import type { StateReading } from '../history/state-reading.ts';
@@ -41,8 +41,8 @@ function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => nu
         path: clientPath('/rooms/:roomId/messages'),
         auth: 'guest',
         query: Type.Object({
-          from: optionalText,
-          to: optionalText,
+          from: Type.Optional(Type.String()),
+          to: Type.Optional(Type.String()),
           dir: Type.Union([Type.Literal('f'), Type.Literal('b')]),
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
           filter: Type.Optional(Type.String()),
@@ -52,8 +52,9 @@ function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => nu
       ({ params, query, requester }) => {
         const filter = readFilter(query.filter);
         return reading.messages(requester, params.roomId, {
-          from: query.from,
-          to: query.to,
+          // Clients that do not know where to begin say so with nothing in it, too.
+          from: query.from === '' ? undefined : query.from,
+          to: query.to === '' ? undefined : query.to,
           direction: query.dir === 'f' ? 'forward' : 'backward',
           limit: limitOf(query.limit ?? filter.limit),
           filter,
@@ -137,7 +138,7 @@ function memberRoutes(reading: Reading, stateReading: StateReading): Route[] {
         path: clientPath('/rooms/:roomId/members'),
         auth: 'guest',
         query: Type.Object({
-          at: optionalText,
+          at: Type.Optional(Type.String()),
           membership: Type.Optional(Type.String()),
           not_membership: Type.Optional(Type.String()),
         }),

@@ -44,27 +44,6 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('is preceded by joining with whatever else members say of themselves', async () => {
-      const { anna } = people;
-      const roomId = await anna.createRoom({ preset: 'public_chat', room_alias_name: `said-${database}` });
-      for (const place of [roomId, `#said-${database}:test`]) {
-        const ben = await Person.register(server, `said-${place === roomId ? 'id' : 'alias'}-${database}`);
-        const given = {
-          reason: 'why not',
-          'org.example.mood': 'good',
-          membership: 'ban',
-          third_party_signed: undefined,
-        };
-        await ben.do('POST', `/join/${enc(place)}`, given);
-        const { displayname, ...content } = await ben.do(
-          'GET',
-          `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`,
-        );
-        assert.deepEqual(content, { membership: 'join', reason: 'why not', 'org.example.mood': 'good' });
-        assert.equal(typeof displayname, 'string');
-      }
-    });
-
     it('needs no transaction, and then sends again what is asked for again', async () => {
       const { anna, cleo } = people;
       const roomId = await room();

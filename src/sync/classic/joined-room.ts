@@ -6,7 +6,7 @@ import type { SyncSources } from '../sources.ts';
 import type { EventText } from './event-text.ts';
 import { addNeeded, keepNeeded, membersOf, neededMembers, remember } from './lazy-members.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
-import { heroesIn, mayChangeSummary, peopleAt, summaryAt } from './room-summary.ts';
+import { mayChangeSummary, peopleAt, summaryAt } from './room-summary.ts';
 import { joinedRoomText, timelineText } from './room-text.ts';
 import type { SentMembers } from './sent-members.ts';
 import { everyPart, type RoomRange, type Subject } from './subject.ts';
@@ -35,8 +35,7 @@ export class JoinedRooms {
     const timeline = await this.#timeline(head, subject, range, isWhole);
     const people =
       isWhole || mayChangeSummary(timeline) ? await peopleAt(engine, head, userId, range.upTo) : undefined;
-    const summary = people && (await summaryAt(engine, head, people, range.upTo));
-    const state = timeline ? await this.#state(head, subject, range, timeline, heroesIn(summary)) : [];
+    const state = timeline ? await this.#state(head, subject, range, timeline, people?.heroes ?? []) : [];
     const [ephemeral, timelineTexts, stateTexts, unread] = await Promise.all([
       this.#ephemeral(head.roomId, subject, range),
       text.render(timeline?.events ?? [], subject),
@@ -56,7 +55,7 @@ export class JoinedRooms {
       accountData: accountData.map(({ type, content }) => JSON.stringify({ type, content })),
       unread,
       withThreads: filter.room.timeline.unreadThreadNotifications,
-      summary,
+      summary: people && (await summaryAt(engine, head, people, range.upTo)),
     });
   }
 

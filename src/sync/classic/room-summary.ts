@@ -85,12 +85,6 @@ export async function summaryAt(
   return roomSummaryOf({ name, canonicalAlias, ...people });
 }
 
-/** Whom a summary names: nobody, where the room has a name of its own. */
-export function heroesIn(summary: JsonObject | undefined): string[] {
-  const heroes = summary?.['m.heroes'];
-  return Array.isArray(heroes) ? heroes.filter((hero) => typeof hero === 'string') : [];
-}
-
 function heroesOf(members: ReadonlyMap<string, Membership>, userId: string): string[] {
   return selectHeroes(entriesOf(members), userId);
 }

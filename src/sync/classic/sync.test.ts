@@ -198,7 +198,8 @@ for (const database of serverDatabases(import.meta.url)) {
         const room = first.rooms?.join?.[roomId];
         const heroes = (room?.summary?.['m.heroes'] ?? []) as string[];
         assert.deepEqual(heroes, []);
-        assert.deepEqual(membersIn(room?.state?.events), [ben.id, cleo.id].sort());
+        assert.ok(membersIn(room?.state?.events).includes(ben.id));
+        assert.ok(membersIn(room?.state?.events).includes(cleo.id));
         await anna.say(roomId, 'hello');
         await cleo.say(roomId, 'and hello');
         const all = { filter: { room: { state: { lazy_load_members: true } } } };

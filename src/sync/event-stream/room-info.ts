@@ -2,14 +2,14 @@ import type { AccountDataEntry } from '../../account-data/index.ts';
 import { everything } from '../../filters/index.ts';
 import { encodePosition } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
-import { encodePlace, type Rooms, type Viewer } from '../../rooms/index.ts';
+import type { Rooms, Viewer } from '../../rooms/index.ts';
 
 /** A room as it was told before there was `/sync`, and is told to those who look into it from outside. */
 export interface RoomInfo {
   readonly room_id: string;
   readonly membership?: string;
   readonly messages: {
-    readonly start: string;
+    readonly start?: string;
     readonly end: string;
     readonly chunk: readonly ClientEvent[];
   };
@@ -21,9 +21,6 @@ export interface RoomInfo {
 export interface RoomInfosParts {
   readonly rooms: Pick<Rooms, 'engine' | 'reading' | 'stateReading' | 'published'>;
 }
-
-/** The token before the first event of any room. */
-const beginning = encodePlace({ depth: 0, stream: Number.MIN_SAFE_INTEGER });
 
 /** Tells all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */
 export class RoomInfos {
@@ -53,7 +50,7 @@ export class RoomInfos {
       // The specification does not know of knocks here.
       ...(membership && membership !== 'knock' && { membership }),
       messages: {
-        start: page.end ?? beginning,
+        ...(page.end === undefined ? undefined : { start: page.end }),
         end,
         chunk: page.chunk.toReversed(),
       },

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { AccountData } from '../../account-data/index.ts';
-import { optionalText, type Route, route } from '../../kernel/http/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { notFound } from '../../protocol/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
@@ -28,7 +28,7 @@ const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0$
  * @param mostEvents the largest page (`filter_timeline_limit`)
  */
 export function eventStreamRoutes(services: EventStreamServices, mostEvents: number): Route[] {
-  const limitOf = (asked = usualLimit) => Math.max(0, Math.min(asked, mostEvents));
+  const limitOf = (asked = usualLimit) => Math.max(1, Math.min(asked, mostEvents));
   return [...initialRoutes(services, limitOf), ...streamRoutes(services)];
 }
 
@@ -77,7 +77,7 @@ function streamRoutes({ eventStream, rooms }: EventStreamServices): Route[] {
         path: paths('/events'),
         auth: 'guest',
         query: Type.Object({
-          from: optionalText,
+          from: Type.Optional(Type.String()),
           timeout: Type.Optional(Type.Integer()),
           room_id: Type.Optional(Type.String()),
         }),

@@ -1,4 +1,4 @@
-import { type TSchema, Type } from 'typebox';
+import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { badJson, invalidParam, type MatrixError, missingParam, notJson } from '../../../protocol/index.ts';
 
@@ -67,18 +67,11 @@ const conversions: Readonly<Record<string, Conversion>> = {
   boolean: (text) => (text === 'true' ? true : text === 'false' ? false : text),
 };
 
-/**
- * A query parameter that is left out or has something in it: a token, for instance. Clients that do not know where to
- * begin send it with nothing in it, too, and mean the same.
- */
-export const optionalText = Type.Optional(Type.String({ emptyIsAbsent: true }));
-
 interface Parameter {
   readonly name: string;
   readonly isArray: boolean;
   readonly convert: Conversion | undefined;
   readonly fallback: unknown;
-  readonly emptyIsAbsent: boolean;
 }
 
 /**
@@ -101,7 +94,6 @@ export class QueryChecker {
     for (const parameter of this.#parameters) {
       const converted = read(parameter, query[parameter.name]);
       if (converted !== undefined) value[parameter.name] = converted;
-      else if (parameter.emptyIsAbsent) delete value[parameter.name];
     }
     if (this.#checker.accepts(value)) return value;
     throw complain(this.#checker.complaint(value));
@@ -113,7 +105,6 @@ interface JsonSchema {
   readonly items?: JsonSchema;
   readonly anyOf?: readonly JsonSchema[];
   readonly default?: unknown;
-  readonly emptyIsAbsent?: boolean;
 }
 
 function parameterOf(name: string, schema: JsonSchema): Parameter {
@@ -125,7 +116,6 @@ function parameterOf(name: string, schema: JsonSchema): Parameter {
     isArray,
     convert: type === undefined ? undefined : conversions[type],
     fallback: schema.default,
-    emptyIsAbsent: schema.emptyIsAbsent === true,
   };
 }
 
@@ -137,7 +127,6 @@ function read(parameter: Parameter, sent: string | string[] | undefined): unknow
     return convert === undefined ? all : all.map(convert);
   }
   const first = Array.isArray(sent) ? sent[0]! : sent;
-  if (first === '' && parameter.emptyIsAbsent) return parameter.fallback;
   return convert === undefined ? first : convert(first);
 }
 
