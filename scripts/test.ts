@@ -42,7 +42,7 @@ const runner = spawn(
   process.execPath,
   [
     '--test',
-    '--test-global-setup=test/support/global-setup.ts',
+    '--test-global-setup=test/support/databases/global-setup.ts',
     `--test-concurrency=${processes}`,
     ...flags,
     ...groups.entries,

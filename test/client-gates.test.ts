@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { startTestServer, type TestServer } from './support/server.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
 
 const root = join(import.meta.dirname, '..');
 

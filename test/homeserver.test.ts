@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from './support/databases.ts';
-import { startTestServer, type TestServer, type TestUser } from './support/server.ts';
+import { serverDatabases } from './support/databases/databases.ts';
+import { startTestServer, type TestServer, type TestUser } from './support/servers/server.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`a homeserver on ${database}`, () => {

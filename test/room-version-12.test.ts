@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from './support/databases.ts';
-import { enc, Person } from './support/person.ts';
-import { startTestServer, type TestServer } from './support/server.ts';
-import { SlidingClient } from './support/sliding-client.ts';
+import { forServerDatabases } from './support/databases/databases.ts';
+import { enc, Person } from './support/people/person.ts';
+import { SlidingClient } from './support/people/sliding-client.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
 
 /** Rooms whose ids name no server, and whose creators have power without end, everywhere in the client API. */
 forServerDatabases(import.meta.url, (open) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from './support/databases.ts';
-import { type ServerOfSeveral, SeveralServers } from './support/several-servers.ts';
+import { forServerDatabases } from './support/databases/databases.ts';
+import { type ServerOfSeveral, SeveralServers } from './support/other-servers/several-servers.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('several servers', () => {

@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { serverDatabases } from './support/databases.ts';
-import { Person } from './support/person.ts';
-import { act, names, openRooms, type Step, stepsWith, tidy } from './support/room-play.ts';
-import { startTestServer, type TestServer } from './support/server.ts';
-import { SlidingClient } from './support/sliding-client.ts';
-import { isThorough } from './support/thoroughness.ts';
+import { serverDatabases } from './support/databases/databases.ts';
+import { isThorough } from './support/inputs/thoroughness.ts';
+import { Person } from './support/people/person.ts';
+import { act, names, openRooms, type Step, stepsWith, tidy } from './support/people/room-play.ts';
+import { SlidingClient } from './support/people/sliding-client.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
 
 const everything = [['*', '*']];
 const membersAsNeeded = [

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from './support/databases.ts';
-import { enc, Person } from './support/person.ts';
-import { registerAdmin } from './support/register-admin.ts';
-import { startTestServer, type TestServer } from './support/server.ts';
+import { forServerDatabases } from './support/databases/databases.ts';
+import { enc, Person } from './support/people/person.ts';
+import { registerAdmin } from './support/people/register-admin.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('a suspended account', () => {

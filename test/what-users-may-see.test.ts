@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from './support/databases.ts';
-import { operations } from './support/matrix-spec.ts';
-import { startTestServer, type TestServer } from './support/server.ts';
+import { serverDatabases } from './support/databases/databases.ts';
+import { operations } from './support/matrix-spec/matrix-spec.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { endpoints } from './what-users-may-see/endpoints.ts';
 import { marksIn, type Story, tell, viewers, visibilities } from './what-users-may-see/story.ts';
 

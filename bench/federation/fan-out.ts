@@ -6,9 +6,9 @@ import {
   openDatabase,
 } from '../../src/kernel/database/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
-import { makePlace, type OpenDatabase } from '../../test/support/databases.ts';
-import { SenderUnderTest, until } from '../../test/support/federation-sender.ts';
-import { alice } from '../../test/support/rooms.ts';
+import { makePlace, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { SenderUnderTest, until } from '../../test/support/other-servers/federation-sender.ts';
+import { alice } from '../../test/support/rooms/rooms.ts';
 import { compare } from './compare.ts';
 
 const servers = 200;

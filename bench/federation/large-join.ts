@@ -2,7 +2,7 @@ import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { federatingHearth } from '../../test/clients/two-hearths.ts';
 import { ApiClient } from '../../test/crash/api-client.ts';
-import { makeTestAuthority } from '../../test/support/test-authority.ts';
+import { makeTestAuthority } from '../../test/support/network/test-authority.ts';
 import { inParallel } from '../load/parallel.ts';
 
 const clients = 32;

@@ -1,7 +1,7 @@
 import type { DatabaseOptions } from '../../src/kernel/database/index.ts';
-import { until } from '../../test/support/federation-sender.ts';
-import type { Person } from '../../test/support/person.ts';
-import { SeveralServers } from '../../test/support/several-servers.ts';
+import { until } from '../../test/support/other-servers/federation-sender.ts';
+import { SeveralServers } from '../../test/support/other-servers/several-servers.ts';
+import type { Person } from '../../test/support/people/person.ts';
 import { inParallel } from '../load/parallel.ts';
 import { compare } from './compare.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { AccountsServer } from '../../test/support/accounts-server.ts';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
 import { AccountData, type ComputedAccountData } from './account-data.ts';
 import { accountDataMigrations } from './migrations.ts';
 import { accountDataRoutes, tagRoutes } from './routes.ts';

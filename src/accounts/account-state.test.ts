@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
   passwordLogin,
-} from '../../test/support/accounts-server.ts';
-import { forEachDatabase } from '../../test/support/databases.ts';
+} from '../../test/support/servers/accounts-server.ts';
 import type { AccountChange } from './accounts.ts';
 import type { AccountTables } from './tables.ts';
 

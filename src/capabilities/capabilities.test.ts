@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { AccountsServer, openOptions } from '../../test/support/accounts-server.ts';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { AccountsServer, openOptions } from '../../test/support/servers/accounts-server.ts';
 import type { CapabilityOptions, ServedFeatures } from './capabilities.ts';
 import { type AuthMetadata, capabilityRoutes } from './routes.ts';
 import type { FeatureOptions } from './versions.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { afterEach, describe, it } from 'node:test';
-import { testConfiguration } from '../../test/support/server.ts';
+import { testConfiguration } from '../../test/support/servers/server.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { type Manhole, openManhole } from './manhole.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { sql } from 'kysely';
-import { forEachDatabase } from '../../test/support/databases.ts';
-import { alice, bob, RoomsUnderTest } from '../../test/support/rooms.ts';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import type { Reader } from '../kernel/database/index.ts';
 import { RoomPurge } from '../rooms/index.ts';
 import { migrations } from './kernel.ts';

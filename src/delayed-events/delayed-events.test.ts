@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases.ts';
-import { manualClock } from '../../test/support/manual-clock.ts';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { idsOf, Talk } from '../../test/support/people/talk.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestUser,
-} from '../../test/support/server.ts';
-import { idsOf, Talk } from '../../test/support/talk.ts';
+} from '../../test/support/servers/server.ts';
 
 interface Answer {
   readonly status: number;

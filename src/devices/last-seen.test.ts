@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../test/support/databases.ts';
-import { manualClock } from '../../test/support/manual-clock.ts';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { LastSeen } from './last-seen.ts';
 import { deviceMigrations } from './migrations.ts';

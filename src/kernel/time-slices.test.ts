@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { manualClock } from '../../test/support/manual-clock.ts';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { TimeSlices } from './time-slices.ts';
 
 test('a slice lasts its milliseconds; then others come first, and another one begins', async () => {

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { eventually } from '../../test/clients/eventually.ts';
-import { serverDatabases } from '../../test/support/databases.ts';
+import { serverDatabases } from '../../test/support/databases/databases.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestUser,
-} from '../../test/support/server.ts';
+} from '../../test/support/servers/server.ts';
 import { systemClock } from '../kernel/clock.ts';
 
 const html = '<script>alert(1)</script>';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../test/support/databases.ts';
-import { manualClock } from '../../test/support/manual-clock.ts';
-import { alice, bob, RoutesUnderTest } from '../../test/support/rooms.ts';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { alice, bob, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';

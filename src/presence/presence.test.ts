@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../test/support/databases.ts';
-import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms.ts';
+import { forEachDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { compileFilter } from '../filters/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { RateLimiter } from '../kernel/rate-limits/index.ts';

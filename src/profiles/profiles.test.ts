@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { AccountsServer, type AccountsServerOptions } from '../../test/support/accounts-server.ts';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { AccountsServer, type AccountsServerOptions } from '../../test/support/servers/accounts-server.ts';
 import { profileMigrations } from './migrations.ts';
 import {
   type AvatarFiles,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases.ts';
-import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms.ts';
-import { startTestServer } from '../../test/support/server.ts';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
+import { startTestServer } from '../../test/support/servers/server.ts';
 import { Reports, reportMigrations, reportRoutes } from './index.ts';
 
 const path = (...parts: string[]) => `/${parts.map(encodeURIComponent).join('/')}`;

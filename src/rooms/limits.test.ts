@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { enc, Person } from '../../test/support/person.ts';
-import { startTestServer, type TestServer } from '../../test/support/server.ts';
+import { enc, Person } from '../../test/support/people/person.ts';
+import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { Throttle } from './limits.ts';
 
 const few = { per_second: 0, burst_count: 2 };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases.ts';
-import { startTestServer, type TestServer, type TestUser } from '../../test/support/server.ts';
-import { type SeenEvent, Talk } from '../../test/support/talk.ts';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { type SeenEvent, Talk } from '../../test/support/people/talk.ts';
+import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
 
 interface Result {
   readonly rank: number;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { openContents } from '../../test/support/database-contents.ts';
-import { forServerDatabases } from '../../test/support/databases.ts';
-import { until } from '../../test/support/federation-sender.ts';
-import { enc, Person } from '../../test/support/person.ts';
-import { registerAdmin } from '../../test/support/register-admin.ts';
-import { startTestServer, type TestServer } from '../../test/support/server.ts';
+import { openContents } from '../../test/support/databases/database-contents.ts';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { until } from '../../test/support/other-servers/federation-sender.ts';
+import { enc, Person } from '../../test/support/people/person.ts';
+import { registerAdmin } from '../../test/support/people/register-admin.ts';
+import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { createLogger } from '../kernel/observability/index.ts';
 import type { NoticeOptions } from './config.ts';
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { openContents } from '../../test/support/database-contents.ts';
-import { forServerDatabases } from '../../test/support/databases.ts';
-import { until } from '../../test/support/federation-sender.ts';
-import { enc, type Person } from '../../test/support/person.ts';
-import { registerAdmin } from '../../test/support/register-admin.ts';
-import type { ScriptedServer } from '../../test/support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../../test/support/several-servers.ts';
-import { Visitor } from '../../test/support/visitor.ts';
+import { openContents } from '../../test/support/databases/database-contents.ts';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { until } from '../../test/support/other-servers/federation-sender.ts';
+import type { ScriptedServer } from '../../test/support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../../test/support/other-servers/several-servers.ts';
+import { Visitor } from '../../test/support/other-servers/visitor.ts';
+import { enc, type Person } from '../../test/support/people/person.ts';
+import { registerAdmin } from '../../test/support/people/register-admin.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
 const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];

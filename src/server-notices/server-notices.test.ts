@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases.ts';
-import { enc, Person } from '../../test/support/person.ts';
-import { registerAdmin } from '../../test/support/register-admin.ts';
-import { startTestServer, type TestServer } from '../../test/support/server.ts';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { enc, Person } from '../../test/support/people/person.ts';
+import { registerAdmin } from '../../test/support/people/register-admin.ts';
+import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
 const notices = '@notices:test';

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../../test/support/databases.ts';
-import { IdentityServerUnderTest, identityToken } from '../../test/support/identity-server.ts';
-import { FakeResolver } from '../../test/support/loopback.ts';
-import { enc, Person } from '../../test/support/person.ts';
-import { type ConfigurationOverrides, startTestServer, type TestServer } from '../../test/support/server.ts';
-import { makeTestAuthority } from '../../test/support/test-authority.ts';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { FakeResolver } from '../../test/support/network/loopback.ts';
+import { makeTestAuthority } from '../../test/support/network/test-authority.ts';
+import { IdentityServerUnderTest, identityToken } from '../../test/support/other-servers/identity-server.ts';
+import { enc, Person } from '../../test/support/people/person.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+} from '../../test/support/servers/server.ts';
 
 const authority = makeTestAuthority();
 after(() => authority.remove());

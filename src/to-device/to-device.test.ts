@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { AccountsServer, type Person } from '../../test/support/accounts-server.ts';
-import { forEachDatabase } from '../../test/support/databases.ts';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { AccountsServer, type Person } from '../../test/support/servers/accounts-server.ts';
 import { Streams } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import { toDeviceMigrations, toDeviceRoutes } from './index.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../test/support/databases.ts';
-import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms.ts';
+import { forEachDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
 import { Typing, typingRoutes } from './index.ts';
 
 async function openTyping(open: OpenDatabase) {

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { it } from 'node:test';
-import { manualClock } from '../../test/support/manual-clock.ts';
-import { type ConfigurationOverrides, startTestServer, type TestUser } from '../../test/support/server.ts';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestUser,
+} from '../../test/support/servers/server.ts';
 
 const uris = ['turn:turn.example.org:3478?transport=udp', 'turns:turn.example.org:5349'];
 

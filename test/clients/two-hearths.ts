@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeTestAuthority, type TestAuthority } from '../support/test-authority.ts';
+import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 import { freePort, HearthProcess } from './hearth-process.ts';
 
 /** Two Hearths, each in a process of its own, that federate over TLS on the loopback address. */

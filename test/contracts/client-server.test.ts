@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { operations } from '../support/matrix-spec.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { operations } from '../support/matrix-spec/matrix-spec.ts';
+import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 /**
  * Operations of the client-server API that are not served, by what they wait for. None is about rooms, messages, the

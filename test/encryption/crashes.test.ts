@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { HearthProcess } from '../clients/hearth-process.ts';
 import { ApiClient, ApiError } from '../crash/api-client.ts';
-import { ClientDevice } from '../support/client-device.ts';
-import { forServerDatabases, makePlace, type Place } from '../support/databases.ts';
+import { forServerDatabases, makePlace, type Place } from '../support/databases/databases.ts';
+import { ClientDevice } from '../support/people/client-device.ts';
 
 const curve = 'signed_curve25519';
 const keys = 900;

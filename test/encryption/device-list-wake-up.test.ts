@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { serverDatabases } from '../support/databases.ts';
-import { startTestServer } from '../support/server.ts';
+import { serverDatabases } from '../support/databases/databases.ts';
+import { startTestServer } from '../support/servers/server.ts';
 
 const client = '/_matrix/client/v3';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { ClientDevice, ClientIdentity } from '../support/client-device.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import { validateResponse } from '../support/matrix-spec.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import type { TestUser } from '../support/server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { ClientDevice, ClientIdentity } from '../support/people/client-device.ts';
+import type { TestUser } from '../support/servers/server.ts';
 
 const curve = 'signed_curve25519';
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { ClientDevice, ClientIdentity } from '../support/client-device.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import type { TestUser } from '../support/server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { ClientDevice, ClientIdentity } from '../support/people/client-device.ts';
+import type { TestUser } from '../support/servers/server.ts';
 
 const curve = 'signed_curve25519';
 const enc = encodeURIComponent;

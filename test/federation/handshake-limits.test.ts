@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { enc, type Person } from '../support/person.ts';
-import { registerAdmin } from '../support/register-admin.ts';
-import type { ConfigurationOverrides } from '../support/server.ts';
-import { SeveralServers } from '../support/several-servers.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
+import { registerAdmin } from '../support/people/register-admin.ts';
+import type { ConfigurationOverrides } from '../support/servers/server.ts';
 
 const few = { per_second: 0, burst_count: 2 };
 

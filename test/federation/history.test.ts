@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { enc, type Person } from '../support/person.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe(`the history of a room that two servers share`, () => {

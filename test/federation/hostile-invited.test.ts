@@ -8,10 +8,14 @@ import {
   signEvent,
   signJson,
 } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import { enc, type Person } from '../support/person.ts';
-import type { ScriptedAnswer, ScriptedRequest, ScriptedServer } from '../support/scripted-server.ts';
-import { askingOnce, SeveralServers } from '../support/several-servers.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import type {
+  ScriptedAnswer,
+  ScriptedRequest,
+  ScriptedServer,
+} from '../support/other-servers/scripted-server.ts';
+import { askingOnce, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
 
 const guest = '@guest:far.test';
 const v1 = '/_matrix/federation/v1';

@@ -3,11 +3,11 @@ import type { ServerResponse } from 'node:http';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import { enc, type Person } from '../support/person.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import { SeveralServers } from '../support/several-servers.ts';
-import { SignedRoom } from '../support/signed-room.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
+import { SignedRoom } from '../support/rooms/signed-room.ts';
 
 const make = 'GET /_matrix/federation/v1/make_';
 const mebibyte = 1024 * 1024;

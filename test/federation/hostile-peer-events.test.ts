@@ -21,11 +21,11 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { type BuiltEvent, type JsonObject, stateKeyOf } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import { type ClientEventJson, enc, type Person } from '../support/person.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import { SeveralServers } from '../support/several-servers.ts';
-import { Visitor } from '../support/visitor.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { SeveralServers } from '../support/other-servers/several-servers.ts';
+import { Visitor } from '../support/other-servers/visitor.ts';
+import { type ClientEventJson, enc, type Person } from '../support/people/person.ts';
 
 const mallory = '@mallory:evil.test';
 

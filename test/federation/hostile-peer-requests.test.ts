@@ -4,11 +4,11 @@ import { after, before, describe, it } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import type { Person } from '../support/person.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
-import { Visitor } from '../support/visitor.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { Visitor } from '../support/other-servers/visitor.ts';
+import type { Person } from '../support/people/person.ts';
 
 const path = '/_matrix/federation/v1/send/x';
 

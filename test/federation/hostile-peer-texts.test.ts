@@ -3,11 +3,11 @@ import { after, before, describe, it } from 'node:test';
 import { sha256 } from '../../src/protocol/crypto/index.ts';
 import { contentHash, type JsonObject, type JsonValue, redactPdu } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import { type ClientEventJson, enc, type Person } from '../support/person.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import { SeveralServers } from '../support/several-servers.ts';
-import { Visitor } from '../support/visitor.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { SeveralServers } from '../support/other-servers/several-servers.ts';
+import { Visitor } from '../support/other-servers/visitor.ts';
+import { type ClientEventJson, enc, type Person } from '../support/people/person.ts';
 
 const mallory = '@mallory:evil.test';
 

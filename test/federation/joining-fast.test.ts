@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import { until } from '../support/federation-sender.ts';
-import { enc, type Person } from '../support/person.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
-import { SignedRoom } from '../support/signed-room.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
+import { SignedRoom } from '../support/rooms/signed-room.ts';
 
 const v1 = '/_matrix/federation/v1';
 

@@ -18,9 +18,9 @@ import {
   verifyJson,
   writeSigningKeys,
 } from '../../src/protocol/index.ts';
-import { FakeResolver } from '../support/loopback.ts';
-import { startTestServer, testConfiguration } from '../support/server.ts';
-import { makeTestAuthority, type TestAuthority } from '../support/test-authority.ts';
+import { FakeResolver } from '../support/network/loopback.ts';
+import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
+import { startTestServer, testConfiguration } from '../support/servers/server.ts';
 
 interface Member {
   readonly name: string;

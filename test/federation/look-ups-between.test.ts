@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../support/databases.ts';
-import { enc, type Person } from '../support/person.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { serverDatabases } from '../support/databases/databases.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`two servers that look things up at each other, on ${database}`, () => {

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { serverDatabases } from '../support/databases.ts';
-import { enc, type Person } from '../support/person.ts';
-import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { serverDatabases } from '../support/databases/databases.ts';
+import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
 
 const v1 = '/_matrix/federation/v1';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
-import { serverDatabases } from '../support/databases.ts';
-import { validateResponse } from '../support/matrix-spec.ts';
-import { enc, type Person } from '../support/person.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { serverDatabases } from '../support/databases/databases.ts';
+import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
 
 const space = { type: 'm.space' };
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../support/databases.ts';
-import { serveOnLoopback } from '../support/loopback.ts';
-import type { Person } from '../support/person.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { serverDatabases } from '../support/databases/databases.ts';
+import { serveOnLoopback } from '../support/network/loopback.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import type { Person } from '../support/people/person.ts';
 
 const endpoint = 'GET /_matrix/federation/v1/media/download';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { until } from '../support/federation-sender.ts';
-import { enc, type Person } from '../support/person.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('members of a room of three servers', () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type Operation, operations } from '../support/matrix-spec.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { type Operation, operations } from '../support/matrix-spec/matrix-spec.ts';
+import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 /** What this server is not asked: policy servers are. */
 const elsewhere = new Set(['POST /_matrix/policy/v1/sign']);

@@ -9,11 +9,11 @@ import {
   signEvent,
 } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import { enc, type Person } from '../support/person.ts';
-import type { ScriptedAnswer, ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
-import { Visitor } from '../support/visitor.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { Visitor } from '../support/other-servers/visitor.ts';
+import { enc, type Person } from '../support/people/person.ts';
 
 const signPath = 'POST /_matrix/policy/v1/sign';
 const version = getRoomVersion('11')!;

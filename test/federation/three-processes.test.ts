@@ -5,7 +5,7 @@ import { eventually } from '../clients/eventually.ts';
 import type { HearthProcess } from '../clients/hearth-process.ts';
 import { federatingHearth } from '../clients/two-hearths.ts';
 import { ApiClient, ApiError } from '../crash/api-client.ts';
-import { makeTestAuthority, type TestAuthority } from '../support/test-authority.ts';
+import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 
 /** Milliseconds until what was said has gone round. */
 const patience = 60_000;

@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readMediaPart } from '../../src/media/remote/multipart.ts';
-import { serverDatabases } from '../support/databases.ts';
-import type { Person } from '../support/person.ts';
-import { claimedPng, film, looksLike, noise, picture } from '../support/pictures.ts';
-import type { AskedAnswer, ScriptedServer } from '../support/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
+import { serverDatabases } from '../support/databases/databases.ts';
+import { claimedPng, film, looksLike, noise, picture } from '../support/inputs/pictures.ts';
+import type { AskedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import type { Person } from '../support/people/person.ts';
 
 const [downloads, small] = ['GET /_matrix/federation/v1/media/download', 'width=32&height=32&method=crop'];
 

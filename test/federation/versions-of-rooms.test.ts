@@ -4,11 +4,15 @@ import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, type JsonObject, receivePdu, roomVersions } from '../../src/protocol/index.ts';
 import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/event-from-template.ts';
-import { forServerDatabases } from '../support/databases.ts';
-import { enc, type Person } from '../support/person.ts';
-import type { ScriptedServer } from '../support/scripted-server.ts';
-import { askingOnce, type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
-import { SignedRoom } from '../support/signed-room.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import {
+  askingOnce,
+  type ServerOfSeveral,
+  SeveralServers,
+} from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
+import { SignedRoom } from '../support/rooms/signed-room.ts';
 
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { until } from '../support/federation-sender.ts';
-import { enc, type Person } from '../support/person.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/several-servers.ts';
-import { SlidingClient } from '../support/sliding-client.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type Person } from '../support/people/person.ts';
+import { SlidingClient } from '../support/people/sliding-client.ts';
 
 const everything = { lists: { all: { ranges: [[0, 19]], timeline_limit: 5, required_state: [['*', '*']] } } };
 

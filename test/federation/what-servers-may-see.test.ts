@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { enc } from '../support/person.ts';
-import { type Answer, alice } from '../support/rooms.ts';
-import { eventsIn, far, fay, finn, ServedRooms } from '../support/served-rooms.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { enc } from '../support/people/person.ts';
+import { type Answer, alice } from '../support/rooms/rooms.ts';
+import { eventsIn, far, fay, finn, ServedRooms } from '../support/rooms/served-rooms.ts';
 
 /** What happens to fay; after each, and before the first, alice says something. In the end finn joins. */
 type Happening = 'invite' | 'join' | 'leave' | 'ban' | 'unban';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, HearthProcess } from '../clients/hearth-process.ts';
-import type { TestAuthority } from '../support/test-authority.ts';
+import type { TestAuthority } from '../support/network/test-authority.ts';
 
 /** Server ACLs look at host names only: that of the reference server is another one, which has to find this one. */
 const host = 'hearth.localhost';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { looksLike, noise } from '../support/pictures.ts';
+import { looksLike, noise } from '../support/inputs/pictures.ts';
 import { fromTo, Meeting } from './meeting.ts';
 import type { Someone } from './someone.ts';
 

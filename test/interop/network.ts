@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeTestAuthority, type TestAuthority } from '../support/test-authority.ts';
+import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 import { FederatingHearth } from './federating-hearth.ts';
 import { ReferenceServer } from './reference-server.ts';
 

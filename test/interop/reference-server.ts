@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../clients/hearth-process.ts';
-import type { TestAuthority } from '../support/test-authority.ts';
+import type { TestAuthority } from '../support/network/test-authority.ts';
 import { referenceConfiguration, referenceLogging } from './reference-configuration.ts';
 
 const run = promisify(execFile);

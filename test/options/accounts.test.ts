@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { registrationMac } from '../../src/accounts/index.ts';
-import { type ManualClock, manualClock } from '../support/manual-clock.ts';
+import { type ManualClock, manualClock } from '../support/clocks/manual-clock.ts';
 import {
   type ApiAnswer,
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
-} from '../support/server.ts';
+} from '../support/servers/server.ts';
 
 const minute = 60_000;
 

@@ -6,7 +6,7 @@ import {
   startTestServer,
   type TestServer,
   type TestUser,
-} from '../support/server.ts';
+} from '../support/servers/server.ts';
 
 type Content = Readonly<Record<string, unknown>>;
 

@@ -7,9 +7,9 @@ import { Shutdown } from '../../src/composition/shutdown.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { Relations } from '../../src/relations/index.ts';
-import { makePlace } from '../support/databases.ts';
-import { manualClock } from '../support/manual-clock.ts';
-import { testConfiguration } from '../support/server.ts';
+import { manualClock } from '../support/clocks/manual-clock.ts';
+import { makePlace } from '../support/databases/databases.ts';
+import { testConfiguration } from '../support/servers/server.ts';
 
 /** How many of 400 events are in memory, of a server with such caches; and after its factor was halved. */
 async function remembered(event_cache_size: number, global_factor: number): Promise<number[]> {

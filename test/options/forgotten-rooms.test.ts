@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { manualClock } from '../support/manual-clock.ts';
-import { enc, Person } from '../support/person.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { manualClock } from '../support/clocks/manual-clock.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { enc, Person } from '../support/people/person.ts';
+import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 const minute = 60_000;
 

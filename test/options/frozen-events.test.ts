@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { alice, RoomsUnderTest } from '../support/rooms.ts';
-import { startTestServer } from '../support/server.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { alice, RoomsUnderTest } from '../support/rooms/rooms.ts';
+import { startTestServer } from '../support/servers/server.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   it('lets nobody change what is in memory when that is wanted [option: use_frozen_dicts]', async () => {

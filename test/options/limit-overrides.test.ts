@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { type ManualClock, manualClock } from '../support/manual-clock.ts';
-import { enc, Person } from '../support/person.ts';
-import { registerAdmin } from '../support/register-admin.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { type ManualClock, manualClock } from '../support/clocks/manual-clock.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { enc, Person } from '../support/people/person.ts';
+import { registerAdmin } from '../support/people/register-admin.ts';
+import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 /** Two at once, and one more every ten seconds. */
 const tight = { per_second: 0.1, burst_count: 2 };

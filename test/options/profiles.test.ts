@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { enc, Person } from '../support/person.ts';
-import { startTestServer, type TestServer } from '../support/server.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { enc, Person } from '../support/people/person.ts';
+import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('profiles that are not for everybody', () => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { type ManualClock, manualClock } from '../support/manual-clock.ts';
+import { type ManualClock, manualClock } from '../support/clocks/manual-clock.ts';
 import {
   type ApiAnswer,
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestUser,
-} from '../support/server.ts';
+} from '../support/servers/server.ts';
 
 type Limits = NonNullable<ConfigurationOverrides['rateLimits']>;
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../support/databases.ts';
-import { registerAdmin } from '../support/register-admin.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { registerAdmin } from '../support/people/register-admin.ts';
 import {
   type ApiAnswer,
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestUser,
-} from '../support/server.ts';
+} from '../support/servers/server.ts';
 
 type Content = Readonly<Record<string, unknown>>;
 type Event = Readonly<Record<string, unknown>>;

@@ -6,8 +6,12 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { SigningKey, writeSigningKeys } from '../../src/protocol/index.ts';
 import type { RoomTables } from '../../src/rooms/tables.ts';
-import { type ConfiguredServer, databaseEntry, startConfigured } from '../support/configured-server.ts';
-import { forServerDatabases } from '../support/databases.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import {
+  type ConfiguredServer,
+  databaseEntry,
+  startConfigured,
+} from '../support/servers/configured-server.ts';
 
 const localhost = { type: 'http', port: 0, bind_addresses: ['127.0.0.1'] };
 const client = [{ names: ['client'] }];

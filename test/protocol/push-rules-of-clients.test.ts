@@ -13,7 +13,7 @@ import {
   type Ruleset,
   type UserPushRules,
 } from '../../src/protocol/push-rules/index.ts';
-import { subject } from '../support/push-subject.ts';
+import { subject } from '../support/inputs/push-subject.ts';
 
 const USER = '@alice:example.org';
 

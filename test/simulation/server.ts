@@ -2,7 +2,7 @@ import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HearthConfiguration } from '../../src/configuration.ts';
 import { SigningKey, writeSigningKeys } from '../../src/protocol/index.ts';
-import { testConfiguration } from '../support/server.ts';
+import { testConfiguration } from '../support/servers/server.ts';
 import { disks } from './one-thread.ts';
 import type { Dice } from './random.ts';
 import { type Run, ServerProcess, type ServerSurroundings } from './server-process.ts';

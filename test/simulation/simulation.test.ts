@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { isThorough } from '../support/thoroughness.ts';
+import { isThorough } from '../support/inputs/thoroughness.ts';
 
 /** How many seeds are run; each takes about half a second of a core. */
 const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? '500' : '30');

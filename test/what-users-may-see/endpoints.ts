@@ -1,5 +1,5 @@
-import { enc, type Person } from '../support/person.ts';
-import { SlidingClient } from '../support/sliding-client.ts';
+import { enc, type Person } from '../support/people/person.ts';
+import { SlidingClient } from '../support/people/sliding-client.ts';
 import {
   canAskForAliases,
   firstOfParts,

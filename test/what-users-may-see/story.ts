@@ -1,5 +1,5 @@
-import { enc, Person } from '../support/person.ts';
-import type { TestServer } from '../support/server.ts';
+import { enc, Person } from '../support/people/person.ts';
+import type { TestServer } from '../support/servers/server.ts';
 
 export const visibilities = ['world_readable', 'shared', 'invited', 'joined'] as const;
 export type Visibility = (typeof visibilities)[number];

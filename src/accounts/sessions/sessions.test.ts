@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { AccountsServer, type AccountsServerOptions, minute } from '../../../test/support/accounts-server.ts';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import {
+  AccountsServer,
+  type AccountsServerOptions,
+  minute,
+} from '../../../test/support/servers/accounts-server.ts';
 import type { AccountTables } from '../tables.ts';
 
 forEachDatabase((open) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { directoryMigrations } from '../migrations.ts';
 import { RoomStats } from '../room-stats/room-stats.ts';

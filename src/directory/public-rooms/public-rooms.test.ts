@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases, serverDatabases } from '../../../test/support/databases.ts';
+import { forServerDatabases, serverDatabases } from '../../../test/support/databases/databases.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestUser,
-} from '../../../test/support/server.ts';
+} from '../../../test/support/servers/server.ts';
 import type { DirectoryConfig } from '../config.ts';
 
 const v3 = '/_matrix/client/v3';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { SpaceHierarchy } from './hierarchy.ts';
 import { RemoteRooms } from './remote-rooms.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases, serverDatabases } from '../../../test/support/databases.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forServerDatabases, serverDatabases } from '../../../test/support/databases/databases.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestUser,
-} from '../../../test/support/server.ts';
+} from '../../../test/support/servers/server.ts';
 import { registrationMac } from '../../accounts/index.ts';
 import { TextQuery } from '../../kernel/database/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { Person } from '../../../test/support/accounts-server.ts';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { codeOf, E2eeServer } from '../../../test/support/e2ee-server.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import type { Person } from '../../../test/support/servers/accounts-server.ts';
+import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { keyText, parseRooms, parseSession } from './room-keys.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { ClientDevice, ClientIdentity } from '../../../test/support/client-device.ts';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { ClientDevice, ClientIdentity } from '../../../test/support/people/client-device.ts';
+import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
 const prefix = '/_matrix/client/unstable/org.matrix.msc3814.v1/dehydrated_device';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
 import { Stream } from '../../kernel/streams/index.ts';
 import { DeviceLists, type SignatureChange } from './device-lists.ts';
 

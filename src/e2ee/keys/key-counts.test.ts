@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { E2eeServer } from '../../../test/support/e2ee-server.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { curve, keyCalls } from './test/key-calls.ts';
 
 forEachDatabase((open) => {

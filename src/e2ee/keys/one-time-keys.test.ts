@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { ClientDevice, publicKey } from '../../../test/support/client-device.ts';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { codeOf, E2eeServer } from '../../../test/support/e2ee-server.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { ClientDevice, publicKey } from '../../../test/support/people/client-device.ts';
+import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { Streams } from '../../kernel/streams/index.ts';
 import { KeyClaims } from './key-claims.ts';
 import { curve, keyCalls } from './test/key-calls.ts';

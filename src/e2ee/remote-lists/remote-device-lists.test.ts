@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import type { E2eeServer } from '../../../test/support/e2ee-server.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import type { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { DistantLists } from './test/distant-lists.ts';
 
 forServerDatabases(import.meta.url, (open) => {

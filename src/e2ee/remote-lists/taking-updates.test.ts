@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { ClientDevice, ClientIdentity } from '../../../test/support/client-device.ts';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import type { E2eeServer } from '../../../test/support/e2ee-server.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { ClientDevice, ClientIdentity } from '../../../test/support/people/client-device.ts';
+import type { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { DistantLists } from './test/distant-lists.ts';
 

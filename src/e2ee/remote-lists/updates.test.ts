@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { DistantUser } from '../../../test/support/distant-keys.ts';
-import { mutated } from '../../../test/support/mutated.ts';
+import { mutated } from '../../../test/support/inputs/mutated.ts';
+import { DistantUser } from '../../../test/support/other-servers/distant-keys.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { parseDeviceListUpdate, parseSigningKeyUpdate, parseUserDevices } from './updates.ts';
 

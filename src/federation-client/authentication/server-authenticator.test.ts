@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { openTestFederation } from '../../../test/support/federation.ts';
-import { serveOnLoopback } from '../../../test/support/loopback.ts';
-import { commonTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
+import { commonTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
+import { openTestFederation } from '../../../test/support/other-servers/federation.ts';
 import { canonicalJson, type JsonValue, parseJson, SigningKey, signJson } from '../../protocol/index.ts';
 import { authorize } from '../requests/request-signature.ts';
 import { formatXMatrix, parseXMatrix } from '../requests/x-matrix.ts';

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { FakeResolver, type LoopbackServer, serveOnLoopback } from '../../../test/support/loopback.ts';
-import { type ManualClock, manualClock } from '../../../test/support/manual-clock.ts';
-import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import {
+  FakeResolver,
+  type LoopbackServer,
+  serveOnLoopback,
+} from '../../../test/support/network/loopback.ts';
+import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { sectionDefaults } from '../../kernel/config/index.ts';
 import { OutboundHttp, outboundSection, type SrvRecord } from '../../kernel/outbound/index.ts';

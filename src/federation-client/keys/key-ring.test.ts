@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { openTestFederation } from '../../../test/support/federation.ts';
-import { serveOnLoopback } from '../../../test/support/loopback.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import {
   type Certificate,
   commonTestAuthority,
   type TestAuthority,
-} from '../../../test/support/test-authority.ts';
+} from '../../../test/support/network/test-authority.ts';
+import { openTestFederation } from '../../../test/support/other-servers/federation.ts';
 import type { Overrides } from '../../kernel/config/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { type JsonObject, SigningKey, signJson } from '../../protocol/index.ts';

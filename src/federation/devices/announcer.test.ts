@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { ClientIdentity } from '../../../test/support/client-device.ts';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { ClientIdentity } from '../../../test/support/people/client-device.ts';
+import { E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { EduOutbox } from '../sender/edu-outbox.ts';

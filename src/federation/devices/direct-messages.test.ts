@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { E2eeServer, type KeyedPerson } from '../../../test/support/e2ee-server.ts';
-import { mutated } from '../../../test/support/mutated.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { mutated } from '../../../test/support/inputs/mutated.ts';
+import { E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
 import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { ToDevice } from '../../to-device/index.ts';

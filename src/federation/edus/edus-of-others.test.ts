@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice } from '../../../test/support/rooms/rooms.ts';
 import {
   DatabaseClosed,
   DatabaseError,

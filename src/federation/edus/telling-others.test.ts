@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import type { Presence } from '../../presence/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { EphemeralEdu } from '../sender/pending-edus.ts';

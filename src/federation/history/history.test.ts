@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { enc } from '../../../test/support/person.ts';
-import { alice, bob } from '../../../test/support/rooms.ts';
-import { eventsIn, far, fay, idsIn, ServedRooms } from '../../../test/support/served-rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { enc } from '../../../test/support/people/person.ts';
+import { alice, bob } from '../../../test/support/rooms/rooms.ts';
+import { eventsIn, far, fay, idsIn, ServedRooms } from '../../../test/support/rooms/served-rooms.ts';
 import { redactEvent } from '../../protocol/index.ts';
 
 const gapTo = (latest: readonly string[], more: object = {}) => ({

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { openTestFederation, type TestFederation } from '../../../test/support/federation.ts';
-import { type LoopbackServer, serveOnLoopback } from '../../../test/support/loopback.ts';
-import { validateResponse } from '../../../test/support/matrix-spec.ts';
-import { commonTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { validateResponse } from '../../../test/support/matrix-spec/matrix-spec.ts';
+import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
+import { commonTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
+import { openTestFederation, type TestFederation } from '../../../test/support/other-servers/federation.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { createHttpServer, type HttpServer } from '../../kernel/http/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import {
   bodiesOf,
   holdAnswers,
   type SenderUnderTest,
   sendersOn,
   until,
-} from '../../../test/support/federation-sender.ts';
-import { alice } from '../../../test/support/rooms.ts';
+} from '../../../test/support/other-servers/federation-sender.ts';
+import { alice } from '../../../test/support/rooms/rooms.ts';
 import { buildEvent, type JsonObject, SigningKey, selectAuthEventKeys } from '../../protocol/index.ts';
 
 const minute = 60_000;

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { bodiesOf, type Recipient, sendersOn, until } from '../../../test/support/federation-sender.ts';
-import { alice } from '../../../test/support/rooms.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import {
+  bodiesOf,
+  type Recipient,
+  sendersOn,
+  until,
+} from '../../../test/support/other-servers/federation-sender.ts';
+import { alice } from '../../../test/support/rooms/rooms.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
 const minute = 60_000;

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import {
   type Recipient,
   type SenderUnderTest,
   sendersOn,
   until,
-} from '../../../test/support/federation-sender.ts';
+} from '../../../test/support/other-servers/federation-sender.ts';
 import type { SenderTables } from './tables.ts';
 
 const minute = 60_000;

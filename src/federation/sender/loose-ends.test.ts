@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { type Recipient, SenderUnderTest, until } from '../../../test/support/federation-sender.ts';
-import { ann, ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import {
+  type Recipient,
+  SenderUnderTest,
+  until,
+} from '../../../test/support/other-servers/federation-sender.ts';
+import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice } from '../../../test/support/rooms/rooms.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
 const minute = 60_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { bodiesOf, sendersOn, until } from '../../../test/support/federation-sender.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { bodiesOf, sendersOn, until } from '../../../test/support/other-servers/federation-sender.ts';
 
 const minute = 60_000;
 

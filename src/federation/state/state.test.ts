@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { enc } from '../../../test/support/person.ts';
-import { ann, ben, ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice } from '../../../test/support/rooms.ts';
-import { far, fay, idsIn, ServedRooms } from '../../../test/support/served-rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { enc } from '../../../test/support/people/person.ts';
+import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice } from '../../../test/support/rooms/rooms.ts';
+import { far, fay, idsIn, ServedRooms } from '../../../test/support/rooms/served-rooms.ts';
 
 const topic = (text: string) => ({ type: 'm.room.topic', stateKey: '', content: { topic: text } });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { manualClock } from '../../../test/support/manual-clock.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { sectionDefaults } from '../config/index.ts';
 import { createMetrics } from '../observability/index.ts';
 import { CacheRegistry, cachesSection } from './index.ts';

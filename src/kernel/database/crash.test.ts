@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { fork } from 'node:child_process';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { Migration } from './index.ts';
 
 const rows: Migration = {
@@ -16,7 +16,7 @@ const rows: Migration = {
   },
 };
 
-const writer = fileURLToPath(new URL('../../../test/support/crash-writer.ts', import.meta.url));
+const writer = fileURLToPath(new URL('../../../test/support/databases/crash-writer.ts', import.meta.url));
 
 forEachDatabase((open) => {
   test('whatever was acknowledged is there after the process was killed, and all of it', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CompiledQuery } from 'kysely';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import {
   afterCommit,
   type Database,

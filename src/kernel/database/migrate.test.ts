@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { type Migration, migrate, NewerDatabase, type Writer } from './index.ts';
 
 interface Schema {

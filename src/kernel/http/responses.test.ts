@@ -9,7 +9,7 @@ import {
   kernelServerForTests,
   lines,
   waiting,
-} from '../../../test/support/kernel-server.ts';
+} from '../../../test/support/servers/kernel-server.ts';
 
 const { base, call, fails } = kernelServerForTests();
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { manualClock } from '../../../test/support/manual-clock.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { JsonValue } from '../../protocol/index.ts';
 import type { Database } from '../database/index.ts';
 import { silentLogger } from '../observability/index.ts';

@@ -4,9 +4,13 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { FakeResolver, type LoopbackServer, serveOnLoopback } from '../../../test/support/loopback.ts';
-import { manualClock } from '../../../test/support/manual-clock.ts';
-import { makeTestAuthority, type TestAuthority } from '../../../test/support/test-authority.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import {
+  FakeResolver,
+  type LoopbackServer,
+  serveOnLoopback,
+} from '../../../test/support/network/loopback.ts';
+import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
 import { systemClock } from '../clock.ts';
 import { type Overrides, sectionDefaults } from '../config/index.ts';
 import { type OutboundConfig, outboundSection } from './config.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { manualClock } from '../../../test/support/manual-clock.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import { RateLimiter } from './index.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { forEachDatabase } from '../../../test/support/databases.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { systemClock } from '../clock.ts';
 import type { Database, Migration } from '../database/index.ts';
 import {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, afterEach, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { manualClock } from '../../../test/support/manual-clock.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
 import { type TaskLimits, TaskProcesses } from './index.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { after, afterEach, beforeEach, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { type ManualClock, manualClock } from '../../../test/support/manual-clock.ts';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import { MediaStore } from '../disk/media-store.ts';

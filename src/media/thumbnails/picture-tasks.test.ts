@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { film, looksLike, noise, picture } from '../../../test/support/pictures.ts';
+import { film, looksLike, noise, picture } from '../../../test/support/inputs/pictures.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { NoThumbnail, PictureTasks } from './picture-tasks.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { picture } from '../../../test/support/pictures.ts';
+import { picture } from '../../../test/support/inputs/pictures.ts';
 import { formatOf, pictureFormats, readPicture } from './picture.ts';
 
 describe('a picture', () => {

@@ -4,14 +4,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { serverDatabases } from '../../../test/support/databases.ts';
-import { claimedPng, film, looksLike, noise, picture, redEdges } from '../../../test/support/pictures.ts';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import {
+  claimedPng,
+  film,
+  looksLike,
+  noise,
+  picture,
+  redEdges,
+} from '../../../test/support/inputs/pictures.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestUser,
-} from '../../../test/support/server.ts';
+} from '../../../test/support/servers/server.ts';
 
 type MediaOptions = NonNullable<ConfigurationOverrides['media']>;
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ALICE, pushEvent } from '../../../test/support/push-subject.ts';
+import { ALICE, pushEvent } from '../../../test/support/inputs/push-subject.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { compileCondition } from './conditions.ts';
 import type { PushRoomFacts, PushSubject } from './push-event.ts';

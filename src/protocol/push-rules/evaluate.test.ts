@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ALICE, message, pushEvent, ROOM, subject } from '../../../test/support/push-subject.ts';
+import { ALICE, message, pushEvent, ROOM, subject } from '../../../test/support/inputs/push-subject.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { compileRuleset, compileUserRules } from './compile.ts';
 import { evaluatePushRules, evaluateRules } from './evaluate.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { ALICE, subject } from '../../../test/support/push-subject.ts';
+import { ALICE, subject } from '../../../test/support/inputs/push-subject.ts';
 import { MatrixError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { compileRuleset } from './compile.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isThorough } from '../../../test/support/thoroughness.ts';
+import { isThorough } from '../../../test/support/inputs/thoroughness.ts';
 import { resolveState } from './resolve.ts';
 import { type ForkedRoom, makeForkedRoom } from './test/forked-rooms.ts';
 import { sorted } from './test/memory-source.ts';

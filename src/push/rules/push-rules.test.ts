@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
 import { sectionDefaults } from '../../kernel/config/index.ts';
 import { PushRules, pushMigrations, pushRuleRoutes } from '../index.ts';

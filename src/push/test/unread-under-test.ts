@@ -1,5 +1,5 @@
-import type { OpenDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import type { OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
 import { sectionDefaults } from '../../kernel/config/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { openUnread, unreadOver } from '../test/unread-under-test.ts';
 
 type Setting = Awaited<ReturnType<typeof openUnread>>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { setRuleEnabled } from '../../protocol/index.ts';
 import type { PushTables } from '../tables.ts';
 import { ignoring, openUnread, unreadOver } from '../test/unread-under-test.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import type { RemoteRoom } from '../../../test/support/remote-room.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import type { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { everything } from '../../filters/index.ts';
 import { SigningKey } from '../../protocol/index.ts';
 import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../incoming/test/joined-room.ts';

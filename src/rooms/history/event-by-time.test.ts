@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { manualClock } from '../../../test/support/manual-clock.ts';
-import { startTestServer, type TestServer, type TestUser } from '../../../test/support/server.ts';
-import { Talk } from '../../../test/support/talk.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { Talk } from '../../../test/support/people/talk.ts';
+import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('the event at a time', () => {

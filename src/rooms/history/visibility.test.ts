@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases.ts';
-import { enc, Person } from '../../../test/support/person.ts';
-import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { enc, Person } from '../../../test/support/people/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 
 /** What happens to ben, with one message of anna's after each: message `i` is said once `i` of these have happened. */
 type Happening = 'invite' | 'join' | 'leave' | 'kick' | 'ban' | 'unban' | 'forget' | 'knock';

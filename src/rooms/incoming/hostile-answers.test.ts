@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { mutated } from '../../../test/support/mutated.ts';
-import { RemoteRoom } from '../../../test/support/remote-room.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { mutated } from '../../../test/support/inputs/mutated.ts';
+import { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
 import { SigningKey } from '../../protocol/index.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 

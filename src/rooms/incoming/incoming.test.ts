@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice } from '../../../test/support/rooms/rooms.ts';
 import { SigningKey } from '../../protocol/index.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { alice } from '../../../test/support/rooms.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { alice } from '../../../test/support/rooms/rooms.ts';
 import { everything } from '../../filters/index.ts';
 import type { RoomTables } from '../tables.ts';
 import { creator, type JoinedRoom, joinedRoom, remoteBob } from './test/joined-room.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { RemoteRoom } from '../../../test/support/remote-room.ts';
+import { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { type JsonObject, type JsonValue, type ServerKey, SigningKey } from '../../protocol/index.ts';
 import type { EventKeyWant } from './remote-servers.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol, type RoomsTuning, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol, type RoomsTuning, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { MatrixError } from '../../protocol/index.ts';
 
 const states = ['none', 'invite', 'join', 'leave', 'ban', 'knock'] as const;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { manualClock } from '../../../test/support/manual-clock.ts';
-import { SignedRoom } from '../../../test/support/signed-room.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { SignedRoom } from '../../../test/support/rooms/signed-room.ts';
 import { type JsonObject, type JsonValue, SigningKey } from '../../protocol/index.ts';
 import { Verifier } from '../incoming/verifier.ts';
 import { readPrejoinState } from './prejoin-state.ts';

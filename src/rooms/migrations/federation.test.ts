@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { Kysely } from 'kysely';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { type Database, migrate } from '../../kernel/database/index.ts';
 import { streamMigrations } from '../../kernel/streams/index.ts';
 import type { RoomTables } from '../tables.ts';

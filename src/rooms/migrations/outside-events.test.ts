@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { ann, ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice, bob, carol } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { migrate } from '../../kernel/database/index.ts';
 import { streamMigrations } from '../../kernel/streams/index.ts';
 import type { RoomTables } from '../tables.ts';

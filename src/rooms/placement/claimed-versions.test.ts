@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { ann, ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { getRoomVersion, receivePdu, roomVersions, stateKeyOf } from '../../protocol/index.ts';
 import type { VerifiedEvent } from './verified-event.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases.ts';
-import { type ManualClock, manualClock } from '../../../test/support/manual-clock.ts';
-import { ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
-import { UnreliableDatabase } from '../../../test/support/unreliable-database.ts';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
+import { ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { Reservation, Stream } from '../../kernel/streams/index.ts';
 import { splitStateKey } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';

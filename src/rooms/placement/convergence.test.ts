@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { ann, ben, cat, type Deed, ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { ann, ben, cat, type Deed, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { stateKeyOf } from '../../protocol/index.ts';
 
 /** How many rooms are played; `PLACED_ROOMS=2000` for a long run. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { ann, ben, ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { RoomTables } from '../tables.ts';
 
 forEachDatabase((open) => {

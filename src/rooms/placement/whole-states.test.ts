@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { type ManualClock, manualClock } from '../../../test/support/manual-clock.ts';
-import { ann, ReferenceRoom } from '../../../test/support/reference-room.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 
 /** A clock by which a slice of time is over whenever somebody looks. */
 function hastyClock(): ManualClock & { readonly looks: number } {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { manualClock } from '../../../test/support/manual-clock.ts';
-import { registerAdmin } from '../../../test/support/register-admin.ts';
-import { startTestServer, type TestUser } from '../../../test/support/server.ts';
-import { Talk } from '../../../test/support/talk.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { registerAdmin } from '../../../test/support/people/register-admin.ts';
+import { Talk } from '../../../test/support/people/talk.ts';
+import { startTestServer, type TestUser } from '../../../test/support/servers/server.ts';
 
 const [minute, day] = [60_000, 24 * 3_600_000];
 

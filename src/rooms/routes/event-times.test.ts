@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { sendingRoutes } from './sending-routes.ts';
 
 const bridge = `bridge:${alice}`;

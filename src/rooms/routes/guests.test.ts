@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { enc, Person } from '../../../test/support/person.ts';
-import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { enc, Person } from '../../../test/support/people/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 
 describe('guests', () => {
   let server: TestServer;

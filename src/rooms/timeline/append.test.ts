@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms.ts';
-import { mentions, UnreliableDatabase } from '../../../test/support/unreliable-database.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { mentions, UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { roomVersions } from '../../protocol/index.ts';
 import type { RoomFact } from '../stored-event.ts';
 

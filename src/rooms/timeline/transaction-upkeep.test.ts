@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases.ts';
-import { alice, RoomsUnderTest } from '../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { RoomTables } from '../tables.ts';
 import { forgetTransactions } from './transaction-upkeep.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { manualClock } from '../../../test/support/manual-clock.ts';
-import { enc, Person, type SyncJson } from '../../../test/support/person.ts';
-import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { enc, Person, type SyncJson } from '../../../test/support/people/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { everything } from '../../filters/compile-filter.ts';
 import { type RepeatableRequest, RepeatedSyncs } from './repeated-syncs.ts';
 import type { SyncAnswer } from './sync.ts';

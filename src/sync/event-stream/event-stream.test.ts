@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { forServerDatabases } from '../../../test/support/databases.ts';
-import { type ClientEventJson, enc, Person } from '../../../test/support/person.ts';
-import { startTestServer, type TestServer } from '../../../test/support/server.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { type ClientEventJson, enc, Person } from '../../../test/support/people/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 
 interface Chunk {
   readonly start: string;

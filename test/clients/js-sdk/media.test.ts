@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { EventType, getHttpUriForMxc, MsgType, Preset } from 'matrix-js-sdk';
-import { film, looksLike, noise } from '../../support/pictures.ts';
+import { film, looksLike, noise } from '../../support/inputs/pictures.ts';
 import { eventually } from '../eventually.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
 import { allIn, join } from './encrypted-room.ts';

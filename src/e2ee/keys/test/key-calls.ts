@@ -1,4 +1,4 @@
-import type { E2eeServer, KeyedPerson } from '../../../../test/support/e2ee-server.ts';
+import type { E2eeServer, KeyedPerson } from '../../../../test/support/servers/e2ee-server.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 
 /** The algorithm of the one-time keys that clients upload. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { OpenDatabase } from '../../../../test/support/databases.ts';
-import { DistantKeys, type DistantUser } from '../../../../test/support/distant-keys.ts';
-import { E2eeServer, type KeyedPerson } from '../../../../test/support/e2ee-server.ts';
+import type { OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import { DistantKeys, type DistantUser } from '../../../../test/support/other-servers/distant-keys.ts';
+import { E2eeServer, type KeyedPerson } from '../../../../test/support/servers/e2ee-server.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 import type { RemoteDeviceLists } from '../remote-device-lists.ts';
 

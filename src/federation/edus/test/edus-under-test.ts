@@ -1,5 +1,5 @@
-import type { OpenDatabase } from '../../../../test/support/databases.ts';
-import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms.ts';
+import type { OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
 import { RateLimiter } from '../../../kernel/rate-limits/index.ts';
 import { Presence, presenceMigrations } from '../../../presence/index.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { forEachDatabase } from '../../../../test/support/databases.ts';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
 import type { Database, Migration, Writer } from '../index.ts';
 import type { TextDocument } from './full-text.ts';
 import { foldText, gramsOf, TextQuery } from './grams.ts';

@@ -6,7 +6,7 @@ import {
   connectionTo,
   type PostgresServer,
   startPostgres,
-} from '../../../../test/support/postgres-server.ts';
+} from '../../../../test/support/databases/postgres-server.ts';
 import { silentLogger } from '../../observability/index.ts';
 import { type Database, migrate, openDatabase, type Writer } from '../index.ts';
 

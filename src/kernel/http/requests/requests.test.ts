@@ -4,7 +4,7 @@ import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
-import { kernelServerForTests } from '../../../../test/support/kernel-server.ts';
+import { kernelServerForTests } from '../../../../test/support/servers/kernel-server.ts';
 
 const { base, call, fails } = kernelServerForTests();
 

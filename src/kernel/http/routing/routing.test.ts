@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { bearer, kernelServerForTests } from '../../../../test/support/kernel-server.ts';
+import { bearer, kernelServerForTests } from '../../../../test/support/servers/kernel-server.ts';
 
 const { call, fails } = kernelServerForTests();
 

@@ -1,7 +1,7 @@
-import type { OpenDatabase } from '../../../../test/support/databases.ts';
-import { RemotePeers } from '../../../../test/support/remote-peers.ts';
-import { RemoteRoom } from '../../../../test/support/remote-room.ts';
-import { alice, RoomsUnderTest } from '../../../../test/support/rooms.ts';
+import type { OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import { RemotePeers } from '../../../../test/support/rooms/remote-peers.ts';
+import { RemoteRoom } from '../../../../test/support/rooms/remote-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 
 export const creator = '@creator:a.example';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { manualClock } from '../../../../test/support/manual-clock.ts';
+import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
 import { MalformedAnswer, RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
 import { MatrixError } from '../../../protocol/index.ts';
 import { askInTurn } from './ask-in-turn.ts';

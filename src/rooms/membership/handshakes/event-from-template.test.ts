@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion } from '../../../../test/protocol/arbitrary.ts';
-import { manualClock } from '../../../../test/support/manual-clock.ts';
+import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
 import {
   type JsonObject,

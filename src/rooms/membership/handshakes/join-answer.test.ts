@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { manualClock } from '../../../../test/support/manual-clock.ts';
-import { SignedRoom } from '../../../../test/support/signed-room.ts';
+import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
 import { TimeSlices } from '../../../kernel/time-slices.ts';
 import {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases.ts';
-import { RemotePeers } from '../../../../test/support/remote-peers.ts';
-import { RemoteRoom } from '../../../../test/support/remote-room.ts';
-import { alice, RoomsUnderTest } from '../../../../test/support/rooms.ts';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { RemotePeers } from '../../../../test/support/rooms/remote-peers.ts';
+import { RemoteRoom } from '../../../../test/support/rooms/remote-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
 import { StateCompletion } from './state-completion.ts';
 

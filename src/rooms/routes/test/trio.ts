@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { enc, Person } from '../../../../test/support/person.ts';
-import type { TestServer } from '../../../../test/support/server.ts';
+import { enc, Person } from '../../../../test/support/people/person.ts';
+import type { TestServer } from '../../../../test/support/servers/server.ts';
 
 /** Anna, Ben and Cleo on a server that nobody else uses. */
 export interface Trio {

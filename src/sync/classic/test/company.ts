@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { type JoinedRoomJson, Person } from '../../../../test/support/person.ts';
-import type { TestServer } from '../../../../test/support/server.ts';
+import { type JoinedRoomJson, Person } from '../../../../test/support/people/person.ts';
+import type { TestServer } from '../../../../test/support/servers/server.ts';
 
 /** The bodies of the messages in a timeline. */
 export const texts = (room: Pick<JoinedRoomJson, 'timeline'> | undefined) =>

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../../test/support/databases.ts';
-import { Person } from '../../../../test/support/person.ts';
-import { startTestServer, type TestServer } from '../../../../test/support/server.ts';
-import { SlidingClient } from '../../../../test/support/sliding-client.ts';
+import { serverDatabases } from '../../../../test/support/databases/databases.ts';
+import { Person } from '../../../../test/support/people/person.ts';
+import { SlidingClient } from '../../../../test/support/people/sliding-client.ts';
+import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 
 const body = {
   lists: { all: { ranges: [[0, 9]], timeline_limit: 2, required_state: [['m.room.name', '']] } },

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { ClientDevice } from '../../../../test/support/client-device.ts';
-import { serverDatabases } from '../../../../test/support/databases.ts';
-import { enc, Person } from '../../../../test/support/person.ts';
-import { startTestServer, type TestServer } from '../../../../test/support/server.ts';
-import { SlidingClient } from '../../../../test/support/sliding-client.ts';
+import { serverDatabases } from '../../../../test/support/databases/databases.ts';
+import { ClientDevice } from '../../../../test/support/people/client-device.ts';
+import { enc, Person } from '../../../../test/support/people/person.ts';
+import { SlidingClient } from '../../../../test/support/people/sliding-client.ts';
+import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 
 const lists = { all: { ranges: [[0, 9]], timeline_limit: 1, required_state: [] } };
 const asking = (extensions: object, ranges = [[0, 9]]) => ({

@@ -1,5 +1,5 @@
-import { Person } from '../../../../test/support/person.ts';
-import type { TestServer } from '../../../../test/support/server.ts';
+import { Person } from '../../../../test/support/people/person.ts';
+import type { TestServer } from '../../../../test/support/servers/server.ts';
 
 /** @returns a function that registers users whom no other test has */
 export function newcomersOn(server: () => TestServer) {

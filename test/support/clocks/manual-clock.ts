@@ -1,0 +1,33 @@
+import type { Clock, Timer } from '../../../src/kernel/clock.ts';
+
+/** A clock that moves only when it is told to. */
+export interface ManualClock extends Clock {
+  /** Lets time pass and runs the timers that come due, in order. */
+  advance(milliseconds: number): void;
+}
+
+/** @param start milliseconds since the epoch */
+export function manualClock(start = 1_700_000_000_000): ManualClock {
+  let now = start;
+  const timers = new Set<{ due: number; callback: () => void }>();
+  return {
+    now: () => now,
+    monotonic: () => now - start,
+    setTimer(delay, callback): Timer {
+      const timer = { due: now + Math.max(0, delay), callback };
+      timers.add(timer);
+      return { cancel: () => timers.delete(timer) };
+    },
+    advance(milliseconds) {
+      const end = now + milliseconds;
+      for (;;) {
+        const next = [...timers].filter(({ due }) => due <= end).sort((a, b) => a.due - b.due)[0];
+        if (next === undefined) break;
+        timers.delete(next);
+        now = next.due;
+        next.callback();
+      }
+      now = end;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { DatabaseSync } from 'node:sqlite';
+import { Client } from 'pg';
+import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What is in the database of a server that runs, as somebody sees it who opens it with a tool of their own. */
+export interface DatabaseContents {
+  /** The columns of all tables, by table. */
+  columns(): Promise<ReadonlyMap<string, readonly string[]>>;
+  rows(table: string): Promise<readonly Row[]>;
+  close(): Promise<void>;
+}
+
+export async function openContents(options: DatabaseOptions): Promise<DatabaseContents> {
+  return options.kind === 'sqlite' ? sqliteContents(options.path) : postgresContents(options);
+}
+
+function sqliteContents(path: string): DatabaseContents {
+  const database = new DatabaseSync(path, { readOnly: true });
+  const all = (sql: string) => {
+    const statement = database.prepare(sql);
+    statement.setReadBigInts(true);
+    return statement.all() as Row[];
+  };
+  return {
+    async columns() {
+      const found = all(
+        `select m.name as "table", c.name as "column" from sqlite_master m join pragma_table_info(m.name) c
+         where m.type = 'table' and m.sql not like 'create virtual%'`,
+      );
+      return grouped(found);
+    },
+    rows: async (table) => all(`select * from "${table}"`),
+    close: async () => database.close(),
+  };
+}
+
+async function postgresContents(
+  options: Extract<DatabaseOptions, { kind: 'postgres' }>,
+): Promise<DatabaseContents> {
+  const { host, port, user, password, database } = options;
+  const client = new Client({ host, port, user, password, database });
+  await client.connect();
+  const all = async (sql: string) => (await client.query<Row>(sql)).rows;
+  return {
+    async columns() {
+      const found = await all(
+        `select table_name as "table", column_name as "column" from information_schema.columns
+         where table_schema = current_schema()`,
+      );
+      return grouped(found);
+    },
+    rows: (table) => all(`select * from "${table}"`),
+    close: () => client.end(),
+  };
+}
+
+const grouped = (found: readonly Row[]): ReadonlyMap<string, readonly string[]> =>
+  new Map(
+    [...Map.groupBy(found, ({ table }) => String(table))].map(([table, columns]) => [
+      table,
+      columns.map(({ column }) => String(column)),
+    ]),
+  );

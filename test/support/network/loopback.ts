@@ -1,0 +1,49 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { TlsOptions } from 'node:tls';
+import type { Resolver, SrvRecord } from '../../../src/kernel/outbound/index.ts';
+
+export interface LoopbackServer {
+  readonly server: Server;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** Serves on a free port of the loopback address, with TLS when there is a certificate. */
+export async function serveOnLoopback(listener: RequestListener, tls?: TlsOptions): Promise<LoopbackServer> {
+  const server: Server = tls ? (createTlsServer(tls, listener) as unknown as Server) : createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    server,
+    port: (server.address() as AddressInfo).port,
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Names that a test makes up; others do not exist. */
+export class FakeResolver implements Resolver {
+  readonly hosts = new Map<string, readonly string[]>();
+  readonly srv = new Map<string, readonly SrvRecord[]>();
+  /** Services whose look-up fails. */
+  readonly broken = new Set<string>();
+  /** Everything that was asked. */
+  readonly asked: string[] = [];
+
+  async addresses(host: string) {
+    this.asked.push(host);
+    const found = this.hosts.get(host);
+    if (!found) throw Object.assign(new Error(`no such host: ${host}`), { code: 'ENOTFOUND' });
+    return found.map((address) => ({ address, family: address.includes(':') ? (6 as const) : (4 as const) }));
+  }
+
+  async services(name: string) {
+    this.asked.push(name);
+    if (this.broken.has(name))
+      throw Object.assign(new Error('the name server failed'), { code: 'ESERVFAIL' });
+    return this.srv.get(name) ?? [];
+  }
+}

@@ -1,0 +1,117 @@
+import type { RemoteKeys } from '../../../src/e2ee/index.ts';
+import { type JsonObject, serverOfUser } from '../../../src/protocol/index.ts';
+import { ClientDevice, ClientIdentity } from '../people/client-device.ts';
+
+/** A user of another server, as that server knows them. */
+export class DistantUser {
+  readonly userId: string;
+  readonly server: string;
+  readonly devices = new Map<string, ClientDevice>();
+  readonly keys = new Map<string, JsonObject>();
+  identity: ClientIdentity;
+  streamId = 1;
+  #named = 0;
+
+  constructor(userId: string) {
+    this.userId = userId;
+    this.server = serverOfUser(userId);
+    this.identity = new ClientIdentity(userId);
+    this.addDevice();
+  }
+
+  /** @returns its id */
+  addDevice(deviceId = `D${this.#named++}`): string {
+    const device = new ClientDevice(this.userId, deviceId);
+    this.devices.set(deviceId, device);
+    this.keys.set(deviceId, device.deviceKeys());
+    return deviceId;
+  }
+
+  /** A device comes; the content of the `m.device_list_update` that says so. */
+  update(more: JsonObject = {}): JsonObject {
+    const deviceId = this.addDevice();
+    const previous = this.streamId++;
+    return {
+      user_id: this.userId,
+      device_id: deviceId,
+      stream_id: this.streamId,
+      prev_id: [previous],
+      keys: this.keys.get(deviceId)!,
+      ...more,
+    };
+  }
+
+  /** A device goes. */
+  deletion(deviceId: string): JsonObject {
+    this.devices.delete(deviceId);
+    this.keys.delete(deviceId);
+    const previous = this.streamId++;
+    return {
+      user_id: this.userId,
+      device_id: deviceId,
+      stream_id: this.streamId,
+      prev_id: [previous],
+      deleted: true,
+    };
+  }
+
+  /** The answer to `GET /user/devices`. */
+  list(): JsonObject {
+    return {
+      user_id: this.userId,
+      stream_id: this.streamId,
+      devices: [...this.keys].map(([device_id, keys]) => ({
+        device_id,
+        keys,
+        device_display_name: device_id,
+      })),
+      master_key: this.identity.masterKey(),
+      self_signing_key: this.identity.selfSigningKey(),
+    };
+  }
+}
+
+/** The servers of distant users: what they are asked, and what they answer. */
+export class DistantKeys implements RemoteKeys {
+  readonly users = new Map<string, DistantUser>();
+  /** `query <server>`, `devices <user>` and `claim <server>`, in the order in which they came. */
+  asked: string[] = [];
+  isDown = false;
+  /** Instead of what the users would have it say. */
+  answer: ((user: DistantUser) => JsonObject | Promise<JsonObject>) | undefined;
+
+  user(userId: string): DistantUser {
+    const user = new DistantUser(userId);
+    this.users.set(userId, user);
+    return user;
+  }
+
+  async query(server: string, users: ReadonlyMap<string, readonly string[]>): Promise<JsonObject> {
+    this.#note(`query ${server}`);
+    const found = [...users.keys()].flatMap((userId) => this.users.get(userId) ?? []);
+    return {
+      device_keys: Object.fromEntries(found.map(({ userId, keys }) => [userId, Object.fromEntries(keys)])),
+      master_keys: Object.fromEntries(found.map(({ userId, identity }) => [userId, identity.masterKey()])),
+      self_signing_keys: Object.fromEntries(
+        found.map(({ userId, identity }) => [userId, identity.selfSigningKey()]),
+      ),
+    };
+  }
+
+  async claim(server: string): Promise<JsonObject> {
+    this.#note(`claim ${server}`);
+    return { one_time_keys: {} };
+  }
+
+  async devices(_server: string, userId: string): Promise<JsonObject> {
+    this.#note(`devices ${userId}`);
+    const user = this.users.get(userId);
+    if (!user) throw new Error('no such user');
+    return this.answer ? this.answer(user) : user.list();
+  }
+
+  #note(question: string): void {
+    this.asked.push(question);
+    if (this.isDown) throw new Error('no route to host');
+  }
+}

@@ -1,0 +1,77 @@
+import {
+  type FederationClientConfig,
+  type FederationClientSlice,
+  federationClientMigrations,
+  federationClientSection,
+  openFederationClient,
+} from '../../../src/federation-client/index.ts';
+import { CacheRegistry, cachesSection } from '../../../src/kernel/caches/index.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { type Overrides, sectionDefaults } from '../../../src/kernel/config/index.ts';
+import type { Database } from '../../../src/kernel/database/index.ts';
+import { silentLogger } from '../../../src/kernel/observability/index.ts';
+import { OutboundHttp, outboundSection } from '../../../src/kernel/outbound/index.ts';
+import { systemRandomness } from '../../../src/kernel/randomness.ts';
+import type { SigningKey } from '../../../src/protocol/index.ts';
+import { type EagerClock, eagerClock } from '../clocks/eager-clock.ts';
+import type { OpenDatabase } from '../databases/databases.ts';
+import { FakeResolver } from '../network/loopback.ts';
+import type { TestAuthority } from '../network/test-authority.ts';
+
+export interface TestFederationOptions {
+  /** The server that asks, and its key. */
+  readonly name: string;
+  readonly key: SigningKey;
+  readonly authority: TestAuthority;
+  readonly open: OpenDatabase;
+  /** By default without notaries. */
+  readonly options?: Overrides<FederationClientConfig>;
+  /** In place of a new one. */
+  readonly database?: Database;
+}
+
+/** What a server needs to ask others, which listen on the loopback address. */
+export interface TestFederation extends FederationClientSlice {
+  readonly clock: EagerClock;
+  /** Knows `a.example`, `b.example` and `far.example`. */
+  readonly resolver: FakeResolver;
+  readonly database: Database;
+  close(): Promise<void>;
+}
+
+export async function openTestFederation(given: TestFederationOptions): Promise<TestFederation> {
+  const { name, key, authority, open, options = {} } = given;
+  const resolver = new FakeResolver();
+  for (const host of ['a.example', 'b.example', 'far.example']) resolver.hosts.set(host, ['127.0.0.1']);
+  const config = sectionDefaults(outboundSection, { ip_range_whitelist: ['127.0.0.0/8'] });
+  const http = new OutboundHttp({ config, clock: systemClock, resolver });
+  const clock = eagerClock();
+  const database = given.database ?? (await open(federationClientMigrations));
+  const caches = new CacheRegistry(systemClock, sectionDefaults(cachesSection));
+  const slice = await openFederationClient({
+    http,
+    resolver,
+    database,
+    caches,
+    clock,
+    randomness: systemRandomness,
+    log: silentLogger,
+    serverName: name,
+    signingKeys: [key],
+    options: sectionDefaults(federationClientSection, {
+      federation_custom_ca_list: [authority.path],
+      trusted_key_servers: [],
+      ...options,
+    }),
+  });
+  return {
+    ...slice,
+    clock,
+    resolver,
+    database,
+    async close() {
+      caches.close();
+      await http.close();
+    },
+  };
+}

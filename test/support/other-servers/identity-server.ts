@@ -1,0 +1,113 @@
+import { hash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { type JsonObject, SigningKey, signJson } from '../../../src/protocol/index.ts';
+import { type LoopbackServer, serveOnLoopback } from '../network/loopback.ts';
+import type { TestAuthority } from '../network/test-authority.ts';
+
+/** What `POST /store-invite` was told. */
+export type InviteOfAddress = Readonly<Record<string, unknown>> & { readonly token: string };
+
+/** The token that the identity server takes. */
+export const identityToken = 'a-token-of-the-identity-server';
+
+/** A small identity server at `id.example`: what homeservers ask of one, and nothing for its users. */
+export class IdentityServerUnderTest {
+  /** User ids by `address medium`. */
+  readonly bound = new Map<string, string>();
+  /** What was stored, in that order. */
+  readonly invites: InviteOfAddress[] = [];
+  /** Requests as `METHOD /path`, below `/_matrix/identity/v2`. */
+  readonly asked: string[] = [];
+  /** Whether it says that its keys count. */
+  keysAreValid = true;
+  /** Says how to hash addresses; `undefined` once it has changed between two requests. */
+  pepper = 'salt';
+  algorithms = ['none', 'sha256'];
+  /** In place of the proper answer to a path. */
+  readonly answers = new Map<string, { readonly status: number; readonly body: unknown }>();
+  readonly #key = SigningKey.generate('0');
+  readonly #served: LoopbackServer;
+
+  private constructor(served: LoopbackServer) {
+    this.#served = served;
+  }
+
+  static async start(authority: TestAuthority): Promise<IdentityServerUnderTest> {
+    let server: IdentityServerUnderTest | undefined;
+    const served = await serveOnLoopback((request, response) => {
+      void server?.answer(request).then(({ status, body }) => {
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      });
+    }, authority.issue('id.example'));
+    server = new IdentityServerUnderTest(served);
+    return server;
+  }
+
+  /** `id_server` of requests. */
+  get name(): string {
+    return `id.example:${this.#served.port}`;
+  }
+
+  stop(): Promise<void> {
+    return this.#served.close();
+  }
+
+  /** Says with a signature that a user has the address of an invite. */
+  sign(object: JsonObject): JsonObject {
+    return signJson(object, 'id.example', this.#key);
+  }
+
+  async answer(request: IncomingMessage): Promise<{ status: number; body: unknown }> {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'https://id.example');
+    const path = pathname.replace('/_matrix/identity/v2', '');
+    this.asked.push(`${request.method} ${path}`);
+    const scripted = this.answers.get(path);
+    if (scripted) return scripted;
+    if (path.endsWith('/isvalid')) {
+      const isKnown = searchParams.get('public_key') === this.#publicKey;
+      return { status: 200, body: { valid: isKnown && this.keysAreValid } };
+    }
+    if (request.headers.authorization !== `Bearer ${identityToken}`) return refusal(401, 'M_UNAUTHORIZED');
+    if (path === '/hash_details') {
+      return { status: 200, body: { algorithms: this.algorithms, lookup_pepper: this.pepper } };
+    }
+    const body = JSON.parse(await textOf(request)) as Record<string, unknown>;
+    if (path === '/lookup') return this.#lookUp(body);
+    if (path === '/store-invite') return this.#store(body);
+    return refusal(404, 'M_UNRECOGNIZED');
+  }
+
+  get #publicKey(): string {
+    return this.#key.publicKey.base64;
+  }
+
+  #lookUp({ addresses, algorithm, pepper }: Record<string, unknown>) {
+    if (pepper !== this.pepper) return refusal(400, 'M_INVALID_PEPPER');
+    const mappings: Record<string, string> = {};
+    for (const [address, userId] of this.bound) {
+      const hashed =
+        algorithm === 'sha256' ? hash('sha256', `${address} ${this.pepper}`, 'base64url') : address;
+      if ((addresses as string[]).includes(hashed)) mappings[hashed] = userId;
+    }
+    return { status: 200, body: { mappings } };
+  }
+
+  #store(body: Record<string, unknown>) {
+    if (this.bound.has(`${body['address']} ${body['medium']}`)) return refusal(400, 'M_THREEPID_IN_USE');
+    const token = `token${this.invites.length}`;
+    this.invites.push({ ...body, token });
+    const key = {
+      public_key: this.#publicKey,
+      key_validity_url: `https://${this.name}/_matrix/identity/v2/pubkey/isvalid`,
+    };
+    return { status: 200, body: { token, public_keys: [key], display_name: 'a...@b...' } };
+  }
+}
+
+const refusal = (status: number, errcode: string) => ({ status, body: { errcode, error: 'No' } });
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString('utf8');
+}

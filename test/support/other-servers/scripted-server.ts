@@ -1,0 +1,154 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { buffer, text } from 'node:stream/consumers';
+import { authorize } from '../../../src/federation-client/requests/request-signature.ts';
+import { canonicalJson, type JsonObject, SigningKey, signJson } from '../../../src/protocol/index.ts';
+import { serveOnLoopback } from '../network/loopback.ts';
+import type { TestAuthority } from '../network/test-authority.ts';
+
+/** A request that came in; the path in the ecosystem's spelling, decoded. */
+export interface ScriptedRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** The JSON of its body. */
+  readonly body: JsonObject;
+  readonly raw: IncomingMessage;
+}
+
+/** An answer: JSON with status 200, `[status, JSON]`, or whatever it writes itself (then `undefined`). */
+export type ScriptedAnswer = JsonObject | readonly [number, JsonObject] | undefined;
+
+export type ScriptedHandler = (
+  request: ScriptedRequest,
+  response: ServerResponse,
+) => ScriptedAnswer | Promise<ScriptedAnswer>;
+
+/** What a server answered. */
+export interface AskedAnswer {
+  readonly status: number;
+  /** The JSON of its body; empty when it is none. */
+  readonly body: JsonObject;
+  /** The media type of the body, and its bytes. */
+  readonly type: string;
+  readonly bytes: Buffer;
+}
+
+/** A server of which a test says every word. It publishes its key; all else answers M_NOT_FOUND unless told. */
+export interface ScriptedServer {
+  readonly name: string;
+  readonly key: SigningKey;
+  readonly port: number;
+  /** Everything but the questions for its key that was asked, in order. */
+  readonly asked: ScriptedRequest[];
+  /** Says what it answers to requests whose `METHOD path` begins so; the one given last counts. */
+  on(start: string, handler: ScriptedHandler): void;
+  /**
+   * Signs and sends a request to a server.
+   * @param path as it is sent, in the ecosystem's spelling
+   * @param body JSON, or its canonical text
+   * @param signed the text that the signature covers, where that is another one
+   */
+  ask(
+    destination: string,
+    method: string,
+    path: string,
+    body?: JsonObject | string,
+    signed?: string,
+  ): Promise<AskedAnswer>;
+  stop(): Promise<void>;
+}
+
+export async function startScriptedServer({
+  name,
+  authority,
+  portOf,
+}: {
+  readonly name: string;
+  readonly authority: TestAuthority;
+  /** Where a server of the test listens. */
+  readonly portOf: (name: string) => number;
+}): Promise<ScriptedServer> {
+  const key = SigningKey.generate('scripted');
+  const asked: ScriptedRequest[] = [];
+  const handlers: { start: string; handler: ScriptedHandler }[] = [];
+  const send = (response: ServerResponse, status: number, body: JsonObject) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const server = await serveOnLoopback(async (raw, response) => {
+    const url = new URL(raw.url!, 'https://x');
+    const path = decodeURIComponent(url.pathname);
+    if (path.startsWith('/_matrix/key/v2/server')) return void send(response, 200, ownKeys(name, key));
+    const body = (await text(raw)) || '{}';
+    const request = {
+      method: raw.method!,
+      path,
+      query: url.searchParams,
+      body: JSON.parse(body) as JsonObject,
+      raw,
+    };
+    asked.push(request);
+    const found = handlers.findLast(({ start }) => `${request.method} ${path}`.startsWith(start));
+    const answer = found
+      ? await found.handler(request, response)
+      : ([404, { errcode: 'M_NOT_FOUND', error: 'Not scripted' }] as const);
+    if (Array.isArray(answer)) send(response, answer[0] as number, answer[1] as JsonObject);
+    else if (answer !== undefined) send(response, 200, answer as JsonObject);
+  }, authority.issue(name));
+  return {
+    name,
+    key,
+    port: server.port,
+    asked,
+    on: (start, handler) => void handlers.push({ start, handler }),
+    ask: (destination, method, path, body, signed) =>
+      ask({ name, key, authority, port: portOf(destination) }, destination, method, path, body, signed),
+    stop: () => server.close(),
+  };
+}
+
+function ownKeys(name: string, key: SigningKey): JsonObject {
+  const content = {
+    server_name: name,
+    verify_keys: { [key.keyId]: { key: key.publicKey.base64 } },
+    old_verify_keys: {},
+    valid_until_ts: Date.now() + 86_400_000,
+  };
+  return signJson(content, name, key);
+}
+
+function ask(
+  from: { name: string; key: SigningKey; authority: TestAuthority; port: number },
+  destination: string,
+  method: string,
+  path: string,
+  body: JsonObject | string | undefined,
+  signed: string | undefined,
+): Promise<AskedAnswer> {
+  const content = typeof body === 'string' ? body : body && canonicalJson(body, 'as written');
+  const parts = { method, uri: path, origin: from.name, destination, content: signed ?? content };
+  return new Promise((resolve, reject) => {
+    const request = httpsRequest(
+      {
+        host: '127.0.0.1',
+        port: from.port,
+        servername: destination,
+        ca: from.authority.pem,
+        method,
+        path,
+        headers: {
+          host: destination,
+          authorization: authorize(parts, from.key),
+          ...(content !== undefined && { 'content-type': 'application/json' }),
+        },
+      },
+      async (response) => {
+        const bytes = await buffer(response);
+        const type = response.headers['content-type'] ?? '';
+        const body = type.startsWith('application/json') ? (JSON.parse(bytes.toString()) as JsonObject) : {};
+        resolve({ status: response.statusCode!, body, type, bytes });
+      },
+    );
+    request.on('error', reject);
+    request.end(content);
+  });
+}

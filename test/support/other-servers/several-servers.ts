@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
+import { SigningKey, writeSigningKeys } from '../../../src/protocol/index.ts';
+import { FakeResolver } from '../network/loopback.ts';
+import { openTcpFront, type TcpFront } from '../network/tcp-front.ts';
+import { commonTestAuthority, type TestAuthority } from '../network/test-authority.ts';
+import { Person } from '../people/person.ts';
+import {
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+  type TestServerOptions,
+} from '../servers/server.ts';
+import { type ScriptedServer, startScriptedServer } from './scripted-server.ts';
+
+/** A homeserver that others reach by its name, over TLS. */
+export interface ServerOfSeveral extends TestServer {
+  /** The name that ids of its users end in. */
+  readonly name: string;
+  /** Pulls the cable: other servers do not reach this one any more. */
+  cut(): void;
+  mend(): void;
+  /** Registers a user by name. */
+  person(username: string): Promise<Person>;
+}
+
+/** What a test may want of a server otherwise than usual. */
+export type ServerOfSeveralOptions = Partial<Omit<TestServerOptions, 'database' | 'resolver' | 'listening'>>;
+
+/** A server that does not ask again where nobody answers. */
+export const askingOnce: ServerOfSeveralOptions = {
+  config: { federationClient: { federation: { max_short_retries: 0 } } },
+};
+
+/** Servers that reach each other by made-up names: through the real client, TLS and HTTP, on the loopback address. */
+export class SeveralServers {
+  readonly #database: DatabaseOptions['kind'];
+  readonly #authority: TestAuthority = commonTestAuthority();
+  readonly #folder = mkdtempSync(join(tmpdir(), 'hearth-several-'));
+  readonly #started: { stop(): Promise<void> }[] = [];
+  /** What all of them ask for addresses; a test may add names. */
+  readonly resolver = new FakeResolver();
+
+  constructor(database: DatabaseOptions['kind']) {
+    this.#database = database;
+  }
+
+  /** Opens a homeserver for each of the names. */
+  static async open<const Names extends readonly string[]>(
+    database: DatabaseOptions['kind'],
+    names: Names,
+    options: ServerOfSeveralOptions = {},
+  ): Promise<{ several: SeveralServers; servers: { readonly [I in keyof Names]: ServerOfSeveral } }> {
+    const several = new SeveralServers(database);
+    try {
+      const servers: ServerOfSeveral[] = [];
+      for (const name of names) servers.push(await several.homeserver(name, options));
+      return { several, servers: servers as unknown as { readonly [I in keyof Names]: ServerOfSeveral } };
+    } catch (error) {
+      await several.stop();
+      throw error;
+    }
+  }
+
+  /** Two homeservers, `a.test` with Anna and `b.test` with Ben. */
+  static async pair(database: DatabaseOptions['kind']) {
+    const { several, servers } = await SeveralServers.open(database, ['a.test', 'b.test']);
+    const [a, b] = servers;
+    return { several, a, b, anna: await a.person('anna'), ben: await b.person('ben') };
+  }
+
+  /** The homeserver `a.test` with Anna, and a scripted server. @param name of the latter */
+  static async beside(database: DatabaseOptions['kind'], name: string, options: ServerOfSeveralOptions = {}) {
+    const { several, servers } = await SeveralServers.open(database, ['a.test'], options);
+    const [a] = servers;
+    return { several, a, peer: await several.scripted(name), anna: await a.person('anna') };
+  }
+
+  /** A whole homeserver. @param name for instance `a.test` */
+  async homeserver(name: string, options: ServerOfSeveralOptions = {}): Promise<ServerOfSeveral> {
+    const front = await this.#front(name);
+    const config = this.#configuration(name, options.config);
+    const server = await startTestServer({
+      ...options,
+      config,
+      database: this.#database,
+      resolver: this.resolver,
+      listening: ([, federation]) => {
+        front.target = Number(new URL(federation!).port);
+      },
+    });
+    this.#started.push({ stop: () => server.stop() });
+    const ofSeveral: ServerOfSeveral = {
+      name,
+      get baseUrl() {
+        return server.baseUrl;
+      },
+      get homeserver() {
+        return server.homeserver;
+      },
+      databaseOptions: server.databaseOptions,
+      api: server.api,
+      register: server.register,
+      person: (username) => Person.register(server, username),
+      restart: () => server.restart(),
+      stop: () => server.stop(),
+      cut: () => front.cut(),
+      mend: () => front.mend(),
+    };
+    return ofSeveral;
+  }
+
+  /** A server that does what a test tells it to, right or wrong. */
+  async scripted(name: string): Promise<ScriptedServer> {
+    const front = await this.#front(name);
+    const server = await startScriptedServer({
+      name,
+      authority: this.#authority,
+      portOf: (other) => this.#portOf(other),
+    });
+    front.target = server.port;
+    this.#started.push(server);
+    return server;
+  }
+
+  async stop(): Promise<void> {
+    for (const one of this.#started.splice(0).reverse()) await one.stop();
+    this.#authority.remove();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #front(name: string): Promise<TcpFront> {
+    const front = await openTcpFront();
+    this.#started.push({ stop: () => front.close() });
+    this.resolver.hosts.set(name, ['127.0.0.1']);
+    const record = { name, port: front.port, priority: 0, weight: 0 };
+    this.resolver.srv.set(`_matrix-fed._tcp.${name}`, [record]);
+    return front;
+  }
+
+  #portOf(name: string): number {
+    const port = this.resolver.srv.get(`_matrix-fed._tcp.${name}`)?.[0]?.port;
+    if (port === undefined) throw new Error(`there is no server ${name}`);
+    return port;
+  }
+
+  #configuration(name: string, given: ConfigurationOverrides = {}): ConfigurationOverrides {
+    const path = (suffix: string) => join(this.#folder, name + suffix);
+    const { key, cert } = this.#authority.issue(name);
+    writeFileSync(path('.key.pem'), key);
+    writeFileSync(path('.cert.pem'), cert);
+    writeFileSync(path('.signing.key'), writeSigningKeys([SigningKey.generate(`of_${name[0]}`)]));
+    const listener = { port: 0, type: 'http', bind_addresses: ['127.0.0.1'] } as const;
+    return {
+      ...given,
+      server: { server_name: name, ...given.server },
+      http: {
+        listeners: [
+          { ...listener, resources: [{ names: ['client'] }] },
+          { ...listener, tls: true, resources: [{ names: ['federation'] }] },
+        ],
+        tls_certificate_path: path('.cert.pem'),
+        tls_private_key_path: path('.key.pem'),
+        ...given.http,
+      },
+      outbound: { ip_range_whitelist: ['127.0.0.0/8'], ...given.outbound },
+      federationClient: {
+        signing_key_path: path('.signing.key'),
+        federation_custom_ca_list: [this.#authority.path],
+        trusted_key_servers: [],
+        ...given.federationClient,
+      },
+    };
+  }
+}

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { systemRandomness } from '../../../src/kernel/randomness.ts';
+import {
+  type BuiltEvent,
+  buildEvent,
+  type EventDraft,
+  getRoomVersion,
+  type JsonObject,
+  type RoomEvent,
+  type RoomVersion,
+  receivePdu,
+  selectAuthEventKeys,
+  stateKeyOf,
+} from '../../../src/protocol/index.ts';
+import { eventAt, placeIn } from '../../../src/rooms/membership/handshakes/event-from-template.ts';
+import { enc } from '../people/person.ts';
+import type { ScriptedServer } from './scripted-server.ts';
+
+const v1 = '/_matrix/federation/v1';
+
+let transactions = 0;
+
+/** What became of each event of a transaction. */
+export type Outcomes = Record<string, { readonly error?: string }>;
+
+interface Draft {
+  readonly type: string;
+  readonly content: JsonObject;
+  readonly stateKey?: string;
+}
+
+/** A user of a scripted server in a room that a homeserver has: says whatever a test wants. */
+export class Visitor {
+  readonly server: ScriptedServer;
+  readonly roomId: string;
+  readonly userId: string;
+  readonly version: RoomVersion;
+  /** Events that the homeserver has sent, oldest first. */
+  readonly received: RoomEvent[] = [];
+  /** The state, as `stateKeyOf`, as far as it is known. */
+  readonly state = new Map<string, RoomEvent>();
+  /** What the next event comes after. */
+  last: RoomEvent;
+  readonly #host: string;
+
+  private constructor(parts: {
+    server: ScriptedServer;
+    host: string;
+    roomId: string;
+    userId: string;
+    join: RoomEvent;
+    state: readonly RoomEvent[];
+  }) {
+    this.server = parts.server;
+    this.#host = parts.host;
+    this.roomId = parts.roomId;
+    this.userId = parts.userId;
+    this.version = parts.join.version;
+    this.last = parts.join;
+    for (const event of [...parts.state, parts.join]) this.#note(event);
+    this.server.on(`PUT ${v1}/send/`, ({ body }) => {
+      for (const pdu of body['pdus'] as JsonObject[]) this.#receive(pdu);
+      return { pdus: {} };
+    });
+  }
+
+  /** Joins as a well-behaved server does. */
+  static async join(server: ScriptedServer, host: string, roomId: string, userId: string): Promise<Visitor> {
+    const answer = await Visitor.tryToJoin(server, host, roomId, userId);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    const { version } = answer.join;
+    const state = (answer.body['state'] as JsonObject[]).map((pdu) => receivePdu(pdu, version).event);
+    return new Visitor({ server, host, roomId, userId, join: answer.join, state });
+  }
+
+  static async tryToJoin(server: ScriptedServer, host: string, roomId: string, userId: string) {
+    const made = await server.ask(host, 'GET', `${v1}/make_join/${enc(roomId)}/${enc(userId)}?ver=11&ver=1`);
+    assert.equal(made.status, 200, JSON.stringify(made.body));
+    const version = getRoomVersion(String(made.body['room_version']))!;
+    const { event: join } = eventAt(
+      placeIn(made.body['event'] as JsonObject, version),
+      { roomId, type: 'm.room.member', sender: userId, stateKey: userId, content: { membership: 'join' } },
+      version,
+      {
+        signer: { serverName: server.name, key: server.key },
+        clock: systemClock,
+        randomness: systemRandomness,
+      },
+    );
+    const path = `/_matrix/federation/v2/send_join/${enc(roomId)}/${enc(join.eventId)}`;
+    return { ...(await server.ask(host, 'PUT', path, join.pdu)), join };
+  }
+
+  /** An event after the last one that is known here; not sent yet. */
+  build({ type, content, stateKey }: Draft, change: Partial<EventDraft> = {}): BuiltEvent {
+    const sender = change.sender ?? this.userId;
+    const auth = selectAuthEventKeys({ type, content, stateKey, sender }, this.version)
+      .map((key) => this.state.get(key)?.eventId)
+      .filter((id) => id !== undefined);
+    return buildEvent(
+      {
+        type,
+        content,
+        ...(stateKey !== undefined && { stateKey }),
+        sender,
+        roomId: this.roomId,
+        depth: this.last.depth + 1,
+        originServerTs: Date.now(),
+        authEventIds: auth,
+        prevEventIds: [this.last.eventId],
+        ...(this.version.eventId === 'origin' && {
+          eventId: `$visit${transactions++}:${this.server.name}`,
+          referenceHash: () => undefined,
+        }),
+        ...change,
+      },
+      this.version,
+      { serverName: this.server.name, key: this.server.key },
+    );
+  }
+
+  /** A text message after the last event. */
+  message(body: string, change: Partial<EventDraft> = {}): BuiltEvent {
+    return this.build({ type: 'm.room.message', content: { msgtype: 'm.text', body } }, change);
+  }
+
+  /** The next event comes after this one. */
+  follow({ event }: { readonly event: RoomEvent }): void {
+    this.last = event;
+    this.#note(event);
+  }
+
+  /** Sends events, or anything else, in one transaction, which must be answered. */
+  async send(...pdus: readonly unknown[]): Promise<Outcomes> {
+    const { status, body } = await this.transaction({ pdus: pdus as JsonObject[] });
+    assert.equal(status, 200, JSON.stringify(body));
+    return body['pdus'] as Outcomes;
+  }
+
+  /** Sends EDUs in one transaction. */
+  async edus(...edus: readonly unknown[]): Promise<void> {
+    const { status, body } = await this.transaction({ edus: edus as JsonObject[] });
+    assert.equal(status, 200, JSON.stringify(body));
+  }
+
+  transaction(body: JsonObject) {
+    return this.server.ask(this.#host, 'PUT', `${v1}/send/visit${transactions++}`, {
+      origin: this.server.name,
+      origin_server_ts: Date.now(),
+      pdus: [],
+      ...body,
+    });
+  }
+
+  /** Says something as a well-behaved server does. @returns the id of the event */
+  async say(body: string): Promise<string> {
+    const built = this.message(body);
+    const outcomes = await this.send(built.event.pdu);
+    assert.deepEqual(outcomes, { [built.event.eventId]: {} });
+    this.follow(built);
+    return built.event.eventId;
+  }
+
+  #receive(pdu: JsonObject): void {
+    if (pdu['room_id'] !== this.roomId) return;
+    const { event } = receivePdu(pdu, this.version);
+    this.received.push(event);
+    if (event.depth > this.last.depth) this.last = event;
+    this.#note(event);
+  }
+
+  #note(event: RoomEvent): void {
+    if (event.stateKey !== undefined) this.state.set(stateKeyOf(event.type, event.stateKey), event);
+  }
+}

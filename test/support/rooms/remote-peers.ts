@@ -1,0 +1,92 @@
+import type { OtherServers, RemoteEvents } from '../../../src/rooms/index.ts';
+import type { RemoteRoom } from './remote-room.ts';
+
+type Method = keyof RemoteEvents;
+
+/** What a test has a server answer instead of the truth; may throw. */
+export type Script = Partial<{ [M in Method]: RemoteEvents[M] }>;
+
+/** A question that was asked of a server. */
+export interface Question {
+  readonly method: Method;
+  readonly server: string;
+  readonly args: readonly unknown[];
+}
+
+/** The network of a test: every server tells the truth about one room, unless a script says otherwise. */
+export class RemotePeers implements OtherServers {
+  readonly asked: Question[] = [];
+  readonly scripts = new Map<string, Script>();
+  /** Servers that can not be reached. */
+  readonly down = new Set<string>();
+  readonly events: RemoteEvents;
+  readonly keys: OtherServers['keys'];
+  /** Servers that are left alone because they could not be reached. */
+  readonly blocked = new Set<string>();
+  readonly health: OtherServers['health'] = {
+    blockedUntil: async (server) => (this.blocked.has(server) ? Number.MAX_SAFE_INTEGER : undefined),
+  };
+
+  constructor(room: RemoteRoom) {
+    this.keys = {
+      findAll: async () => (server, keyId) => {
+        const key = room.keys.get(server);
+        if (key?.keyId !== keyId) return undefined;
+        return { key: key.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER };
+      },
+    };
+    const events = honest(room);
+    const ask =
+      <M extends Method>(method: M) =>
+      async (...args: unknown[]) => {
+        const server = String(args[0]);
+        this.asked.push({ method, server, args });
+        if (this.down.has(server)) throw new Error(`${server} is down`);
+        const answer = this.scripts.get(server)?.[method] ?? events[method];
+        return (answer as (...args: unknown[]) => Promise<never>)(...args);
+      };
+    this.events = {
+      event: ask('event'),
+      missingEvents: ask('missingEvents'),
+      stateIds: ask('stateIds'),
+      state: ask('state'),
+      eventAuth: ask('eventAuth'),
+      backfill: ask('backfill'),
+      timestampToEvent: ask('timestampToEvent'),
+    };
+  }
+
+  /** How often something was asked. */
+  count(method: Method, server?: string): number {
+    return this.asked.filter((one) => one.method === method && (!server || one.server === server)).length;
+  }
+}
+
+function honest(room: RemoteRoom): RemoteEvents {
+  const stateOf = (eventId: string) => [...room.get(eventId).stateBefore.values()];
+  return {
+    event: async (_server, eventId) => room.pdu(eventId),
+    missingEvents: async (_server, _roomId, { earliest, latest, limit }) =>
+      room.pdus(room.before(latest, limit, new Set(earliest)).reverse()),
+    stateIds: async (_server, _roomId, eventId) => ({
+      state: stateOf(eventId),
+      authChain: [...room.authChain(stateOf(eventId))],
+    }),
+    state: async (_server, _roomId, eventId) => ({
+      state: room.pdus(stateOf(eventId)),
+      authChain: room.pdus(room.authChain(stateOf(eventId))),
+    }),
+    eventAuth: async (_server, _roomId, eventId) => room.pdus(room.authChain([eventId])),
+    backfill: async (_server, _roomId, eventIds, limit) =>
+      room.pdus([...eventIds, ...room.before(eventIds, limit - eventIds.length)]),
+    async timestampToEvent(_server, _roomId, ts, direction) {
+      const events = [...room.events.values()].map(({ event }) => event);
+      const isFit = (time: number) => (direction === 'forward' ? time >= ts : time <= ts);
+      const [closest] = events
+        .filter(({ originServerTs }) => isFit(originServerTs))
+        .sort((a, b) => Math.abs(a.originServerTs - ts) - Math.abs(b.originServerTs - ts));
+      if (!closest) throw new Error('there is none');
+      return { eventId: closest.eventId, originServerTs: closest.originServerTs };
+    },
+  };
+}

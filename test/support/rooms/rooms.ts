@@ -1,0 +1,218 @@
+import type { Database, Migration } from '../../../src/kernel/database/index.ts';
+import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
+import { silentLogger } from '../../../src/kernel/observability/index.ts';
+import { systemRandomness } from '../../../src/kernel/randomness.ts';
+import { Streams, streamMigrations } from '../../../src/kernel/streams/index.ts';
+import { type JsonObject, MatrixError, SigningKey } from '../../../src/protocol/index.ts';
+import {
+  openRooms,
+  type RoomEngine,
+  type Rooms,
+  type RoomsParts,
+  roomMigrations,
+} from '../../../src/rooms/index.ts';
+import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
+import type { OpenDatabase } from '../databases/databases.ts';
+import { callApi } from '../servers/api-call.ts';
+import { plainCaches } from '../servers/caches.ts';
+
+export const alice = '@alice:test';
+export const bob = '@bob:test';
+export const carol = '@carol:test';
+
+const signer = { serverName: 'test', key: SigningKey.generate('test') };
+
+let transactions = 0;
+
+/** Transactions must be others after a restart too. */
+const newTransaction = () => `txn${transactions++}`;
+
+/** What a test may want otherwise than usual. */
+export interface RoomsTuning
+  extends Partial<Pick<RoomsParts, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased'>> {
+  readonly options?: Partial<RoomsParts['options']>;
+  /** Puts something between the rooms and their database. */
+  readonly between?: (database: Database) => Database;
+  readonly clock?: ManualClock;
+}
+
+/** Rooms on a database of their own, without accounts: every user id of the server `test` may act. */
+export class RoomsUnderTest {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: ManualClock;
+  readonly rooms: Rooms;
+  readonly engine: RoomEngine;
+
+  private constructor(parts: { database: Database; streams: Streams; clock: ManualClock; rooms: Rooms }) {
+    this.database = parts.database;
+    this.streams = parts.streams;
+    this.clock = parts.clock;
+    this.rooms = parts.rooms;
+    this.engine = parts.rooms.engine;
+  }
+
+  static async open(
+    open: OpenDatabase,
+    migrations: readonly Migration[] = [],
+    tuning: RoomsTuning = {},
+  ): Promise<RoomsUnderTest> {
+    const database = await open([...streamMigrations, ...roomMigrations, ...migrations]);
+    return RoomsUnderTest.#over(database, tuning.clock ?? manualClock(), tuning);
+  }
+
+  /** The same rooms after a restart of the program; what was made of these must not be used any more. */
+  async restart(open: OpenDatabase, tuning: RoomsTuning = {}): Promise<RoomsUnderTest> {
+    await this.rooms.incoming.close();
+    await this.engine.close();
+    return RoomsUnderTest.#over(await open.restart(this.database), this.clock, tuning);
+  }
+
+  static async #over(
+    database: Database,
+    clock: ManualClock,
+    { options, between, clock: _, ...others }: RoomsTuning,
+  ): Promise<RoomsUnderTest> {
+    const streams = await Streams.open(database);
+    const rooms = await openRooms({
+      database: between?.(database) ?? database,
+      streams,
+      clock,
+      signer,
+      randomness: systemRandomness,
+      profiles: { profile: async () => ({}) },
+      users: { exists: async () => true, isAdmin: async () => false },
+      options: {
+        default_room_version: '10',
+        encryption_enabled_by_default_for_room_type: 'off',
+        default_power_level_content_override: {},
+        include_profile_data_on_invite: true,
+        block_non_admin_invites: false,
+        forget_rooms_on_leave: false,
+        require_membership_for_aliases: true,
+        allow_per_room_profiles: true,
+        ...options,
+      },
+      caches: plainCaches(clock),
+      eventCacheSize: 10_000,
+      ...others,
+    });
+    return new RoomsUnderTest({ database, streams, clock, rooms });
+  }
+
+  /** A public room of `members`, the first of whom makes it. @returns its id */
+  async room(...members: readonly [string, ...string[]]): Promise<string> {
+    const [creator, ...others] = members;
+    const roomId = await this.rooms.creation.create(creator, { preset: 'public_chat' });
+    for (const userId of others) await this.join(userId, roomId);
+    return roomId;
+  }
+
+  async join(userId: string, roomId: string): Promise<void> {
+    await this.rooms.memberships.join(userId, roomId);
+  }
+
+  async leave(userId: string, roomId: string): Promise<void> {
+    await this.rooms.memberships.leave(userId, roomId);
+  }
+
+  /** Sends a text message. @param more further members of its content @returns the id of the event */
+  say(userId: string, roomId: string, body: string, more: JsonObject = {}): Promise<string> {
+    return this.send(userId, roomId, 'm.room.message', { msgtype: 'm.text', body, ...more });
+  }
+
+  /** Says something in the thread under `root`. */
+  reply(userId: string, roomId: string, root: string, body = 'reply'): Promise<string> {
+    return this.say(userId, roomId, body, { 'm.relates_to': { rel_type: 'm.thread', event_id: root } });
+  }
+
+  send(userId: string, roomId: string, type: string, content: JsonObject): Promise<string> {
+    const sender = { userId, deviceId: 'DEVICE' };
+    return this.rooms.sending.message(sender, roomId, { type, content }, newTransaction());
+  }
+
+  redact(userId: string, roomId: string, eventId: string): Promise<string> {
+    const sender = { userId, deviceId: 'DEVICE' };
+    return this.rooms.sending.redact(sender, roomId, eventId, {}, newTransaction());
+  }
+
+  /** Where an event is on the stream. */
+  async positionOf(eventId: string): Promise<number> {
+    const stored = await this.engine.events.getById(eventId);
+    if (stored?.stream === undefined) throw new Error(`there is no event ${eventId}`);
+    return stored.stream;
+  }
+}
+
+/** What a server answered. */
+export interface Answer {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+}
+
+/** Serves routes over HTTP; an access token is the id of its user. Answers are held against the specification. */
+export class RoutesUnderTest {
+  readonly #http: HttpServer;
+  readonly #base: string;
+
+  private constructor(http: HttpServer, base: string) {
+    this.#http = http;
+    this.#base = base;
+  }
+
+  static async start(routes: readonly Route[], clock: ManualClock): Promise<RoutesUnderTest> {
+    const http = createHttpServer({
+      listeners: [
+        {
+          name: 'test',
+          bind: { kind: 'tcp', port: 0, addresses: ['127.0.0.1'], tls: undefined },
+          resources: [{ names: ['client'], compress: false }],
+          forwarded: false,
+          requestIdHeader: undefined,
+        },
+      ],
+      routes,
+      authenticator: { authenticate: requesterOf },
+      log: silentLogger,
+      clock,
+    });
+    const [base = ''] = await http.start();
+    return new RoutesUnderTest(http, base);
+  }
+
+  /**
+   * @param userId absent for a request without a login
+   * @param path below `/_matrix/client` and the version
+   */
+  async call(
+    userId: string | undefined,
+    method: string,
+    path: string,
+    body?: unknown,
+    version = '/v3',
+  ): Promise<Answer> {
+    const answer = await callApi(this.#base, method, `/_matrix/client${version}${path}`, {
+      body: body === undefined ? undefined : JSON.stringify(body),
+      ...(userId !== undefined && { token: userId }),
+    });
+    return { status: answer.status, body: answer.body };
+  }
+
+  async stop(): Promise<void> {
+    await this.#http.stop(0);
+  }
+}
+
+/** @param token the id of a user, or `bridge:` and one for whom that application service acts */
+function requesterOf(token: string) {
+  const [, appservice, userId] = /^(?:(bridge):)?(@.*)$/.exec(token) ?? [];
+  if (userId === undefined) throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown token');
+  return {
+    userId,
+    deviceId: 'DEVICE',
+    isGuest: false,
+    isAdmin: false,
+    appservice,
+    tokenId: 1,
+  };
+}

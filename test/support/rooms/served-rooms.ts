@@ -1,0 +1,95 @@
+import { historyRoutes, RoomAccess, stateRoutes } from '../../../src/federation/index.ts';
+import {
+  getRoomVersion,
+  type JsonObject,
+  type ReceivedEvent,
+  receivePdu,
+} from '../../../src/protocol/index.ts';
+import { openServing } from '../../../src/rooms/index.ts';
+import type { OpenDatabase } from '../databases/databases.ts';
+import { type Answer, alice, type RoomsTuning, RoomsUnderTest } from './rooms.ts';
+import { ServerRoutesUnderTest } from './server-routes.ts';
+
+export const far = 'far.example';
+export const fay = `@fay:${far}`;
+export const finn = `@finn:${far}`;
+
+/** Rooms, and what other servers may ask about them. Users of other servers act as if their events had been received. */
+export class ServedRooms {
+  readonly under: RoomsUnderTest;
+  readonly http: ServerRoutesUnderTest;
+
+  private constructor(under: RoomsUnderTest, http: ServerRoutesUnderTest) {
+    this.under = under;
+    this.http = http;
+  }
+
+  static async open(open: OpenDatabase, tuning?: RoomsTuning): Promise<ServedRooms> {
+    const under = await RoomsUnderTest.open(open, [], tuning);
+    const { rooms, clock, database } = under;
+    const access = new RoomAccess({ ...rooms, serverName: 'test' });
+    const { history, state } = openServing(rooms, database);
+    const http = await ServerRoutesUnderTest.start(
+      [
+        ...historyRoutes({ access, history, serverName: 'test', clock }),
+        ...stateRoutes({ access, state, history }),
+      ],
+      clock,
+    );
+    return new ServedRooms(under, http);
+  }
+
+  /** A room of alice's with that visibility of its history. */
+  room(visibility = 'shared', more: readonly { type: string; content: JsonObject }[] = []): Promise<string> {
+    const content = { history_visibility: visibility };
+    const initial_state = [{ type: 'm.room.history_visibility', content }, ...more];
+    return this.under.rooms.creation.create(alice, { preset: 'public_chat', initial_state });
+  }
+
+  /** Changes the membership of a user, of whichever server. @returns the id of the event */
+  async member(roomId: string, userId: string, membership: string, sender = userId): Promise<string> {
+    return this.state(roomId, 'm.room.member', userId, { membership }, sender);
+  }
+
+  async state(
+    roomId: string,
+    type: string,
+    stateKey: string,
+    content: JsonObject,
+    sender = alice,
+  ): Promise<string> {
+    this.under.clock.advance(1);
+    const { event } = await this.under.engine.timeline.append(roomId, { type, stateKey, sender, content });
+    return event.eventId;
+  }
+
+  say(roomId: string, body: string): Promise<string> {
+    this.under.clock.advance(1);
+    return this.under.say(alice, roomId, body);
+  }
+
+  /** Asks as `far.example`. */
+  get(path: string): Promise<Answer> {
+    return this.http.ask(far, 'GET', path);
+  }
+
+  post(path: string, body: JsonObject): Promise<Answer> {
+    return this.http.ask(far, 'POST', path, body);
+  }
+
+  async stop(): Promise<void> {
+    await this.http.stop();
+    await this.under.engine.close();
+  }
+}
+
+/** The events of a list in an answer. @param roomVersion of their room */
+export function eventsIn({ body }: Answer, list: string, roomVersion = '10'): ReceivedEvent[] {
+  const version = getRoomVersion(roomVersion);
+  if (!version) throw new Error(`there is no room version ${roomVersion}`);
+  return (body[list] as JsonObject[]).map((json) => receivePdu(json, version));
+}
+
+/** The ids of the events of a list in an answer. */
+export const idsIn = (answer: Answer, list: string, roomVersion?: string): string[] =>
+  eventsIn(answer, list, roomVersion).map(({ event }) => event.eventId);

@@ -1,0 +1,59 @@
+import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
+import { silentLogger } from '../../../src/kernel/observability/index.ts';
+import { type JsonObject, MatrixError } from '../../../src/protocol/index.ts';
+import type { ManualClock } from '../clocks/manual-clock.ts';
+import { callApi } from '../servers/api-call.ts';
+import type { Answer } from './rooms.ts';
+
+/** Serves routes that other servers call: who asks just says its name. Answers are held against the specification. */
+export class ServerRoutesUnderTest {
+  readonly #http: HttpServer;
+  readonly #base: string;
+
+  private constructor(http: HttpServer, base: string) {
+    this.#http = http;
+    this.#base = base;
+  }
+
+  static async start(routes: readonly Route[], clock: ManualClock): Promise<ServerRoutesUnderTest> {
+    const http = createHttpServer({
+      listeners: [
+        {
+          name: 'test',
+          bind: { kind: 'tcp', port: 0, addresses: ['127.0.0.1'], tls: undefined },
+          resources: [{ names: ['federation'], compress: false }],
+          forwarded: false,
+          requestIdHeader: undefined,
+        },
+      ],
+      routes,
+      authenticator: { authenticate: () => Promise.reject(new Error('nobody logs in')) },
+      serverAuthenticator: {
+        async authenticateServer({ authorization: [name] }) {
+          if (name === undefined) throw new MatrixError(401, 'M_UNAUTHORIZED', 'Nobody has signed this');
+          return name;
+        },
+      },
+      log: silentLogger,
+      clock,
+    });
+    const [base = ''] = await http.start();
+    return new ServerRoutesUnderTest(http, base);
+  }
+
+  /**
+   * @param origin absent for a request that nobody signs
+   * @param path below `/_matrix/federation/v1`
+   */
+  async ask(origin: string | undefined, method: string, path: string, body?: JsonObject): Promise<Answer> {
+    const answer = await callApi(this.#base, method, `/_matrix/federation/v1${path}`, {
+      body: body === undefined ? undefined : JSON.stringify(body),
+      ...(origin !== undefined && { headers: { authorization: origin } }),
+    });
+    return { status: answer.status, body: answer.body };
+  }
+
+  async stop(): Promise<void> {
+    await this.#http.stop(0);
+  }
+}

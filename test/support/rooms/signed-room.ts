@@ -1,0 +1,114 @@
+import {
+  type BuiltEvent,
+  buildEvent,
+  type EventSigner,
+  getRoomVersion,
+  type JsonObject,
+  type RoomVersion,
+  referenceHash,
+  selectAuthEventKeys,
+  stateKeyOf,
+} from '../../../src/protocol/index.ts';
+
+let rooms = 0;
+
+/** A room as a server has it that a test plays: properly made and signed events, nothing is checked. */
+export class SignedRoom {
+  readonly version: RoomVersion;
+  readonly signer: EventSigner;
+  readonly creator: string;
+  roomId = '';
+  /** By event id, in the order in which they were made. */
+  readonly events = new Map<string, BuiltEvent>();
+  /** The current state, as `stateKeyOf`. */
+  readonly state = new Map<string, BuiltEvent>();
+  #last: BuiltEvent | undefined;
+  #now: number;
+
+  /** @param now milliseconds since the epoch, when the room is made */
+  constructor(version: string, signer: EventSigner, now = Date.now()) {
+    this.version = getRoomVersion(version)!;
+    this.signer = signer;
+    this.creator = `@creator:${signer.serverName}`;
+    this.#now = now;
+    const own = this.version.roomId === 'origin' ? `!made${rooms++}:${signer.serverName}` : undefined;
+    const creatorField = this.version.creator === 'content' ? { creator: this.creator } : {};
+    this.roomId = own ?? '';
+    const create = this.setState('m.room.create', { room_version: version, ...creatorField });
+    this.roomId = create.event.roomId;
+    this.setState('m.room.member', { membership: 'join' }, this.creator);
+    const users = this.version.privilegedCreators ? {} : { users: { [this.creator]: 100 } };
+    this.setState('m.room.power_levels', { ...users, invite: 0 });
+    this.setState('m.room.join_rules', { join_rule: 'public' });
+    this.setState('m.room.history_visibility', { history_visibility: 'shared' });
+  }
+
+  /** Sets an entry of the state. */
+  setState(type: string, content: JsonObject, stateKey = '', sender = this.creator): BuiltEvent {
+    return this.#add({ type, content, stateKey, sender });
+  }
+
+  say(body: string, sender = this.creator): BuiltEvent {
+    return this.#add({ type: 'm.room.message', content: { msgtype: 'm.text', body }, sender });
+  }
+
+  /** An event at the end of the room that is not part of it (yet). */
+  build(draft: { type: string; content: JsonObject; stateKey?: string; sender: string }): BuiltEvent {
+    const { version, signer } = this;
+    const isCreate = draft.type === 'm.room.create';
+    const auth = isCreate ? [] : this.authEventsOf(draft);
+    return buildEvent(
+      {
+        ...draft,
+        ...(this.roomId !== '' && { roomId: this.roomId }),
+        depth: (this.#last?.event.depth ?? 0) + 1,
+        originServerTs: this.#now++,
+        authEventIds: auth.map(({ event }) => event.eventId),
+        prevEventIds: this.#last ? [this.#last.event.eventId] : [],
+        ...(version.eventId === 'origin' && {
+          eventId: `$made${rooms++}:${signer.serverName}`,
+          referenceHash: (eventId: string) => referenceHash(this.events.get(eventId)!.event.pdu, version),
+        }),
+      },
+      version,
+      signer,
+    );
+  }
+
+  authEventsOf(draft: {
+    type: string;
+    content: JsonObject;
+    stateKey?: string;
+    sender: string;
+  }): BuiltEvent[] {
+    return selectAuthEventKeys({ ...draft, stateKey: draft.stateKey }, this.version)
+      .map((key) => this.state.get(key))
+      .filter((one) => one !== undefined);
+  }
+
+  /** What a template for a user says. */
+  template(userId: string, membership: string, content: JsonObject = {}): JsonObject {
+    const draft = {
+      type: 'm.room.member',
+      content: { membership, ...content },
+      stateKey: userId,
+      sender: userId,
+    };
+    const { hashes: _hashes, signatures: _signatures, ...event } = this.build(draft).event.pdu;
+    return { room_version: this.version.id, event: { ...event, origin: this.signer.serverName } };
+  }
+
+  /** The PDUs of the state, and of all that authorises it. */
+  answer(): { readonly state: JsonObject[]; readonly auth_chain: JsonObject[] } {
+    const pdus = [...this.state.values()].map(({ event }) => event.pdu);
+    return { state: pdus, auth_chain: pdus };
+  }
+
+  #add(draft: { type: string; content: JsonObject; stateKey?: string; sender: string }): BuiltEvent {
+    const built = this.build(draft);
+    this.events.set(built.event.eventId, built);
+    if (draft.stateKey !== undefined) this.state.set(stateKeyOf(draft.type, draft.stateKey), built);
+    this.#last = built;
+    return built;
+  }
+}

@@ -1,0 +1,218 @@
+import assert from 'node:assert/strict';
+import {
+  type AccountExtensions,
+  type AccountsSlice,
+  type AccountsSliceOptions,
+  accountMigrations,
+  accountRoutes,
+  assembleAccounts,
+} from '../../../src/accounts/index.ts';
+import { deviceMigrations, deviceRoutes } from '../../../src/devices/index.ts';
+import type { Database, Migration } from '../../../src/kernel/database/index.ts';
+import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
+import { silentLogger } from '../../../src/kernel/observability/index.ts';
+import { systemRandomness } from '../../../src/kernel/randomness.ts';
+import { RateLimiter } from '../../../src/kernel/rate-limits/index.ts';
+import { Streams, streamMigrations } from '../../../src/kernel/streams/index.ts';
+import type { ServerName } from '../../../src/protocol/index.ts';
+import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
+import type { OpenDatabase } from '../databases/databases.ts';
+import { callApi } from './api-call.ts';
+
+export const minute = 60_000;
+
+/** As a server is configured for its users to register without further ado, with quick password hashes. */
+export const openOptions: AccountsSliceOptions = {
+  server_name: 'test' as ServerName,
+  enable_registration: true,
+  enable_registration_without_verification: true,
+  registration_shared_secret: 'shared secret',
+  bcrypt_rounds: 4,
+  allow_guest_access: true,
+  inhibit_user_in_use_error: false,
+  allow_underscore_prefixed_registration: false,
+  session_lifetime: Number.POSITIVE_INFINITY,
+  refreshable_access_token_lifetime: 5 * minute,
+  refresh_token_lifetime: Number.POSITIVE_INFINITY,
+  nonrefreshable_access_token_lifetime: Number.POSITIVE_INFINITY,
+  ui_auth: { session_timeout: 0 },
+  password_config: {
+    enabled: true,
+    localdb_enabled: true,
+    pepper: null,
+    policy: {
+      enabled: false,
+      minimum_length: 0,
+      require_digit: false,
+      require_symbol: false,
+      require_lowercase: false,
+      require_uppercase: false,
+    },
+  },
+  user_types: { default_user_type: null, extra_user_types: [] },
+  user_ips_max_age: 28 * 24 * 60 * minute,
+  delete_stale_devices_after: null,
+};
+
+export interface Answer {
+  readonly status: number;
+  // Tests look into bodies of many shapes; what they find is compared with what they expect.
+  readonly body: Record<string, unknown>;
+  readonly headers: Headers;
+}
+
+export interface Surroundings {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: ManualClock;
+}
+
+export interface AccountsServerOptions {
+  readonly options?: Partial<AccountsSliceOptions>;
+  readonly extensions?: (surroundings: Surroundings) => AccountExtensions;
+  readonly migrations?: readonly Migration[];
+  readonly routes?: (
+    slice: AccountsSlice,
+    surroundings: Surroundings,
+  ) => readonly Route[] | Promise<readonly Route[]>;
+  /** Logins allowed at once, by account and address. */
+  readonly burst?: number;
+}
+
+/** A server that has accounts and devices, and what a test adds, listening on a port of its own. */
+export class AccountsServer {
+  readonly slice: AccountsSlice;
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: ManualClock;
+  readonly #http: HttpServer;
+  #base = '';
+
+  private constructor(surroundings: Surroundings, slice: AccountsSlice, http: HttpServer) {
+    this.database = surroundings.database;
+    this.streams = surroundings.streams;
+    this.clock = surroundings.clock;
+    this.slice = slice;
+    this.#http = http;
+  }
+
+  static async start(open: OpenDatabase, setup: AccountsServerOptions = {}): Promise<AccountsServer> {
+    const own = [...streamMigrations, ...deviceMigrations, ...accountMigrations];
+    const database = await open([...own, ...(setup.migrations ?? [])]);
+    const clock = manualClock();
+    const streams = await Streams.open(database);
+    const surroundings = { database, streams, clock };
+    const limiter = (burst_count: number) => new RateLimiter({ per_second: 0.1, burst_count }, clock);
+    const burst = setup.burst ?? 1000;
+    const slice = assembleAccounts(
+      {
+        ...surroundings,
+        randomness: systemRandomness,
+        log: silentLogger,
+        limits: {
+          registration: limiter(burst),
+          login: { address: limiter(burst), account: limiter(burst), failedAttempts: limiter(burst) },
+        },
+      },
+      { ...openOptions, ...setup.options },
+      setup.extensions?.(surroundings),
+    );
+    const http = createHttpServer({
+      listeners: [
+        {
+          name: 'test',
+          bind: { kind: 'tcp', port: 0, addresses: ['127.0.0.1'], tls: undefined },
+          resources: [{ names: ['client'], compress: false }],
+          forwarded: true,
+          requestIdHeader: undefined,
+        },
+      ],
+      routes: [
+        ...accountRoutes(slice),
+        ...deviceRoutes(slice.devices, slice.reauthenticator),
+        ...((await setup.routes?.(slice, surroundings)) ?? []),
+      ],
+      authenticator: slice.authenticator,
+      log: silentLogger,
+      clock,
+    });
+    const server = new AccountsServer(surroundings, slice, http);
+    server.#base = (await http.start())[0]!;
+    return server;
+  }
+
+  async stop(): Promise<void> {
+    await this.#http.stop(0);
+    await this.slice.lastSeen.flush();
+  }
+
+  /** @param path below `/_matrix/client/v3`, unless it begins with another prefix */
+  async call(
+    method: string,
+    path: string,
+    {
+      token,
+      body,
+      headers,
+    }: { token?: string | undefined; body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
+    const url = /^\/(_|\.well-known)/.test(path) ? path : `/_matrix/client/v3${path}`;
+    return callApi(this.#base, method, url, {
+      body: body === undefined ? undefined : JSON.stringify(body),
+      ...(token !== undefined && { token }),
+      ...(headers && { headers }),
+    });
+  }
+
+  /** Registers somebody with the password `password`. @returns their tokens */
+  async register(username: string, more: Record<string, unknown> = {}): Promise<Person> {
+    const { status, body } = await this.call('POST', '/register', {
+      body: { username, password: 'password', auth: { type: 'm.login.dummy' }, ...more },
+    });
+    if (status !== 200) throw new Error(`registration failed: ${JSON.stringify(body)}`);
+    return toPerson(body);
+  }
+
+  /** Logs somebody in with the password `password`. */
+  async login(user: string, more: Record<string, unknown> = {}): Promise<Person> {
+    const { status, body } = await this.call('POST', '/login', { body: { ...passwordLogin(user), ...more } });
+    if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`);
+    return toPerson(body);
+  }
+
+  /** Sends a request, and again with the user's password, for which it must ask. */
+  async confirmed(
+    person: Person,
+    method: string,
+    path: string,
+    body: Record<string, unknown> = {},
+  ): Promise<Answer> {
+    const { token } = person;
+    const asked = await this.call(method, path, { token, body });
+    assert.equal(asked.status, 401, JSON.stringify(asked.body));
+    assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.password'] }]);
+    const auth = { ...passwordLogin(person.userId), session: asked.body['session'] };
+    return this.call(method, path, { token, body: { ...body, auth } });
+  }
+}
+
+export interface Person {
+  readonly userId: string;
+  readonly token: string;
+  readonly deviceId: string;
+  readonly refreshToken: string | undefined;
+}
+
+const toPerson = (body: Answer['body']): Person => ({
+  userId: body['user_id'] as string,
+  token: body['access_token'] as string,
+  deviceId: body['device_id'] as string,
+  refreshToken: body['refresh_token'] as string | undefined,
+});
+
+/** The body of a login, and the proof of a user who is logged in. */
+export const passwordLogin = (user: string, password = 'password') => ({
+  type: 'm.login.password',
+  identifier: { type: 'm.id.user', user },
+  password,
+});

@@ -1,0 +1,10 @@
+import { CacheRegistry, cachesSection } from '../../../src/kernel/caches/index.ts';
+import type { Clock } from '../../../src/kernel/clock.ts';
+import { sectionDefaults } from '../../../src/kernel/config/index.ts';
+
+/** Caches of just the size that their owners ask for, whose entries do not expire. */
+export const plainCaches = (clock: Clock): CacheRegistry =>
+  new CacheRegistry(
+    clock,
+    sectionDefaults(cachesSection, { caches: { global_factor: 1, expire_caches: false } }),
+  );

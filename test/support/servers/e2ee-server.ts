@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { sections } from '../../../src/configuration.ts';
+import {
+  type E2ee,
+  type E2eeParts,
+  e2eeMigrations,
+  e2eeRoutes,
+  KeyUpkeep,
+  openE2ee,
+} from '../../../src/e2ee/index.ts';
+import { federationMigrations } from '../../../src/federation/index.ts';
+import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
+import { sectionDefaults } from '../../../src/kernel/config/index.ts';
+import { Jobs, jobMigrations } from '../../../src/kernel/jobs/index.ts';
+import { silentLogger } from '../../../src/kernel/observability/index.ts';
+import { systemRandomness } from '../../../src/kernel/randomness.ts';
+import { type JsonObject, SigningKey } from '../../../src/protocol/index.ts';
+import { openRooms, type Rooms, roomMigrations } from '../../../src/rooms/index.ts';
+import { MessageQueues, ToDevice, toDeviceMigrations, toDeviceRoutes } from '../../../src/to-device/index.ts';
+import type { OpenDatabase } from '../databases/databases.ts';
+import { ClientDevice } from '../people/client-device.ts';
+import { AccountsServer, type Answer, type Person, type Surroundings } from './accounts-server.ts';
+import { plainCaches } from './caches.ts';
+
+const signer = { serverName: 'test', key: SigningKey.generate('test') };
+
+const roomsOn = (surroundings: Surroundings & { caches: CacheRegistry }) =>
+  openRooms({
+    ...surroundings,
+    signer,
+    randomness: systemRandomness,
+    profiles: { profile: async () => ({}) },
+    users: { exists: async () => true, isAdmin: async () => false },
+    options: sectionDefaults(sections.rooms),
+    eventCacheSize: 10_000,
+  });
+
+type Parts = Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'upkeep' | 'jobs' | 'toDevice'>;
+
+/** A server with accounts, rooms, to-device messages and keys. */
+export class E2eeServer {
+  readonly server: AccountsServer;
+  readonly e2ee: E2ee;
+  readonly rooms: Rooms;
+  readonly queues: MessageQueues;
+  readonly upkeep: KeyUpkeep;
+  readonly jobs: Jobs;
+  readonly toDevice: ToDevice;
+
+  private constructor(server: AccountsServer, parts: Parts) {
+    this.server = server;
+    this.e2ee = parts.e2ee;
+    this.rooms = parts.rooms;
+    this.queues = parts.queues;
+    this.upkeep = parts.upkeep;
+    this.jobs = parts.jobs;
+    this.toDevice = parts.toDevice;
+  }
+
+  static async start(open: OpenDatabase, more: Partial<E2eeParts> = {}): Promise<E2eeServer> {
+    const upkeep = new KeyUpkeep();
+    let queues: MessageQueues;
+    let parts: Parts;
+    const server = await AccountsServer.start(open, {
+      migrations: [
+        ...jobMigrations,
+        ...roomMigrations,
+        ...toDeviceMigrations,
+        ...e2eeMigrations,
+        ...federationMigrations,
+      ],
+      extensions: ({ database }) => {
+        queues = new MessageQueues(database);
+        return { deviceCleanups: [upkeep, queues], companions: [upkeep] };
+      },
+      routes: async ({ devices, reauthenticator }, surroundings) => {
+        const { streams, clock } = surroundings;
+        const caches = plainCaches(clock);
+        const rooms = await roomsOn({ ...surroundings, caches });
+        const serverName = 'test';
+        const { engine } = rooms;
+        const own = { ...surroundings, log: silentLogger, devices, engine, caches, upkeep, serverName };
+        const jobs = new Jobs({ ...surroundings, log: silentLogger, alone: true });
+        const e2ee = await openE2ee({ ...own, queues, reauthenticator, jobs, ...more });
+        const toDevice = new ToDevice({ streams, clock, devices, queues, serverName });
+        parts = { e2ee, rooms, queues, upkeep, jobs, toDevice };
+        await jobs.start();
+        return [...e2eeRoutes(e2ee), ...toDeviceRoutes(toDevice)];
+      },
+    });
+    return new E2eeServer(server, parts!);
+  }
+
+  async stop(): Promise<void> {
+    await this.jobs.stop();
+    await this.server.stop();
+  }
+
+  get position(): number {
+    return this.server.streams.current;
+  }
+
+  /** Calls the server as somebody; the answer must be as the specification says. */
+  async call(as: { token: string }, method: string, path: string, body?: unknown): Promise<Answer> {
+    const url = path.startsWith('/_') ? path : `/_matrix/client/v3${path}`;
+    return this.server.call(method, url, { token: as.token, body });
+  }
+
+  /** Registers somebody who has uploaded the identity keys of their device. */
+  async user(name: string): Promise<KeyedPerson> {
+    return this.keyed(await this.server.register(name));
+  }
+
+  /** Another device of a user, with its keys. */
+  async device(name: string): Promise<KeyedPerson> {
+    return this.keyed(await this.server.login(name));
+  }
+
+  async keyed(person: Person): Promise<KeyedPerson> {
+    const client = new ClientDevice(person.userId, person.deviceId);
+    const deviceKeys = client.deviceKeys();
+    const answer = await this.call(person, 'POST', '/keys/upload', { device_keys: deviceKeys });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return { ...person, client, deviceKeys };
+  }
+
+  /** A public room of `members`, the first of whom makes it. @returns its id */
+  async room(...members: readonly [Person, ...Person[]]): Promise<string> {
+    const [creator, ...others] = members;
+    const roomId = await this.rooms.creation.create(creator.userId, { preset: 'public_chat' });
+    for (const { userId } of others) await this.rooms.memberships.join(userId, roomId);
+    return roomId;
+  }
+
+  /** How many rows a table has. */
+  async rows(table: string): Promise<number> {
+    const reader = this.server.database.reader<Record<string, Record<string, unknown>>>();
+    const counted = await reader
+      .selectFrom(table)
+      .select(({ fn }) => fn.countAll().as('n'))
+      .executeTakeFirstOrThrow();
+    return Number(counted.n);
+  }
+}
+
+export interface KeyedPerson extends Person {
+  readonly client: ClientDevice;
+  readonly deviceKeys: JsonObject;
+}
+
+/** What a refusal says: its status and error code. */
+export const codeOf = ({ status, body }: Answer) => [status, body['errcode']];

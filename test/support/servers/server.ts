@@ -1,0 +1,183 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrations } from '../../../src/composition/kernel.ts';
+import { type HearthConfiguration, sections } from '../../../src/configuration.ts';
+import { createHomeserver, type Homeserver } from '../../../src/homeserver.ts';
+import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
+import { type Overrides, type Section, sectionDefaults } from '../../../src/kernel/config/index.ts';
+import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
+import { type Logger, silentLogger } from '../../../src/kernel/observability/index.ts';
+import type { Resolver } from '../../../src/kernel/outbound/index.ts';
+import { type Randomness, systemRandomness } from '../../../src/kernel/randomness.ts';
+import { makePlace, portVariable } from '../databases/databases.ts';
+import { startPostgres } from '../databases/postgres-server.ts';
+import { type ApiAnswer, type ApiRequest, callApi } from './api-call.ts';
+
+export type { ApiAnswer, ApiRequest } from './api-call.ts';
+
+/** Options of any section, by the section's name. */
+export type ConfigurationOverrides = {
+  readonly [Name in keyof HearthConfiguration]?: Overrides<HearthConfiguration[Name]>;
+};
+
+export interface TestServerOptions {
+  readonly database: DatabaseOptions['kind'];
+  /** On top of what makes tests easy: the name `test`, open registration, generous limits, quick password hashes. */
+  readonly config?: ConfigurationOverrides;
+  readonly clock?: Clock;
+  readonly randomness?: Randomness;
+  readonly log?: Logger;
+  /** Instead of the machine's. */
+  readonly resolver?: Resolver;
+  /** PEM of the authorities to trust in place of the machine's. */
+  readonly authorities?: readonly string[];
+  /** Is told where the server listens, each time it has been started. */
+  readonly listening?: (addresses: readonly string[]) => void;
+}
+
+/** A user who is logged in. */
+export interface TestUser {
+  readonly userId: string;
+  readonly deviceId: string;
+  readonly token: string;
+}
+
+export interface TestServer {
+  readonly baseUrl: string;
+  readonly homeserver: Homeserver;
+  /** What its database was opened with. */
+  readonly databaseOptions: DatabaseOptions;
+  /** Calls the server. Fails the test when the answer is not what the specification says of the operation. */
+  api(method: string, path: string, request?: ApiRequest): Promise<ApiAnswer>;
+  /** Registers a user by name. */
+  register(username: string, password?: string): Promise<TestUser>;
+  /** Stops the server and starts it again on the same database, at another port. */
+  restart(): Promise<void>;
+  /** Stops the server and removes its database. */
+  stop(): Promise<void>;
+}
+
+/** Runs a whole homeserver on a free port of the loopback address. */
+export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
+  const postgres = await needsPostgres(options);
+  const place = await makePlace(options.database, migrations);
+  const files = mkdtempSync(join(tmpdir(), 'hearth-media-'));
+  const start = async () => {
+    const homeserver = createHomeserver({
+      configuration: testConfiguration({
+        ...options.config,
+        media: { media_store_path: files, ...options.config?.media },
+      }),
+      clock: options.clock ?? systemClock,
+      randomness: options.randomness ?? systemRandomness,
+      log: options.log ?? silentLogger,
+      databaseOptions: place.options,
+      ...(options.resolver && { resolver: options.resolver }),
+      ...(options.authorities && { authorities: options.authorities }),
+    });
+    const { addresses } = await homeserver.start();
+    options.listening?.(addresses);
+    return { homeserver, baseUrl: addresses[0]! };
+  };
+  const discard = async () => {
+    await place.remove();
+    rmSync(files, { recursive: true, force: true });
+    await postgres?.stop();
+  };
+  let running = await start().catch(async (error: unknown) => {
+    await discard();
+    throw error;
+  });
+  const api: TestServer['api'] = (method, path, request) => callApi(running.baseUrl, method, path, request);
+  return {
+    get baseUrl() {
+      return running.baseUrl;
+    },
+    get homeserver() {
+      return running.homeserver;
+    },
+    databaseOptions: place.options,
+    api,
+    register: (username, password = 'correct horse') => register(api, username, password),
+    async restart() {
+      await running.homeserver.stop();
+      running = await start();
+    },
+    async stop() {
+      await running.homeserver.stop();
+      await discard();
+    },
+  };
+}
+
+/** When the test does not run under `npm test`, which has started one. */
+async function needsPostgres({ database }: TestServerOptions) {
+  if (database !== 'postgres' || process.env[portVariable]) return undefined;
+  const server = await startPostgres();
+  process.env[portVariable] = String(server.port);
+  return {
+    async stop() {
+      delete process.env[portVariable];
+      await server.stop();
+    },
+  };
+}
+
+/** The key with which every test server signs. */
+const signingKey = join(import.meta.dirname, '..', '..', 'fixtures', 'test.signing.key');
+
+/** The whole configuration for tests. */
+export function testConfiguration(overrides: ConfigurationOverrides = {}): HearthConfiguration {
+  const easy: Record<string, object> = {
+    server: { server_name: 'test' },
+    http: {
+      listeners: [
+        {
+          port: 0,
+          type: 'http',
+          bind_addresses: ['127.0.0.1'],
+          resources: [{ names: ['client', 'federation'] }],
+        },
+      ],
+    },
+    accounts: {
+      enable_registration: true,
+      enable_registration_without_verification: true,
+      registration_shared_secret: 'shared secret',
+      bcrypt_rounds: 4,
+    },
+    // Tests begin anew often, and want to see what has happened since.
+    caches: { caches: { sync_response_cache_duration: 0 } },
+    federationClient: { signing_key_path: signingKey },
+    rateLimits: generous(sectionDefaults(sections.rateLimits)),
+  };
+  const given = overrides as Record<string, object | undefined>;
+  const values = Object.entries(sections).map(([name, section]) => [
+    name,
+    sectionDefaults(section as Section<object>, { ...easy[name], ...given[name] }),
+  ]);
+  return Object.fromEntries(values) as HearthConfiguration;
+}
+
+/** Every leaky bucket of the limits, made so large that no test fills it by chance. */
+function generous(limits: object): object {
+  const entries = Object.entries(limits).map(([name, limit]) => {
+    if (typeof limit !== 'object' || limit === null) return [name, limit];
+    if (name === 'rc_federation') return [name, { ...limit, sleep_limit: 1e6, reject_limit: 1e6 }];
+    return [name, 'per_second' in limit ? { per_second: 1e6, burst_count: 1e6 } : generous(limit)];
+  });
+  return Object.fromEntries(entries);
+}
+
+async function register(api: TestServer['api'], username: string, password: string): Promise<TestUser> {
+  const body = { username, password, auth: { type: 'm.login.dummy' } };
+  const answer = await api('POST', '/_matrix/client/v3/register', { body });
+  assert.equal(answer.status, 200, answer.raw);
+  return {
+    userId: String(answer.body['user_id']),
+    deviceId: String(answer.body['device_id']),
+    token: String(answer.body['access_token']),
+  };
+}
