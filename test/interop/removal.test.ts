@@ -35,6 +35,8 @@ Meeting.of('removal', ({ bothWays }) => {
     'one is banned in the middle of talking',
     async ({ host, guests: { one: guest, other: witness } }) => {
       const room = await host.roomWith([guest, witness]);
+      // Until then their server has nobody else in the room, and is told nothing of what comes after the ban.
+      await host.seesAs('join', witness, room);
       const send = (id: string) =>
         guest.call('PUT', `/rooms/${enc(room)}/send/m.room.message/${id}`, { msgtype: 'm.text', body: id });
       const talking = Array.from({ length: 20 }, (_, index) => send(`talk${index}`));

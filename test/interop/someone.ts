@@ -66,8 +66,11 @@ export class Someone {
     const headers = { authorization: `Bearer ${this.#token}`, ...init.headers };
     const signal = AbortSignal.timeout(requestTimeout);
     return fetch(url, { ...init, method, headers, signal }).catch((cause: unknown) => {
-      const problem = signal.aborted ? `not answered in ${requestTimeout / 1000} s` : `${cause}`;
-      throw new Error(`${method} ${path} of ${this.id}: ${problem}`, { cause });
+      // What says of itself that there was no connection is for the scenario, which may have expected that.
+      if (!signal.aborted) throw cause;
+      throw new Error(`${method} ${path} of ${this.id} was not answered in ${requestTimeout / 1000} s`, {
+        cause,
+      });
     });
   }
 
