@@ -22,7 +22,7 @@ import {
 } from '../../src/federation/index.ts';
 import { openFederationClient, TransactionsApi } from '../../src/federation-client/index.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
-import { createRouter } from '../../src/kernel/http/router.ts';
+import { createRouter } from '../../src/kernel/http/routing/router.ts';
 import { createLogger } from '../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../src/kernel/outbound/index.ts';
 import { isServerName } from '../../src/protocol/index.ts';

@@ -1,10 +1,10 @@
 /** HTTP: listeners, routes as data, and the checks that every request goes through. */
 export { type HttpConfig, httpSection } from './config.ts';
-export { healthRoute } from './health.ts';
 export { listenersOf } from './listeners/configured-listeners.ts';
 export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners/listeners.ts';
 export type { ListenerResource, ResourceName } from './listeners/resources.ts';
-export { metricsRoute } from './metrics-route.ts';
+export { healthRoute } from './monitoring/health.ts';
+export { metricsRoute } from './monitoring/metrics-route.ts';
 export type {
   AuthenticationContext,
   Authenticator,
@@ -13,6 +13,7 @@ export type {
   ServerAuthenticator,
   SignedRequest,
 } from './requests/requester.ts';
+export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';
 export {
   type Auth,
   type Handler,
@@ -23,6 +24,5 @@ export {
   type RouteContract,
   type RouteRequest,
   route,
-} from './route.ts';
-export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';
+} from './routing/route.ts';
 export { createHttpServer, type HttpServer, type HttpServerOptions } from './server.ts';

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { MatrixError } from '../../protocol/index.ts';
-import { Reply } from './route.ts';
+import { Reply } from './routing/route.ts';
 
 const compress = promisify(gzip);
 

@@ -1,12 +1,12 @@
 import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
-import type { EndpointDependencies } from './endpoint.ts';
 import { type ListenerOptions, type Listening, listen } from './listeners/listeners.ts';
-import { observeRequests } from './request-metrics.ts';
+import { observeRequests } from './monitoring/request-metrics.ts';
 import type { Exchange } from './requests/exchange.ts';
 import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
-import type { Route } from './route.ts';
-import { createRouter, type Router } from './router.ts';
+import type { EndpointDependencies } from './routing/endpoint.ts';
+import type { Route } from './routing/route.ts';
+import { createRouter, type Router } from './routing/router.ts';
 
 export interface HttpServerOptions {
   readonly listeners: readonly ListenerOptions[];

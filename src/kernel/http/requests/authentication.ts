@@ -1,5 +1,5 @@
 import { forbidden, MatrixError } from '../../../protocol/index.ts';
-import type { Auth } from '../route.ts';
+import type { Auth } from '../routing/route.ts';
 import type { AuthenticationContext, Authenticator, Requester } from './requester.ts';
 
 type ClientAuth = Exclude<Auth, 'none' | 'server'>;

@@ -1,4 +1,4 @@
-import type { Route } from '../route.ts';
+import type { Route } from './route.ts';
 
 /** All paths that a listener serves, to tell a wrong method (405) from an unknown path (404). */
 export class KnownPaths {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { serviceOf } from '../listeners/resources.ts';
-import { route } from '../route.ts';
 import { KnownPaths } from './known-paths.ts';
 import { toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
+import { route } from './route.ts';
 
 describe('namespaces', () => {
   const pairs = [

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { systemClock } from '../clock.ts';
-import { createMetrics, silentLogger } from '../observability/index.ts';
-import { createHttpServer, metricsRoute, route } from './index.ts';
+import { systemClock } from '../../clock.ts';
+import { createMetrics, silentLogger } from '../../observability/index.ts';
+import { createHttpServer, metricsRoute, route } from '../index.ts';
 
 it('counts requests by operation, shown on listeners for metrics only', async () => {
   const metrics = await createMetrics();

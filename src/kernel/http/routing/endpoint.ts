@@ -1,12 +1,17 @@
-import { MatrixError, suspended, unknown } from '../../protocol/index.ts';
-import { redactUrl } from '../observability/index.ts';
-import { accessTokenOf, authenticate } from './requests/authentication.ts';
-import type { Exchange } from './requests/exchange.ts';
-import { clientJson, parseJson, parseServerBody } from './requests/json-body.ts';
-import { hasBody, limitBody, readBody } from './requests/read-body.ts';
-import type { Authenticator, Requester, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
-import { BodyChecker, QueryChecker } from './requests/validation.ts';
-import { sendError, sendResult } from './responses.ts';
+import { MatrixError, suspended, unknown } from '../../../protocol/index.ts';
+import { redactUrl } from '../../observability/index.ts';
+import { accessTokenOf, authenticate } from '../requests/authentication.ts';
+import type { Exchange } from '../requests/exchange.ts';
+import { clientJson, parseJson, parseServerBody } from '../requests/json-body.ts';
+import { hasBody, limitBody, readBody } from '../requests/read-body.ts';
+import type {
+  Authenticator,
+  Requester,
+  ServerAdmission,
+  ServerAuthenticator,
+} from '../requests/requester.ts';
+import { BodyChecker, QueryChecker } from '../requests/validation.ts';
+import { sendError, sendResult } from '../responses.ts';
 import type { Route, RouteRequest } from './route.ts';
 
 /**

@@ -1,14 +1,14 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { parse as parseQuery } from 'fast-querystring';
 import { type FastifyInstance, fastify } from 'fastify';
-import { invalidParam, unrecognized } from '../../protocol/index.ts';
+import { invalidParam, unrecognized } from '../../../protocol/index.ts';
+import { type ListenerResource, serviceOf } from '../listeners/resources.ts';
+import { Exchange, type Scope } from '../requests/exchange.ts';
 import { Endpoint, type EndpointDependencies } from './endpoint.ts';
-import { type ListenerResource, serviceOf } from './listeners/resources.ts';
-import { Exchange, type Scope } from './requests/exchange.ts';
+import { FixedPaths } from './fixed-paths.ts';
+import { KnownPaths, pathsOf } from './known-paths.ts';
+import { toDocumentsSpelling } from './namespaces.ts';
 import { Reply, type Route } from './route.ts';
-import { FixedPaths } from './routing/fixed-paths.ts';
-import { KnownPaths, pathsOf } from './routing/known-paths.ts';
-import { toDocumentsSpelling } from './routing/namespaces.ts';
 
 /** Answers requests; `close` lets go of what it holds. */
 export interface Router {

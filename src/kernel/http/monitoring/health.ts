@@ -1,4 +1,4 @@
-import { Reply, type Route, route } from './route.ts';
+import { Reply, type Route, route } from '../routing/route.ts';
 
 /** Tells load balancers that the process answers. */
 export const healthRoute: Route = route(

@@ -1,5 +1,5 @@
-import type { Metrics } from '../observability/index.ts';
-import { Reply, type Route, route } from './route.ts';
+import type { Metrics } from '../../observability/index.ts';
+import { Reply, type Route, route } from '../routing/route.ts';
 
 /** Shows the metrics to listeners with the resource `metrics`. */
 export function metricsRoute(metrics: Metrics): Route {

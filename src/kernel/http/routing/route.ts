@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox';
-import type { Logger } from '../observability/logger.ts';
-import type { Requester } from './requests/requester.ts';
+import type { Logger } from '../../observability/logger.ts';
+import type { Requester } from '../requests/requester.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
