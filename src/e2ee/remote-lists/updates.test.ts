@@ -29,6 +29,19 @@ describe('what other servers say of device lists', () => {
     );
   });
 
+  it('is not about user ids that clients are not told of outside of events', () => {
+    for (const [userId, isTaken] of [
+      ['@Bob!:elsewhere', true],
+      ['@:elsewhere', false],
+      ['@böb:elsewhere', false],
+      ['@b b:elsewhere', false],
+    ] as const) {
+      const [list, keys] = [{ ...bob.update(), user_id: userId }, { user_id: userId }];
+      assert.equal(parseDeviceListUpdate('elsewhere', list) !== undefined, isTaken, userId);
+      assert.equal(parseSigningKeyUpdate('elsewhere', keys) !== undefined, isTaken, userId);
+    }
+  });
+
   it('is sound as far as it is taken, whatever it is', () => {
     const signing = {
       user_id: bob.userId,

@@ -1,4 +1,4 @@
-import { isJsonObject, isUserId, type JsonObject, serverOfUser } from '../../protocol/index.ts';
+import { isCompliantUserId, isJsonObject, type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import { isDeviceId, memberOf, mostDevices, soundCrossSigningKey, soundDevice } from '../keys/remote-keys.ts';
 import type { RemoteList, RemoteSnapshot } from './remote-list.ts';
 
@@ -99,7 +99,11 @@ function parsePrevious(value: unknown): readonly number[] | undefined {
   return value;
 }
 
+/**
+ * Updates about user ids that are not compliant are dropped, as clients are not to hear of those outside of events.
+ * Source: appendices, "Historical User IDs".
+ */
 const isUserOf = (server: string, userId: unknown): userId is string =>
-  isUserId(userId) && serverOfUser(userId) === server;
+  isCompliantUserId(userId) && serverOfUser(userId) === server;
 
 const isStreamId = (id: unknown): id is number => Number.isSafeInteger(id);
