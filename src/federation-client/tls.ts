@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { SecureVersion } from 'node:tls';
-import { compileGlob } from '../kernel/config/index.ts';
 import { TlsSettings } from '../kernel/outbound/index.ts';
+import { compileGlob } from '../protocol/index.ts';
 import type { FederationClientConfig } from './config.ts';
 
 type Options = Pick<

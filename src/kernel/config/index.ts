@@ -26,10 +26,4 @@ export { readSourceFiles, type SourceFiles } from './sources/source-files.ts';
 export * from './types.ts';
 export { formatDuration, parseDuration } from './values/duration.ts';
 export { IpRangeSet } from './values/ip-range.ts';
-export {
-  compileGlob,
-  compileGlobOrRegularExpression,
-  compileRegularExpression,
-  type Matcher,
-} from './values/patterns.ts';
 export { formatSize, parseSize } from './values/size.ts';
