@@ -1,4 +1,4 @@
-import { boolean, list, option, type SectionType, section, string } from '../kernel/config/index.ts';
+import { boolean, list, option, section, string } from '../kernel/config/index.ts';
 
 /** Bridges and bots. */
 export const appservicesSection = section({
@@ -19,5 +19,3 @@ export const appservicesSection = section({
     }),
   },
 });
-
-export type AppservicesConfig = SectionType<typeof appservicesSection>;

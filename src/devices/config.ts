@@ -1,4 +1,4 @@
-import { boolean, duration, nullable, option, type SectionType, section } from '../kernel/config/index.ts';
+import { boolean, duration, nullable, option, section } from '../kernel/config/index.ts';
 
 /** Devices of users. */
 export const devicesSection = section({
@@ -15,5 +15,3 @@ export const devicesSection = section({
     }),
   },
 });
-
-export type DevicesConfig = SectionType<typeof devicesSection>;

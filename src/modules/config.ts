@@ -1,12 +1,4 @@
-import {
-  freeObject,
-  list,
-  object,
-  option,
-  type SectionType,
-  section,
-  string,
-} from '../kernel/config/index.ts';
+import { freeObject, list, object, option, section, string } from '../kernel/config/index.ts';
 
 /** Code of others that extends the server. */
 export const modulesSection = section({
@@ -30,5 +22,3 @@ export const modulesSection = section({
     ),
   },
 });
-
-export type ModulesConfig = SectionType<typeof modulesSection>;

@@ -1,4 +1,4 @@
-import { boolean, duration, object, option, type SectionType, section } from '../kernel/config/index.ts';
+import { boolean, duration, object, option, section } from '../kernel/config/index.ts';
 
 /** Notifications. */
 export const pushSection = section({
@@ -31,5 +31,3 @@ export const pushSection = section({
     ),
   },
 });
-
-export type PushConfig = SectionType<typeof pushSection>;

@@ -1,4 +1,4 @@
-import { boolean, option, type SectionType, section } from '../kernel/config/index.ts';
+import { boolean, option, section } from '../kernel/config/index.ts';
 
 /** Searching messages. */
 export const searchSection = section({
@@ -11,5 +11,3 @@ export const searchSection = section({
     }),
   },
 });
-
-export type SearchConfig = SectionType<typeof searchSection>;

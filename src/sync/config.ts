@@ -1,4 +1,4 @@
-import { integer, list, option, roomId, type SectionType, section } from '../kernel/config/index.ts';
+import { integer, list, option, roomId, section } from '../kernel/config/index.ts';
 
 /** What clients are told when they sync. */
 export const syncSection = section({
@@ -16,5 +16,3 @@ export const syncSection = section({
     }),
   },
 });
-
-export type SyncConfig = SectionType<typeof syncSection>;

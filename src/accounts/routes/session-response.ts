@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import type { JsonObject } from '../../protocol/index.ts';
+import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import type { DeviceWish, OpenedSession } from '../registration/registration.ts';
 
 /** What `/register` and `/login` answer. */
@@ -15,7 +15,7 @@ export const sessionResponse = Type.Object({
 export function toSessionResponse(userId: string, session: OpenedSession | undefined): JsonObject {
   return {
     user_id: userId,
-    home_server: userId.slice(userId.indexOf(':') + 1),
+    home_server: serverOfUser(userId),
     access_token: session?.accessToken,
     device_id: session?.deviceId,
     refresh_token: session?.refreshToken,

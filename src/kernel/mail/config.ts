@@ -1,4 +1,4 @@
-import { nullable, object, option, type SectionType, section, string } from '../config/index.ts';
+import { nullable, object, option, section, string } from '../config/index.ts';
 import { emailOption } from './email-options.ts';
 
 /** Mail, and the templates of mails and pages. */
@@ -35,5 +35,3 @@ export const mailSection = section({
     },
   ],
 });
-
-export type MailConfig = SectionType<typeof mailSection>;

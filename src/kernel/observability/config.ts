@@ -7,7 +7,6 @@ import {
   object,
   option,
   regularExpression,
-  type SectionType,
   section,
   string,
   userId,
@@ -87,5 +86,3 @@ export const observabilitySection = section({
     }),
   },
 });
-
-export type ObservabilityConfig = SectionType<typeof observabilitySection>;

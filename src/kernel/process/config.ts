@@ -6,7 +6,6 @@ import {
   nullable,
   object,
   option,
-  type SectionType,
   section,
   string,
 } from '../config/index.ts';
@@ -93,5 +92,3 @@ export const processSection = section({
     },
   ],
 });
-
-export type ProcessConfig = SectionType<typeof processSection>;

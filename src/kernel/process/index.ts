@@ -1,3 +1,3 @@
 /** The process and its host. */
-export { type ProcessConfig, processSection } from './config.ts';
+export { processSection } from './config.ts';
 export { limitOpenFiles } from './file-limit.ts';

@@ -1,13 +1,4 @@
-import {
-  boolean,
-  freeObject,
-  httpUrl,
-  nullable,
-  option,
-  type SectionType,
-  section,
-  serverName,
-} from '../config/index.ts';
+import { boolean, freeObject, httpUrl, nullable, option, section, serverName } from '../config/index.ts';
 
 /** Who this server is, and how the outside finds it. */
 export const serverSection = section({
@@ -52,5 +43,3 @@ export const serverSection = section({
     },
   ],
 });
-
-export type ServerConfig = SectionType<typeof serverSection>;

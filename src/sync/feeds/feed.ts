@@ -53,10 +53,6 @@ export class Feed {
     this.#floor = floor;
   }
 
-  get hasWaiters(): boolean {
-    return this.#waiting.size > 0;
-  }
-
   /** What every answer says to a device that has no messages, as `remember` was told since the user's last change. */
   quiet(deviceId: string | undefined): string | undefined {
     return this.#quiet.get(deviceId);
