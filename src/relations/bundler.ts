@@ -3,6 +3,7 @@ import {
   canBeThreadRoot,
   type JsonObject,
   latestReplacement,
+  summariseThread,
   type ThreadSummary,
 } from '../protocol/index.ts';
 import {
@@ -156,15 +157,9 @@ async function threadOf(
   userId: string,
 ): Promise<ThreadSummary<VisibleEvent> | undefined> {
   if (replies.length === 0 || !canBeThreadRoot(visibleContent(root))) return undefined;
-  const visible = await view.visible(replies);
-  const last = visible.at(-1);
-  const [latestEvent] = last ? await view.events([last]) : [];
-  if (!latestEvent) return undefined;
-  return {
-    latestEvent,
-    count: visible.length,
-    currentUserParticipated: root.event.sender === userId || visible.some(({ sender }) => sender === userId),
-  };
+  const thread = summariseThread(root.event, await view.visible(replies), userId);
+  const [latestEvent] = thread ? await view.events([thread.latestEvent]) : [];
+  return thread && latestEvent && { ...thread, latestEvent };
 }
 
 async function referencesOf(view: ChildrenInView, references: readonly Child[]): Promise<string[]> {

@@ -6,14 +6,13 @@ import { PushProcessor } from 'matrix-js-sdk/lib/pushprocessor.js';
 import type { JsonObject } from '../../src/protocol/json.ts';
 import {
   effectiveRuleset,
-  evaluatePushRules,
   NO_USER_RULES,
   type PushSubject,
   putRule,
   type Ruleset,
   type UserPushRules,
 } from '../../src/protocol/push-rules/index.ts';
-import { subject } from '../support/inputs/push-subject.ts';
+import { evaluatePushRules, subject } from '../support/inputs/push-subject.ts';
 
 const USER = '@alice:example.org';
 

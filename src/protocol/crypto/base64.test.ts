@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeBase64, encodeBase64, encodeBase64Url } from './base64.ts';
+import { decodeBase64, encodeBase64 } from './base64.ts';
 
 test('the examples of the specification', () => {
   const examples = {
@@ -22,7 +22,6 @@ test('the examples of the specification', () => {
 test('reads both alphabets, padded or not', () => {
   const bytes = Uint8Array.from([0xfb, 0xef, 0xff, 0xfe]);
   assert.equal(encodeBase64(bytes), '++///g');
-  assert.equal(encodeBase64Url(bytes), '--___g');
   for (const text of ['++///g', '++///g==', '--___g', '--___g==']) {
     assert.deepEqual(decodeBase64(text), Buffer.from(bytes));
   }
@@ -51,7 +50,7 @@ test('decoding inverts encoding', () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       assert.deepEqual(decodeBase64(encodeBase64(bytes)), Buffer.from(bytes));
-      assert.deepEqual(decodeBase64(encodeBase64Url(bytes)), Buffer.from(bytes));
+      assert.deepEqual(decodeBase64(Buffer.from(bytes).toString('base64url')), Buffer.from(bytes));
     }),
   );
 });

@@ -8,11 +8,6 @@ export function encodeBase64(bytes: Uint8Array): string {
   return padding === -1 ? padded : padded.slice(0, padding);
 }
 
-/** Source: appendices, "URL-safe unpadded Base64". */
-export function encodeBase64Url(bytes: Uint8Array): string {
-  return asBuffer(bytes).toString('base64url');
-}
-
 /** The bytes of base64 text in either alphabet, padded or not; `undefined` if it is not base64. */
 export function decodeBase64(text: string): Uint8Array | undefined {
   if (!standardAlphabet.test(text) && !urlSafeAlphabet.test(text)) return undefined;

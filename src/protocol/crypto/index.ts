@@ -1,5 +1,5 @@
 export { isSignedWithAnyKey } from './any-key.ts';
-export { decodeBase64, encodeBase64, encodeBase64Url } from './base64.ts';
+export { decodeBase64, encodeBase64 } from './base64.ts';
 export { SigningKey, VerifyKey } from './ed25519.ts';
 export {
   isKeyValidFor,

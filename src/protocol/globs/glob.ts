@@ -1,4 +1,3 @@
-import { foldCase } from './fold-case.ts';
 import { compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
 import { matchesGreedily } from './greedy-match.ts';
 import { isWordBoundary } from './word-boundary.ts';
@@ -82,10 +81,4 @@ function containsWord(text: string, literal: string): boolean {
     at = text.indexOf(literal, at + 1);
   }
   return false;
-}
-
-/** Makes a matcher case-insensitive: `ignoringCase(compileGlob, '*.Example.org')`. */
-export function ignoringCase(compile: (pattern: string) => GlobMatcher, pattern: string): GlobMatcher {
-  const matches = compile(foldCase(pattern));
-  return (text) => matches(foldCase(text));
 }

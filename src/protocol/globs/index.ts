@@ -5,6 +5,5 @@ export {
   compileWordLiteral,
   type GlobMatcher,
   hasWord,
-  ignoringCase,
   MAX_GLOB_LENGTH,
 } from './glob.ts';

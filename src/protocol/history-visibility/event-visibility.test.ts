@@ -2,12 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject, JsonValue } from '../json.ts';
-import {
-  endsInvitation,
-  isVisibleToServer,
-  isVisibleToUser,
-  type VisibilitySubject,
-} from './event-visibility.ts';
+import { isVisibleToServer, isVisibleToUser, type VisibilitySubject } from './event-visibility.ts';
 import {
   type HistoryVisibility,
   historyVisibilityOf,
@@ -100,23 +95,6 @@ describe('isVisibleToUser', () => {
       }),
     );
   });
-});
-
-describe('endsInvitation', () => {
-  const cases: [VisibilitySubject, Membership, boolean][] = [
-    [member('leave'), 'invite', true],
-    [member('ban'), 'invite', true],
-    [member('leave'), 'knock', true],
-    [member('join'), 'invite', false],
-    [member('leave'), 'join', false],
-    [member('leave', '@bob:example.org'), 'invite', false],
-    [message, 'invite', false],
-  ];
-  for (const [event, membership, expected] of cases) {
-    it(`${event.type} ${event.content['membership']} of ${event.stateKey} after ${membership}: ${expected}`, () => {
-      assert.equal(endsInvitation(event, { userId: USER, membership }), expected);
-    });
-  }
 });
 
 describe('isVisibleToServer', () => {

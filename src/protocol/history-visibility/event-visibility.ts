@@ -39,7 +39,7 @@ function visibilitiesAround(event: VisibilitySubject, before: HistoryVisibility)
  * Whether a user may see an event.
  *
  * These are the rules for history only. Reading a room at all needs more (a user who was never there reads nothing
- * but what is world-readable), and a client must also learn of the end of an invitation: see `endsInvitation`.
+ * but what is world-readable), and a client must also learn of the end of an invitation that it was shown.
  * Source: client-server API, "Room History Visibility", server behaviour.
  */
 export function isVisibleToUser(event: VisibilitySubject, facts: UserVisibilityFacts): boolean {
@@ -48,19 +48,6 @@ export function isVisibleToUser(event: VisibilitySubject, facts: UserVisibilityF
   return visibilitiesAround(event, facts.visibility).some((visibility) =>
     memberships.some((membership) => allows(visibility, membership, facts.joinedLater)),
   );
-}
-
-/**
- * Whether the event ends an invitation of the user or their knock. The rules of history may hide it, but a client
- * that was shown the invitation has to be told: it goes into the `leave` section of a sync.
- */
-export function endsInvitation(
-  event: VisibilitySubject,
-  { userId, membership }: Pick<UserVisibilityFacts, 'userId' | 'membership'>,
-): boolean {
-  if (event.type !== 'm.room.member' || event.stateKey !== userId) return false;
-  const after = membershipOf(event.content);
-  return (membership === 'invite' || membership === 'knock') && (after === 'leave' || after === 'ban');
 }
 
 /** What must be known of a room and another server to decide whether the server may have an event. */

@@ -1,5 +1,4 @@
 export {
-  endsInvitation,
   isVisibleToServer,
   isVisibleToUser,
   type ServerVisibilityFacts,

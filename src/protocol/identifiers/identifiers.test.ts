@@ -11,17 +11,12 @@ import {
   isEventId,
   isEventIdOf,
   isHashRoomId,
-  isKeyId,
   isMxcUri,
-  isNamespacedId,
-  isOpaqueId,
   isRoomAlias,
   isRoomId,
-  isRoomVersionId,
   isServerName,
   isSigningKeyName,
   isUserId,
-  localpartFor,
   localpartOf,
   parseKeyId,
   parseMxcUri,
@@ -83,19 +78,6 @@ suite('user ids', () => {
       assert.equal(isCurrentLocalpart(localpart), false);
       assert.equal(userIdOf(localpart, 'example.org' as ServerName), undefined);
     }
-  });
-
-  test('can be made from any name', () => {
-    assert.equal(localpartFor('Alice#1=á'), 'alice=231=3d=c3=a1');
-    assert.equal(localpartFor('A_b', true), '_a__b');
-    assert.equal(localpartFor('😀'), '=f0=9f=98=80');
-    const names = fc.string({ unit: 'binary', minLength: 1, maxLength: 20 });
-    fc.assert(fc.property(names, (name) => isCurrentLocalpart(localpartFor(name))));
-    fc.assert(
-      fc.property(names, names, (a, b) => {
-        assert.equal(localpartFor(a, true) === localpartFor(b, true), a === b);
-      }),
-    );
   });
 });
 
@@ -162,8 +144,8 @@ suite('other identifiers', () => {
   test('keys', () => {
     assert.deepEqual(parseKeyId('ed25519:a_AbCd'), { algorithm: 'ed25519', name: 'a_AbCd' });
     assert.deepEqual(parseKeyId('signed_curve25519:A:B'), { algorithm: 'signed_curve25519', name: 'A:B' });
-    for (const id of ['', 'ed25519', 'ed25519:', ':a', 'ED:a', `ed25519:${'x'.repeat(255)}`, 1]) {
-      assert.ok(!isKeyId(id), String(id));
+    for (const id of ['', 'ed25519', 'ed25519:', ':a', 'ED:a', `ed25519:${'x'.repeat(255)}`]) {
+      assert.equal(parseKeyId(id), undefined, id);
     }
     assert.ok(isSigningKeyName('a_AbCd') && !isSigningKeyName('a-b') && !isSigningKeyName(''));
   });
@@ -189,12 +171,6 @@ suite('other identifiers', () => {
       assert.ok(!isMxcUri(uri), String(uri));
     }
   });
-
-  test('opaque and namespaced ids, room versions', () => {
-    assert.ok(isOpaqueId('aZ0.-_~') && !isOpaqueId('') && !isOpaqueId('a b') && !isOpaqueId('x'.repeat(256)));
-    assert.ok(isNamespacedId('m.room.message') && !isNamespacedId('M.room') && !isNamespacedId('0a'));
-    assert.ok(isRoomVersionId('1.2-beta') && !isRoomVersionId('V1') && !isRoomVersionId('x'.repeat(33)));
-  });
 });
 
 test('lengths count bytes or code points, not UTF-16 units', () => {
@@ -210,7 +186,7 @@ test('lengths count bytes or code points, not UTF-16 units', () => {
 });
 
 test('guards accept any text, in bounded time', () => {
-  const guards = [isUserId, isRoomId, isRoomAlias, isEventId, isServerName, isKeyId, isMxcUri, isOpaqueId];
+  const guards = [isUserId, isRoomId, isRoomAlias, isEventId, isServerName, isMxcUri];
   fc.assert(
     fc.property(fc.anything(), (value) => {
       for (const guard of guards) assert.equal(typeof guard(value), 'boolean');

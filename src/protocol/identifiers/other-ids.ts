@@ -3,33 +3,12 @@ import { isServerName, type ServerName } from './server-names.ts';
 
 export type DeviceId = string & { readonly __brand: 'DeviceId' };
 
-/** `algorithm:name`, for instance `ed25519:a_AbCd`. */
-export type KeyId = string & { readonly __brand: 'KeyId' };
-
 /** `mxc://server/media`. */
 export type MxcUri = string & { readonly __brand: 'MxcUri' };
 
-const opaque = /^[0-9A-Za-z._~-]{1,255}$/;
-const namespaced = /^[a-z][a-z0-9_.-]{0,254}$/;
-const roomVersion = /^[a-z0-9.-]{1,32}$/;
 const algorithm = /^[a-z0-9_.-]+$/;
 const signingKeyName = /^[A-Za-z0-9_]+$/;
 const mediaId = /^[A-Za-z0-9_-]{1,255}$/;
-
-/** Source: appendices, "Opaque Identifiers". */
-export function isOpaqueId(text: unknown): text is string {
-  return typeof text === 'string' && opaque.test(text);
-}
-
-/** Source: appendices, "Common Namespaced Identifier Grammar". */
-export function isNamespacedId(text: unknown): text is string {
-  return typeof text === 'string' && namespaced.test(text);
-}
-
-/** Whether text could name a room version, known or not. Source: room versions, "Room version grammar". */
-export function isRoomVersionId(text: unknown): text is string {
-  return typeof text === 'string' && roomVersion.test(text);
-}
 
 /** Clients choose device ids freely; only their size is bounded, and they hold no NUL. */
 export function isDeviceId(text: unknown): text is DeviceId {
@@ -38,16 +17,12 @@ export function isDeviceId(text: unknown): text is DeviceId {
   );
 }
 
-/** Splits a key id at its first colon, or gives `undefined`. The name may be a device id, so it may hold colons. */
+/** Splits a key id, for instance `ed25519:a_AbCd`, at its first colon, or gives `undefined`. The name may be a device id, so it may hold colons. */
 export function parseKeyId(text: string): { readonly algorithm: string; readonly name: string } | undefined {
   const colon = text.indexOf(':');
   if (colon < 1 || colon === text.length - 1 || !fitsBytes(text)) return undefined;
   const parts = { algorithm: text.slice(0, colon), name: text.slice(colon + 1) };
   return algorithm.test(parts.algorithm) ? parts : undefined;
-}
-
-export function isKeyId(text: unknown): text is KeyId {
-  return typeof text === 'string' && parseKeyId(text) !== undefined;
 }
 
 /** Whether text may be the name of a server's signing key: `a_AbCd` in `ed25519:a_AbCd`. */

@@ -54,17 +54,3 @@ export function userIdOf(localpart: string, serverName: ServerName): UserId | un
   const userId = `@${localpart}:${serverName}`;
   return isCurrentLocalpart(localpart) && fitsBytes(userId) ? (userId as UserId) : undefined;
 }
-
-/**
- * A localpart for any name, for instance one from an identity provider: lower case, and every byte of UTF-8 outside
- * of the grammar as `=xx`. With `caseSensitive`, upper case letters become `_a` and `_` becomes `__`, so that no
- * two names share a localpart.
- * Source: appendices, "Mapping from other character sets".
- */
-export function localpartFor(name: string, caseSensitive = false): string {
-  const cased = caseSensitive ? name.replace(/[A-Z_]/g, (letter) => `_${letter}`) : name;
-  const lower = cased.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-  return lower.replace(/[^a-z0-9._/+-]/gu, (character) =>
-    Buffer.from(character).reduce((text, byte) => `${text}=${byte.toString(16).padStart(2, '0')}`, ''),
-  );
-}

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ALICE, message, pushEvent, ROOM, subject } from '../../../test/support/inputs/push-subject.ts';
+import {
+  ALICE,
+  evaluatePushRules,
+  message,
+  pushEvent,
+  ROOM,
+  subject,
+} from '../../../test/support/inputs/push-subject.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { compileRuleset, compileUserRules } from './compile.ts';
-import { evaluatePushRules, evaluateRules } from './evaluate.ts';
+import { evaluateRules } from './evaluate.ts';
 import { NO_OUTCOME } from './outcome.ts';
 import { PushEvent, type PushRoomFacts, type PushSubject, SEARCH_BUDGET } from './push-event.ts';
 import type { PushRule, Ruleset } from './push-rule.ts';

@@ -1,8 +1,6 @@
-import type { JsonValue } from '../json.ts';
-import { type CompiledRule, type CompiledRuleset, compileRuleset } from './compile.ts';
+import type { CompiledRule, CompiledRuleset } from './compile.ts';
 import { NO_OUTCOME, type PushOutcome } from './outcome.ts';
-import { PushEvent, type PushMember, type PushRoomFacts, type PushSubject } from './push-event.ts';
-import type { Ruleset } from './push-rule.ts';
+import type { PushEvent, PushMember } from './push-event.ts';
 
 /**
  * Tries the rules of one member on an event and returns what the first that matches says. Nobody is notified of what
@@ -31,16 +29,4 @@ function firstMatch(
     if (rule.matches(event, member)) return rule;
   }
   return undefined;
-}
-
-/**
- * Tries a ruleset as clients see it on one event for one member. To try many members' rules, compile them and share
- * one `PushEvent`.
- */
-export function evaluatePushRules(
-  ruleset: Ruleset | JsonValue,
-  event: PushSubject,
-  context: PushRoomFacts & PushMember,
-): PushOutcome {
-  return evaluateRules(compileRuleset(ruleset), new PushEvent(event, context), context);
 }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { ALICE, subject } from '../../../test/support/inputs/push-subject.ts';
+import { ALICE, evaluatePushRules, subject } from '../../../test/support/inputs/push-subject.ts';
 import { MatrixError } from '../errors.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { compileRuleset } from './compile.ts';
 import { putRule } from './edit-rules.ts';
-import { evaluatePushRules, evaluateRules } from './evaluate.ts';
+import { evaluateRules } from './evaluate.ts';
 import { PushEvent } from './push-event.ts';
 import { RULE_KINDS } from './push-rule.ts';
 import { NO_USER_RULES, userRulesOf } from './user-rules.ts';

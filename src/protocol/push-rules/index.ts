@@ -9,7 +9,7 @@ export {
   setRuleActions,
   setRuleEnabled,
 } from './edit-rules.ts';
-export { evaluatePushRules, evaluateRules } from './evaluate.ts';
+export { evaluateRules } from './evaluate.ts';
 export { NO_OUTCOME, type PushOutcome } from './outcome.ts';
 export { PushEvent, type PushMember, type PushRoomFacts, type PushSubject } from './push-event.ts';
 export {

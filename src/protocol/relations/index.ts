@@ -1,9 +1,7 @@
-export { type AnnotationIdentity, annotationOf, canBeAnnotated, duplicateAnnotation } from './annotations.ts';
+export { duplicateAnnotation } from './annotations.ts';
 export { bundleRelations, type ChildFacts } from './bundle.ts';
-export { type Mentions, mentionsOf } from './mentions.ts';
-export { type Relation, relationOf, repliedToBy } from './relation.ts';
+export { type Relation, relationOf } from './relation.ts';
 export {
-  applyReplacement,
   compareReplacements,
   isValidReplacement,
   latestReplacement,
@@ -17,5 +15,4 @@ export {
   MAX_THREAD_HOPS,
   summariseThread,
   type ThreadSummary,
-  threadRootOf,
 } from './threads.ts';

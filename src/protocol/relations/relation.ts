@@ -34,16 +34,6 @@ export function relationOf(content: JsonObject): Relation | undefined {
   };
 }
 
-/**
- * The event that an event replies to, `m.in_reply_to`, whether or not it is only a fallback in a thread.
- * Source: client-server API, "Rich replies".
- */
-export function repliedToBy(content: JsonObject): string | undefined {
-  const inReplyTo = relatesToOf(content)?.['m.in_reply_to'];
-  const eventId = isJsonObject(inReplyTo) ? inReplyTo['event_id'] : undefined;
-  return isEventId(eventId) ? eventId : undefined;
-}
-
 function relatesToOf(content: JsonObject): JsonObject | undefined {
   const relatesTo = content['m.relates_to'];
   return isJsonObject(relatesTo) ? relatesTo : undefined;

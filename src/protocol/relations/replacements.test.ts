@@ -3,7 +3,6 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../json.ts';
 import {
-  applyReplacement,
   compareReplacements,
   isValidReplacement,
   latestReplacement,
@@ -108,35 +107,5 @@ describe('latestReplacement', () => {
         assert.deepEqual([latest.originServerTs, latest.eventId], [last.originServerTs, last.eventId]);
       }),
     );
-  });
-});
-
-describe('applyReplacement', () => {
-  it('replaces all content', () => {
-    const original = { body: 'I really like cake', msgtype: 'm.text', formatted_body: 'I really like cake' };
-    const newContent = {
-      body: 'chocolate',
-      msgtype: 'm.text',
-      'com.example.extension_property': 'chocolate',
-    };
-    assert.deepEqual(
-      applyReplacement(original, editContent('$x', { 'm.new_content': newContent })),
-      newContent,
-    );
-  });
-
-  it('keeps the relation of the original and ignores that of the new content', () => {
-    const relation = { rel_type: 'm.thread', event_id: '$t' };
-    const newContent = { body: 'new', 'm.relates_to': { rel_type: 'm.annotation', event_id: '$evil' } };
-    const replaced = editContent('$x', { 'm.new_content': newContent });
-    assert.deepEqual(applyReplacement({ body: 'old' }, replaced), { body: 'new' });
-    assert.deepEqual(applyReplacement({ 'm.relates_to': relation }, replaced), {
-      body: 'new',
-      'm.relates_to': relation,
-    });
-  });
-
-  it('changes nothing without new content', () => {
-    assert.deepEqual(applyReplacement({ body: 'old' }, { 'm.new_content': 'new' }), { body: 'old' });
   });
 });

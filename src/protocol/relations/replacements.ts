@@ -1,5 +1,4 @@
 import type { RoomEvent } from '../event.ts';
-import { isJsonObject, type JsonObject } from '../json.ts';
 import { relationOf } from './relation.ts';
 
 /** What of an event decides about replacements. */
@@ -56,17 +55,4 @@ export function latestReplacement<Edit extends Replacement>(
     if (latest === undefined || compareReplacements(latest, candidate) < 0) latest = candidate;
   }
   return latest;
-}
-
-/**
- * The content of an event with a replacement applied: `m.new_content`, but with the original's `m.relates_to`. For
- * what the server itself shows, such as search and notification texts; events are served to clients unchanged.
- * Source: client-server API, "Applying m.new_content".
- */
-export function applyReplacement(original: JsonObject, edit: JsonObject): JsonObject {
-  const newContent = edit['m.new_content'];
-  if (!isJsonObject(newContent)) return original;
-  const { 'm.relates_to': _ignored, ...replaced } = newContent;
-  const relatesTo = original['m.relates_to'];
-  return relatesTo === undefined ? replaced : { ...replaced, 'm.relates_to': relatesTo };
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { MatrixError } from '../errors.ts';
 import type { JsonObject } from '../json.ts';
 import { bundleRelations } from './bundle.ts';
-import { checkThreadRoot, summariseThread, threadRootOf } from './threads.ts';
+import { checkThreadRoot, summariseThread } from './threads.ts';
 
 const relation = (rel_type: string, event_id: string): JsonObject => ({
   'm.relates_to': { rel_type, event_id },
@@ -20,39 +20,6 @@ describe('checkThreadRoot', () => {
       assert.throws(
         () => checkThreadRoot(relation(relType, '$a')),
         (error) => error instanceof MatrixError && error.status === 400 && error.errcode === 'M_UNKNOWN',
-      );
-    });
-  }
-});
-
-describe('threadRootOf', () => {
-  const events: Record<string, JsonObject> = {
-    $root: {},
-    $reply: relation('m.thread', '$root'),
-    $reaction: relation('m.annotation', '$reply'),
-    $second: relation('m.reference', '$reaction'),
-    $third: relation('m.reference', '$second'),
-    $fourth: relation('m.reference', '$third'),
-    $onRoot: relation('m.annotation', '$root'),
-    $lost: relation('m.annotation', '$unknown'),
-    $loop: relation('m.reference', '$loop'),
-  };
-  const cases: [eventId: string, expected: string | undefined][] = [
-    ['$root', undefined],
-    ['$reply', '$root'],
-    ['$reaction', '$root'],
-    ['$second', '$root'],
-    ['$third', '$root'],
-    ['$fourth', undefined],
-    ['$onRoot', undefined],
-    ['$lost', undefined],
-    ['$loop', undefined],
-  ];
-  for (const [eventId, expected] of cases) {
-    it(`of ${eventId} is ${expected}`, () => {
-      assert.equal(
-        threadRootOf(events[eventId]!, (id) => events[id]),
-        expected,
       );
     });
   }

@@ -26,27 +26,6 @@ export function checkThreadRoot(content: JsonObject): void {
   }
 }
 
-/**
- * The root of the thread that an event is part of, directly or by relating to one that is. Undefined for the main
- * timeline, which thread roots belong to.
- * Source: client-server API, "Push Notifications", "Marking notifications as read".
- *
- * @param fetchContent the content of an event of the room, undefined when it is not known
- */
-export function threadRootOf(
-  content: JsonObject,
-  fetchContent: (eventId: string) => JsonObject | undefined,
-): string | undefined {
-  let current: JsonObject | undefined = content;
-  for (let hop = 0; hop <= MAX_THREAD_HOPS && current !== undefined; hop++) {
-    const relation = relationOf(current);
-    if (relation === undefined) return undefined;
-    if (relation.relType === 'm.thread') return relation.eventId;
-    current = fetchContent(relation.eventId);
-  }
-  return undefined;
-}
-
 /** What a client is told about a thread along with its root. */
 export interface ThreadSummary<Event> {
   readonly latestEvent: Event;

@@ -5,7 +5,6 @@ import type { Membership } from '../history-visibility/history-visibility.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { MAX_HEROES, type SummaryMember, selectHeroes } from './heroes.ts';
 import { roomFactsOf } from './room-facts.ts';
-import { displayNamesOf, roomNameOf } from './room-name.ts';
 import { roomSummaryOf } from './room-summary.ts';
 
 describe('selectHeroes', () => {
@@ -33,48 +32,6 @@ describe('selectHeroes', () => {
       for (let i = 0; ; i++) yield { userId: `u${i}`, membership: 'join' };
     }
     assert.equal(selectHeroes(endless(), 'me').length, MAX_HEROES);
-  });
-});
-
-describe('roomNameOf', () => {
-  const hero = (displayName: string | undefined, userId = `@${displayName}:x`) => ({ userId, displayName });
-  const alice = hero('Alice');
-  const bob = hero('Bob');
-  const base = {
-    name: undefined,
-    canonicalAlias: undefined,
-    heroes: [alice, bob],
-    joinedCount: 3,
-    invitedCount: 0,
-  };
-  const cases: [expected: string, facts: Partial<Parameters<typeof roomNameOf>[0]>][] = [
-    ['Tea', { name: 'Tea', canonicalAlias: '#tea:x' }],
-    ['#tea:x', { name: '', canonicalAlias: '#tea:x' }],
-    ['Alice and Bob', {}],
-    ['Alice', { heroes: [alice], joinedCount: 1, invitedCount: 1 }],
-    ['Alice, Bob, and Charlie', { heroes: [alice, bob, hero('Charlie')], joinedCount: 4 }],
-    ['Alice, Bob, and 1 other', { joinedCount: 2, invitedCount: 2 }],
-    ['Alice, Bob, and 1234 others', { joinedCount: 1237 }],
-    ['Alice and Bob', { joinedCount: 2 }],
-    ['Empty Room (was Alice and Bob)', { joinedCount: 1 }],
-    ['Empty Room (was Alice)', { heroes: [alice], joinedCount: 0 }],
-    ['Empty Room', { heroes: [], joinedCount: 1 }],
-    ['1 other person', { heroes: [], joinedCount: 2 }],
-    ['7 other people', { heroes: [], joinedCount: 8 }],
-    ['@a:x and Bob', { heroes: [hero(undefined, '@a:x'), bob] }],
-  ];
-  for (const [expected, facts] of cases) {
-    it(expected, () => assert.equal(roomNameOf({ ...base, ...facts }), expected));
-  }
-
-  it('tells members of the same name apart', () => {
-    const names = displayNamesOf([
-      hero('Al', '@a:x'),
-      hero('Bo', '@b:x'),
-      hero('Al', '@c:x'),
-      hero('', '@d:x'),
-    ]);
-    assert.deepEqual(names, ['Al (@a:x)', 'Bo', 'Al (@c:x)', '@d:x']);
   });
 });
 

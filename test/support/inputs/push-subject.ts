@@ -1,10 +1,14 @@
-import type { JsonObject } from '../../../src/protocol/json.ts';
+import type { JsonObject, JsonValue } from '../../../src/protocol/json.ts';
+import { compileRuleset } from '../../../src/protocol/push-rules/compile.ts';
+import { evaluateRules } from '../../../src/protocol/push-rules/evaluate.ts';
+import type { PushOutcome } from '../../../src/protocol/push-rules/outcome.ts';
 import {
   PushEvent,
   type PushMember,
   type PushRoomFacts,
   type PushSubject,
 } from '../../../src/protocol/push-rules/push-event.ts';
+import type { Ruleset } from '../../../src/protocol/push-rules/push-rule.ts';
 
 export const ALICE: PushMember = { userId: '@alice:example.org', displayName: 'Alice' };
 export const ROOM: PushRoomFacts = { memberCount: 10, senderMayNotify: () => false };
@@ -29,3 +33,12 @@ export const message = (content: JsonObject): PushSubject =>
 
 export const pushEvent = (more: Partial<PushSubject> = {}, room: Partial<PushRoomFacts> = {}): PushEvent =>
   new PushEvent(subject(more), { ...ROOM, ...room });
+
+/** Tries a ruleset as clients see it, or what they took for one, on one event for one member. */
+export function evaluatePushRules(
+  ruleset: Ruleset | JsonValue,
+  event: PushSubject,
+  context: PushRoomFacts & PushMember,
+): PushOutcome {
+  return evaluateRules(compileRuleset(ruleset), new PushEvent(event, context), context);
+}

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
+import { belongsToThread, threadIdOf } from './threads.ts';
+
+forEachDatabase((open) => {
+  describe('threads of receipts', () => {
+    it('are found over three events between, and not over more', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const relate = (rel_type: string, event_id: string) =>
+        under.say(alice, roomId, 'x', { 'm.relates_to': { rel_type, event_id } });
+      const root = await under.say(alice, roomId, 'root');
+      const reply = await under.reply(alice, roomId, root);
+      const first = await relate('m.reference', reply);
+      const second = await relate('m.reference', first);
+      const third = await relate('m.reference', second);
+      const fourth = await relate('m.reference', third);
+      const expected: [eventId: string, threadId: string, mayBeReadInThread: boolean][] = [
+        [root, 'main', true],
+        [reply, root, true],
+        [first, root, true],
+        [second, root, true],
+        [third, root, true],
+        [fourth, 'main', false],
+        [await relate('m.reference', root), 'main', true],
+        [await relate('m.reference', '$unknown'), 'main', false],
+      ];
+      for (const [eventId, threadId, mayBeReadInThread] of expected) {
+        const stored = (await under.engine.events.getById(eventId))!;
+        assert.equal(await threadIdOf(under.engine, stored), threadId);
+        assert.equal(await belongsToThread(under.engine, stored, root), mayBeReadInThread);
+      }
+    });
+
+    it('do not reach into other rooms', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const [here, elsewhere] = [await under.room(alice), await under.room(alice)];
+      const reply = await under.reply(alice, elsewhere, await under.say(alice, elsewhere, 'root'));
+      const about = await under.say(alice, here, 'x', {
+        'm.relates_to': { rel_type: 'm.reference', event_id: reply },
+      });
+      const stored = (await under.engine.events.getById(about))!;
+      assert.equal(await threadIdOf(under.engine, stored), 'main');
+    });
+  });
+});
