@@ -5,7 +5,9 @@ import { enableCompileCache } from 'node:module';
 // Before anything is imported: it makes the second start faster than the first.
 enableCompileCache();
 
+const { allowClosedPipes } = await import('./commands/closed-pipes.ts');
 const { createProgram } = await import('./commands/program.ts');
 const { fail } = await import('./commands/failure.ts');
 
+allowClosedPipes([process.stdout, process.stderr]);
 await createProgram().parseAsync().catch(fail);

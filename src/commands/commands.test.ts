@@ -92,6 +92,30 @@ describe('hearth', () => {
     }
     assert.equal((await run(['nonsense'])).code, 1);
   });
+
+  it('ends quietly, and as it would have, when nobody reads on', async () => {
+    const { args } = await initialized('unread');
+    const good = args[1]!;
+    const bad = join(folder, 'unread.yaml');
+    writeFileSync(bad, 'a: 1\n');
+    const commands: [args: string[], code: number][] = [
+      [['config', 'docs'], 0],
+      [['config', 'schema'], 0],
+      [['config', 'explain', 'listeners'], 0],
+      [['config', 'show', good], 0],
+      [['config', 'check', good], 0],
+      [['config', 'check', bad], 1],
+      [['--help'], 0],
+    ];
+    for (const [command, expected] of commands) {
+      const child = launch(command);
+      child.stdout!.destroy();
+      const err = collect(child.stderr!);
+      const code = await new Promise((resolve) => child.once('close', resolve));
+      assert.equal(code, expected, command.join(' '));
+      assert.doesNotMatch(err(), /EPIPE|\n\s+at /);
+    }
+  });
 });
 
 describe('hearth init', () => {
