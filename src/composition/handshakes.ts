@@ -11,7 +11,7 @@ import type { ThirdPartyServices } from './third-party-invites.ts';
 
 export interface HandshakeParts extends Pick<ThirdPartyServices, 'redemption'> {
   /** See `HandshakeDeps`. */
-  readonly alwaysSent?: number;
+  readonly sendsWhole?: boolean;
 }
 
 /** Lets users into rooms of other servers, and users of other servers into rooms of this one. */
@@ -20,7 +20,7 @@ export async function openHandshakes(
   federation: Federation,
   people: People,
   rooms: Rooms,
-  { redemption, alwaysSent }: HandshakeParts,
+  { redemption, sendsWhole }: HandshakeParts,
 ): Promise<Route[]> {
   const { serverName, database, configuration } = kernel;
   const { engine, incoming, memberships, completion } = rooms;
@@ -50,7 +50,7 @@ export async function openHandshakes(
     serverName,
     signer,
     prejoinKeys: prejoinKeys(kernel),
-    alwaysSent,
+    sendsWhole,
     redeem: (roomId, sender, signed) => redemption.invite(roomId, sender, signed),
   });
 }

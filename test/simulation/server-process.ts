@@ -44,7 +44,7 @@ export interface ServerSurroundings {
   readonly template: string;
   readonly folder: string;
   /** What servers that join are told. */
-  readonly joins: Pick<HandshakeParts, 'alwaysSent'>;
+  readonly joins: Pick<HandshakeParts, 'sendsWhole'>;
 }
 
 /** One run of a server, from its start to its end or crash. */

@@ -38,7 +38,7 @@ export class World {
     this.trace = new Trace(() => this.scheduler.elapsed, print);
     this.network = new Network(this.scheduler, this.dice.fork('network'), this.trace);
     this.#folder = mkdtempSync(join(tmpdir(), 'hearth-simulation-'));
-    const joins = this.plan.joinsWhole ? {} : { alwaysSent: 0 };
+    const joins = { sendsWhole: this.plan.joinsWhole };
     const surroundings = { ...this, folder: this.#folder, template, joins };
     this.servers = names.slice(0, this.plan.servers).map((name, index) => {
       const users = [first[index], second[index]].slice(0, this.plan.users).map((user) => `@${user}:${name}`);

@@ -23,8 +23,8 @@ export interface HandshakeDeps {
   readonly signer: EventSigner;
   /** What of a room those are shown who knock. */
   readonly prejoinKeys: PrejoinKeys;
-  /** Memberships that a server is sent when it joins though it would do without them, if not as many as usual. */
-  readonly alwaysSent?: number | undefined;
+  /** Sends all members to servers that join, also to those that would do without. */
+  readonly sendsWhole?: boolean | undefined;
   /** Invites the user who has an address that `sender` has invited, if what was signed for them is right. */
   readonly redeem: (roomId: string, sender: string, signed: JsonObject) => Promise<void>;
 }

@@ -5,24 +5,21 @@ import type { Accepted } from './accepting.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 
 export interface JoinAnswerOptions {
-  /** Leaves out members of whom nothing depends, where there are more than a few. */
+  /** Leaves out members of whom nothing depends. */
   readonly omitMembers: boolean;
   /** Text before and after the answer. */
   readonly around?: NonNullable<StreamedAround['around']>;
 }
 
-/** Memberships, of whatever kind, that a server is sent also when it would do without them (decision 0117). */
-const fewMembers = 100;
-
 /** The room as a server is told of it that has joined. Source: server-server API, `PUT /v2/send_join`. */
 export async function joinAnswer(
-  { engine, state: served, serverName, alwaysSent = fewMembers }: HandshakeDeps,
+  { engine, state: served, serverName, sendsWhole = false }: HandshakeDeps,
   { stored, servers }: Accepted,
   { omitMembers: mayOmit, around }: JoinAnswerOptions,
 ): Promise<Reply> {
   const before = await engine.placement.stateAt(stored, 'before');
   if (!before) throw new Error('the state before a join is not known');
-  const omitMembers = mayOmit && hasMoreMembers(before, alwaysSent);
+  const omitMembers = mayOmit && !sendsWhole;
   const isWanted = omitMembers ? await essential(before, engine, stored.event.sender) : () => true;
   const state = [...before].filter(([key]) => isWanted(key)).map(([, nid]) => nid);
   const chain = await engine.placement.authChain([...state, stored.nid]);
@@ -36,13 +33,6 @@ export async function joinAnswer(
   };
   const lists = { state: served.texts(state), auth_chain: served.texts(authChain) };
   return streamed(lists, { members, ...(around && { around }) });
-}
-
-function hasMoreMembers(state: ReadonlyMap<string, number>, most: number): boolean {
-  let members = 0;
-  for (const key of state.keys())
-    if (splitStateKey(key)[0] === 'm.room.member' && ++members > most) return true;
-  return false;
 }
 
 /** All state but members; of these only the users after whom a room without a name is called. */
