@@ -1,7 +1,7 @@
 /**
  * Versions of the specification that are claimed: those of which everything is served that clients conclude from the
- * number. What clients learn of in another way (the flows of a login, a capability) may still be missing, and so may
- * previews of links. See docs/client-gates.md and docs/decisions/0100.
+ * number. What clients learn of in another way (the flows of a login, a capability) or by asking (previews of links) may
+ * still be missing. See docs/client-gates.md and docs/decisions/0100.
  */
 export const specVersions: readonly string[] = Array.from({ length: 19 }, (_, index) => `v1.${index + 1}`);
 
