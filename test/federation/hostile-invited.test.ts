@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import {
   type JsonObject,
-  parsePdu,
+  receivePdu,
   roomVersions,
   SigningKey,
   signEvent,
@@ -40,7 +40,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     /** The invite with the signature of the server. */
     const signed = (event: JsonObject, key = far.key): JsonObject =>
-      signEvent(parsePdu(event, roomVersions.get(version)!), { serverName: 'far.test', key }).event.pdu;
+      signEvent(receivePdu(event, roomVersions.get(version)!).event, { serverName: 'far.test', key }).event
+        .pdu;
     const answers = (answer: (event: JsonObject, request: ScriptedRequest) => ScriptedAnswer) =>
       far.on(`PUT ${v2}/invite/`, (request) => answer(request.body['event'] as JsonObject, request));
     const invite = () => anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: guest });
@@ -61,7 +62,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const byType = new Map(shown.map((pdu) => [pdu['type'], pdu]));
       assert.deepEqual(byType.get('m.room.name')?.['content'], { name: 'Inn' });
       for (const pdu of shown) {
-        assert.equal(parsePdu(pdu, roomVersions.get('11')!).roomId, roomId);
+        assert.equal(receivePdu(pdu, roomVersions.get('11')!).event.roomId, roomId);
         assert.ok((pdu['signatures'] as JsonObject)['a.test']);
       }
       assert.ok(byType.has('m.room.create'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { sha256 } from '../../src/protocol/crypto/index.ts';
-import { contentHash, type JsonObject, type JsonValue, redactPdu } from '../../src/protocol/index.ts';
+import { type JsonObject, type JsonValue, redactPdu } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -196,7 +196,6 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         '{"body":"proto","__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"toString":5,"hasOwnProperty":1}',
       ) as JsonObject;
       const built = visitor.build({ type: 'm.room.message', content });
-      assert.ok(contentHash(built.event.pdu, visitor.version));
       await visitor.send(built.event.pdu);
       const found = await eventually('it', async () =>
         (await timeline()).find(({ event_id: id }) => id === built.event.eventId),

@@ -1,5 +1,4 @@
 import type { SigningKey } from '../crypto/ed25519.ts';
-import { sha256 } from '../crypto/sha256.ts';
 import { withSignature } from '../crypto/signed-json.ts';
 import { badJson } from '../errors.ts';
 import type { Pdu, RoomEvent } from '../event.ts';
@@ -7,7 +6,7 @@ import { isEventIdOf } from '../identifiers/event-ids.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { EventText } from './event-text.ts';
-import { hashEventId } from './hashes.ts';
+import { contentHash, hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
 
@@ -87,7 +86,7 @@ export function prepareEvent(
 ): UnsignedEvent {
   const bare = bareEvent(draft, version);
   const text = new EventText(bare, version);
-  const hashes = { sha256: sha256(text.hashed) };
+  const hashes = { sha256: contentHash(text) };
   text.hashes = hashes;
   const signedText = text.signed;
   const ofServer: Record<string, string> = { [key.keyId]: placeholder };

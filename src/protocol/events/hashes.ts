@@ -7,10 +7,9 @@ import { EventText } from './event-text.ts';
 /**
  * Covers the whole event; stands in its `hashes.sha256`. Unpadded base64.
  * Source: server-server API, "Calculating the content hash for an event".
- * @throws MatrixError M_BAD_JSON if the event is not canonical JSON as its room version demands.
  */
-export function contentHash(pdu: JsonObject, version: RoomVersion): string {
-  return sha256(new EventText(pdu, version).hashed);
+export function contentHash(text: EventText): string {
+  return sha256(text.hashed);
 }
 
 /**

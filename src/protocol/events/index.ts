@@ -10,10 +10,10 @@ export {
 export { type ClientEvent, clientEvent, clientEventWithoutRoomId } from './client-format.ts';
 export { dummyEventType, isDummyEvent } from './dummy-event.ts';
 export type { ReferenceLimits } from './format.ts';
-export { contentHash, hasContentHash, referenceHash } from './hashes.ts';
+export { hasContentHash, referenceHash } from './hashes.ts';
 export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';
 export { MAX_AUTH_EVENTS, MAX_EVENT_BYTES, MAX_PREV_EVENTS } from './limits.ts';
-export { claimedEventId, parsePdu, type ReceivedEvent, receivePdu } from './parse.ts';
+export { claimedEventId, type ReceivedEvent, receivePdu } from './parse.ts';
 export {
   concernsPolicyServer,
   isSignedByPolicyServer,

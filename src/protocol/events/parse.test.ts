@@ -10,8 +10,9 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import { getRoomVersion, type RoomVersion, roomVersions } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
 import { checkIntegrity } from './integrity.ts';
-import { claimedEventId, parsePdu, receivePdu } from './parse.ts';
+import { claimedEventId, receivePdu } from './parse.ts';
 
+const parsePdu = (json: JsonValue, version: RoomVersion) => receivePdu(json, version).event;
 const signer = { serverName: 'example.org', key: SigningKey.generate('1') };
 const badJson = { name: 'MatrixError', errcode: 'M_BAD_JSON' };
 const tooLarge = { name: 'MatrixError', errcode: 'M_TOO_LARGE' };

@@ -1,4 +1,3 @@
-import { sha256 } from '../crypto/sha256.ts';
 import { MatrixError } from '../errors.ts';
 import type { Pdu, RoomEvent } from '../event.ts';
 import { isEventId } from '../identifiers/event-ids.ts';
@@ -6,7 +5,7 @@ import { isJsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { EventText } from './event-text.ts';
 import { checkFormat, type ReferenceLimits } from './format.ts';
-import { hasContentHash, hashEventId } from './hashes.ts';
+import { contentHash, hasContentHash, hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
 
@@ -41,13 +40,8 @@ export function receivePdu(
     event: roomEventOf(pdu, version, eventIdOf(pdu, signed, version)),
     json: canonical,
     signed,
-    hashMatches: hasContentHash(pdu, sha256(text.hashed)),
+    hashMatches: hasContentHash(pdu, contentHash(text)),
   };
-}
-
-/** The event alone, where its hash and signatures need no check. @throws as `receivePdu` does. */
-export function parsePdu(json: JsonValue, version: RoomVersion): RoomEvent {
-  return receivePdu(json, version).event;
 }
 
 /**

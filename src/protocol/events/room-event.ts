@@ -5,7 +5,7 @@ import type { RoomVersion } from '../room-versions.ts';
 
 /**
  * An event from a PDU that was checked before, for instance one from the store. Checks and computes nothing.
- * @param pdu As `parsePdu` or `buildEvent` made it.
+ * @param pdu As `receivePdu` or `buildEvent` made it.
  * @param eventId The id that the event has; in room versions 1 and 2 also in the PDU.
  */
 export function roomEventOf(pdu: Pdu, version: RoomVersion, eventId: string): RoomEvent {
