@@ -2,7 +2,8 @@
  * How long it takes to resolve a room whose history forked, with 10,000 events in conflict. With `--json` the times
  * are printed as one line of JSON.
  */
-import { getRoomVersion, type RoomVersion, resolveState, type StateMap } from '../../src/protocol/index.ts';
+import { getRoomVersion, type RoomVersion, type StateMap } from '../../src/protocol/index.ts';
+import { resolveState } from '../../test/support/rooms/resolve-state.ts';
 import { admin, join, publicRoom, type Room, userOf } from './room.ts';
 
 const CONFLICTED = 10_000;

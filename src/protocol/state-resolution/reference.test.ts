@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isThorough } from '../../../test/support/inputs/thoroughness.ts';
-import { resolveState } from './resolve.ts';
+import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { type ForkedRoom, makeForkedRoom } from './test/forked-rooms.ts';
 import { sorted } from './test/memory-source.ts';
 import { ReferenceResolution } from './test/reference.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { createId, type EventFields, testEvent, version } from '../authorization/test/test-events.ts';
 import { type RoomEvent, stateKeyOf } from '../event.ts';
-import { resolveState } from './resolve.ts';
 import { MemorySource, sorted, stateOf } from './test/memory-source.ts';
 
 const v1 = version(1);

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { testEvent, version } from '../authorization/test/test-events.ts';
 import { stateKeyOf } from '../event.ts';
 import { authChainDifference, conflictedSubgraph } from './auth-chains.ts';
-import { resolveState } from './resolve.ts';
 import type { StateResolutionSource } from './source.ts';
 import { makeForkedRoom } from './test/forked-rooms.ts';
 import { MemorySource, sorted, stateOf } from './test/memory-source.ts';

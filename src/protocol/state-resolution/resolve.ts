@@ -3,7 +3,6 @@ import type { RoomVersion } from '../room-versions.ts';
 import { resolveV1 } from './resolve-v1.ts';
 import { resolveV2 } from './resolve-v2.ts';
 import type { StateResolutionSource } from './source.ts';
-import { runThrough } from './steps.ts';
 
 type Algorithm = (
   stateSets: readonly StateMap<string>[],
@@ -19,18 +18,10 @@ const algorithms: Readonly<Record<RoomVersion['stateResolution'], Algorithm>> = 
 /**
  * The resolution of these states (key to event id): the one state that every server computes from them, whatever
  * their order. One state, or several that are equal, resolve to themselves. Iterative throughout; time is that of
- * sorting, memory is linear in the states and in what the source has to be asked for.
+ * sorting, memory is linear in the states and in what the source has to be asked for. It stops after every few dozen
+ * events: the arguments must not change until it is done.
  * Source: "State resolution" of the room version.
  */
-export function resolveState(
-  version: RoomVersion,
-  stateSets: readonly StateMap<string>[],
-  source: StateResolutionSource,
-): StateMap<string> {
-  return runThrough(resolveStateInSteps(version, stateSets, source));
-}
-
-/** The same, with a stop after every few dozen events: the arguments must not change until it is done. */
 export function* resolveStateInSteps(
   version: RoomVersion,
   stateSets: readonly StateMap<string>[],

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { testEvent, version } from '../authorization/test/test-events.ts';
 import { type RoomEvent, type StateMap, splitStateKey, stateKeyOf } from '../event.ts';
 import type { JsonObject } from '../json.ts';
-import { resolveState } from './resolve.ts';
 import { MemorySource, stateOf } from './test/memory-source.ts';
 
 /** An event as the fixtures write it, whatever its room version. */

@@ -1,14 +1,6 @@
 /** How many events a long computation looks at before it stops, so that its caller may let others have their turns. */
 export const eventsInStep = 50;
 
-/** Runs a computation through, without a stop. */
-export function runThrough<T>(steps: Generator<void, T>): T {
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
-  }
-}
-
 /** Does something with each item, with stops. */
 export function* eachInSteps<T>(items: Iterable<T>, work: (item: T) => void): Generator<void> {
   let left = eventsInStep;

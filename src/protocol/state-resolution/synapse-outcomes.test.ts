@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
+import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { authorize } from '../authorization/index.ts';
 import { lookupIn, testEvent, version } from '../authorization/test/test-events.ts';
 import type { RoomEvent } from '../event.ts';
 import type { JsonObject } from '../json.ts';
-import { resolveState } from './resolve.ts';
 import { MemorySource, stateOf } from './test/memory-source.ts';
 
 /** An event as the fixture writes it: numbers are the places of other events in the room's list. */

@@ -8,7 +8,6 @@ import {
   type RoomEvent,
   type RoomVersion,
   referenceHash,
-  resolveState,
   SigningKey,
   type StateMap,
   selectAuthEventKeys,
@@ -16,6 +15,7 @@ import {
   stateKeyOf,
 } from '../../../src/protocol/index.ts';
 import type { VerifiedEvent } from '../../../src/rooms/index.ts';
+import { resolveState } from './resolve-state.ts';
 
 export const ann = '@ann:a.example';
 export const ben = '@ben:b.example';

@@ -1,8 +1,8 @@
+import { resolveState } from '../../../../test/support/rooms/resolve-state.ts';
 import { authorize, selectAuthEventKeys } from '../../authorization/index.ts';
 import { type EventFields, testEvent, version } from '../../authorization/test/test-events.ts';
 import { type RoomEvent, type StateMap, stateKeyOf } from '../../event.ts';
 import type { RoomVersion } from '../../room-versions.ts';
-import { resolveState } from '../resolve.ts';
 import { MemorySource } from './memory-source.ts';
 import { Random } from './random.ts';
 import { randomAction } from './room-actions.ts';

@@ -1,0 +1,15 @@
+import type { RoomVersion, StateMap, StateResolutionSource } from '../../../src/protocol/index.ts';
+import { resolveStateInSteps } from '../../../src/protocol/state-resolution/resolve.ts';
+
+/** The resolution of these states (key to event id), at once. */
+export function resolveState(
+  version: RoomVersion,
+  stateSets: readonly StateMap<string>[],
+  source: StateResolutionSource,
+): StateMap<string> {
+  const steps = resolveStateInSteps(version, stateSets, source);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
