@@ -1,4 +1,5 @@
 /** Whole homeservers that ask each other for keys, over TLS, on the loopback address. */
+
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -7,7 +8,6 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createHomeserver, type Homeserver } from '../../src/homeserver.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { sectionDefaults } from '../../src/kernel/config/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { OutboundHttp, outboundSection, TlsSettings } from '../../src/kernel/outbound/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
@@ -18,6 +18,7 @@ import {
   verifyJson,
   writeSigningKeys,
 } from '../../src/protocol/index.ts';
+import { sectionDefaults } from '../support/inputs/section-defaults.ts';
 import { FakeResolver } from '../support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 import { startTestServer, testConfiguration } from '../support/servers/server.ts';

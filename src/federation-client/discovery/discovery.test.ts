@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import {
   FakeResolver,
   type LoopbackServer,
@@ -10,7 +11,6 @@ import {
 } from '../../../test/support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
 import { systemClock } from '../../kernel/clock.ts';
-import { sectionDefaults } from '../../kernel/config/index.ts';
 import { OutboundHttp, outboundSection, type SrvRecord } from '../../kernel/outbound/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import { federationClientSection } from '../config.ts';

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import type { Overrides } from '../../../test/support/inputs/section-defaults.ts';
 import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import {
   type Certificate,
@@ -10,7 +11,6 @@ import {
   type TestAuthority,
 } from '../../../test/support/network/test-authority.ts';
 import { openTestFederation } from '../../../test/support/other-servers/federation.ts';
-import type { Overrides } from '../../kernel/config/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { type JsonObject, SigningKey, signJson } from '../../protocol/index.ts';
 import type { FederationClientConfig } from '../config.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { TlsOptions } from 'node:tls';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import type { Overrides } from '../../../test/support/inputs/section-defaults.ts';
 import { makeTestAuthority } from '../../../test/support/network/test-authority.ts';
-import type { Overrides } from '../../kernel/config/index.ts';
 import type { FederationClientConfig } from '../config.ts';
 import { get, json, type Listener, RequestsUnderTest } from './test/requests-under-test.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { sectionDefaults } from '../config/index.ts';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { createMetrics } from '../observability/index.ts';
 import { CacheRegistry, cachesSection } from './index.ts';
 

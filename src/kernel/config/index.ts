@@ -14,11 +14,9 @@ export { diffReload, type Reload } from './reload.ts';
 export type { Rule, RuleView } from './rules.ts';
 export {
   type AnySection,
-  type Overrides,
   type Section,
   type SectionType,
   section,
-  sectionDefaults,
 } from './section.ts';
 export { type Alias, renameAliases } from './sources/aliases.ts';
 export { mapNode, nodeFromValue, type SourceMap, type SourceNode, scalarNode } from './sources/source.ts';

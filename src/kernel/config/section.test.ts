@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import {
   boolean,
   duration,
@@ -12,7 +13,6 @@ import {
   option,
   type SectionType,
   section,
-  sectionDefaults,
   serverName,
   size,
 } from './index.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sectionDefaults } from '../config/index.ts';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { type DatabaseEntry, databaseSection, dataStoreEntries } from './config.ts';
 import { databaseOptions } from './options.ts';
 

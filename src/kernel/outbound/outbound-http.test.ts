@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { type Overrides, sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import {
   FakeResolver,
   type LoopbackServer,
@@ -12,7 +13,6 @@ import {
 } from '../../../test/support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
 import { systemClock } from '../clock.ts';
-import { type Overrides, sectionDefaults } from '../config/index.ts';
 import { type OutboundConfig, outboundSection } from './config.ts';
 import { OutboundHttp, type OutboundRequest, TlsSettings } from './index.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
-import { sectionDefaults } from '../../kernel/config/index.ts';
 import { PushRules, pushMigrations, pushRuleRoutes } from '../index.ts';
 
 function rulesOver({ database, streams, clock }: RoomsUnderTest, legacyMentions = false) {

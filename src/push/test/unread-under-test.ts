@@ -1,7 +1,7 @@
 import type { OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
-import { sectionDefaults } from '../../kernel/config/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { Receipts, receiptMigrations } from '../../receipts/index.ts';
 import { PushRules, pushMigrations, Unread, type UnreadDeps } from '../index.ts';

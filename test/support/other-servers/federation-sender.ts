@@ -12,12 +12,12 @@ import {
   TransactionsApi,
 } from '../../../src/federation-client/index.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
-import { type Overrides, sectionDefaults } from '../../../src/kernel/config/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { OutboundHttp, outboundSection } from '../../../src/kernel/outbound/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import { type JsonObject, SigningKey } from '../../../src/protocol/index.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
+import { type Overrides, sectionDefaults } from '../inputs/section-defaults.ts';
 import { FakeResolver, type LoopbackServer, serveOnLoopback } from '../network/loopback.ts';
 import { commonTestAuthority, type TestAuthority } from '../network/test-authority.ts';
 import { alice, RoomsUnderTest } from '../rooms/rooms.ts';

@@ -7,7 +7,6 @@ import {
 } from '../../../src/federation-client/index.ts';
 import { CacheRegistry, cachesSection } from '../../../src/kernel/caches/index.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
-import { type Overrides, sectionDefaults } from '../../../src/kernel/config/index.ts';
 import type { Database } from '../../../src/kernel/database/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { OutboundHttp, outboundSection } from '../../../src/kernel/outbound/index.ts';
@@ -15,6 +14,7 @@ import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import type { SigningKey } from '../../../src/protocol/index.ts';
 import { type EagerClock, eagerClock } from '../clocks/eager-clock.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
+import { type Overrides, sectionDefaults } from '../inputs/section-defaults.ts';
 import { FakeResolver } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
 

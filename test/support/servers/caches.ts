@@ -1,6 +1,6 @@
 import { CacheRegistry, cachesSection } from '../../../src/kernel/caches/index.ts';
 import type { Clock } from '../../../src/kernel/clock.ts';
-import { sectionDefaults } from '../../../src/kernel/config/index.ts';
+import { sectionDefaults } from '../inputs/section-defaults.ts';
 
 /** Caches of just the size that their owners ask for, whose entries do not expire. */
 export const plainCaches = (clock: Clock): CacheRegistry =>

@@ -10,7 +10,6 @@ import {
 } from '../../../src/e2ee/index.ts';
 import { federationMigrations } from '../../../src/federation/index.ts';
 import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
-import { sectionDefaults } from '../../../src/kernel/config/index.ts';
 import { Jobs, jobMigrations } from '../../../src/kernel/jobs/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
@@ -18,6 +17,7 @@ import { type JsonObject, SigningKey } from '../../../src/protocol/index.ts';
 import { openRooms, type Rooms, roomMigrations } from '../../../src/rooms/index.ts';
 import { MessageQueues, ToDevice, toDeviceMigrations, toDeviceRoutes } from '../../../src/to-device/index.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
+import { sectionDefaults } from '../inputs/section-defaults.ts';
 import { ClientDevice } from '../people/client-device.ts';
 import { AccountsServer, type Answer, type Person, type Surroundings } from './accounts-server.ts';
 import { plainCaches } from './caches.ts';

@@ -6,13 +6,14 @@ import { migrations } from '../../../src/composition/kernel.ts';
 import { type HearthConfiguration, sections } from '../../../src/configuration.ts';
 import { createHomeserver, type Homeserver } from '../../../src/homeserver.ts';
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
-import { type Overrides, type Section, sectionDefaults } from '../../../src/kernel/config/index.ts';
+import type { Section } from '../../../src/kernel/config/index.ts';
 import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
 import { type Logger, silentLogger } from '../../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../../src/kernel/outbound/index.ts';
 import { type Randomness, systemRandomness } from '../../../src/kernel/randomness.ts';
 import { makePlace, portVariable } from '../databases/databases.ts';
 import { startPostgres } from '../databases/postgres-server.ts';
+import { type Overrides, sectionDefaults } from '../inputs/section-defaults.ts';
 import { type ApiAnswer, type ApiRequest, callApi } from './api-call.ts';
 
 export type { ApiAnswer, ApiRequest } from './api-call.ts';

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TlsOptions } from 'node:tls';
 import type { OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import type { Overrides } from '../../../../test/support/inputs/section-defaults.ts';
 import { serveOnLoopback } from '../../../../test/support/network/loopback.ts';
 import { commonTestAuthority, type TestAuthority } from '../../../../test/support/network/test-authority.ts';
 import {
   openTestFederation,
   type TestFederation,
 } from '../../../../test/support/other-servers/federation.ts';
-import type { Overrides } from '../../../kernel/config/index.ts';
 import type { Database } from '../../../kernel/database/index.ts';
 import { SigningKey } from '../../../protocol/index.ts';
 import type { FederationClientConfig } from '../../config.ts';

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { connect as connectTls } from 'node:tls';
+import { sectionDefaults } from '../../../../test/support/inputs/section-defaults.ts';
 import { systemClock } from '../../clock.ts';
-import { sectionDefaults } from '../../config/index.ts';
 import { silentLogger } from '../../observability/index.ts';
 import { createHttpServer, type HttpServer, healthRoute, httpSection, listenersOf, route } from '../index.ts';
 

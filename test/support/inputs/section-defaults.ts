@@ -1,0 +1,28 @@
+import { nodeFromValue, type Section } from '../../../src/kernel/config/index.ts';
+import { schemaOf } from '../../../src/kernel/config/option.ts';
+import { Findings, formatProblem } from '../../../src/kernel/config/problems.ts';
+import { readValue } from '../../../src/kernel/config/reading/read.ts';
+
+/** Part of some values, at any depth; lists are given whole. */
+export type Overrides<T> = T extends readonly (infer Item)[]
+  ? readonly Overrides<Item>[]
+  : T extends object
+    ? { readonly [Name in keyof T]?: Overrides<T[Name]> }
+    : T;
+
+/**
+ * A section's values without a file: the defaults, with some values replaced. Overrides are typed values (durations in
+ * milliseconds) and are checked as a file's would be; those options that have no default must be among them. Rules are
+ * not applied.
+ * Throws an Error that lists what is wrong with the overrides.
+ */
+export function sectionDefaults<Values>(
+  section: Section<Values>,
+  overrides: Overrides<Values> = {} as Overrides<Values>,
+): Values {
+  const findings = new Findings();
+  const values = readValue(schemaOf(section.schema), nodeFromValue(overrides), { findings, path: '' });
+  const problems = [...findings.errors, ...findings.warnings];
+  if (problems.length > 0) throw new Error(problems.map(formatProblem).join('\n'));
+  return values as Values;
+}
