@@ -5,12 +5,7 @@ export { KeysApi } from './api/keys-api.ts';
 export { MediaApi, type MediaDownload } from './api/media-api.ts';
 export { MembershipApi } from './api/membership-api.ts';
 export { PolicyApi } from './api/policy-api.ts';
-export {
-  type AliasAnswer,
-  QueriesApi,
-  type RoomListAnswer,
-  type RoomListQuery,
-} from './api/queries-api.ts';
+export { type AliasAnswer, QueriesApi, type RoomListAnswer, type RoomListQuery } from './api/queries-api.ts';
 export { TransactionsApi } from './api/transactions-api.ts';
 export { type FederationClientConfig, federationClientSection } from './config.ts';
 export { Destinations } from './destinations/destinations.ts';
@@ -20,12 +15,7 @@ export { KeyRing } from './keys/key-ring.ts';
 export type { KeyWant } from './keys/key-want.ts';
 export { OwnKeys } from './keys/own-keys.ts';
 export { federationClientMigrations } from './migrations.ts';
-export {
-  type FederationClientSlice,
-  type FederationClientSliceDeps,
-  openFederationClient,
-} from './open.ts';
-export { DomainWhitelist } from './requests/domain-whitelist.ts';
+export { type FederationClientSlice, type FederationClientSliceDeps, openFederationClient } from './open.ts';
 export {
   errorForClient,
   FederationError,
@@ -33,7 +23,6 @@ export {
   RemoteError,
   ServerUnavailable,
 } from './requests/errors.ts';
-export { FederationClient } from './requests/federation-client.ts';
 export { type FederationRequest, federationPath, type Query } from './requests/request.ts';
 export type { RetryMode } from './requests/retry-delay.ts';
 export type { Spelling } from './spelling.ts';

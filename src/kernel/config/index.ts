@@ -12,16 +12,9 @@ export {
 } from './reading/load.ts';
 export { diffReload, type Reload } from './reload.ts';
 export type { Rule, RuleView } from './rules.ts';
-export {
-  type AnySection,
-  type Section,
-  type SectionType,
-  section,
-} from './section.ts';
+export { type AnySection, type Section, type SectionType, section } from './section.ts';
 export { type Alias, renameAliases } from './sources/aliases.ts';
 export { mapNode, nodeFromValue, type SourceMap, type SourceNode, scalarNode } from './sources/source.ts';
 export { readSourceFiles, type SourceFiles } from './sources/source-files.ts';
 export * from './types.ts';
-export { formatDuration, parseDuration } from './values/duration.ts';
 export { IpRangeSet } from './values/ip-range.ts';
-export { formatSize, parseSize } from './values/size.ts';

@@ -4,5 +4,5 @@ export * from './authorize.ts';
 export { powerLevelsFlaw } from './power-levels-change.ts';
 export type { StateLookup } from './room-state.ts';
 export { type AuthEventSubject, selectAuthEventKeys } from './select-auth-events.ts';
-export { hasSignatureOf, type IsSignedBy } from './server-signatures.ts';
+export type { IsSignedBy } from './server-signatures.ts';
 export type { Verdict } from './verdict.ts';

@@ -2,7 +2,6 @@ export { isSignedWithAnyKey } from './any-key.ts';
 export { decodeBase64, encodeBase64 } from './base64.ts';
 export { SigningKey, VerifyKey } from './ed25519.ts';
 export {
-  isKeyValidFor,
   isSignedByServer,
   requiredSigners,
   type ServerKey,
@@ -11,4 +10,4 @@ export {
 } from './event-signatures.ts';
 export { sha256, sha256Url } from './sha256.ts';
 export { signJson, verifyJson } from './signed-json.ts';
-export { readSigningKeys, SigningKeyFileError, writeSigningKeys } from './signing-key-file.ts';
+export { readSigningKeys, writeSigningKeys } from './signing-key-file.ts';

@@ -10,9 +10,9 @@ export {
 export { type ClientEvent, clientEvent, clientEventWithoutRoomId } from './client-format.ts';
 export { dummyEventType, isDummyEvent } from './dummy-event.ts';
 export type { ReferenceLimits } from './format.ts';
-export { hasContentHash, referenceHash } from './hashes.ts';
+export { referenceHash } from './hashes.ts';
 export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';
-export { MAX_AUTH_EVENTS, MAX_EVENT_BYTES, MAX_PREV_EVENTS } from './limits.ts';
+export { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
 export { claimedEventId, type ReceivedEvent, receivePdu } from './parse.ts';
 export {
   concernsPolicyServer,
@@ -23,10 +23,6 @@ export {
   policyType,
   withPolicySignature,
 } from './policy-server.ts';
-export { redactContent, redactPdu } from './redaction.ts';
-export { roomEventOf, roomIdOfCreate } from './room-event.ts';
-export {
-  parseStrippedState,
-  type StrippedState,
-  strippedState,
-} from './stripped-state.ts';
+export { redactPdu } from './redaction.ts';
+export { roomEventOf } from './room-event.ts';
+export { parseStrippedState, type StrippedState, strippedState } from './stripped-state.ts';

@@ -4,7 +4,6 @@ export {
   canonicalJson,
   canonicalString,
   compareCodePoints,
-  MAX_JSON_DEPTH,
 } from './canonical-json.ts';
 export { exceedsDepth } from './depth.ts';
 export { endOfString, jsonQuote } from './end-of-string.ts';

@@ -1,8 +1,7 @@
-export { type CompiledRuleset, compileRuleset, compileUserRules } from './compile.ts';
+export { type CompiledRuleset, compileUserRules } from './compile.ts';
 export {
   deleteRule,
   findRule,
-  MAX_USER_RULES,
   parseRuleKind,
   putRule,
   type RulePlacement,
@@ -10,16 +9,9 @@ export {
   setRuleEnabled,
 } from './edit-rules.ts';
 export { evaluateRules } from './evaluate.ts';
-export { NO_OUTCOME, type PushOutcome } from './outcome.ts';
+export type { PushOutcome } from './outcome.ts';
 export { PushEvent, type PushMember, type PushRoomFacts, type PushSubject } from './push-event.ts';
-export {
-  type PushAction,
-  type PushCondition,
-  type PushRule,
-  RULE_KINDS,
-  type RuleKind,
-  type Ruleset,
-} from './push-rule.ts';
+export type { PushAction, PushCondition, PushRule, RuleKind, Ruleset } from './push-rule.ts';
 export { parseActions } from './rule-body.ts';
 export {
   type DefaultRuleChange,
