@@ -67,6 +67,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   yaml: ['kernel/config', 'configuration', 'commands'],
   commander: ['commands'],
   sharp: ['media'],
+  'sodium-native': ['kernel/signing'],
 };
 
 /** Time, chance and the network are passed in; they are taken from the platform in the kernel only. */

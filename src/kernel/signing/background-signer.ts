@@ -1,6 +1,7 @@
-import { type KeyObject, sign } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
 import { SpareThreads } from '../threads/spare-threads.ts';
+import { type SignText, signingWith } from './sign-text.ts';
 import type { SignerData } from './worker.ts';
 
 interface Waiting {
@@ -20,6 +21,7 @@ const fewTexts = 2;
 export class BackgroundSigner {
   readonly #key: KeyObject;
   readonly #waiting: Waiting[] = [];
+  #signHere: SignText | undefined;
   #worker: Worker | undefined;
   /** This end of the channel to the worker. */
   #port: MessagePort | undefined;
@@ -31,7 +33,10 @@ export class BackgroundSigner {
 
   /** @returns for each text (in UTF-8) its signature as unpadded base64 */
   async sign(texts: readonly string[]): Promise<readonly string[]> {
-    if (texts.length <= fewTexts) return texts.map((text) => signature(this.#key, text));
+    if (texts.length <= fewTexts) {
+      this.#signHere ??= signingWith(this.#key);
+      return texts.map(this.#signHere);
+    }
     const port = this.#thread();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
@@ -90,8 +95,4 @@ export class BackgroundSigner {
     this.#port = undefined;
     for (const { reject } of this.#waiting.splice(0)) reject(error);
   }
-}
-
-function signature(key: KeyObject, text: string): string {
-  return sign(null, Buffer.from(text), key).toString('base64').replace(/=+$/, '');
 }

@@ -1,5 +1,6 @@
-import { type KeyObject, sign } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { type MessagePort, parentPort } from 'node:worker_threads';
+import { signingWith } from './sign-text.ts';
 
 /** Texts to sign, answered in the order of arrival. */
 export type SigningRequest = readonly string[];
@@ -13,9 +14,6 @@ export interface SignerData {
 }
 
 parentPort?.on('message', ({ key, port }: SignerData) => {
-  port.on('message', (texts: SigningRequest) => {
-    port.postMessage(
-      texts.map((text) => sign(null, Buffer.from(text), key).toString('base64').replace(/=+$/, '')),
-    );
-  });
+  const sign = signingWith(key);
+  port.on('message', (texts: SigningRequest) => port.postMessage(texts.map(sign)));
 });
