@@ -23,13 +23,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    const send = (body: JsonObject, txnId = `t${++transactions}`) =>
-      c.ask('a.test', 'PUT', `/_matrix/federation/v1/send/${txnId}`, {
+    const send = async (body: JsonObject, txnId = `t${++transactions}`) => {
+      const { status, body: answer } = await c.ask('a.test', 'PUT', `/_matrix/federation/v1/send/${txnId}`, {
         origin: 'c.test',
         origin_server_ts: Date.now(),
         pdus: [],
         ...body,
       });
+      return { status, body: answer };
+    };
     const message = (id: string): JsonObject => ({
       edu_type: 'm.direct_to_device',
       content: {

@@ -12,6 +12,7 @@ import type {
   ToWorkerClient,
   WorkerOptions,
 } from '../../src/kernel/database/sqlite/protocol.ts';
+import { loadedSodium, type Sodium, signingWith } from '../../src/kernel/signing/sign-text.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** Where a database is used from: steps of its threads take time, and a process that has crashed takes none. */
@@ -131,7 +132,8 @@ class SimulatedWorker extends EventEmitter {
       this.#take = (message: ToWorker) => thread.take(message);
     } else if (url.pathname.endsWith('/signing/worker.ts')) {
       this.#take = ({ key, port }: { key: KeyObject; port: SimulatedPort }) => {
-        port.on('message', (texts: readonly string[]) => port.postMessage(signatures(key, texts)));
+        const sign = signingWith(key);
+        port.on('message', (texts: readonly string[]) => port.postMessage(texts.map(sign)));
       };
     } else throw new Error(`${url.pathname} is not known to simulations`);
   }
@@ -150,9 +152,6 @@ class SimulatedWorker extends EventEmitter {
   }
 }
 
-const signatures = (key: KeyObject, texts: readonly string[]) =>
-  texts.map((text) => signHere(null, Buffer.from(text), key).toString('base64').replace(/=+$/, ''));
-
 const publicKeys = new WeakMap<KeyObject, string>();
 
 /** The public half of a key. */
@@ -169,12 +168,15 @@ function publicKeyOf(key: KeyObject): string {
  * simulated does not try to forge any.
  */
 function signHere(_algorithm: null | undefined, data: Uint8Array, key: unknown): Buffer {
-  return crypto
-    .createHash('sha512')
-    .update(publicKeyOf(key as KeyObject))
-    .update(data)
-    .digest();
+  return signatureBy(publicKeyOf(key as KeyObject), data);
 }
+
+const signatureBy = (publicKey: string, data: Uint8Array) =>
+  crypto.createHash('sha512').update(publicKey).update(data).digest();
+
+/** The same in the words of the library: its secret keys end in the public ones. */
+const signByLibrary: Sodium['crypto_sign_detached'] = (signature, data, secretKey) =>
+  signature.set(signatureBy(Buffer.from(secretKey.subarray(32)).toString('base64url'), data));
 
 /** Verifies on this thread, and tells the callback, where there is one, in simulated time. */
 function verifyHere(...given: unknown[]): boolean | undefined {
@@ -204,6 +206,7 @@ export function simulatePlatform(): void {
     receiveMessageOnPort: () => undefined,
   });
   Object.assign(crypto, { sign: signHere, verify: verifyHere });
+  Object.assign(loadedSodium() ?? {}, { crypto_sign_detached: signByLibrary });
   Object.assign(fsPromises, {
     readFile: async (path: string, options: BufferEncoding) => fs.readFileSync(path, options),
   });
