@@ -1,0 +1,76 @@
+/**
+ * What a savepoint around a batch costs: SQLite then keeps a copy of each page before it is changed for the first time.
+ * Writes the rows of ten messages in a transaction, with and without one, in turns: `node bench/database/savepoints.ts
+ * [folder of the database]`. Prints microseconds of a processor for each message, the best of the rounds.
+ */
+import { hash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
+
+const [rounds, batches, messages, rooms] = [5, 1_000, 10, 32];
+const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(600) } });
+
+/** A table with an index of its own for each way to find a message, as events have. */
+const schema = [
+  'create table events (nid integer primary key, event_id text, room integer, depth integer, json text) strict',
+  'create unique index events_by_id on events (event_id)',
+  'create index events_by_room on events (room, nid)',
+  'create index events_by_depth on events (room, depth, nid)',
+  'create table event_times (room integer, ts integer, nid integer, primary key (room, ts, nid)) strict, without rowid',
+];
+const event = 'insert into events (nid, event_id, room, depth, json) values (?, ?, ?, ?, ?)';
+const time = 'insert into event_times (room, ts, nid) values (?, ?, ?)';
+
+let nid = 0;
+
+function writeBatch(connection: SqliteConnection, inSavepoint: boolean): void {
+  const numbers = Array.from({ length: messages }, () => ++nid);
+  connection.run('begin immediate', []);
+  if (inSavepoint) connection.run('savepoint one', []);
+  connection.runEach(
+    event,
+    numbers.map((number) => [
+      number,
+      hash('sha256', String(number), 'base64url'),
+      number % rooms,
+      number,
+      body,
+    ]),
+  );
+  connection.runEach(
+    time,
+    numbers.map((number) => [number % rooms, 1_700_000_000_000 + number, number]),
+  );
+  if (inSavepoint) connection.run('release one', []);
+  connection.run('commit', []);
+}
+
+function costOf(connection: SqliteConnection, inSavepoint: boolean): number {
+  const before = process.cpuUsage();
+  for (let batch = 0; batch < batches; batch++) writeBatch(connection, inSavepoint);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / (batches * messages);
+}
+
+const folder = mkdtempSync(join(process.argv[2] ?? tmpdir(), 'hearth-savepoints-'));
+try {
+  const path = join(folder, 'database.db');
+  const connection = new SqliteConnection({ path, flush: 'every-commit' }, 'writing');
+  for (const sql of schema) connection.run(sql, []);
+  const best = { with: Number.POSITIVE_INFINITY, without: Number.POSITIVE_INFINITY };
+  for (let round = 0; round <= rounds; round++) {
+    const [dear, cheap] = [costOf(connection, true), costOf(connection, false)];
+    // The first round finds an empty database.
+    if (round > 0)
+      Object.assign(best, { with: Math.min(best.with, dear), without: Math.min(best.without, cheap) });
+  }
+  connection.close();
+  const ratio = (best.with / best.without).toFixed(2);
+  console.log(
+    `${best.with.toFixed(1)} µs with a savepoint, ${best.without.toFixed(1)} µs without: ${ratio} times`,
+  );
+} finally {
+  rmSync(folder, { recursive: true });
+}
