@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import fc from 'fast-check';
 import { ReadUpTo } from '../../receipts/index.ts';
 import { type NewMarks, Tally, type UnreadMark } from './tally.ts';
 
@@ -51,5 +52,44 @@ describe('a tally', () => {
     tally.add(found([mark(7), mark(6)]), 7, unread);
     tally.drop(read);
     assert.deepEqual(tally.marks, [mark(7)]);
+  });
+
+  it('counts the same as it goes along as all at once', () => {
+    const kind = fc.record({
+      highlight: fc.boolean(),
+      threadId: fc.option(fc.constantFrom('$a', '$b'), { nil: undefined, freq: 2 }),
+    });
+    const addition = fc.record({
+      marks: fc.oneof(
+        { weight: 5, arbitrary: fc.array(kind, { maxLength: 3 }) },
+        fc.array(kind, { minLength: 990, maxLength: 1_100 }),
+      ),
+      startsAnew: fc.constantFrom(false, false, false, true),
+      ownThreads: fc.constantFrom([], [], [], ['$a'], [undefined]),
+      redacted: fc.array(fc.nat(50), { maxLength: 1 }),
+      looks: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(addition, { maxLength: 12 }), (additions) => {
+        const tally = new Tally(0, []);
+        let stream = 0;
+        for (const { marks, startsAnew, ownThreads, redacted, looks } of additions) {
+          const more = { startsAnew, ownThreads: new Set(ownThreads), redacted: new Set(redacted) };
+          const newestFirst = marks.map((one) => ({ ...one, stream: ++stream })).reverse();
+          tally.add(found(newestFirst, more), stream, unread);
+          assert.ok(tally.marks.length <= 1000);
+          const streams = tally.marks.map((one) => one.stream);
+          assert.deepEqual(
+            streams,
+            [...streams].sort((a, b) => a - b),
+          );
+          const { threads, ...main } = new Tally(stream, tally.marks).counts(stream);
+          if (!looks) continue;
+          const { threads: goneAlong, ...mainGoneAlong } = tally.counts(stream);
+          assert.deepEqual(mainGoneAlong, main);
+          assert.deepEqual([...goneAlong].sort(), [...threads].sort());
+        }
+      }),
+    );
   });
 });

@@ -65,13 +65,18 @@ export class Tally {
   /** Takes over what was found in events after `upTo` by a user who had read so far. */
   add(found: NewMarks, upTo: number, read: ReadUpTo): void {
     const { marks, startsAnew, ownThreads, redacted } = found;
-    if (startsAnew) this.#marks = [];
-    else if (ownThreads.size > 0 || redacted.size > 0) {
+    if (startsAnew) {
+      this.#marks = [];
+      this.#counts = undefined;
+    }
+    if (ownThreads.size > 0 || redacted.size > 0) {
       this.#keep(({ threadId, stream }) => !ownThreads.has(threadId) && !redacted.has(stream));
     }
-    for (let index = marks.length - 1; index >= 0; index--) this.#marks.push(marks[index]!);
-    if (this.#marks.length > mostMarks) this.#marks = newest(this.#marks);
-    this.#counts = undefined;
+    for (let index = marks.length - 1; index >= 0; index--) this.#push(marks[index]!);
+    if (this.#marks.length > mostMarks) {
+      this.#marks = newest(this.#marks);
+      this.#counts = undefined;
+    }
     if (this.#dropped !== read) this.#dropped = undefined;
     this.#upTo = upTo;
   }
@@ -88,6 +93,16 @@ export class Tally {
     if (upTo < this.#upTo) return countsOf(this.#marks.filter(({ stream }) => stream <= upTo));
     this.#counts ??= countsOf(this.#marks);
     return this.#counts;
+  }
+
+  /** Where nobody reads there is one mark more with each event, and nothing is counted or copied anew. */
+  #push(mark: UnreadMark): void {
+    this.#marks.push(mark);
+    this.#counts &&= recounted(this.#counts, mark, 1);
+    const [oldest] = this.#marks;
+    if (this.#marks.length <= mostMarks || !oldest || oldest.highlight) return;
+    this.#marks.shift();
+    this.#counts &&= recounted(this.#counts, oldest, -1);
   }
 
   #keep(isKept: (mark: UnreadMark) => boolean): void {
@@ -110,6 +125,16 @@ function countsOf(marks: readonly UnreadMark[]): UnreadCounts {
   }
   const { notification_count, highlight_count } = main;
   return { notification_count, highlight_count, threads };
+}
+
+/** Counts with a mark more or less; `undefined` when they must be counted anew. */
+function recounted(counts: UnreadCounts, mark: UnreadMark, change: 1 | -1): UnreadCounts | undefined {
+  if (mark.threadId !== undefined) return undefined;
+  return {
+    notification_count: counts.notification_count + change,
+    highlight_count: counts.highlight_count + (mark.highlight ? change : 0),
+    threads: counts.threads,
+  };
 }
 
 class Count implements UnreadCount {
