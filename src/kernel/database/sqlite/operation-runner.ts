@@ -80,8 +80,8 @@ export class OperationRunner {
   }
 
   /**
-   * All statements or none. A savepoint has SQLite keep a copy of each page before it is changed, which makes a batch a
-   * quarter dearer, so what begins a transaction does without: to undo it is to begin again.
+   * All statements or none. A savepoint has SQLite keep a copy of each page before it is changed, which makes a batch
+   * dearer (docs/benchmarks.md), so what begins a transaction does without: to undo it is to begin again.
    */
   #batch(statements: readonly Statement[], isUntouched: boolean): void {
     if (!isUntouched) this.#control('savepoint');
