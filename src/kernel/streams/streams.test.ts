@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
@@ -60,6 +61,22 @@ forEachDatabase((open) => {
     assert.ok(streams.current >= Math.max(...positions));
     const rows = await database.reader<NoteTables>().selectFrom('notes').selectAll().execute();
     assert.equal(rows.length, 3);
+  });
+
+  test('a write is over when its facts have been delivered, after those with lower positions', async () => {
+    const [database, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    const seen: string[] = [];
+    stream.subscribe((text) => seen.push(text));
+    const earlier = streams.reserve(stream);
+    const later = write(streams, stream, 'later').then(() => seen.push('answered'));
+    // Over when what was begun before is on disk.
+    await database.transaction(async () => undefined);
+    await setImmediate();
+    assert.deepEqual(seen, []);
+    earlier.complete('earlier');
+    await later;
+    assert.deepEqual(seen, ['earlier', 'later', 'answered']);
   });
 
   test('a transaction that fails publishes nothing and holds nothing up', async () => {

@@ -25,8 +25,12 @@ export class Stream<F> {
 /** A position for a fact that is not certain yet: complete or abandon it, always. */
 export interface Reservation<F> {
   readonly position: number;
-  /** The fact is on disk, or needs none: it is delivered once all lower positions have settled. */
-  complete(fact: F): void;
+  /**
+   * The fact is on disk, or needs none: it is delivered once all lower positions have settled.
+   * @param delivered called when that has happened: only then may somebody be told that it did, for whoever looks next
+   * at what follows the streams in memory must find it there
+   */
+  complete(fact: F, delivered?: () => void): void;
   /** The fact never happened; its position stays unused. */
   abandon(): void;
 }
@@ -75,11 +79,10 @@ export class Streams {
 
   /**
    * Runs `work` in a database transaction; what it publishes becomes visible when the transaction is on disk and
-   * vanishes when it fails. Resolves after delivery has become possible, so a reader that asks next sees the facts
-   * as soon as everything with a lower position has settled.
+   * vanishes when it fails. Resolves when it has been delivered, so that a reader that asks next sees it.
    */
   async write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T> {
-    let published: { complete(): void; abandon(): void }[] = [];
+    let published: { complete(): Promise<void>; abandon(): void }[] = [];
     const abandonAll = () => {
       for (const one of published) one.abandon();
       published = [];
@@ -87,7 +90,7 @@ export class Streams {
     const publish: Publish = (stream, fact) => {
       const reservation = this.reserve(stream);
       published.push({
-        complete: () => reservation.complete(fact),
+        complete: () => new Promise((resolve) => reservation.complete(fact, resolve)),
         abandon: () => reservation.abandon(),
       });
       return reservation.position;
@@ -97,7 +100,7 @@ export class Streams {
         abandonAll(); // of an earlier attempt: the database may run `work` again
         return work(writer, publish);
       });
-      for (const one of published) one.complete();
+      await Promise.all(published.map((one) => one.complete()));
       return result;
     } catch (error) {
       abandonAll();
@@ -121,7 +124,11 @@ export class Streams {
     }
     return {
       position: reservation.position,
-      complete: (fact) => reservation.complete((position) => stream.deliver(fact, position)),
+      complete: (fact, delivered) =>
+        reservation.complete((position) => {
+          stream.deliver(fact, position);
+          delivered?.();
+        }),
       abandon: () => reservation.abandon(),
     };
   }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { mentions, UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import { Stream } from '../../kernel/streams/index.ts';
 import { roomVersions } from '../../protocol/index.ts';
 import type { RoomFact } from '../stored-event.ts';
 
@@ -34,6 +37,25 @@ forEachDatabase((open) => {
   };
 
   describe('sending', () => {
+    it('is over when those who look next find what was sent, in memory as well', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const { heads, userRooms } = under.engine;
+      assert.deepEqual(await userRooms.withMembership(bob, 'join'), []);
+      const slower = under.streams.reserve(new Stream<string>('something slower that began before'));
+      let isAnswered = false;
+      const join = under.join(bob, roomId).then(() => {
+        isAnswered = true;
+      });
+      await eventually('the join', async () => (await heads.get(roomId))?.membership(bob) === 'join');
+      await under.engine.settled();
+      await turn();
+      assert.equal(isAnswered, false);
+      slower.complete('now');
+      await join;
+      assert.deepEqual(await userRooms.withMembership(bob, 'join'), [roomId]);
+    });
+
     it('keeps the order of each sender when many send at once, shares flushes, and reads nothing', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice, bob, carol);
@@ -122,7 +144,7 @@ forEachDatabase((open) => {
       assert.equal((await textsIn(under, roomId)).length, 3 + said.length);
     });
 
-    it('does not wait for the events of other rooms, but for those before it in its own', async () => {
+    it('is written without waiting for other rooms, but after what is before it in its own', async () => {
       const { under, database } = await openUnreliable();
       const [one, other] = [await under.room(alice), await under.room(bob)];
       const written: string[] = [];
@@ -137,10 +159,12 @@ forEachDatabase((open) => {
       const first = under.say(alice, one, 'first');
       await isWriting.promise;
       const second = under.say(alice, one, 'second');
-      await Promise.race([under.say(bob, other, 'elsewhere'), second]);
+      const elsewhere = under.say(bob, other, 'elsewhere');
+      await eventually('the other room', () => written.length > 1);
+      await under.database.transaction(async () => undefined);
       assert.deepEqual(written, ['first', 'elsewhere']);
       slow.resolve();
-      await Promise.all([first, second]);
+      await Promise.all([first, second, elsewhere]);
       assert.deepEqual(await textsIn(under, one), ['first', 'second']);
     });
 

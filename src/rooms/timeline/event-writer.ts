@@ -251,8 +251,11 @@ export class EventWriter {
     this.#settled(write);
     if (redacts) this.#events.redacted(redacts.nid, stored.nid);
     if (fact && fact.stateChanges.length > 0) this.#heads.resized(head);
-    if (fact) reservation.complete(fact);
-    else reservation.abandon();
+    if (fact) {
+      reservation.complete(fact, resolve);
+      return;
+    }
+    reservation.abandon();
     resolve();
   }
 
