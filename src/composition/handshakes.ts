@@ -1,7 +1,14 @@
 import { membershipHandshakeRoutes, RoomAccess } from '../federation/index.ts';
 import { MembershipApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import { ComplexityLimit, openServing, RemoteMemberships, type Rooms, shownState } from '../rooms/index.ts';
+import {
+  ComplexityLimit,
+  openServing,
+  RemoteMemberships,
+  type Rooms,
+  shownState,
+  UntoldLeaves,
+} from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
@@ -14,7 +21,7 @@ export interface HandshakeParts extends Pick<ThirdPartyServices, 'redemption'> {
   readonly sendsWhole?: boolean;
 }
 
-/** Lets users into rooms of other servers, and users of other servers into rooms of this one. */
+/** Lets users into rooms of other servers, and users of other servers into rooms of this one. Before jobs are started. */
 export async function openHandshakes(
   kernel: Kernel,
   federation: Federation,
@@ -26,6 +33,10 @@ export async function openHandshakes(
   const { engine, incoming, memberships, completion } = rooms;
   const { accounts } = people.accounts;
   const signer = { serverName, key: await loadSigningKey(kernel) };
+  const peers = new MembershipApi(federation.requests);
+  const log = kernel.namedLog('rooms');
+  const untoldLeaves = new UntoldLeaves({ ...kernel, engine, peers, signer, log });
+  federation.destinations.onReturn((server) => void untoldLeaves.serverIsBack(server));
   memberships.attach(
     new RemoteMemberships({
       ...kernel,
@@ -33,7 +44,8 @@ export async function openHandshakes(
       incoming,
       completion,
       placement: engine.placement,
-      peers: new MembershipApi(federation.requests),
+      peers,
+      untoldLeaves,
       keys: federation.keys,
       signer,
       prejoinKeys: prejoinKeys(kernel),

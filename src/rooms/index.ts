@@ -28,6 +28,7 @@ export { RemoteMemberships } from './membership/handshakes/remote-memberships.ts
 export { ComplexityLimit, complexityOf } from './membership/handshakes/room-complexity.ts';
 export { RoomTurns } from './membership/handshakes/room-turns.ts';
 export { shownState } from './membership/handshakes/shown-state.ts';
+export { UntoldLeaves } from './membership/handshakes/untold-leaves.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
 export { knownServers } from './membership/known-servers.ts';
 export type { MemberProfiles } from './membership/member-content.ts';

@@ -77,6 +77,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await membershipSeen(anna, roomId, ben.id), 'invite');
       await b.restart();
       assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      // Anything that the other server sends shows that it is back: now it hears of it.
+      await invite(await anna.createRoom({ preset: 'private_chat' }));
+      await until(async () => (await membershipSeen(anna, roomId, ben.id)) === 'leave');
     });
 
     it('survives a restart', async () => {

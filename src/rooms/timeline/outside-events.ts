@@ -7,7 +7,7 @@ const chunk = 200;
 
 /** Who has invited a user to a room that this server is not in, or taken their knock on it. */
 export interface OutsideServer {
-  /** Stands for the invite or the knock. */
+  /** Stands for the invite or the knock, the newest of that server. */
   readonly nid: number;
   readonly server: string;
 }
@@ -34,19 +34,23 @@ export function readOutside(
   return query.where('room_nid', '=', roomNid).where('event_id', '=', eventId).executeTakeFirst();
 }
 
-/** The last first. */
-export function readOutsideServers(
+/** Each server once, with the newest event that it has sent; the newest first. */
+export async function readOutsideServers(
   reader: Reader<RoomTables>,
   roomNid: number,
   userId: string,
   limit: number,
 ): Promise<OutsideServer[]> {
-  const query = reader.selectFrom('outside_events').select(['nid', 'server']);
-  return query
+  const query = reader
+    .selectFrom('outside_events')
+    .select(({ fn }) => ['server', fn.max('nid').as('newest')]);
+  const rows = await query
     .where('room_nid', '=', roomNid)
     .where('user_id', '=', userId)
     .where('server', '<>', '')
-    .orderBy('nid', 'desc')
+    .groupBy('server')
+    .orderBy('newest', 'desc')
     .limit(limit)
     .execute();
+  return rows.map(({ server, newest }) => ({ server, nid: Number(newest) }));
 }

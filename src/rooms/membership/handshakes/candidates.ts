@@ -2,6 +2,8 @@ import { isServerName, parseUserId, type StrippedState, serverOfUser } from '../
 import type { RoomEngine } from '../../engine.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { allowRooms } from '../restricted-join.ts';
+import type { UserRoom } from '../user-rooms.ts';
+import type { Hearers } from './tell-leave.ts';
 
 export interface CandidateParts {
   readonly engine: RoomEngine;
@@ -13,8 +15,11 @@ export interface CandidateParts {
 /** More are never asked; of those that a client names, some, so that others are asked as well. */
 const [mostCandidates, mostNamed] = [30, 8];
 
-/** Invites of one user to one room whose senders are remembered, the newest. */
+/** Servers that have invited one user to one room and are remembered, the last ones. */
 const mostEarlier = 20;
+
+/** Servers that are told of a leave when none of those that have invited takes it. */
+const mostOthers = 12;
 
 /** Rooms whose members may join a room, of which servers are taken. */
 const mostAllowRooms = 10;
@@ -48,6 +53,18 @@ export class Candidates {
       add(await this.#ofAllowRooms(head));
     }
     return [...found];
+  }
+
+  /**
+   * Who is told that a user turns an invite down, or takes a knock back. Of several that have invited, each: the last
+   * one may be a stranger to the room, while another one's invite is still in it.
+   */
+  async hearers(userId: string, room: UserRoom): Promise<Hearers> {
+    const asked = await this.#parts.engine.events.outsideServers(room.roomNid, userId, mostEarlier);
+    const isOther = (server: string) => server !== this.#parts.serverName && isServerName(server);
+    const each = asked.map(({ server }) => server).filter(isOther);
+    const all = await this.of(userId, room.roomId);
+    return { each, others: all.filter((server) => !each.includes(server)).slice(0, mostOthers) };
   }
 
   /** The servers of who invited the user or took their knock, now and before, and those whose events described the room. */

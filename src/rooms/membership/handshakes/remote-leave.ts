@@ -3,26 +3,29 @@ import {
   type BuiltEvent,
   buildEvent,
   type JsonObject,
-  MatrixError,
   type RoomEvent,
   referenceHash,
 } from '../../../protocol/index.ts';
 import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import { askInTurn } from './ask-in-turn.ts';
-import { eventAt } from './event-from-template.ts';
-import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
-import { checkTemplate } from './template-check.ts';
+import type { HandshakeParts } from './handshake-parts.ts';
+import { type Hearers, tellLeave } from './tell-leave.ts';
+import type { UntoldLeaves } from './untold-leaves.ts';
+import { withinTime } from './within-time.ts';
 
-/** Milliseconds for each server: a client waits, and the room is left in any case. */
-const patience = 15_000;
+/** Milliseconds for all servers together: a client waits, and the room is left in any case. */
+const patience = 10_000;
 
-export interface LeavePlace {
+export interface LeavePlace extends Hearers {
   /** The invite or the knock that ends. */
   readonly present: RoomEvent;
   readonly userId: string;
-  readonly servers: readonly string[];
   readonly content: JsonObject;
+}
+
+export interface RemoteLeaveParts extends HandshakeParts {
+  readonly placement: Pick<Placement, 'outOfBand'>;
+  readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
 }
 
 /**
@@ -30,47 +33,24 @@ export interface LeavePlace {
  * Source: server-server API, "Leaving Rooms (Rejecting Invites)".
  */
 export class RemoteLeave {
-  readonly #parts: HandshakeParts & { readonly placement: Placement };
+  readonly #parts: RemoteLeaveParts;
 
-  constructor(parts: HandshakeParts & { readonly placement: Placement }) {
+  constructor(parts: RemoteLeaveParts) {
     this.#parts = parts;
   }
 
-  /** Leaves in any case: when no server takes the event, only this one knows of it. */
+  /** Leaves in any case. Servers that can not be reached now are told later. */
   async leave(place: LeavePlace): Promise<StoredEvent> {
-    const { present } = place;
-    const told = await this.#tell(place).catch((error: unknown) => {
-      if (!(error instanceof MatrixError)) throw error;
-    });
+    const { clock, untoldLeaves, placement } = this.#parts;
+    const { present, userId, content } = place;
+    const { roomId } = present;
+    const leave = { roomId, userId, content, version: present.version.id };
+    const { event: told, left } = await withinTime(clock, patience, undefined, (signal) =>
+      tellLeave(this.#parts, leave, place, { signal, timeout: patience }),
+    );
+    await untoldLeaves.note(leave, present.eventId, left);
     const event = told ?? leaveAfter(present, place, this.#parts);
-    const room = { roomId: present.roomId, version: event.event.version };
-    return this.#parts.placement.outOfBand(room, event, { state: [] });
-  }
-
-  /**
-   * Has a server in the room take the event, made by the rules of the version that this server states: an invite may
-   * have named another one.
-   */
-  #tell({ servers, userId, present, content }: LeavePlace): Promise<BuiltEvent> {
-    const { peers, clock } = this.#parts;
-    const { roomId, version } = present;
-    // Nobody tries it again later, so servers are asked that could not be reached lately, too.
-    const request = { ignoreBackoff: true, timeout: patience };
-    return askInTurn(servers, clock, async (server) => {
-      const prepared = await peers.template(server, 'leave', { roomId, userId }, knownVersions, request);
-      const expected = { server, roomId, userId, membership: 'leave', usualVersion: version.id } as const;
-      const template = checkTemplate(prepared, expected);
-      const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
-      const built = eventAt(
-        template.place,
-        { ...own, content: { ...content, membership: 'leave' } },
-        template.version,
-        this.#parts,
-      );
-      const { eventId, pdu } = built.event;
-      await peers.sendLeave(server, { roomId, eventId, event: pdu }, request);
-      return built;
-    });
+    return placement.outOfBand({ roomId, version: event.event.version }, event, { state: [] });
   }
 }
 

@@ -15,12 +15,14 @@ import { RemoteLeave } from './remote-leave.ts';
 import type { ComplexityLimit } from './room-complexity.ts';
 import { RoomTurns } from './room-turns.ts';
 import type { StateCompletion } from './state-completion.ts';
+import type { UntoldLeaves } from './untold-leaves.ts';
 
 export interface RemoteMembershipsParts extends HandshakeParts, CandidateParts {
   readonly placement: Placement;
   readonly prejoinKeys: PrejoinKeys;
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
+  readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
 }
 
 /** Who wants to get into which room, and with whose help. */
@@ -120,8 +122,8 @@ export class RemoteMemberships {
     return this.#outside(userId, roomId, async () => {
       const stored = await engine.events.get(eventNid);
       if (!stored) throw new Error('a membership event is missing');
-      const servers = await this.#candidates.of(userId, roomId);
-      return this.#leave.leave({ present: stored.event, userId, servers, content });
+      const hearers = await this.#candidates.hearers(userId, present);
+      return this.#leave.leave({ present: stored.event, userId, ...hearers, content });
     });
   }
 
