@@ -68,6 +68,11 @@ export class RoomEventFilter extends EventFilter {
     this.#containsUrl = json.contains_url;
   }
 
+  /** Whether it depends on `relatedBy` which events pass. */
+  get asksForRelations(): boolean {
+    return this.relatedBy.senders !== undefined || this.relatedBy.relTypes !== undefined;
+  }
+
   /** Whether events of this room may pass. */
   passesRoom(roomId: string): boolean {
     return this.#room?.(roomId) ?? true;

@@ -19,6 +19,9 @@ const cached = 2000;
 /** Characters of an inline filter, and levels of its JSON. */
 const inlineLimits = { maxSize: 65_536, maxDepth: 10 };
 
+/** Characters of an inline filter that is kept in memory. */
+const longestCached = 2_000;
+
 const unknownFilter = () => notFound('There is no such filter');
 
 /** Filters that clients have stored. Source: client-server API, "Filtering". */
@@ -62,7 +65,7 @@ export class Filters implements AccountCompanion {
   /** What `resolve` finds when it is in memory. */
   peek(userId: string, parameter: string | undefined): Filter | undefined {
     if (parameter === undefined || parameter === '') return everything;
-    return this.#compiled.get(keyOf(userId, parameter));
+    return this.#compiled.get(isInline(parameter) ? parameter : keyOf(userId, parameter));
   }
 
   /**
@@ -73,7 +76,11 @@ export class Filters implements AccountCompanion {
     if (parameter === undefined || parameter === '') return everything;
     const known = this.peek(userId, parameter);
     if (known) return known;
-    if (parameter.startsWith('{')) return compileFilter(parseJson(parameter, inlineLimits));
+    if (isInline(parameter)) {
+      const filter = compileFilter(parseJson(parameter, inlineLimits));
+      if (parameter.length <= longestCached) this.#compiled.set(parameter, filter);
+      return filter;
+    }
     const key = keyOf(userId, parameter);
     if (parameter.includes('\0')) throw invalidParam('Unknown filter');
     const definition = await readFilter(this.#database.reader<FilterTables>(), userId, parameter);
@@ -87,5 +94,8 @@ export class Filters implements AccountCompanion {
     return deleteFilters(writerFor<FilterTables>(writer), userId);
   }
 }
+
+/** Such a filter is nobody's own. Keys of stored ones begin with a user id. */
+const isInline = (parameter: string) => parameter.startsWith('{');
 
 const keyOf = (userId: string, filterId: string) => `${userId} ${filterId}`;

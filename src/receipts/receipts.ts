@@ -115,6 +115,21 @@ export class Receipts {
     return this.#contents(receipts, viewer);
   }
 
+  /** `contentsSince` when everything that it takes is in memory. */
+  peekContentsSince(
+    roomId: string,
+    after: number,
+    upTo: number,
+    viewer: string,
+  ): ReceiptContent[] | undefined {
+    const recent = this.#recent.between(roomId, after, upTo);
+    const ignored = this.#deps.engine.ignored.peek(viewer);
+    if (!recent || !ignored) return undefined;
+    return receiptContents(
+      recent.filter((receipt) => maySee(receipt, viewer) && !ignored.has(receipt.userId)),
+    );
+  }
+
   /** The newest receipts of a room, and all of the viewer's own, as contents of `m.receipt` events; as `contentsSince`. */
   async contentsAll(roomId: string, viewer: string): Promise<ReceiptContent[]> {
     const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: mostInContent };

@@ -7,7 +7,9 @@ import { DevicePart, type DeviceSources } from './classic/device-part.ts';
 import { EventText } from './classic/event-text.ts';
 import { JoinedRooms } from './classic/joined-room.ts';
 import { OtherRooms } from './classic/other-rooms.ts';
+import { PromptAnswers } from './classic/prompt-answers.ts';
 import { RepeatedSyncs } from './classic/repeated-syncs.ts';
+import { RoomNews } from './classic/room-news.ts';
 import { SentMembers } from './classic/sent-members.ts';
 import { Sync } from './classic/sync.ts';
 import { Departures } from './departures.ts';
@@ -64,6 +66,8 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   const toldInvites = new ToldInvites(engine, parts.invitePolicy);
   const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);
   const departures = new Departures(engine);
+  const devicePart = new DevicePart(deviceSources);
+  const news = new RoomNews({ engine, text, sources, clock });
   const sync = new Sync({
     ...parts,
     engine,
@@ -72,7 +76,8 @@ export function openSync(parts: SyncServicesParts): SyncServices {
     otherRooms,
     toldInvites,
     departures,
-    devicePart: new DevicePart(deviceSources),
+    devicePart,
+    promptAnswers: new PromptAnswers({ ...parts, engine, news, devicePart, sentMembers }),
   });
   const repeated = new RepeatedSyncs(sync, clock, parts.answersKept);
   sources.accountData.accountDataStream.subscribe(({ userId, type }) => {

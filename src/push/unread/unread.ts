@@ -99,6 +99,16 @@ export class Unread {
     return tally.counts(upTo);
   }
 
+  /** Looks at an event once for all who will ask what is unread: `peek` wants that done. */
+  async prepare(head: RoomHead, stored: StoredEvent): Promise<void> {
+    if (this.#deps.enabled) await this.#pushEvents.get(head, stored);
+  }
+
+  /** Whether `prepare` was called for the event, not long ago. */
+  isPrepared(stored: StoredEvent): boolean {
+    return !this.#deps.enabled || this.#pushEvents.peek(stored) !== undefined;
+  }
+
   /** Saves what is worth it. */
   async stop(): Promise<void> {
     await Promise.allSettled(this.#evaluating.values());

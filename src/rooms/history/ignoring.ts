@@ -4,11 +4,13 @@ import { isDummyEvent } from '../../protocol/index.ts';
 export interface Ignoring {
   /** Those whom a user ignores. */
   of(userId: string): Promise<ReadonlySet<string>>;
+  /** `of` when it is in memory. */
+  peek(userId: string): ReadonlySet<string> | undefined;
 }
 
 const nobody: ReadonlySet<string> = new Set();
 
-export const ignoringNobody: Ignoring = { of: async () => nobody };
+export const ignoringNobody: Ignoring = { of: async () => nobody, peek: () => nobody };
 
 /**
  * Whether an event is kept from somebody who ignores these users: state is not, so that a room looks the same to all.

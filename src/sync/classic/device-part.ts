@@ -54,9 +54,15 @@ export class DevicePart {
     return since.toDevice === since.position && this.#sources.deviceLists.isQuiet(since.position);
   }
 
-  /** The device has got everything up to its token. */
-  async acknowledge(userId: string, deviceId: string | undefined, { toDevice }: SyncPosition): Promise<void> {
-    if (deviceId !== undefined) await this.#sources.queues.acknowledge(userId, deviceId, toDevice);
+  /** The device has got everything up to its token. @returns `undefined` when nothing had to be done */
+  acknowledge(
+    userId: string,
+    deviceId: string | undefined,
+    { toDevice }: SyncPosition,
+  ): Promise<void> | undefined {
+    const { queues } = this.#sources;
+    if (deviceId === undefined || queues.isEmptyNow({ userId, deviceId })) return undefined;
+    return queues.acknowledge(userId, deviceId, toDevice);
   }
 
   /**

@@ -2,15 +2,30 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { ClientEvents, EventRelations, StoredEvent, Viewer, VisibleEvent } from '../../rooms/index.ts';
 import type { Subject } from './subject.ts';
 
-/** The text of an event around its age, which changes, and its reader's membership, which is told of some only. */
-interface Text {
-  readonly beforeAge: string;
-  readonly afterAge: string;
-  readonly redactedBy: number | undefined;
-}
-
 /** What is told of the reader of an event who was in the room when it was sent. */
 const asJoined = ',"membership":"join"';
+
+/** The text of an event around its age, which changes, and its reader's membership, which is told of some only. */
+export class SharedText {
+  /** The event was redacted by that one when the text was made. */
+  readonly redactedBy: number | undefined;
+  readonly #sentAt: number;
+  readonly #beforeAge: string;
+  readonly #afterAge: string;
+
+  constructor(text: { sentAt: number; redactedBy: number | undefined; beforeAge: string; afterAge: string }) {
+    this.redactedBy = text.redactedBy;
+    this.#sentAt = text.sentAt;
+    this.#beforeAge = text.beforeAge;
+    this.#afterAge = text.afterAge;
+  }
+
+  /** @param now milliseconds since 1970 */
+  at(now: number, membership: VisibleEvent['membership']): string {
+    const age = Math.max(0, now - this.#sentAt);
+    return this.#beforeAge + age + (membership === undefined ? '' : asJoined) + this.#afterAge;
+  }
+}
 
 /**
  * Events as the members of their room get them in a sync, as JSON text. It is made once for all members: they differ
@@ -20,7 +35,7 @@ export class EventText {
   readonly #clientEvents: ClientEvents;
   readonly #relations: EventRelations;
   readonly #clock: Clock;
-  readonly #texts = new WeakMap<StoredEvent, Text>();
+  readonly #texts = new WeakMap<StoredEvent, SharedText>();
   readonly #making = new Map<StoredEvent, Promise<void>>();
 
   constructor(clientEvents: ClientEvents, relations: EventRelations, clock: Clock) {
@@ -44,19 +59,18 @@ export class EventText {
     const parents = 'then' in known ? await known : known;
     const isShared = (event: VisibleEvent) => this.#isShared(event, viewer) && !parents.has(event.stored.nid);
     const special = events.filter((event) => !isShared(event));
-    const missing = events.filter((event) => isShared(event) && !this.#text(event.stored));
+    const missing = events.filter((event) => isShared(event) && !this.peek(event.stored));
     const own =
       special.length === 0 ? [] : await this.#clientEvents.render(special, viewer, 'without room id');
-    await Promise.all(missing.map((event) => this.#makeOnce(event)));
+    await Promise.all(missing.map((event) => this.prepare(event)));
     const ownTexts = new Map(special.map(({ stored }, index) => [stored, JSON.stringify(own[index])]));
     const now = this.#clock.now();
     return events.map(({ stored, membership }) => {
       const text = ownTexts.get(stored);
       if (text !== undefined) return text;
-      const shared = this.#text(stored);
+      const shared = this.peek(stored);
       if (!shared) throw new Error('an event was not rendered');
-      const age = Math.max(0, now - stored.event.originServerTs);
-      return shared.beforeAge + age + (membership === undefined ? '' : asJoined) + shared.afterAge;
+      return shared.at(now, membership);
     });
   }
 
@@ -65,13 +79,14 @@ export class EventText {
     return (membership === 'join' || membership === undefined) && stored.event.sender !== viewer.userId;
   }
 
-  #text(stored: StoredEvent): Text | undefined {
+  /** What members get who have not sent the event themselves, when `prepare` has made it. */
+  peek(stored: StoredEvent): SharedText | undefined {
     const text = this.#texts.get(stored);
     return text?.redactedBy === stored.redactedBy ? text : undefined;
   }
 
   /** A new event wakes all members at once; it is rendered for the first of them. */
-  async #makeOnce(event: VisibleEvent): Promise<void> {
+  async prepare(event: VisibleEvent): Promise<void> {
     let making = this.#making.get(event.stored);
     if (!making) {
       making = this.#make(event).finally(() => this.#making.delete(event.stored));
@@ -79,7 +94,7 @@ export class EventText {
     }
     await making;
     // It may have been redacted while it was being rendered.
-    if (!this.#text(event.stored)) await this.#makeOnce(event);
+    if (!this.peek(event.stored)) await this.prepare(event);
   }
 
   async #make({ stored, membership }: VisibleEvent): Promise<void> {
@@ -91,10 +106,12 @@ export class EventText {
     const { age: _age, membership: _membership, ...others } = (unsigned ?? {}) as Record<string, unknown>;
     const head = JSON.stringify(rest).slice(0, -1);
     const tail = JSON.stringify(others);
-    this.#texts.set(stored, {
+    const text = new SharedText({
+      sentAt: stored.event.originServerTs,
+      redactedBy,
       beforeAge: `${head},"unsigned":{"age":`,
       afterAge: `${tail === '{}' ? '}' : `,${tail.slice(1)}`}}`,
-      redactedBy,
     });
+    this.#texts.set(stored, text);
   }
 }

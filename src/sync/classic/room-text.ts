@@ -35,7 +35,10 @@ export function stateText(events: readonly string[], after: StateAfter | undefin
 }
 
 /** @param texts the events of the timeline, ready for the client */
-export function timelineText(timeline: Timeline | undefined, texts: readonly string[]): string {
+export function timelineText(
+  timeline: Pick<Timeline, 'limited' | 'prevBatch'> | undefined,
+  texts: readonly string[],
+): string {
   if (!timeline) return '{"events":[],"limited":false}';
   return `{"events":[${texts.join(',')}],"limited":${timeline.limited},"prev_batch":"${timeline.prevBatch}"}`;
 }

@@ -17,6 +17,7 @@ import type { ToldInvites } from '../told-invites.ts';
 import type { DeviceAnswer, DevicePart } from './device-part.ts';
 import type { JoinedRooms } from './joined-room.ts';
 import type { OtherRooms } from './other-rooms.ts';
+import type { PromptAnswers } from './prompt-answers.ts';
 import type { Subject } from './subject.ts';
 
 export interface SyncRequest extends Subject {
@@ -48,6 +49,7 @@ export interface SyncParts {
   readonly toldInvites: ToldInvites;
   readonly departures: Departures;
   readonly devicePart: DevicePart;
+  readonly promptAnswers: PromptAnswers;
   readonly sources: SyncSources;
   /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
@@ -100,10 +102,20 @@ export class Sync {
     const { feeds, clock, streams, devicePart } = this.#parts;
     const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);
     if (since && since.position > streams.current) throw invalidParam('This token is from the future');
-    if (since) await devicePart.acknowledge(request.userId, request.deviceId, since);
+    const acknowledging = since && devicePart.acknowledge(request.userId, request.deviceId, since);
+    if (acknowledging) await acknowledging;
     const deadline = clock.monotonic() + Math.min(request.timeout, longestWait);
-    for (;;) {
-      const feed = await feeds.open(request.userId);
+    for (let isPrepared = false; ; ) {
+      const feed = feeds.peek(request.userId) ?? (await feeds.open(request.userId));
+      const prompt = since && this.#promptAnswer(request, feed, since);
+      if (typeof prompt === 'string') return { text: prompt, isNews: true };
+      if (prompt && !isPrepared) {
+        isPrepared = true;
+        // Where it fails, the longer way finds out why.
+        await prompt.catch(() => undefined);
+        continue;
+      }
+      isPrepared = false;
       const upTo = streams.current;
       const answer = await this.#answer(request, feed, since, upTo);
       if (answer === 'outdated') continue;
@@ -117,6 +129,15 @@ export class Sync {
       const meanwhile = feed.changes(upTo, streams.current);
       if (meanwhile && isNothing(meanwhile)) await feeds.wait(feed, remaining, request.client.signal);
     }
+  }
+
+  /** See `PromptAnswers`. */
+  #promptAnswer(request: SyncRequest, feed: Feed, since: SyncPosition): string | Promise<void> | undefined {
+    const { streams, devicePart, promptAnswers } = this.#parts;
+    const upTo = streams.current;
+    const changes = feed.changes(since.position, upTo);
+    if (!changes || request.fullState || !devicePart.isQuiet(since)) return undefined;
+    return promptAnswers.answer(request, changes, { after: since.position, upTo });
   }
 
   /** `undefined`: there is nothing to say; `outdated`: a membership changed just now, so look again. */

@@ -3,6 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Stream, Streams } from '../../kernel/streams/index.ts';
 import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
 import { Feed, RoomPart } from './feed.ts';
+import { Waking } from './waking.ts';
 
 /** How many users' feeds are kept. */
 const feedsInMemory = 20_000;
@@ -16,16 +17,18 @@ export class Feeds {
   readonly #opening = new Map<string, Promise<Feed>>();
   /** Which feeds hear of a room: those of the users who are in it. */
   readonly #listeners = new Map<string, Set<Feed>>();
-  /** Feeds with changes that are not yet visible as a whole. */
-  readonly #changed = new Set<Feed>();
+  /** Feeds, and rooms with all who hear of them, with changes that are not yet visible as a whole. */
+  readonly #changed = { feeds: new Set<Feed>(), rooms: new Set<string>() };
+  readonly #waking: Waking;
 
   constructor(engine: RoomEngine, streams: Streams, clock: Clock) {
     this.#engine = engine;
     this.#streams = streams;
     this.#clock = clock;
     this.#feeds = new RecentlyUsed({ max: feedsInMemory, dispose: (feed) => this.#unlisten(feed) });
+    this.#waking = new Waking(clock, (roomId) => this.#listeners.get(roomId) ?? []);
     engine.stream.subscribe((fact, position) => this.#roomFact(fact, position));
-    streams.onAdvance(() => this.#wake());
+    streams.onAdvance((current) => this.#wake(current));
   }
 
   /** Facts of `stream` concern the users in a room. */
@@ -58,11 +61,11 @@ export class Feeds {
     stream.subscribe((fact, position) => {
       const rooms = roomsOf(fact);
       if (!(rooms instanceof Promise)) {
-        for (const feed of this.#toMembers(rooms, position, parts)) this.#changed.add(feed);
+        for (const feed of this.#toMembers(rooms, position, parts)) this.#changed.feeds.add(feed);
         return;
       }
       void rooms.then((found) => {
-        for (const feed of this.#toMembers(found, this.#streams.current, parts)) feed.wake();
+        this.#waking.wake(this.#toMembers(found, this.#streams.current, parts));
       });
     });
   }
@@ -118,13 +121,15 @@ export class Feeds {
       if (to === 'join') this.#listen(roomId, feed);
       else this.#listeners.get(roomId)?.delete(feed);
     }
-    if (onTimeline || stateChanges.length > 0) this.#toRoom(roomId, position, RoomPart.timeline);
+    if (!onTimeline && stateChanges.length === 0) return;
+    for (const feed of this.#listeners.get(roomId) ?? []) feed.add(position, roomId, RoomPart.timeline);
+    this.#changed.rooms.add(roomId);
   }
 
   #toRoom(roomId: string, position: number, parts: number): void {
     for (const feed of this.#listeners.get(roomId) ?? []) {
       feed.add(position, roomId, parts);
-      this.#changed.add(feed);
+      this.#changed.feeds.add(feed);
     }
   }
 
@@ -140,12 +145,18 @@ export class Feeds {
     const feed = this.#feeds.peek(userId);
     if (!feed) return;
     feed.add(position, roomId, parts);
-    this.#changed.add(feed);
+    this.#changed.feeds.add(feed);
   }
 
-  #wake(): void {
-    for (const feed of this.#changed) feed.wake();
-    this.#changed.clear();
+  #wake(current: number): void {
+    const { feeds, rooms } = this.#changed;
+    for (const roomId of rooms) {
+      const newest = this.#engine.heads.peek(roomId)?.recent.at(-1)?.stream ?? 0;
+      this.#waking.wakeRoom(roomId, current, newest);
+    }
+    rooms.clear();
+    this.#waking.wake(feeds);
+    feeds.clear();
   }
 
   #listen(roomId: string, feed: Feed): void {
