@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../clients/eventually.ts';
 import { assertAgreement } from './agreement.ts';
 import { lastWords, logEnds } from './last-words.ts';
 import { type Member, Network } from './network.ts';
@@ -118,7 +119,7 @@ export class Meeting<Server extends Member = Member> {
       try {
         await run();
         if (endsApart) return;
-        assert.ok((await this.#compareRooms()) > 0, 'nobody is in a room with the other server');
+        await this.#compareRooms();
       } catch (cause) {
         const people = [...this.#people.here, ...this.#people.there];
         throw new Error(`${(cause as Error).message}\n${lastWords(people, since)}`, { cause });
@@ -138,18 +139,41 @@ export class Meeting<Server extends Member = Member> {
     this.scenario(`${title}, ${ways[1]}`, () => run(cast(this.there, this.here)), options);
   };
 
-  /** @returns how many rooms were compared */
-  async #compareRooms(): Promise<number> {
-    const [ours, theirs] = await Promise.all([roomsOf(this.#people.here), roomsOf(this.#people.there)]);
-    let count = 0;
-    for (const [room, person] of ours) {
-      const other = theirs.get(room);
-      if (!other || this.#compared.has(room)) continue;
-      await assertAgreement(room, person, other);
+  /**
+   * Compares the rooms that both servers are in and that were not compared yet, of which there must be some. Hearth is
+   * asked which they are once: whoever was answered that they are in a room must find it there from then on. The other
+   * server may take its time.
+   */
+  async #compareRooms(): Promise<void> {
+    const { here, there } = this.#people;
+    let [ours, theirs] = await Promise.all([roomsOf(here), roomsOf(there)]);
+    const shared = () =>
+      [...ours.members].flatMap(([room, one]) => {
+        const other = this.#compared.has(room) ? undefined : theirs.members.get(room);
+        return other ? [{ room, one, other }] : [];
+      });
+    await eventually('the other server', async () => {
+      if (shared().length > 0) return true;
+      theirs = await roomsOf(there);
+      return false;
+    }).catch(async (cause: unknown) => {
+      const before = ours;
+      ours = await roomsOf(here);
+      const lines = [
+        `nobody is in a room with the other server; Hearth's people were in:`,
+        ...before.lists,
+        'some time later they are in:',
+        ...ours.lists,
+        "the other's are in:",
+        ...theirs.lists,
+        `compared before: ${[...this.#compared].join(' ')}`,
+      ];
+      throw new Error(lines.join('\n'), { cause });
+    });
+    for (const { room, one, other } of shared()) {
+      await assertAgreement(room, one, other);
       this.#compared.add(room);
-      count++;
     }
-    return count;
   }
 }
 
@@ -158,15 +182,23 @@ function sideOf([one, other]: readonly Someone[]): Side {
   return { one, other };
 }
 
-/** The rooms that any of them is in, with one who is. */
-async function roomsOf(people: readonly Someone[]): Promise<Map<string, Someone>> {
-  const rooms = new Map<string, Someone>();
+interface Rooms {
+  /** The rooms that any of them is in, with one who is. */
+  readonly members: ReadonlyMap<string, Someone>;
+  /** What each of them was answered, for people. */
+  readonly lists: readonly string[];
+}
+
+async function roomsOf(people: readonly Someone[]): Promise<Rooms> {
+  const members = new Map<string, Someone>();
+  const lists: string[] = [];
   for (const person of people) {
     const { status, body } = await person.call('GET', '/joined_rooms');
+    lists.push(`  ${person.id}: ${status} ${JSON.stringify(body)}`);
     // Who has logged out is in no room that could be looked at.
     if (status === 401) continue;
     assert.equal(status, 200);
-    for (const room of body['joined_rooms'] as string[]) rooms.set(room, person);
+    for (const room of body['joined_rooms'] as string[]) members.set(room, person);
   }
-  return rooms;
+  return { members, lists };
 }
