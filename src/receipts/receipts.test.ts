@@ -173,6 +173,39 @@ forEachDatabase((open) => {
       assert.equal((await receipts.readUpTo(bob, roomId)).room, position);
     });
 
+    it('of many rooms are read together, and of a large one the newest', async () => {
+      const { under, receipts } = await openReceipts(open);
+      const rooms: string[] = [];
+      for (let number = 0; number < 5; number++) rooms.push(await under.room(alice, bob));
+      const [quiet, large] = [rooms[0]!, rooms[1]!];
+      const give = (roomId: string, userId: string, ts: number) =>
+        receipts.record({
+          ...{ roomId, userId, ts, eventId: `$${ts}`, stream: undefined, threadId: undefined },
+          type: 'm.read',
+        });
+      const others = rooms.slice(2);
+      for (const [index, roomId] of others.entries()) await give(roomId, bob, index);
+      await give(large, alice, 0);
+      for (let number = 1; number <= 501; number++) await give(large, `@user${number}:far`, number);
+      const { reads } = under.database.statistics;
+      const found = await receipts.contentsOfRooms(rooms, alice);
+      // Counting, two for the large room, one for all others together, and at most one for whom alice ignores.
+      assert.ok(under.database.statistics.reads - reads <= 5);
+      assert.deepEqual([...found.keys()].sort(), [large, ...others].sort());
+      assert.equal(found.has(quiet), false);
+      for (const [index, roomId] of others.entries()) {
+        assert.deepEqual(found.get(roomId), [{ [`$${index}`]: { 'm.read': { [bob]: { ts: index } } } }]);
+      }
+      const [content] = found.get(large) ?? [];
+      const told = Object.keys(content ?? {}).map((eventId) => Number(eventId.slice(1)));
+      const expected = [0, ...Array.from({ length: 500 }, (_, index) => index + 2)];
+      assert.deepEqual(
+        told.sort((one, other) => one - other),
+        expected,
+        'the newest, and her own',
+      );
+    });
+
     it('costs no query while nothing changes', async () => {
       const { under, receipts, roomId, give } = await openReceipts(open);
       await give(bob, await under.say(alice, roomId, 'hello'));

@@ -10,7 +10,14 @@ import { readableEvent } from './readable-event.ts';
 import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 import { type ReceiptContent, receiptContents } from './receipt-content.ts';
 import { RecentReceipts } from './recent-receipts.ts';
-import { readReceipt, readReceipts, readReceiptsOf, writeReceipt } from './store.ts';
+import {
+  countReceipts,
+  readReceipt,
+  readReceipts,
+  readReceiptsIn,
+  readReceiptsOf,
+  writeReceipt,
+} from './store.ts';
 import type { ReceiptTables } from './tables.ts';
 import { belongsToThread } from './threads.ts';
 
@@ -132,12 +139,36 @@ export class Receipts {
 
   /** The newest receipts of a room, and all of the viewer's own, as contents of `m.receipt` events; as `contentsSince`. */
   async contentsAll(roomId: string, viewer: string): Promise<ReceiptContent[]> {
+    return (await this.contentsOfRooms([roomId], viewer)).get(roomId) ?? [];
+  }
+
+  /**
+   * `contentsAll` of many rooms, with a few queries. Rooms without receipts are absent.
+   * @param roomIds 30,000 at the most
+   */
+  async contentsOfRooms(roomIds: readonly string[], viewer: string): Promise<Map<string, ReceiptContent[]>> {
+    const contents = new Map<string, ReceiptContent[]>();
+    if (roomIds.length === 0) return contents;
+    const counts = await countReceipts(this.#reader, roomIds);
+    const take = async (roomId: string, receipts: readonly PlacedReceipt[]) => {
+      contents.set(roomId, await this.#contents(receipts, viewer));
+    };
+    for (const [roomId, count] of counts) {
+      if (count > mostInContent) await take(roomId, await this.#newest(roomId, viewer));
+    }
+    for (const together of inGroups(counts, mostInContent)) {
+      const receipts = await readReceiptsIn(this.#reader, together, viewer);
+      for (const [roomId, ofRoom] of Map.groupBy(receipts, (receipt) => receipt.roomId)) {
+        await take(roomId, ofRoom);
+      }
+    }
+    return contents;
+  }
+
+  async #newest(roomId: string, viewer: string): Promise<PlacedReceipt[]> {
     const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: mostInContent };
-    const [newest, own] = await Promise.all([
-      readReceipts(this.#reader, roomId, viewer, range),
-      readReceiptsOf(this.#reader, roomId, viewer),
-    ]);
-    return this.#contents([...newest, ...own], viewer);
+    const newest = await readReceipts(this.#reader, roomId, viewer, range);
+    return [...newest, ...(await readReceiptsOf(this.#reader, roomId, viewer))];
   }
 
   /** Source: client-server API, "Ignoring Users": nothing but state comes from those who are ignored. */
@@ -160,6 +191,20 @@ export class Receipts {
   get #reader() {
     return this.#deps.database.reader<ReceiptTables>();
   }
+}
+
+/** Rooms that together have no more than so many receipts; those that have more by themselves are left out. */
+function inGroups(counts: ReadonlyMap<string, number>, most: number): string[][] {
+  const groups: string[][] = [];
+  let room = 0;
+  for (const [roomId, count] of counts) {
+    if (count > most) continue;
+    const last = groups.at(-1);
+    if (last && count <= room) last.push(roomId);
+    else groups.push([roomId]);
+    room = (last && count <= room ? room : most) - count;
+  }
+  return groups;
 }
 
 const maySee = ({ type, userId }: { type: ReceiptType; userId: string }, viewer: string): boolean =>

@@ -59,6 +59,36 @@ export async function readReceipts(
   return rows.map(toReceipt);
 }
 
+/** How many receipts rooms have, others' private ones among them; rooms without any are absent. */
+export async function countReceipts(
+  reader: Reader<ReceiptTables>,
+  roomIds: readonly string[],
+): Promise<Map<string, number>> {
+  const rows = await reader
+    .selectFrom('receipts')
+    .select(['room_id', ({ fn }) => fn.countAll<number>().as('count')])
+    .where('room_id', 'in', roomIds)
+    .groupBy('room_id')
+    .execute();
+  return new Map(rows.map((row) => [row.room_id, Number(row.count)]));
+}
+
+/** All receipts of some rooms, newest first, without others' private ones. */
+export async function readReceiptsIn(
+  reader: Reader<ReceiptTables>,
+  roomIds: readonly string[],
+  viewer: string,
+): Promise<PlacedReceipt[]> {
+  const rows = await reader
+    .selectFrom('receipts')
+    .selectAll()
+    .where('room_id', 'in', roomIds)
+    .where((where) => where.or([where('type', '=', 'm.read'), where('user_id', '=', viewer)]))
+    .orderBy('position', 'desc')
+    .execute();
+  return rows.map(toReceipt);
+}
+
 /** All receipts of one user in one room. */
 export async function readReceiptsOf(
   reader: Reader<ReceiptTables>,

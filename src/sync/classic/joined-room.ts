@@ -146,7 +146,7 @@ export class JoinedRooms {
     if (parts & RoomPart.receipts && filter.room.ephemeral.passesType('m.receipt')) {
       const contents =
         range.after === undefined
-          ? await receipts.contentsAll(roomId, userId)
+          ? range.receipts
           : await receipts.contentsSince(roomId, range.after, range.upTo, userId);
       for (const content of contents) texts.push(JSON.stringify({ type: 'm.receipt', content }));
     }

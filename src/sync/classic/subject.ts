@@ -1,5 +1,6 @@
 import type { AccountDataEntry } from '../../account-data/index.ts';
 import type { Filter } from '../../filters/index.ts';
+import type { ReceiptContent } from '../../receipts/index.ts';
 import { RoomPart } from '../feeds/feed.ts';
 
 /**
@@ -29,6 +30,8 @@ export interface RoomRange {
   /** Bits of `RoomPart`: what may have changed. */
   readonly parts: number;
   readonly accountData: readonly Pick<AccountDataEntry, 'type' | 'content'>[];
+  /** All that are told of a room that is new to the client: contents of `m.receipt`. */
+  readonly receipts: readonly ReceiptContent[];
   /** Send the whole state although the client knows the room. */
   readonly fullState: boolean;
 }

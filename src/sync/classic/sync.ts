@@ -8,6 +8,7 @@ import {
   type SyncPosition,
 } from '../../kernel/streams/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
+import type { ReceiptContent } from '../../receipts/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import type { Departures } from '../departures.ts';
 import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
@@ -160,10 +161,10 @@ export class Sync {
     const parts = changes?.rooms ?? (since === undefined ? undefined : await this.#partsSince(rooms, since));
     for (let start = 0; start < rooms.length; start += roomsAtOnce) {
       if (start > 0) await new Promise(setImmediate);
+      const some = rooms.slice(start, start + roomsAtOnce);
+      const receipts = await this.#receiptsOfNew(request, some, since);
       await Promise.all(
-        rooms
-          .slice(start, start + roomsAtOnce)
-          .map((room) => this.#room(request, room, { since, upTo, parts }, pieces)),
+        some.map((room) => this.#room(request, room, { since, upTo, parts, receipts }, pieces)),
       );
     }
     const devices = await devicePart.render(request, from, upTo, changes);
@@ -227,12 +228,17 @@ export class Sync {
   async #room(
     request: SyncRequest,
     room: UserRoom,
-    range: { since: number | undefined; upTo: number; parts: ReadonlyMap<string, number> | undefined },
+    range: {
+      since: number | undefined;
+      upTo: number;
+      parts: ReadonlyMap<string, number> | undefined;
+      receipts: ReadonlyMap<string, readonly ReceiptContent[]>;
+    },
     { rooms, accountData }: Pieces,
   ): Promise<void> {
     const { since, upTo } = range;
     const { engine, joinedRooms, otherRooms, toldInvites } = this.#parts;
-    const isNew = since === undefined || room.stream > since;
+    const isNew = isNewTo(room, since);
     const head = await engine.heads.get(room.roomId);
     if (!head) return;
     const add = (section: string[], text: string) => section.push(`${JSON.stringify(room.roomId)}:${text}`);
@@ -244,6 +250,7 @@ export class Sync {
         returnedAfter: isReturn ? since : undefined,
         parts: range.parts?.get(room.roomId) ?? 0,
         accountData: await this.#roomAccountData(request.userId, room, isReturn, accountData),
+        receipts: range.receipts.get(room.roomId) ?? [],
         fullState: request.fullState,
       });
       if (text !== undefined) add(rooms.join, text);
@@ -260,6 +267,19 @@ export class Sync {
       };
       add(rooms.leave, await otherRooms.left(head, room, request, range));
     }
+  }
+
+  /** All receipts of those rooms that the client does not know. */
+  async #receiptsOfNew(
+    { userId }: SyncRequest,
+    rooms: readonly UserRoom[],
+    since: number | undefined,
+  ): Promise<ReadonlyMap<string, readonly ReceiptContent[]>> {
+    const unknown = rooms.filter((room) => room.membership === 'join' && isNewTo(room, since));
+    return this.#parts.sources.receipts.contentsOfRooms(
+      unknown.map(({ roomId }) => roomId),
+      userId,
+    );
   }
 
   /** A room that the user has left themself is for those who ask for such rooms, unless it is new that they left it. */
@@ -306,6 +326,9 @@ const nothingUpTo = (position: number, keys: string) => `{"next_batch":"${encode
 function isNothing(changes: Changes): boolean {
   return changes.rooms.size === 0 && changes.user === 0;
 }
+
+/** Whether a client that has synced up to `since` has not heard of the room as it is to the user now. */
+const isNewTo = ({ stream }: UserRoom, since: number | undefined) => since === undefined || stream > since;
 
 /** What has changed of a user's data in a room, as far as they want it, as JSON text. */
 function accountDataIn(
