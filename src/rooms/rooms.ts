@@ -107,7 +107,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     serverName,
     allowPerRoomProfiles: options.allow_per_room_profiles,
   });
-  const { invitePolicy = inviteAnybody } = parts;
+  const { invitePolicy = inviteAnybody, otherServers: others = noOtherServers } = parts;
   const memberships = new Memberships({ ...parts, engine, contents, throttle, invitePolicy, serverName });
   const clientEvents = new ClientEvents(engine, clock);
   const serverAcls = new ServerAcls(engine.events);
@@ -122,7 +122,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     wasHere: (head, stored) => new ServerView(engine, head, serverName).wasThere([stored]),
     policies: engine.policies,
     serverAcls,
-    others: parts.otherServers ?? noOtherServers,
+    others,
     outside: new EndedInvites({
       engine,
       serverName,
@@ -133,6 +133,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
   const completion = new StateCompletion({
     engine,
     incoming,
+    health: others.health,
     serverName,
     clock,
     log: parts.log ?? silentLogger,

@@ -32,7 +32,7 @@ import { RefusedEvents } from './refused-events.ts';
 import { RemoteEventByTime, type TimeQuestion } from './remote-event-by-time.ts';
 import type { OtherServers } from './remote-servers.ts';
 import { RoomLocks } from './room-locks.ts';
-import { RoomServers } from './room-servers.ts';
+import { mostConsidered, RoomServers } from './room-servers.ts';
 import { type Outcome, RoomWorkers } from './room-workers.ts';
 import { type StagedEvent, Staging } from './staging.ts';
 import { StateFetcher, type StateOptions, usualLack } from './state-fetcher.ts';
@@ -180,6 +180,9 @@ export class Incoming {
   ): Promise<readonly string[]> {
     const head = await this.#parts.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
+    if (options?.anew) {
+      for (const server of first.slice(0, mostConsidered)) this.#patience.helped(roomId, server);
+    }
     return this.#inquiries.run(head, first, (inquiry) => this.#states.before(inquiry, eventId, options));
   }
 

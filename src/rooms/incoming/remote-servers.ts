@@ -97,6 +97,8 @@ export interface EventKeys {
 export interface ServerHealth {
   /** Milliseconds since the epoch; `undefined` when the server may be asked. */
   blockedUntil(serverName: string): Promise<number | undefined>;
+  /** Calls `listener` with the name of each server that is found to be back. */
+  onReturn(listener: (serverName: string) => void): void;
 }
 
 /** The way to other servers, as rooms need it. */

@@ -3,8 +3,11 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import type { Patience } from './patience.ts';
 import type { ServerHealth } from './remote-servers.ts';
 
-/** Servers of a room that are considered, and that are asked in the end. */
-const [mostConsidered, mostAsked] = [30, 5];
+/** Servers of a room that are considered. */
+export const mostConsidered = 30;
+
+/** Those that are asked in the end. */
+const mostAsked = 5;
 
 /** Which servers to ask about a room. */
 export class RoomServers {

@@ -22,6 +22,8 @@ export interface StateOptions {
    * callers who try again later, when keys may be had that are missing now; more where it is that or nothing.
    */
   readonly mayLack?: number;
+  /** Asks servers also that have not helped with the room lately. */
+  readonly anew?: boolean;
 }
 
 /** Fetches the state before an event from the servers of its room. */

@@ -25,7 +25,9 @@ export class RemotePeers implements OtherServers {
   readonly blocked = new Set<string>();
   readonly health: OtherServers['health'] = {
     blockedUntil: async (server) => (this.blocked.has(server) ? Number.MAX_SAFE_INTEGER : undefined),
+    onReturn: (listener) => void this.#listeners.push(listener),
   };
+  readonly #listeners: ((server: string) => void)[] = [];
 
   constructor(room: RemoteRoom) {
     this.keys = {
@@ -54,6 +56,12 @@ export class RemotePeers implements OtherServers {
       backfill: ask('backfill'),
       timestampToEvent: ask('timestampToEvent'),
     };
+  }
+
+  /** A server that was left alone is back. */
+  comesBack(server: string): void {
+    this.blocked.delete(server);
+    for (const listener of this.#listeners) listener(server);
   }
 
   /** How often something was asked. */

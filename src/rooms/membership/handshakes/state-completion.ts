@@ -2,12 +2,14 @@ import type { Clock, Timer } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import type { RoomEngine } from '../../engine.ts';
 import type { Incoming } from '../../incoming/incoming.ts';
-import { usualLack } from '../../incoming/state-fetcher.ts';
+import type { ServerHealth } from '../../incoming/remote-servers.ts';
+import { type StateOptions, usualLack } from '../../incoming/state-fetcher.ts';
 
 export interface StateCompletionParts {
-  readonly engine: Pick<RoomEngine, 'heads' | 'placement'>;
+  readonly engine: Pick<RoomEngine, 'heads' | 'placement' | 'stream'>;
   readonly incoming: Pick<Incoming, 'stateBefore'>;
   readonly serverName: string;
+  readonly health: Pick<ServerHealth, 'onReturn'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -30,6 +32,11 @@ interface Completion {
   readonly roomId: string;
   failures: number;
   pause: Timer | undefined;
+  /** When the last attempt ended, and when the next one is due, in milliseconds since the epoch. */
+  triedAt: number;
+  dueAt: number;
+  /** Something has happened after which a server may help that did not before. */
+  isEncouraged: boolean;
   /** Resolves when the room is complete. */
   readonly done: Promise<void>;
   readonly resolve: () => void;
@@ -51,19 +58,57 @@ export class StateCompletion {
     this.#parts = parts;
   }
 
-  /** Takes up the rooms that were not complete when the program ended. */
+  /** Takes up the rooms that were not complete when the program ended, and looks out for what may help. */
   async start(): Promise<void> {
+    const { engine, health } = this.#parts;
+    engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
+      if (this.#rooms.size === 0) return;
+      // The other servers may let this one in again.
+      const ofAcl = [stored.event, ...stateChanges].some(({ type }) => type === 'm.room.server_acl');
+      if (ofAcl) this.wake(roomId);
+    });
+    health.onReturn((server) => void this.#serverIsBack(server));
     for (const { roomId } of await this.#parts.engine.placement.partialRooms()) this.begin(roomId);
   }
 
-  /** Completes a room that has been joined. */
+  /** Completes a room that has been joined. Where that is waited with, it is tried at once: a server has helped. */
   begin(roomId: string): void {
-    if (this.#isClosed || this.#rooms.has(roomId)) return;
+    if (this.#isClosed) return;
+    if (this.#rooms.has(roomId)) {
+      this.wake(roomId);
+      return;
+    }
     const { promise, resolve } = Promise.withResolvers<void>();
-    const completion = { roomId, failures: 0, pause: undefined, done: promise, resolve };
+    const times = { failures: 0, triedAt: 0, dueAt: 0, pause: undefined, isEncouraged: false };
+    const completion = { roomId, ...times, done: promise, resolve };
     this.#rooms.set(roomId, completion);
-    this.#waiting.push(completion);
-    this.#next();
+    this.#takeUp(completion);
+  }
+
+  /**
+   * Does not wait any longer with a room: there is a chance that another server helps now. Some seconds pass between
+   * two attempts all the same, and those that come out of turn do not count.
+   */
+  wake(roomId: string): void {
+    const completion = this.#rooms.get(roomId);
+    if (!completion) return;
+    completion.isEncouraged = true;
+    if (!completion.pause) return;
+    completion.pause.cancel();
+    this.#pause(completion, completion.triedAt + firstPause);
+  }
+
+  async #serverIsBack(server: string): Promise<void> {
+    const { engine, log } = this.#parts;
+    try {
+      for (const roomId of [...this.#rooms.keys()]) {
+        const head = await engine.heads.get(roomId);
+        const { from, servers = [] } = head?.partial ?? {};
+        if (from === server || servers.includes(server) || head?.servers.has(server)) this.wake(roomId);
+      }
+    } catch (error) {
+      if (!this.#isClosed) log.warn({ err: error, server }, 'Rooms to complete wait for their time');
+    }
   }
 
   /** Resolves when the room's state is whole, at once for those that need no completion; also when the server stops. */
@@ -93,31 +138,47 @@ export class StateCompletion {
     }
   }
 
+  #takeUp(completion: Completion): void {
+    completion.pause = undefined;
+    this.#waiting.push(completion);
+    this.#next();
+  }
+
+  /** @param until milliseconds since the epoch */
+  #pause(completion: Completion, until: number): void {
+    const { clock } = this.#parts;
+    completion.pause = clock.setTimer(until - clock.now(), () => this.#takeUp(completion));
+  }
+
   async #run(completion: Completion): Promise<void> {
-    const { roomId } = completion;
+    const { roomId, isEncouraged } = completion;
     const { clock, log } = this.#parts;
+    const isOutOfTurn = clock.now() < completion.dueAt;
+    completion.isEncouraged = false;
     try {
-      await this.#complete(roomId, lackAfter(completion.failures));
+      await this.#complete(roomId, { mayLack: lackAfter(completion.failures), anew: isEncouraged });
       this.#rooms.delete(roomId);
       completion.resolve();
     } catch (error) {
       if (this.#isClosed) return;
-      const pause = Math.min(firstPause * 2 ** completion.failures++, longestPause);
-      log.info({ err: error, roomId, pause }, 'The state of a room could not be completed yet');
-      completion.pause = clock.setTimer(pause, () => {
-        this.#waiting.push(completion);
-        this.#next();
-      });
+      const now = clock.now();
+      completion.triedAt = now;
+      if (!isOutOfTurn) {
+        completion.dueAt = now + Math.min(firstPause * 2 ** completion.failures++, longestPause);
+      }
+      const soonest = now + firstPause;
+      const until = completion.isEncouraged ? soonest : Math.max(completion.dueAt, soonest);
+      log.info({ err: error, roomId, pause: until - now }, 'The state of a room could not be completed yet');
+      this.#pause(completion, until);
     }
   }
 
-  /** @param mayLack the part of the state that may be missing */
-  async #complete(roomId: string, mayLack: number): Promise<void> {
+  async #complete(roomId: string, options: StateOptions): Promise<void> {
     const { engine, incoming, serverName } = this.#parts;
     const head = await engine.heads.get(roomId);
     if (!head?.partial || !head.servers.has(serverName)) return;
     const { from, servers, joinEventId } = head.partial;
-    const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, { mayLack });
+    const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, options);
     await engine.placement.completeState(roomId, state);
   }
 }
