@@ -65,6 +65,17 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await received(), [{ sender: bob, type, content: { n: 1 } }]);
     });
 
+    it('are from users with printable ids, historical ones as well', async () => {
+      await start();
+      const printable = ['@Bob!:elsewhere', '@"bob"~:elsewhere'];
+      const others = ['@:elsewhere', '@böb:elsewhere', '@b b:elsewhere'];
+      for (const sender of [...printable, ...others]) await take('elsewhere', edu(toAlice({}), { sender }));
+      assert.deepEqual(
+        await received(),
+        printable.map((sender) => ({ sender, type, content: {} })),
+      );
+    });
+
     it('are dropped when they are too large or make no sense, and do not stop others', async () => {
       await start();
       const messages = {

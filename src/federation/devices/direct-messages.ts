@@ -3,6 +3,7 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import { isJsonObject, isServerName, isUserId, type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import { isFitContent, type MessageMap, type RemoteDelivery, type ToDevice } from '../../to-device/index.ts';
 import type { EduHandler } from '../edus/edu-handlers.ts';
+import { isTellableUserOf } from '../edus/users-of-edus.ts';
 import type { Outbox } from './announcer.ts';
 
 /** UTF-16 units of the messages in one EDU, unless it holds a single one: a transaction holds up to 100 of them. */
@@ -74,7 +75,7 @@ export function directMessageHandler(
 ): EduHandler {
   return async (origin, content) => {
     const { sender, type, message_id: id } = content;
-    if (!isUserId(sender) || serverOfUser(sender) !== origin) return;
+    if (!isTellableUserOf(origin, sender)) return;
     if (!isText(type, longestType) || !isText(id, longestId)) return;
     const messages = readMessages(content['messages'], serverName);
     if (messages.size === 0) return;

@@ -106,6 +106,26 @@ forEachDatabase((open) => {
       await presence.stop();
     });
 
+    it('are about users with printable ids, historical ones as well; others are for events only', async () => {
+      const { under, take, typing, receipts, presence, roomId } = await startEdus(open);
+      const eventId = await under.say(alice, roomId, 'hello');
+      const printable = ['@Dora:far.example', '@!~"^:far.example', '@dora=2Fx/+:far.example'];
+      const others = ['@:far.example', '@döra:far.example', '@d a:far.example', '@\u{1f600}:far.example'];
+      for (const userId of [...printable, ...others]) {
+        await under.join(userId, roomId);
+        await take(far, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
+        const receipt = { data: { ts: 5 }, event_ids: [eventId] };
+        await take(far, 'm.receipt', { [roomId]: { 'm.read': { [userId]: receipt } } });
+        await take(far, 'm.presence', { push: [{ user_id: userId, presence: 'online' }] });
+      }
+      assert.deepEqual(typing.inRoom(roomId).toSorted(), printable.toSorted());
+      const readers = (await receiptOf(receipts, roomId)).map(({ userId }) => userId);
+      assert.deepEqual(readers.toSorted(), printable.toSorted());
+      const online = [...printable, ...others].filter((userId) => presence.peek(userId));
+      assert.deepEqual(online, printable);
+      await presence.stop();
+    });
+
     it('say nothing of presence where nobody wants to know [option: presence.enabled]', async () => {
       for (const enabled of [false, 'untracked'] as const) {
         const { take, presence } = await startEdus(open, { enabled });

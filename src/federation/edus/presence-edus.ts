@@ -1,15 +1,10 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Presence, PresenceState, PresenceStatus } from '../../presence/index.ts';
-import {
-  isJsonObject,
-  isUserId,
-  type JsonObject,
-  type JsonValue,
-  serverOfUser,
-} from '../../protocol/index.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { RoomEngine } from '../../rooms/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
+import { isTellableUserOf } from './users-of-edus.ts';
 
 export interface PresenceEduDeps {
   readonly engine: Pick<RoomEngine, 'userRooms'>;
@@ -37,7 +32,7 @@ export function presenceHandler({ engine, presence, clock, rates }: PresenceEduD
       if (!isJsonObject(update)) continue;
       const { user_id: userId } = update;
       const status = statusIn(update, clock.now());
-      if (!isUserId(userId) || serverOfUser(userId) !== origin || !status || !rates.allow(origin)) continue;
+      if (!isTellableUserOf(origin, userId) || !status || !rates.allow(origin)) continue;
       const rooms = await engine.userRooms.withMembership(userId, 'join');
       if (rooms.length > 0) presence.report(userId, status);
     }

@@ -1,17 +1,10 @@
 import type { Clock } from '../../kernel/clock.ts';
-import {
-  isEventId,
-  isJsonObject,
-  isRoomId,
-  isUserId,
-  type JsonObject,
-  type JsonValue,
-  serverOfUser,
-} from '../../protocol/index.ts';
+import { isEventId, isJsonObject, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, ServerAcls } from '../../rooms/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
+import { isTellableUserOf } from './users-of-edus.ts';
 
 export interface ReceiptEduDeps {
   readonly engine: Pick<RoomEngine, 'heads' | 'events'>;
@@ -36,7 +29,7 @@ export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
       const head = await deps.engine.heads.get(roomId);
       if (!head?.servers.has(origin) || !(await deps.serverAcls.allows(head, origin))) continue;
       for (const [userId, receipt] of Object.entries(read).slice(0, mostUsers)) {
-        if (!isUserId(userId) || serverOfUser(userId) !== origin) continue;
+        if (!isTellableUserOf(origin, userId)) continue;
         if (head.membership(userId) !== 'join' || !isJsonObject(receipt) || !deps.rates.allow(origin))
           continue;
         await take(deps, head, userId, receipt);

@@ -1,8 +1,9 @@
-import { isRoomId, isUserId, type JsonObject, serverOfUser } from '../../protocol/index.ts';
+import { isRoomId, type JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine, ServerAcls } from '../../rooms/index.ts';
 import type { Typing } from '../../typing/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
+import { isTellableUserOf } from './users-of-edus.ts';
 
 export interface TypingEduDeps {
   readonly engine: Pick<RoomEngine, 'heads'>;
@@ -17,7 +18,7 @@ const holds = 60_000;
 /** Who types on another server. Source: server-server API, "Typing Notifications". */
 export function typingHandler({ engine, serverAcls, typing, rates }: TypingEduDeps): EduHandler {
   return async (origin, { room_id: roomId, user_id: userId, typing: types }: JsonObject) => {
-    if (!isUserId(userId) || serverOfUser(userId) !== origin) return;
+    if (!isTellableUserOf(origin, userId)) return;
     if (!isRoomId(roomId) || typeof types !== 'boolean' || !rates.allow(origin)) return;
     const head = await engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join' || !(await serverAcls.allows(head, origin))) return;
