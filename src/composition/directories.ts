@@ -35,6 +35,7 @@ export async function startDirectories(
     ...kernel,
     rooms,
     people,
+    userIndex,
     remoteRoomLists: lookups.roomLists,
     remoteHierarchies: lookups.hierarchies,
     options,

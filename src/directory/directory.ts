@@ -17,7 +17,7 @@ import { mutualRoomRoutes } from './users/mutual-rooms.ts';
 import { RemoteUsers } from './users/remote-users.ts';
 import { userDirectoryRoutes } from './users/routes.ts';
 import { UserDirectory } from './users/user-directory.ts';
-import type { DirectoryPeople } from './users/user-index.ts';
+import type { DirectoryPeople, UserIndex } from './users/user-index.ts';
 
 export interface DirectoryParts {
   readonly database: Database;
@@ -27,6 +27,7 @@ export interface DirectoryParts {
   readonly serverName: string;
   readonly rooms: Rooms;
   readonly people: DirectoryPeople;
+  readonly userIndex: Pick<UserIndex, 'caughtUp'>;
   readonly remoteRoomLists?: RemoteRoomLists | undefined;
   readonly remoteHierarchies?: RemoteHierarchies | undefined;
   readonly options: DirectoryConfig;
@@ -49,14 +50,16 @@ export function openDirectory(parts: DirectoryParts): Directory {
   const { engine, published } = rooms;
   const stats = new RoomStats({ ...parts, engine });
   const remote = new RemoteRooms(parts.remoteHierarchies, parts.clock);
+  const remoteUsers = new RemoteUsers({ ...parts, engine });
+  const indexes = [stats, remoteUsers, parts.userIndex];
   return {
     stats,
     publicRooms: new PublicRooms({ ...parts, published, stats, remote: parts.remoteRoomLists }, options),
     publication: new Publication(engine, published),
     summaries: new RoomSummaries({ ...rooms, ...parts, remote }),
     hierarchy: new SpaceHierarchy({ ...rooms, ...parts, remote }),
-    remoteUsers: new RemoteUsers({ ...parts, engine }),
-    users: new UserDirectory({ ...parts, engine, stats }, options.user_directory),
+    remoteUsers,
+    users: new UserDirectory({ ...parts, engine, indexes }, options.user_directory),
   };
 }
 

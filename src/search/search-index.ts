@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../kernel/clock.ts';
+import type { Clock } from '../kernel/clock.ts';
 import type { Database, FullText, TextDocument, TextSearch } from '../kernel/database/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { Follower, type Streams } from '../kernel/streams/index.ts';
@@ -24,9 +24,6 @@ const eventsAtOnce = 250;
 
 /** Milliseconds between two rounds; a search does not wait for them. */
 const interval = 1_000;
-
-/** Milliseconds that a search waits at most for what was said just before it. */
-const patience = 1_000;
 
 /** Keeps the index of what is said in rooms. It follows their stream, behind those who send. */
 export class SearchIndex {
@@ -62,10 +59,8 @@ export class SearchIndex {
   }
 
   /** Resolves when everything that has been said until now can be found, or when that takes too long. */
-  async caughtUp(): Promise<void> {
-    const waiting = new AbortController();
-    await Promise.race([this.#follower.caughtUp(), sleep(this.#parts.clock, patience, waiting.signal)]);
-    waiting.abort();
+  caughtUp(): Promise<void> {
+    return this.#follower.caughtUpSoon();
   }
 
   /** The nids of the events that may match, latest first. The scopes are rooms. */

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '../../kernel/clock.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
@@ -15,9 +15,6 @@ export interface RoomStatsDeps {
   readonly log: Logger;
   readonly serverName: string;
 }
-
-/** Milliseconds that a reader waits for the rows at most: when they can not be written, they are read as they are. */
-const patience = 1_000;
 
 /** How many rooms are written in one transaction. */
 const roomsAtOnce = 50;
@@ -58,10 +55,7 @@ export class RoomStats {
 
   /** Resolves when the rows tell of everything that has happened until now, or can not be had in time. */
   async caughtUp(): Promise<void> {
-    if (!this.#started) return;
-    const waiting = new AbortController();
-    await Promise.race([this.#follower.caughtUp(), sleep(this.#deps.clock, patience, waiting.signal)]);
-    waiting.abort();
+    if (this.#started) await this.#follower.caughtUpSoon();
   }
 
   async #follow(after: number): Promise<void> {

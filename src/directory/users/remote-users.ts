@@ -28,6 +28,7 @@ export class RemoteUsers {
   /** Facts after this position have been noted in `#changed`; earlier ones must be looked up. */
   readonly #notedFrom: number;
   #changed = new Map<string, DirectoryUser>();
+  #started = false;
 
   constructor(deps: RemoteUsersDeps) {
     this.#deps = deps;
@@ -43,16 +44,18 @@ export class RemoteUsers {
     });
   }
 
-  start(): Promise<void> {
-    return this.#follower.start();
+  async start(): Promise<void> {
+    await this.#follower.start();
+    this.#started = true;
   }
 
   stop(): Promise<void> {
     return this.#follower.stop();
   }
 
-  caughtUp(): Promise<void> {
-    return this.#follower.caughtUp();
+  /** Resolves when the entries tell of everybody who has come until now, or when that takes too long. */
+  async caughtUp(): Promise<void> {
+    if (this.#started) await this.#follower.caughtUpSoon();
   }
 
   #note(stored: StoredEvent | undefined): void {

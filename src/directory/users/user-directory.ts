@@ -2,7 +2,6 @@ import { type Database, type FullText, foldText, TextQuery } from '../../kernel/
 import { localpartOf, serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine } from '../../rooms/index.ts';
 import type { DirectoryConfig } from '../config.ts';
-import type { RoomStats } from '../room-stats/room-stats.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { type DirectoryEntry, readPublicRooms, readUsersByNid, searchedText, userTexts } from './store.ts';
 import type { DirectoryPeople } from './user-index.ts';
@@ -10,7 +9,8 @@ import type { DirectoryPeople } from './user-index.ts';
 export interface UserDirectoryDeps {
   readonly engine: RoomEngine;
   readonly database: Database;
-  readonly stats: RoomStats;
+  /** What is searched; each is waited for, since people look for whom they have just made, named or met. */
+  readonly indexes: readonly { caughtUp(): Promise<void> }[];
   readonly people: DirectoryPeople;
   readonly serverName: string;
 }
@@ -52,7 +52,7 @@ export class UserDirectory {
   async search({ userId, term, limit }: UserSearch): Promise<UserSearchResult> {
     const query = new TextQuery(term.slice(0, longestTerm));
     if (!this.#options.enabled || query.isEmpty) return { results: [], limited: false };
-    await this.#deps.stats.caughtUp();
+    await Promise.all(this.#deps.indexes.map((index) => index.caughtUp()));
     const found = await this.#visible(userId, query);
     const ranked = found
       .map((user) => ({ user, rank: this.#rank(user, term) }))

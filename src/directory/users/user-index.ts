@@ -23,6 +23,9 @@ export interface DirectoryAccount {
 
 const job = 'directory/local-user';
 
+/** Milliseconds that a search waits at most. */
+const patience = 5_000;
+
 /**
  * Keeps the entries of this server's users: a job is ordered in the transaction that makes, changes or closes an
  * account, so that no change is missed.
@@ -65,6 +68,11 @@ export class UserIndex implements AccountCompanion {
       payload: userId,
       runAt: this.#clock.now(),
     });
+  }
+
+  /** Resolves when the entries tell of all that has been changed until now, or when that takes too long. */
+  caughtUp(): Promise<void> {
+    return this.#jobs.tried(job, undefined, patience);
   }
 
   async #update(people: DirectoryPeople, userId: string): Promise<void> {

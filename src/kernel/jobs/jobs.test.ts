@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { JsonValue } from '../../protocol/index.ts';
@@ -216,5 +217,47 @@ forEachDatabase((open) => {
     assert.deepEqual([await cancel(), await cancel()], [true, false]);
     await pass(at, 20_000);
     assert.deepEqual(ran, []);
+  });
+
+  test('who has ordered something can wait until it was tried, for a while', async () => {
+    const at = await setUp();
+    const begun: string[] = [];
+    const turns = new Map(['a', 'b', 'again'].map((name) => [name, Promise.withResolvers<void>()]));
+    at.jobs.register<string>('greet', {
+      async run({ payload }) {
+        begun.push(payload);
+        await turns.get(payload)?.promise;
+        if (payload === 'b') throw new Error('not today');
+      },
+    });
+    await at.jobs.start();
+    const told: string[] = [];
+    const wait = (what: string, key?: string) =>
+      at.jobs.tried('greet', key, 1_000).then(() => told.push(what));
+    await wait('nothing');
+    await at.schedule({ key: 'later', payload: 'later', runAt: at.clock.now() + 60_000 });
+    await wait('nothing that is due');
+    told.length = 0;
+    for (const key of ['a', 'b']) await at.schedule({ key, payload: key });
+    await eventually('both', () => begun.length === 2);
+    // It has begun without this.
+    await at.schedule({ key: 'a', payload: 'again' });
+    const all = [wait('a', 'a'), wait('b', 'b'), wait('all')];
+    turns.get('b')?.resolve();
+    await all[1];
+    assert.deepEqual(told, ['b'], 'a job that has failed has been tried');
+    turns.get('a')?.resolve();
+    await eventually('the second order', () => begun.includes('again'));
+    assert.deepEqual(told, ['b']);
+    turns.get('again')?.resolve();
+    await Promise.all(all);
+    turns.set('slow', Promise.withResolvers());
+    await at.schedule({ key: 'slow', payload: 'slow' });
+    const slow = wait('slow');
+    at.clock.advance(1_000);
+    await slow;
+    await wait('what is known to be slow');
+    turns.get('slow')?.resolve();
+    await at.jobs.settled();
   });
 });

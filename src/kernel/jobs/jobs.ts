@@ -8,6 +8,7 @@ import type { RegisteredHandler } from './run-job.ts';
 import { JobRunner } from './runner.ts';
 import type { JobTables } from './store.ts';
 import * as store from './store.ts';
+import { UntriedOrders } from './untried-orders.ts';
 
 export interface JobsOptions {
   readonly database: Database;
@@ -28,6 +29,7 @@ export class Jobs {
   readonly #clock: Clock;
   readonly #alone: boolean;
   readonly #handlers = new Map<string, RegisteredHandler>();
+  readonly #untried: UntriedOrders;
   readonly #runner: JobRunner;
   #started = false;
 
@@ -35,7 +37,8 @@ export class Jobs {
     this.#database = database;
     this.#clock = clock;
     this.#alone = alone;
-    this.#runner = new JobRunner({ database, clock, log, handlers: this.#handlers });
+    this.#untried = new UntriedOrders(clock);
+    this.#runner = new JobRunner({ database, clock, log, handlers: this.#handlers, untried: this.#untried });
     this.every(cleaning.kind, cleaning.interval, {
       run: () => database.transaction((writer) => store.deleteKept(writer, clock.now())),
     });
@@ -58,12 +61,26 @@ export class Jobs {
   async schedule(writer: AnyWriter, order: JobOrder): Promise<void> {
     await store.insertJob(writerFor<JobTables>(writer), order, this.#clock.now());
     afterCommit(writer, () => {
-      if (this.#started) this.#runner.wake(order.runAt);
+      if (!this.#started) return;
+      const { kind, key, runAt } = order;
+      if (key !== undefined && runAt <= this.#clock.now()) this.#untried.ordered(kind, key);
+      this.#runner.wake(runAt);
     });
+  }
+
+  /**
+   * Resolves when the jobs of a kind that this process has ordered until now, and that were due at once, have been
+   * tried once: for answers after which people look at what the jobs do.
+   * @param key absent: all that have one
+   * @param patience milliseconds that it takes at most
+   */
+  tried(kind: string, key: string | undefined, patience: number): Promise<void> {
+    return this.#untried.tried(kind, key, patience);
   }
 
   /** Takes back a job that has not been done. Whether there was one. One that runs now is not interrupted. */
   cancel(writer: AnyWriter, kind: string, key: string): Promise<boolean> {
+    afterCommit(writer, () => this.#untried.cancelled(kind, key));
     return store.deleteJob(writerFor<JobTables>(writer), kind, key);
   }
 

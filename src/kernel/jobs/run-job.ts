@@ -4,6 +4,7 @@ import type { Database } from '../database/index.ts';
 import type { Logger } from '../observability/index.ts';
 import type { JobAttempt, JobHandler } from './job.ts';
 import { type ClaimedJob, type JobOutcome, saveProgress, settleJob } from './store.ts';
+import type { UntriedOrders } from './untried-orders.ts';
 
 /** A handler, and how often its job comes by itself. */
 export interface RegisteredHandler {
@@ -18,6 +19,7 @@ export interface JobDependencies {
   readonly clock: Clock;
   readonly log: Logger;
   readonly handlers: ReadonlyMap<string, RegisteredHandler>;
+  readonly untried: UntriedOrders;
 }
 
 /** Times in milliseconds. */
@@ -42,6 +44,7 @@ export async function runJob(deps: JobDependencies, job: ClaimedJob, signal: Abo
   if (!registered) return;
   const log = deps.log.child({ job: job.kind, key: job.key });
   let outcome: JobOutcome;
+  const tried = deps.untried.begin(job.kind, job.key ?? '');
   try {
     signal.throwIfAborted();
     const result = await registered.handler.run(attemptOf(deps.database, job, signal));
@@ -52,6 +55,7 @@ export async function runJob(deps: JobDependencies, job: ClaimedJob, signal: Abo
       : afterFailure(registered, job, deps.clock.now(), error);
     if (!signal.aborted) log.warn({ err: error, attempt: job.attempts }, 'a job has failed');
   }
+  tried();
   try {
     await deps.database.transaction((writer) => settleJob(writer, job, outcome));
   } catch (error) {

@@ -27,6 +27,9 @@ export interface FollowerOptions {
 /** Milliseconds between attempts after a failure: first and longest. */
 const [firstPause, longestPause] = [100, 60_000];
 
+/** Milliseconds of `caughtUpSoon`: a busy machine may take some for what is usually done at once. */
+const patience = 5_000;
+
 /** Milliseconds between two writes of a busy follower's cursor; a crash repeats at most this much work. */
 const cursorInterval = 1_000;
 
@@ -86,6 +89,17 @@ export class Follower {
       this.#wake();
       await this.#running;
     }
+  }
+
+  /**
+   * `caughtUp` for those who read what follows and would rather have most of it than none, as when it can not be
+   * written: after some seconds they are not kept any longer.
+   */
+  async caughtUpSoon(): Promise<void> {
+    if (this.#cursor >= this.#streams.current) return;
+    const waiting = new AbortController();
+    await Promise.race([this.caughtUp(), sleep(this.#clock, patience, waiting.signal)]);
+    waiting.abort();
   }
 
   #stored(): Promise<number | undefined> {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { eventually } from '../../../test/clients/eventually.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { systemClock } from '../clock.ts';
 import type { Database, Migration } from '../database/index.ts';
@@ -193,9 +194,33 @@ forEachDatabase((open) => {
       await follower.start();
       streams.announce(stream, 'first');
       const isHandled = () => announced > 0 && handled >= announced;
-      await eventually(`what comes ${count} microtasks later`, isHandled, 10_000);
+      await eventually(`what comes ${count} microtasks later`, isHandled);
       await follower.stop();
     }
+  });
+
+  test('whoever reads what follows waits for it to catch up, and not for ever', async () => {
+    const [database, streams] = await openStreams();
+    const stream = new Stream<string>('notes');
+    const clock = manualClock();
+    const slow = Promise.withResolvers<void>();
+    let handled = 0;
+    const follow = async (_after: number, upTo: number) => {
+      await slow.promise;
+      handled = upTo;
+    };
+    const follower = new Follower({ streams, database, clock, log }, { name: 'slow', follow });
+    await follower.start();
+    const position = await write(streams, stream, 'a');
+    const late = follower.caughtUpSoon();
+    clock.advance(5_000);
+    await late;
+    assert.equal(handled, 0);
+    const inTime = follower.caughtUpSoon();
+    slow.resolve();
+    await inTime;
+    assert.equal(handled, position);
+    await follower.stop();
   });
 
   test('a follower whose work fails tries again', async () => {
