@@ -45,6 +45,8 @@ export interface AccountCompanion {
     publish: Publish,
     account: { userId: string; erase: boolean },
   ): Promise<void>;
+  /** Waits, some seconds at most, for what it had ordered for later in one of these transactions. */
+  settled?(userId: string): Promise<void>;
 }
 
 export interface AccountsDeps {
@@ -119,9 +121,12 @@ export class Accounts {
     for (const companion of this.#companions) await companion.upgraded?.(writer, publish, { userId });
   }
 
-  /** Makes the user a server administrator, or takes that away. */
-  setAdmin(userId: string, admin: boolean): Promise<void> {
-    return this.#setFlags(userId, { is_admin: admin ? 1 : 0 });
+  /**
+   * Resolves when what follows the making or closing of an account has happened, or when that takes too long: whoever
+   * asked for it looks at it next.
+   */
+  async settled(userId: string): Promise<void> {
+    await Promise.all(this.#companions.map((companion) => companion.settled?.(userId)));
   }
 
   /** Client-server API, "Account locking". */
@@ -169,6 +174,7 @@ export class Accounts {
         await companion.deactivated?.(writer, publish, { userId, erase });
       publish(this.accountStream, { kind: 'deactivated', userId, erase });
     });
+    await this.settled(userId);
   }
 
   async #logoutIn(writer: AnyWriter, publish: Publish, userId: string, kept?: KeptSession): Promise<void> {

@@ -99,12 +99,14 @@ export function startPeople(
         await upkeep.profileChanged(writer, userId);
         await userIndex.profileChanged(writer, userId);
       },
+      settled: (userId) => upkeep.profileShown(userId),
     },
     { ...configuration.profiles, server_name: serverName },
   );
   const erasedUsers = new ErasedUsers(kernel.database);
   const departure: AccountCompanion = {
     deactivated: (writer, _publish, { userId }) => upkeep.accountClosed(writer, userId),
+    settled: (userId) => upkeep.departed(userId),
   };
   const accounts = assembleAccounts(
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },

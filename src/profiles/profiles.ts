@@ -53,6 +53,8 @@ export interface ProfilesDeps {
   readonly avatarFiles?: AvatarFiles | undefined;
   /** Part of every transaction that changes a profile, for those who keep copies of it. */
   readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
+  /** Waits, some seconds at most, for what was ordered for later in such a transaction. */
+  readonly settled?: (userId: string) => Promise<void>;
 }
 
 const noProfile = () => notFound('No such profile');
@@ -105,6 +107,7 @@ export class Profiles implements AccountCompanion {
       publish(this.profileStream, { userId, field });
       await this.#deps.onChange?.(writer, userId);
     });
+    await this.#deps.settled?.(userId);
   }
 
   /** Removes a field, if it is there. Throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE. */
@@ -139,6 +142,7 @@ export class Profiles implements AccountCompanion {
       publish(this.profileStream, { userId, field });
       await this.#deps.onChange?.(writer, userId);
     });
+    await this.#deps.settled?.(userId);
   }
 
   async #checkMayChange(requester: Requester, userId: string, field: string): Promise<void> {

@@ -40,7 +40,7 @@ export class GuestUpgrade {
   async upgrade(userId: UserId, password: string, login: DeviceWish | undefined): Promise<Registered> {
     const { accounts, devices, hasher, sessions } = this.#deps;
     const passwordHash = await hasher.hash(password);
-    return sessions.change(userId, async (writer, publish) => {
+    const upgraded = await sessions.change<Registered>(userId, async (writer, publish) => {
       await accounts.upgradeGuestIn(writer, publish, userId, passwordHash);
       if (!login) return { userId, session: undefined };
       const wish = { userId, deviceId: login.deviceId, displayName: login.displayName };
@@ -48,5 +48,7 @@ export class GuestUpgrade {
       const session = { userId, deviceId, isNewDevice: created, refreshable: login.refreshable };
       return { userId, session: { deviceId, ...(await sessions.open(writer, publish, session)) } };
     });
+    await accounts.settled(userId);
+    return upgraded;
   }
 }

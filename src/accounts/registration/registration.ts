@@ -159,7 +159,7 @@ export class Registration {
       userType: account.userType ?? this.#options.user_types.default_user_type ?? undefined,
       appservice: account.appservice,
     };
-    return streams.write<AccountTables, Registered>(async (writer, publish) => {
+    const registered = await streams.write<AccountTables, Registered>(async (writer, publish) => {
       await accounts.createIn(writer, publish, user);
       if (!login) return { userId, session: undefined };
       const wish = { userId, deviceId: login.deviceId, displayName: login.displayName };
@@ -167,6 +167,8 @@ export class Registration {
       const session = { userId, deviceId, isNewDevice: true, refreshable: login.refreshable };
       return { userId, session: { deviceId, ...(await sessions.open(writer, publish, session)) } };
     });
+    await accounts.settled(userId);
+    return registered;
   }
 
   /** @throws MatrixError M_FORBIDDEN when nobody may register */

@@ -30,6 +30,9 @@ export interface AutoJoinParts {
 
 const job = 'rooms/auto-join';
 
+/** Milliseconds that new users wait at most to be in their rooms. */
+const patience = 5_000;
+
 interface Newcomer {
   readonly [member: string]: string | boolean;
   readonly userId: string;
@@ -79,6 +82,10 @@ export class AutoJoin {
   /** Guests may have been brought to fewer rooms. */
   upgraded(writer: AnyWriter, publish: unknown, { userId }: { userId: string }): Promise<void> {
     return this.registered(writer, publish, { userId, isGuest: false });
+  }
+
+  settled(userId: string): Promise<void> {
+    return this.#parts.jobs.tried(job, userId, patience);
   }
 
   async #bring(rooms: Rooms, { userId, isFirst }: Newcomer, room: string): Promise<void> {

@@ -14,6 +14,12 @@ const departureJob = 'rooms/departure';
 const guestsJob = 'rooms/guests';
 const forgettingJob = 'rooms/forgetting';
 
+/**
+ * Milliseconds that whoever has changed something waits at most for it to be seen in rooms. Somebody may be in a great
+ * many; the rest follows.
+ */
+const patience = 5_000;
+
 /** A room that a user came out of. */
 type Departure = { readonly userId: string; readonly roomId: string };
 
@@ -86,9 +92,19 @@ export class MemberUpkeep {
     return this.#schedule(writer, profileJob, userId);
   }
 
+  /** Resolves when the user's rooms show the profile, or when that takes too long. */
+  profileShown(userId: string): Promise<void> {
+    return this.#jobs.tried(profileJob, userId, patience);
+  }
+
   /** Part of the transaction that closes an account. */
   accountClosed(writer: AnyWriter, userId: string): Promise<void> {
     return this.#schedule(writer, departureJob, userId);
+  }
+
+  /** Resolves when the user of a closed account has left their rooms, or when that takes too long. */
+  departed(userId: string): Promise<void> {
+    return this.#jobs.tried(departureJob, userId, patience);
   }
 
   #schedule(writer: AnyWriter, kind: string, id: string): Promise<void> {

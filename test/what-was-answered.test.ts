@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from './support/databases/databases.ts';
+import { enc, Person } from './support/people/person.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('what was answered is seen by who looks next', () => {
+    let server: TestServer;
+    let [anna, ben]: Person[] = [];
+    const rooms: string[] = [];
+    before(async () => {
+      server = await startTestServer({ database: open.kind });
+      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      for (let count = 0; count < 10; count++) {
+        const room = await anna.createRoom();
+        await ben.join(room);
+        rooms.push(room);
+      }
+    });
+    after(() => server.stop());
+
+    const member = (room: string, who: Person) =>
+      anna!.do('GET', `/rooms/${enc(room)}/state/m.room.member/${enc(who.id)}`);
+
+    it('a profile in all rooms', async () => {
+      const path = `/profile/${enc(ben!.id)}`;
+      await ben!.do('PUT', `${path}/displayname`, { displayname: 'Benny' });
+      for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], 'Benny');
+      await ben!.do('PUT', `${path}/avatar_url`, { avatar_url: 'mxc://test/picture' });
+      for (const room of rooms) {
+        const { displayname, avatar_url: avatar } = await member(room, ben!);
+        assert.deepEqual([displayname, avatar], ['Benny', 'mxc://test/picture']);
+      }
+      await ben!.do('DELETE', `${path}/displayname`);
+      for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], undefined);
+    });
+
+    it('somebody in the directory of users', async () => {
+      const find = async (term: string) =>
+        (await anna!.do('POST', '/user_directory/search', { search_term: term }))['results'];
+      await ben!.do('PUT', `/profile/${enc(ben!.id)}/displayname`, { displayname: 'Renamed' });
+      const found = [{ user_id: ben!.id, display_name: 'Renamed', avatar_url: 'mxc://test/picture' }];
+      assert.deepEqual(await find('renamed'), found);
+      const cleo = await Person.register(server, 'cleo');
+      assert.deepEqual(await find('cleo'), []);
+      await cleo.join(rooms[0]!);
+      assert.deepEqual(await find('cleo'), [{ user_id: cleo.id, display_name: 'cleo' }]);
+    });
+
+    it('that somebody has left whose account is closed', async () => {
+      const auth = { type: 'm.login.password', user: ben!.id, password: 'correct horse' };
+      await ben!.do('POST', '/account/deactivate', { auth });
+      for (const room of rooms) assert.equal((await member(room, ben!))['membership'], 'leave');
+    });
+  });
+});
