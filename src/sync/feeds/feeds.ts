@@ -21,11 +21,12 @@ export class Feeds {
   readonly #changed = { feeds: new Set<Feed>(), rooms: new Set<string>() };
   readonly #waking: Waking;
 
-  constructor(engine: RoomEngine, streams: Streams, clock: Clock) {
+  /** @param max how many feeds are kept, for tests */
+  constructor(engine: RoomEngine, streams: Streams, clock: Clock, max = feedsInMemory) {
     this.#engine = engine;
     this.#streams = streams;
     this.#clock = clock;
-    this.#feeds = new RecentlyUsed({ max: feedsInMemory, dispose: (feed) => this.#unlisten(feed) });
+    this.#feeds = new RecentlyUsed({ max, dispose: (feed) => this.#unlisten(feed) });
     this.#waking = new Waking(clock, (roomId) => this.#listeners.get(roomId) ?? []);
     engine.stream.subscribe((fact, position) => this.#roomFact(fact, position));
     streams.onAdvance((current) => this.#wake(current));
@@ -87,10 +88,13 @@ export class Feeds {
     return opening;
   }
 
-  /** Resolves at the next change, after `timeout` milliseconds, or when `signal` aborts. */
+  /**
+   * Resolves at the next change, after `timeout` milliseconds, or when `signal` aborts; at once when the feed was dropped
+   * in the meantime, as it hears of nothing any more.
+   */
   wait(feed: Feed, timeout: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      if (signal.aborted) return resolve();
+      if (signal.aborted || this.#feeds.peek(feed.userId) !== feed) return resolve();
       const resume = () => {
         timer.cancel();
         takeBack();

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { mentions, UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
+import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import { RoomPart } from './feed.ts';
+import { Feeds } from './feeds.ts';
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+forEachDatabase((open) => {
+  /** Rooms on a disk that may be slow and full. */
+  const openRooms = async () => {
+    let disk: UnreliableDatabase | undefined;
+    const between = (database: ConstructorParameters<typeof UnreliableDatabase>[0]) => {
+      disk = new UnreliableDatabase(database);
+      return disk;
+    };
+    const under = await RoomsUnderTest.open(open, [], { between });
+    assert.ok(disk);
+    return { under, disk };
+  };
+
+  const feedsOf = ({ engine, streams, clock }: RoomsUnderTest, max?: number) =>
+    new Feeds(engine, streams, clock, max);
+
+  describe('who waits', () => {
+    it('is woken once for messages that are written one after the other, when all are told', async () => {
+      const { under, disk } = await openRooms();
+      const roomId = await under.room(alice, bob);
+      const feeds = feedsOf(under);
+      const feed = await feeds.open(bob);
+      const before = under.streams.current;
+      const writing = holdBack(disk, 'first');
+      const woken: number[] = [];
+      const waiting = feeds
+        .wait(feed, 1e6, new AbortController().signal)
+        .then(() => woken.push(under.streams.current));
+      const first = under.say(alice, roomId, 'first');
+      const proceed = await writing;
+      const ofFirst = newest(under, roomId);
+      const second = under.say(bob, roomId, 'second');
+      await until(() => newest(under, roomId) > ofFirst);
+      proceed();
+      await Promise.all([first, second, waiting]);
+      const last = await under.positionOf(await second);
+      assert.deepEqual(woken, [last]);
+      assert.equal(feed.changes(before, last)?.rooms.get(roomId), RoomPart.timeline);
+    });
+
+    it('is told of what was written though what comes after it is not', async () => {
+      const { under, disk } = await openRooms();
+      const roomId = await under.room(alice, bob);
+      const feeds = feedsOf(under);
+      const feed = await feeds.open(bob);
+      const before = under.streams.current;
+      const writing = holdBack(disk, 'first');
+      disk.fails = (statements) => mentions(statements, 'second');
+      let isWoken = false;
+      const waiting = feeds.wait(feed, 1e6, new AbortController().signal).then(() => {
+        isWoken = true;
+      });
+      const first = under.say(alice, roomId, 'first');
+      const proceed = await writing;
+      const ofFirst = newest(under, roomId);
+      const second = assert.rejects(under.say(bob, roomId, 'second'), /full/);
+      await until(() => newest(under, roomId) > ofFirst);
+      proceed();
+      await Promise.all([first, second]);
+      await turn();
+      assert.equal(isWoken, false, 'what was about to come was waited for');
+      under.clock.advance(50);
+      await waiting;
+      assert.equal(feed.changes(before, under.streams.current)?.rooms.get(roomId), RoomPart.timeline);
+    });
+
+    it('does not wait on a feed that was dropped', async () => {
+      const { under } = await openRooms();
+      const roomId = await under.room(alice, bob);
+      const feeds = feedsOf(under, 1);
+      const feed = await feeds.open(bob);
+      const { signal } = new AbortController();
+      const waiting = feeds.wait(feed, 1e6, signal);
+      await feeds.open(alice);
+      await waiting;
+      // Whoever has looked at the feed before it was dropped, and waits only now.
+      await feeds.wait(feed, 1e6, signal);
+      const anew = await feeds.open(bob);
+      assert.notEqual(anew, feed);
+      const news = feeds.wait(anew, 1e6, signal);
+      await under.say(alice, roomId, 'hello');
+      await news;
+    });
+  });
+});
+
+/** Resolves when a text is about to be written, with a function that lets it be. */
+function holdBack(disk: UnreliableDatabase, text: string): Promise<() => void> {
+  return new Promise((resolve) => {
+    disk.delay = (statements) =>
+      mentions(statements, text) ? new Promise((proceed) => resolve(proceed)) : undefined;
+  });
+}
+
+/** Where the newest event of a room is, which may not be on disk. */
+const newest = ({ engine }: RoomsUnderTest, roomId: string) =>
+  engine.heads.peek(roomId)?.recent.at(-1)?.stream ?? 0;
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await turn();
+}

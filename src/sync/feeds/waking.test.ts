@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, it } from 'node:test';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { Feed } from './feed.ts';
+import { Waking } from './waking.ts';
+
+/** How often somebody was woken who waits on a feed, and goes on waiting. */
+class Sleeper {
+  readonly feed = new Feed('@sleeper:test', 0);
+  woken = 0;
+
+  constructor() {
+    this.feed.onChange(() => this.#wake());
+  }
+
+  #wake(): void {
+    this.woken++;
+    this.feed.onChange(() => this.#wake());
+  }
+}
+
+const sleepers = (count: number) => Array.from({ length: count }, () => new Sleeper());
+const feedsOf = (all: readonly Sleeper[]) => all.map(({ feed }) => feed);
+const sum = (all: readonly Sleeper[]) => all.reduce((total, { woken }) => total + woken, 0);
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+describe('waking', () => {
+  let clock: ManualClock;
+  let rooms: Map<string, Sleeper[]>;
+  let waking: Waking;
+  beforeEach(() => {
+    clock = manualClock();
+    rooms = new Map();
+    waking = new Waking(clock, (roomId) => feedsOf(rooms.get(roomId) ?? []));
+  });
+
+  /** Somebody who is in a room alone. */
+  const inRoom = (roomId: string) => {
+    const sleeper = new Sleeper();
+    rooms.set(roomId, [sleeper]);
+    return sleeper;
+  };
+
+  it('takes a few in each turn of the event loop, so that others get theirs', async () => {
+    const all = sleepers(1_000);
+    waking.wake(feedsOf(all));
+    const counts = [sum(all)];
+    while (sum(all) < all.length) {
+      await turn();
+      counts.push(sum(all));
+      assert.ok(counts.length <= all.length, 'somebody is never woken');
+    }
+    const slices = counts.map((count, index) => count - (counts[index - 1] ?? 0));
+    assert.ok(Math.max(...slices) <= 50, `${slices}`);
+    assert.deepEqual(new Set(all.map(({ woken }) => woken)), new Set([1]));
+  });
+
+  it('does not make a few wait for the next turn', () => {
+    const all = sleepers(10);
+    waking.wake(feedsOf(all));
+    assert.equal(sum(all), 10);
+  });
+
+  it('does not let those starve who were due before', async () => {
+    const [first, others] = [sleepers(200), sleepers(200)];
+    waking.wake(feedsOf(first));
+    for (let turns = 0; sum(first) < first.length; turns++) {
+      waking.wake(feedsOf(others));
+      await turn();
+      assert.ok(turns < 200, 'those who were due first are never woken');
+    }
+  });
+
+  it('wakes once who is due for several reasons', async () => {
+    const all = sleepers(300);
+    waking.wake(feedsOf(all));
+    const late = all.filter(({ woken }) => woken === 0);
+    assert.ok(late.length > 0);
+    waking.wake(feedsOf(late));
+    rooms.set('!room', late);
+    waking.wakeRoom('!room', 5, 5);
+    for (let turns = 0; turns < 50; turns++) await turn();
+    assert.deepEqual(new Set(all.map(({ woken }) => woken)), new Set([1]));
+  });
+
+  it('is done once for several messages that are written together', () => {
+    const sleeper = inRoom('!room');
+    waking.wakeRoom('!room', 5, 7);
+    waking.wakeRoom('!room', 6, 7);
+    assert.equal(sleeper.woken, 0);
+    waking.wakeRoom('!room', 7, 7);
+    assert.equal(sleeper.woken, 1);
+    clock.advance(1_000);
+    assert.equal(sleeper.woken, 1);
+  });
+
+  it('does not wait for long for what never comes', () => {
+    const sleeper = inRoom('!room');
+    waking.wakeRoom('!room', 5, 7);
+    clock.advance(5);
+    assert.equal(sleeper.woken, 0);
+    clock.advance(20);
+    assert.equal(sleeper.woken, 1);
+    clock.advance(1_000);
+    assert.equal(sleeper.woken, 1);
+    waking.wakeRoom('!room', 8, 8);
+    assert.equal(sleeper.woken, 2);
+  });
+
+  it('is not put off by what comes after that for which it waits', () => {
+    const sleeper = inRoom('!room');
+    for (let position = 1; position <= 100; position++) {
+      waking.wakeRoom('!room', position, position + 1);
+      assert.equal(sleeper.woken, Math.floor(position / 2), `at ${position}`);
+    }
+    clock.advance(1_000);
+    assert.equal(sleeper.woken, 50);
+  });
+
+  it('is done when more is published than it waits for', () => {
+    const sleeper = inRoom('!room');
+    waking.wakeRoom('!room', 5, 7);
+    waking.wakeRoom('!room', 9, 20);
+    assert.equal(sleeper.woken, 1);
+  });
+
+  it('concerns a room, not the others, and those who are in it when it is done', () => {
+    const [held, free] = [inRoom('!held'), inRoom('!free')];
+    waking.wakeRoom('!held', 5, 7);
+    waking.wakeRoom('!free', 6, 6);
+    assert.deepEqual([held.woken, free.woken], [0, 1]);
+    const newcomer = inRoom('!held');
+    waking.wakeRoom('!held', 7, 7);
+    assert.deepEqual([held.woken, newcomer.woken, free.woken], [0, 1, 1]);
+    waking.wakeRoom('!nobody', 8, 8);
+  });
+});
