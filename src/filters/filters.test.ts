@@ -71,6 +71,29 @@ forEachDatabase((open) => {
       await assert.rejects(filters.resolve('@alice:test', deep), { errcode: 'M_BAD_JSON' });
     });
 
+    it('are compiled once for all users when they come with the request, but for long ones', async () => {
+      await start();
+      const short = '{"room":{"timeline":{"limit":4}}}';
+      assert.equal(filters.peek('@alice:test', short), undefined);
+      const compiled = await filters.resolve('@alice:test', short);
+      assert.equal(await filters.resolve('@bob:test', short), compiled);
+      assert.equal(filters.peek('@carol:test', short), compiled);
+      assert.notEqual(await filters.resolve('@alice:test', short.replace('4', '5')), compiled);
+      const long = JSON.stringify({ room: { timeline: { limit: 4, not_senders: ['@x:test'.repeat(500)] } } });
+      assert.equal((await filters.resolve('@alice:test', long)).room.timeline.limit, 4);
+      assert.equal(filters.peek('@alice:test', long), undefined);
+    });
+
+    it('are not mistaken for those of others, whatever the request says', async () => {
+      await start();
+      const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
+      await filters.resolve('@alice:test', id);
+      for (const parameter of [`@alice:test ${id}`, id, ` ${id}`, '{"room":{}} x']) {
+        assert.equal(filters.peek('@bob:test', parameter), undefined);
+        await assert.rejects(filters.resolve('@bob:test', parameter));
+      }
+    });
+
     it('do not grow without bound, and go with the account', async () => {
       await start();
       const first = await filters.define('@alice:test', { event_fields: ['first'] });
