@@ -8,12 +8,12 @@ import {
   type JsonObject,
   parseJson,
   receivePdu,
-  SigningKey,
 } from '../../src/protocol/index.ts';
+import { newSigningKey } from '../../test/support/inputs/signing-key.ts';
 import { microseconds, report } from './measure.ts';
 
 const version = getRoomVersion('12')!;
-const signer = { serverName: 'example.org', key: SigningKey.generate('a_bench') };
+const signer = { serverName: 'example.org', key: newSigningKey('a_bench') };
 const draft = {
   type: 'm.room.message',
   sender: '@alice:example.org',

@@ -3,13 +3,13 @@ import {
   type JsonObject,
   type RoomEvent,
   type RoomVersion,
-  SigningKey,
   type StateLookup,
   type StateMap,
   type StateResolutionSource,
   selectAuthEventKeys,
   stateKeyOf,
 } from '../../src/protocol/index.ts';
+import { newSigningKey } from '../../test/support/inputs/signing-key.ts';
 
 /** What is sent into a room. */
 export interface Sent {
@@ -22,7 +22,7 @@ export interface Sent {
 /** A room in memory, with real events: hashed, signed and citing what they must. */
 export class Room implements StateResolutionSource {
   readonly #version: RoomVersion;
-  readonly #signer = { serverName: 'example.org', key: SigningKey.generate('a_bench') };
+  readonly #signer = { serverName: 'example.org', key: newSigningKey('a_bench') };
   readonly #events = new Map<string, RoomEvent>();
   #roomId = '!room:example.org';
   #last = '';

@@ -73,13 +73,13 @@ forEachDatabase((open) => {
   describe('locking', () => {
     it('is for administrators, and keeps out everybody but them', async () => {
       await start();
-      const admin = await server.register('admin');
+      const admin = await server.registerAdmin();
       const alice = await server.register('alice');
+      const bob = await server.register('bob');
       const path = (userId: string) => `/_matrix/client/v1/admin/lock/${userId}`;
       const lock = (token: string, userId: string, locked: unknown) =>
         server.call('PUT', path(userId), { token, body: { locked } });
-      assert.equal((await lock(admin.token, alice.userId, true)).body['errcode'], 'M_FORBIDDEN');
-      await server.slice.accounts.setAdmin(admin.userId, true);
+      assert.equal((await lock(bob.token, alice.userId, true)).body['errcode'], 'M_FORBIDDEN');
       assert.deepEqual((await lock(admin.token, alice.userId, true)).body, { locked: true });
       assert.equal((await whoami(alice.token)).body['errcode'], 'M_USER_LOCKED');
       const found = await server.call('GET', path(alice.userId), { token: admin.token });

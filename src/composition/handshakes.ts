@@ -16,18 +16,13 @@ import { prejoinKeys } from './rooms.ts';
 import { loadSigningKey } from './signing-key.ts';
 import type { ThirdPartyServices } from './third-party-invites.ts';
 
-export interface HandshakeParts extends Pick<ThirdPartyServices, 'redemption'> {
-  /** See `HandshakeDeps`. */
-  readonly sendsWhole?: boolean;
-}
-
 /** Lets users into rooms of other servers, and users of other servers into rooms of this one. Before jobs are started. */
 export async function openHandshakes(
   kernel: Kernel,
   federation: Federation,
   people: People,
   rooms: Rooms,
-  { redemption, sendsWhole }: HandshakeParts,
+  { redemption }: Pick<ThirdPartyServices, 'redemption'>,
 ): Promise<Route[]> {
   const { serverName, database, configuration } = kernel;
   const { engine, incoming, memberships, completion } = rooms;
@@ -62,7 +57,6 @@ export async function openHandshakes(
     serverName,
     signer,
     prejoinKeys: prejoinKeys(kernel),
-    sendsWhole,
     redeem: (roomId, sender, signed) => redemption.invite(roomId, sender, signed),
   });
 }

@@ -78,8 +78,7 @@ forEachDatabase((open) => {
       };
       assert.deepEqual((await whois(alice.token)).body, expected);
       assert.equal((await whois(bob.token)).body['errcode'], 'M_FORBIDDEN');
-      await server.slice.accounts.setAdmin(bob.userId, true);
-      assert.deepEqual((await whois(bob.token)).body, expected);
+      assert.deepEqual((await whois((await server.registerAdmin()).token)).body, expected);
     });
 
     it('are deleted with their sessions once the user has confirmed it', async () => {

@@ -1,4 +1,4 @@
-import { boolean, integer, list, option, type SectionType, section, string } from '../kernel/config/index.ts';
+import { boolean, integer, list, option, section, string } from '../kernel/config/index.ts';
 
 /** What other servers ask of this one, and what it tells them. */
 export const federationSection = section({
@@ -21,5 +21,3 @@ export const federationSection = section({
     }),
   },
 });
-
-export type FederationConfig = SectionType<typeof federationSection>;

@@ -1,5 +1,5 @@
 /** What other servers ask of this one. */
-export { type FederationConfig, federationSection } from './config.ts';
+export { federationSection } from './config.ts';
 export { Announcer, type AnnouncerDeps } from './devices/announcer.ts';
 export { DirectMessages, directMessageHandler } from './devices/direct-messages.ts';
 export { type DeviceQueryDeps, deviceQueryRoutes } from './devices/routes.ts';

@@ -140,13 +140,13 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await set(alice.token, '@bob:test/displayname', body)), [403, 'M_FORBIDDEN']);
       const denied = await server.call('DELETE', '/profile/@bob:test/displayname', { token: alice.token });
       assert.deepEqual(codeOf(denied), [403, 'M_FORBIDDEN']);
-      await server.slice.accounts.setAdmin(alice.userId, true);
-      assert.equal((await set(alice.token, '@bob:test/displayname', body)).status, 200);
-      assert.deepEqual(codeOf(await set(alice.token, '@nobody:test/displayname', body)), [
+      const admin = await server.registerAdmin();
+      assert.equal((await set(admin.token, '@bob:test/displayname', body)).status, 200);
+      assert.deepEqual(codeOf(await set(admin.token, '@nobody:test/displayname', body)), [
         404,
         'M_NOT_FOUND',
       ]);
-      assert.deepEqual(codeOf(await set(alice.token, '@bob:elsewhere/displayname', body)), [
+      assert.deepEqual(codeOf(await set(admin.token, '@bob:elsewhere/displayname', body)), [
         404,
         'M_NOT_FOUND',
       ]);
@@ -164,13 +164,13 @@ forEachDatabase((open) => {
 
     it('stay as they are where the operator says so [option: enable_set_displayname, enable_set_avatar_url]', async () => {
       await start({ profile: { enable_set_displayname: false, enable_set_avatar_url: false } });
-      const { token, userId } = await server.register('alice');
+      const { token } = await server.register('alice');
       const body = { displayname: 'A', avatar_url: 'mxc://test/a', 'm.tz': 'UTC' };
       assert.deepEqual(codeOf(await set(token, '@alice:test/displayname', body)), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await set(token, '@alice:test/avatar_url', body)), [403, 'M_FORBIDDEN']);
       assert.equal((await set(token, '@alice:test/m.tz', body)).status, 200);
-      await server.slice.accounts.setAdmin(userId, true);
-      assert.equal((await set(token, '@alice:test/displayname', body)).status, 200);
+      const admin = await server.registerAdmin();
+      assert.equal((await set(admin.token, '@admin:test/displayname', body)).status, 200);
     });
 
     it('take only avatars that the operator allows [option: max_avatar_size, allowed_avatar_mimetypes]', async () => {

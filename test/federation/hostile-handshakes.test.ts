@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { type JsonObject, SigningKey } from '../../src/protocol/index.ts';
+import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { askingOnce, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type Person } from '../support/people/person.ts';
@@ -79,8 +80,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ['without a create event', () => ({ ...room.answer(), state: [] })],
       [
         'with a state that another key has signed',
-        () =>
-          new SignedRoom('11', { serverName: 'evil.test', key: SigningKey.generate('scripted') }).answer(),
+        () => new SignedRoom('11', { serverName: 'evil.test', key: newSigningKey('scripted') }).answer(),
       ],
       [
         'with the state of another room',

@@ -1,14 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import {
-  type JsonObject,
-  receivePdu,
-  roomVersions,
-  SigningKey,
-  signEvent,
-  signJson,
-} from '../../src/protocol/index.ts';
+import { type JsonObject, receivePdu, roomVersions, signEvent, signJson } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
 import type {
   ScriptedAnswer,
   ScriptedRequest,
@@ -73,11 +67,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ['with another content', (event) => ({ event: { ...signed(event), content: { membership: 'join' } } })],
       ['of another room', (event) => ({ event: { ...signed(event), room_id: '!other:a.test' } })],
       ['of another user', (event) => ({ event: { ...signed(event), state_key: anna.id } })],
-      [
-        'with a signature of another key',
-        (event) => ({ event: signed(event, SigningKey.generate('other')) }),
-      ],
-      ['with a forged signature', (event) => ({ event: signed(event, SigningKey.generate('scripted')) })],
+      ['with a signature of another key', (event) => ({ event: signed(event, newSigningKey('other')) })],
+      ['with a forged signature', (event) => ({ event: signed(event, newSigningKey('scripted')) })],
       ['that is none', () => ({ event: 5 })],
       ['that is empty', () => ({})],
       ['of an error of its own', () => [500, {}]],
@@ -117,7 +108,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     describe('of somebody whose address was invited', () => {
-      const identity = SigningKey.generate('identity');
+      const identity = newSigningKey('identity');
       const partial = (change: JsonObject = {}, sign = identity) => ({
         type: 'm.room.member',
         room_id: roomId,
@@ -151,7 +142,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
       it('gets nobody invited whom nothing entitles', async () => {
         const wrong: [what: string, body: JsonObject][] = [
-          ['another key', partial({}, SigningKey.generate('other'))],
+          ['another key', partial({}, newSigningKey('other'))],
           ['another token', partial({ token: 'other' })],
           ['signed for another', partial({ mxid: '@other:far.test' })],
           ['another room', { ...partial(), room_id: '!other:a.test' }],

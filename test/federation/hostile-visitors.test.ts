@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
-import { getRoomVersion, type JsonObject, SigningKey, signEvent } from '../../src/protocol/index.ts';
+import { getRoomVersion, type JsonObject, signEvent } from '../../src/protocol/index.ts';
 import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/event-from-template.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
 import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -147,7 +148,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const event = await build();
       const path = `${v2}/send_join/${enc(roomId)}/`;
       await refused(ask('PUT', `${path}$other`, event.pdu), 400, 'M_INVALID_PARAM');
-      await refused(hand(await build({}, SigningKey.generate('scripted'))), 400, 'M_INVALID_PARAM');
+      await refused(hand(await build({}, newSigningKey('scripted'))), 400, 'M_INVALID_PARAM');
       const unsigned = { ...event, pdu: { ...event.pdu, signatures: {} } };
       await refused(hand(unsigned), 400, 'M_INVALID_PARAM');
       const changed = { ...event, pdu: { ...event.pdu, content: { membership: 'join', displayname: 'x' } } };
@@ -290,7 +291,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await refused(send({ ...event, pdu: changed }), 400, 'M_INVALID_PARAM');
       const forged = signEvent(invitation(), {
         serverName: 'evil.test',
-        key: SigningKey.generate('scripted'),
+        key: newSigningKey('scripted'),
       }).event;
       await refused(send(forged), 400, 'M_INVALID_PARAM');
       assert.equal(await isShown(), false);

@@ -1,3 +1,4 @@
+import { newSigningKey } from '../support/inputs/signing-key.ts';
 /** Whole homeservers that ask each other for keys, over TLS, on the loopback address. */
 
 import assert from 'node:assert/strict';
@@ -14,7 +15,7 @@ import { systemRandomness } from '../../src/kernel/randomness.ts';
 import {
   isJsonObject,
   type JsonObject,
-  SigningKey,
+  type SigningKey,
   verifyJson,
   writeSigningKeys,
 } from '../../src/protocol/index.ts';
@@ -72,7 +73,7 @@ describe('two homeservers', () => {
     const port = await freePort();
     const name = `${host}:${port}`;
     const { key: tlsKey, cert } = authority.issue(host);
-    const [key, notaryKey] = [SigningKey.generate('s'), SigningKey.generate('n')];
+    const [key, notaryKey] = [newSigningKey('s'), newSigningKey('n')];
     const configuration = testConfiguration({
       server: { server_name: name },
       http: {

@@ -5,11 +5,11 @@ import {
   type JsonObject,
   policyKeyId,
   receivePdu,
-  SigningKey,
   signEvent,
 } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { Visitor } from '../support/other-servers/visitor.ts';
@@ -17,7 +17,7 @@ import { enc, type Person } from '../support/people/person.ts';
 
 const signPath = 'POST /_matrix/policy/v1/sign';
 const version = getRoomVersion('11')!;
-const policyKey = SigningKey.generate('policy_server');
+const policyKey = newSigningKey('policy_server');
 const refusal: ScriptedAnswer = [400, { errcode: 'M_FORBIDDEN', error: 'This looks like spam' }];
 
 forServerDatabases(import.meta.url, ({ kind }) => {
@@ -115,7 +115,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         const isRefusal = Array.isArray(answer) && answer[0] === 401;
         assert.deepEqual([status, body['errcode']], isRefusal ? [403, 'M_FORBIDDEN'] : [502, 'M_UNKNOWN']);
       }
-      policy.on(signPath, ({ body }) => sign(body, SigningKey.generate('policy_server')));
+      policy.on(signPath, ({ body }) => sign(body, newSigningKey('policy_server')));
       assert.equal((await send('unsigned')).status, 502);
       policy.on(signPath, () => [429, { errcode: 'M_LIMIT_EXCEEDED', error: 'slow', retry_after_ms: 7 }]);
       assert.deepEqual((await send('unsigned')).body['retry_after_ms'], 7);
@@ -170,7 +170,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(Object.keys(pdu['signatures'] as JsonObject).sort(), ['b.test', 'policy.test']);
 
       const wrong = visitor.message('signed with another key');
-      await visitor.send(signed(wrong.event.pdu, SigningKey.generate('policy_server')));
+      await visitor.send(signed(wrong.event.pdu, newSigningKey('policy_server')));
       visitor.follow(wrong);
       await isSaid('signed with another key');
       assert.equal(asked().length, 2);

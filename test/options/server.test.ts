@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
-import { SigningKey, writeSigningKeys } from '../../src/protocol/index.ts';
+import { writeSigningKeys } from '../../src/protocol/index.ts';
 import type { RoomTables } from '../../src/rooms/tables.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
 import {
   type ConfiguredServer,
   databaseEntry,
@@ -63,7 +64,7 @@ forServerDatabases(import.meta.url, (open) => {
   it('keeps what users do in its database, in its name and signed with its key [option: server_name, signing_key_path, database.name, database.args.database, database.args.dbname, database.args.host, database.args.port, database.args.user]', async () => {
     const database = await open();
     const signing_key_path = join(folder, `${open.kind}.key`);
-    writeFileSync(signing_key_path, writeSigningKeys([SigningKey.generate('unusual')]));
+    writeFileSync(signing_key_path, writeSigningKeys([newSigningKey('unusual')]));
     const options = { signing_key_path, database: databaseEntry(open.optionsOf(database)) };
     await database.close();
     const { addresses } = await start({ ...options, listeners: [{ ...localhost, resources: client }] });

@@ -1,7 +1,7 @@
 import type { Federation } from '../../src/composition/federation.ts';
 import { otherServers } from '../../src/composition/federation-rooms.ts';
 import { exchangeEdus } from '../../src/composition/federation-traffic.ts';
-import { type HandshakeParts, openHandshakes } from '../../src/composition/handshakes.ts';
+import { openHandshakes } from '../../src/composition/handshakes.ts';
 import { type Kernel, openKernel } from '../../src/composition/kernel.ts';
 import type { People } from '../../src/composition/people.ts';
 import { startRooms } from '../../src/composition/rooms.ts';
@@ -43,8 +43,8 @@ export interface ServerSurroundings {
   /** A database whose schema is up to date. */
   readonly template: string;
   readonly folder: string;
-  /** What servers that join are told. */
-  readonly joins: Pick<HandshakeParts, 'sendsWhole'>;
+  /** Whether servers ask for rooms with all members when they join. */
+  readonly joinsWhole: boolean;
 }
 
 /** One run of a server, from its start to its end or crash. */
@@ -165,10 +165,13 @@ export class ServerProcess implements Disk, Client, Host {
     const rooms = await startRooms(kernel, people, relations, shutdown, undefined, otherServers(federation));
     const besides = await openBesides(kernel, rooms, federation, people, shutdown);
     const redemption = { invite: () => Promise.reject(new Error('there are no third parties')) };
-    const handshakes = await openHandshakes(kernel, federation, people, rooms, {
-      redemption: redemption as never,
-      ...this.#surroundings.joins,
-    });
+    const handshakes = await openHandshakes(
+      kernel,
+      this.#surroundings.joinsWhole ? joiningWhole(federation) : federation,
+      people,
+      rooms,
+      { redemption: redemption as never },
+    );
     const { eduHandlers } = federation;
     const sender = new FederationSender({
       ...kernel,
@@ -261,6 +264,15 @@ async function openFederation(kernel: Kernel, network: Network, client: Client):
     eduHandlers: new EduHandlers(kernel.log),
     routes: keyRoutes({ ...kernel, ...slice, notaryKeys: signingKeys }),
   };
+}
+
+/** Asks for all members where it would do without. */
+function joiningWhole(federation: Federation): Federation {
+  const { requests } = federation;
+  const request: typeof requests.request = ({ query, ...rest }) =>
+    requests.request({ ...rest, ...(query && !('omit_members' in query) && { query }) });
+  const requestPair: typeof requests.requestPair = (one) => requests.requestPair(one);
+  return { ...federation, requests: { request, requestPair } as typeof requests };
 }
 
 /** Waits for what a process does, in vain when it crashes. */

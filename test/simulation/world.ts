@@ -38,8 +38,8 @@ export class World {
     this.trace = new Trace(() => this.scheduler.elapsed, print);
     this.network = new Network(this.scheduler, this.dice.fork('network'), this.trace);
     this.#folder = mkdtempSync(join(tmpdir(), 'hearth-simulation-'));
-    const joins = { sendsWhole: this.plan.joinsWhole };
-    const surroundings = { ...this, folder: this.#folder, template, joins };
+    const { joinsWhole } = this.plan;
+    const surroundings = { ...this, folder: this.#folder, template, joinsWhole };
     this.servers = names.slice(0, this.plan.servers).map((name, index) => {
       const users = [first[index], second[index]].slice(0, this.plan.users).map((user) => `@${user}:${name}`);
       const skew = this.dice.int(-this.plan.skew, this.plan.skew);

@@ -176,9 +176,9 @@ forEachDatabase((open) => {
           ip: '::1',
           userAgent: undefined,
         });
-      assert.equal((await authenticate()).isAdmin, false);
-      await server.slice.accounts.setAdmin(userId, true);
-      assert.equal((await authenticate()).isAdmin, true);
+      assert.equal((await authenticate()).isSuspended, false);
+      await server.slice.accounts.setSuspended(userId, true);
+      assert.equal((await authenticate()).isSuspended, true);
     });
 
     it('is cleared out when it has long expired', async () => {

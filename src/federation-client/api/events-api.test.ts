@@ -4,10 +4,11 @@ import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
 import { openTestFederation, type TestFederation } from '../../../test/support/other-servers/federation.ts';
-import { isEventId, type JsonValue, SigningKey } from '../../protocol/index.ts';
+import { isEventId, type JsonValue } from '../../protocol/index.ts';
 import { MalformedAnswer } from '../index.ts';
 import { EventsApi } from './events-api.ts';
 
@@ -30,7 +31,7 @@ forEachDatabase((open) => {
         asked.push({ method: request.method!, url: request.url!, body: await text(request) });
         response.writeHead(200, { 'content-type': 'application/json' }).end(answer);
       }, authority.issue('a.example'));
-      const key = SigningKey.generate('k');
+      const key = newSigningKey('k');
       federation = await openTestFederation({ name: 'here.example', key, authority, open });
       api = new EventsApi(federation.requests);
       name = `a.example:${server.port}`;

@@ -1,19 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import {
-  type JsonObject,
-  type JsonValue,
-  parseJsonObject,
-  SigningKey,
-  signJson,
-} from '../../protocol/index.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { type JsonObject, type JsonValue, parseJsonObject, signJson } from '../../protocol/index.ts';
 import { readKeyResponse } from './key-response.ts';
 
 const now = 1_700_000_000_000;
 const week = 7 * 24 * 60 * 60 * 1000;
-const key = SigningKey.generate('one');
-const other = SigningKey.generate('two');
+const key = newSigningKey('one');
+const other = newSigningKey('two');
 const content = {
   server_name: 'a.example',
   verify_keys: { 'ed25519:one': { key: key.publicKey.base64 } },

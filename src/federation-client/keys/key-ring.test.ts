@@ -4,6 +4,7 @@ import { json } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { Overrides } from '../../../test/support/inputs/section-defaults.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import {
   type Certificate,
@@ -12,12 +13,12 @@ import {
 } from '../../../test/support/network/test-authority.ts';
 import { openTestFederation } from '../../../test/support/other-servers/federation.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import { type JsonObject, SigningKey, signJson } from '../../protocol/index.ts';
+import { type JsonObject, type SigningKey, signJson } from '../../protocol/index.ts';
 import type { FederationClientConfig } from '../config.ts';
 
 const hour = 3_600_000;
 const [ownKey, aKey, oldKey, notaryKey, strangersKey] = ['own', 'a', 'old', 'n', 's'].map((name) =>
-  SigningKey.generate(name),
+  newSigningKey(name),
 ) as [SigningKey, SigningKey, SigningKey, SigningKey, SigningKey];
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
@@ -143,7 +144,7 @@ forEachDatabase((open) => {
       for (let i = 0; i < 20; i++) assert.equal(await ask(`ed25519:made_up_${i}`), undefined);
       assert.equal(a.asked, 1);
       clock.advance(5_000);
-      a.key = SigningKey.generate('fresh');
+      a.key = newSigningKey('fresh');
       assert.equal((await ask('ed25519:fresh'))?.key.base64, a.key.publicKey.base64);
       a.status = 500;
       for (let i = 0; i < 1_000; i++) {

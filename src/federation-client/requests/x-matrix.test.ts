@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { canonicalJson, SigningKey } from '../../protocol/index.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { canonicalJson } from '../../protocol/index.ts';
 import { authorize, signedText } from './request-signature.ts';
 import { formatXMatrix, parseXMatrix } from './x-matrix.ts';
 
@@ -110,7 +111,7 @@ describe('the signature on a request', () => {
   });
 
   it('can be checked with the public key', () => {
-    const key = SigningKey.generate('k');
+    const key = newSigningKey('k');
     const header = parseXMatrix(authorize(parts, key));
     assert.deepEqual(
       [header?.origin, header?.destination, header?.key],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { validateResponse } from '../../../test/support/matrix-spec/matrix-spec.ts';
 import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import { commonTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
@@ -11,7 +12,7 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import {
   isJsonObject,
   type JsonObject,
-  SigningKey,
+  type SigningKey,
   signJson,
   type VerifyKey,
   verifyJson,
@@ -19,7 +20,7 @@ import {
 import { keyRoutes } from '../index.ts';
 
 const [ownKey, notaryKey, aKey, oldKey] = ['own', 'notary', 'a', 'old'].map((name) =>
-  SigningKey.generate(name),
+  newSigningKey(name),
 ) as [SigningKey, SigningKey, SigningKey, SigningKey];
 const hour = 3_600_000;
 

@@ -23,8 +23,6 @@ export interface HandshakeDeps {
   readonly signer: EventSigner;
   /** What of a room those are shown who knock. */
   readonly prejoinKeys: PrejoinKeys;
-  /** Sends all members to servers that join, also to those that would do without. */
-  readonly sendsWhole?: boolean | undefined;
   /** Invites the user who has an address that `sender` has invited, if what was signed for them is right. */
   readonly redeem: (roomId: string, sender: string, signed: JsonObject) => Promise<void>;
 }

@@ -13,13 +13,12 @@ export interface JoinAnswerOptions {
 
 /** The room as a server is told of it that has joined. Source: server-server API, `PUT /v2/send_join`. */
 export async function joinAnswer(
-  { engine, state: served, serverName, sendsWhole = false }: HandshakeDeps,
+  { engine, state: served, serverName }: HandshakeDeps,
   { stored, servers }: Accepted,
-  { omitMembers: mayOmit, around }: JoinAnswerOptions,
+  { omitMembers, around }: JoinAnswerOptions,
 ): Promise<Reply> {
   const before = await engine.placement.stateAt(stored, 'before');
   if (!before) throw new Error('the state before a join is not known');
-  const omitMembers = mayOmit && !sendsWhole;
   const isWanted = omitMembers ? await essential(before, engine, stored.event.sender) : () => true;
   const state = [...before].filter(([key]) => isWanted(key)).map(([, nid]) => nid);
   const chain = await engine.placement.authChain([...state, stored.nid]);

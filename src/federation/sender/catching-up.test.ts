@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import {
   bodiesOf,
   holdAnswers,
@@ -9,7 +10,7 @@ import {
   until,
 } from '../../../test/support/other-servers/federation-sender.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
-import { buildEvent, type JsonObject, SigningKey, selectAuthEventKeys } from '../../protocol/index.ts';
+import { buildEvent, type JsonObject, selectAuthEventKeys } from '../../protocol/index.ts';
 
 const minute = 60_000;
 
@@ -22,7 +23,7 @@ forServerDatabases(import.meta.url, (open) => {
       const { engine } = test.under;
       const { version, extremities, state } = (await engine.heads.get(roomId))!;
       const prevEventIds = extremities.map(({ eventId }) => eventId);
-      const key = SigningKey.generate('k');
+      const key = newSigningKey('k');
       for (let index = 0; index < count; index++) {
         const content = { msgtype: 'm.text', body: `${index}` };
         const draft = { type: 'm.room.message', sender: alice, content, stateKey: undefined };

@@ -1,11 +1,4 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  sign,
-  verify,
-} from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { decodeBase64, encodeBase64 } from './base64.ts';
 
 /** DER around the 32 bytes of a raw key. Source: RFC 8410, section 10. */
@@ -67,13 +60,6 @@ export class SigningKey {
   /** @returns `undefined` unless the seed is 32 bytes. */
   static fromSeed(name: string, seed: Uint8Array): SigningKey | undefined {
     return seed.length === KEY_BYTES ? new SigningKey(name, seed) : undefined;
-  }
-
-  /** A fresh key from the operating system's randomness. */
-  static generate(name: string): SigningKey {
-    const { privateKey } = generateKeyPairSync('ed25519');
-    const der = privateKey.export({ format: 'der', type: 'pkcs8' });
-    return new SigningKey(name, der.subarray(PRIVATE_KEY_PREFIX.length));
   }
 
   /** For those who sign on other threads: the signature is over the text in UTF-8. */

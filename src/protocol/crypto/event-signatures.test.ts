@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { draftFor } from '../../../test/protocol/drafts.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { buildEvent, type EventDraft, signEvent } from '../events/build.ts';
 import { receivePdu } from '../events/parse.ts';
 import { getRoomVersion, roomVersions } from '../room-versions.ts';
-import { SigningKey } from './ed25519.ts';
 import { isKeyValidFor, isSignedByServer, requiredSigners, type ServerKey } from './event-signatures.ts';
 
-const key = SigningKey.generate('1');
+const key = newSigningKey('1');
 const signer = { serverName: 'example.org', key };
 const DAY = 24 * 60 * 60 * 1000;
 
@@ -127,7 +127,7 @@ suite('the signature of a server', () => {
   });
 
   test('of one valid key is enough, if no other valid key disagrees', () => {
-    const second = { serverName: 'example.org', key: SigningKey.generate('2') };
+    const second = { serverName: 'example.org', key: newSigningKey('2') };
     const both = signEvent(event, second).event;
     const other = { key: second.key.publicKey, validUntilTs: 2000 };
     const look = (keys: Record<string, ServerKey>) => (_server: string, keyId: string) => keys[keyId];

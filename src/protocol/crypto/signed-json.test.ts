@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { canonicalObject } from '../../../test/protocol/arbitrary.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { parseJsonObject } from '../json/index.ts';
 import type { JsonObject } from '../json.ts';
 import { isSignedWithAnyKey } from './any-key.ts';
@@ -10,7 +11,7 @@ import { SigningKey, type VerifyKey } from './ed25519.ts';
 import { signJson, verifyJson } from './signed-json.ts';
 
 const key = SigningKey.fromSeed('1', decodeBase64('YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1')!)!;
-const other = SigningKey.generate('2');
+const other = newSigningKey('2');
 
 /** Finds the public halves of those keys by their id. */
 function known(...keys: readonly SigningKey[]): (keyId: string) => VerifyKey | undefined {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
-import { SigningKey, VerifyKey } from './ed25519.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { VerifyKey } from './ed25519.ts';
 import { readSigningKeys, writeSigningKeys } from './signing-key-file.ts';
 
 const seed = 'YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1';
@@ -16,7 +17,7 @@ test('reads several keys, in order, whatever the white space', () => {
 });
 
 test('writes what it reads', () => {
-  const file = `ed25519 a_AbCd ${SigningKey.generate('a').exportSeed()}\ned25519 b ${SigningKey.generate('b').exportSeed()}\n`;
+  const file = `ed25519 a_AbCd ${newSigningKey('a').exportSeed()}\ned25519 b ${newSigningKey('b').exportSeed()}\n`;
   assert.equal(writeSigningKeys(readSigningKeys(file)), file);
 });
 
@@ -40,7 +41,7 @@ test('says which line is wrong, and never what is in it', () => {
 });
 
 test('fresh keys differ, sign, and do not show their secret', () => {
-  const [one, two] = [SigningKey.generate('1'), SigningKey.generate('2')];
+  const [one, two] = [newSigningKey('1'), newSigningKey('2')];
   assert.notEqual(one.exportSeed(), two.exportSeed());
   const signature = one.sign('text');
   assert.ok(one.publicKey.verifies('text', signature));

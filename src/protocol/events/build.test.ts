@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion, draftOf } from '../../../test/protocol/arbitrary.ts';
 import { draftFor } from '../../../test/protocol/drafts.ts';
-import { SigningKey } from '../crypto/ed25519.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { canonicalJson, parseJson } from '../json/index.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion, roomVersions } from '../room-versions.ts';
@@ -14,7 +14,7 @@ import { checkIntegrity } from './integrity.ts';
 import { MAX_EVENT_BYTES } from './limits.ts';
 import { receivePdu } from './parse.ts';
 
-const key = SigningKey.generate('1');
+const key = newSigningKey('1');
 const signer = { serverName: 'example.org', key };
 const serverKey = { key: key.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER };
 
@@ -143,7 +143,7 @@ suite('sizes', () => {
 test('a second server signs the same event', () => {
   for (const version of roomVersions.values()) {
     const { event } = buildEvent(draftFor(version), version, signer);
-    const second = { serverName: 'elsewhere', key: SigningKey.generate('2') };
+    const second = { serverName: 'elsewhere', key: newSigningKey('2') };
     const both = signEvent(event, second);
     assert.equal(both.event.eventId, event.eventId);
     assert.deepEqual(Object.keys(both.event.pdu.signatures as JsonObject), ['example.org', 'elsewhere']);

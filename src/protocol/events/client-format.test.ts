@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { draftFor } from '../../../test/protocol/drafts.ts';
-import { SigningKey } from '../crypto/ed25519.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import type { JsonValue } from '../json.ts';
 import { getRoomVersion, roomVersions } from '../room-versions.ts';
 import { buildEvent, type EventDraft } from './build.ts';
 import { clientEvent, clientEventWithoutRoomId } from './client-format.ts';
 import { parseStrippedState, strippedState } from './stripped-state.ts';
 
-const signer = { serverName: 'example.org', key: SigningKey.generate('1') };
+const signer = { serverName: 'example.org', key: newSigningKey('1') };
 
 function eventOf(versionId: string, changes: Partial<EventDraft> = {}) {
   const version = getRoomVersion(versionId)!;

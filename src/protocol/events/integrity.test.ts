@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { draftFor } from '../../../test/protocol/drafts.ts';
-import { SigningKey } from '../crypto/ed25519.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { parseJson } from '../json/index.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion, type RoomVersion, roomVersions } from '../room-versions.ts';
@@ -9,7 +9,7 @@ import { buildEvent } from './build.ts';
 import { checkIntegrity, redactEvent } from './integrity.ts';
 import { receivePdu } from './parse.ts';
 
-const key = SigningKey.generate('1');
+const key = newSigningKey('1');
 const signer = { serverName: 'example.org', key };
 const serverKey = { key: key.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER };
 const NOW = 2_000_000;

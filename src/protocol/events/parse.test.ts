@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion, canonicalValue } from '../../../test/protocol/arbitrary.ts';
 import { draftFor } from '../../../test/protocol/drafts.ts';
-import { SigningKey } from '../crypto/ed25519.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { MatrixError } from '../errors.ts';
 import { parseJson } from '../json/index.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
@@ -13,7 +13,7 @@ import { checkIntegrity } from './integrity.ts';
 import { claimedEventId, receivePdu } from './parse.ts';
 
 const parsePdu = (json: JsonValue, version: RoomVersion) => receivePdu(json, version).event;
-const signer = { serverName: 'example.org', key: SigningKey.generate('1') };
+const signer = { serverName: 'example.org', key: newSigningKey('1') };
 const badJson = { name: 'MatrixError', errcode: 'M_BAD_JSON' };
 const tooLarge = { name: 'MatrixError', errcode: 'M_TOO_LARGE' };
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion, canonicalValue } from '../../../test/protocol/arbitrary.ts';
-import { SigningKey } from '../crypto/ed25519.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { roomVersions } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
 import { redactEvent } from './integrity.ts';
@@ -14,9 +14,9 @@ import {
   withPolicySignature,
 } from './policy-server.ts';
 
-const key = SigningKey.generate('policy_server');
+const key = newSigningKey('policy_server');
 const policy = { serverName: 'policy.test', key: key.publicKey };
-const origin = { serverName: 'a.test', key: SigningKey.generate('a') };
+const origin = { serverName: 'a.test', key: newSigningKey('a') };
 
 function message(version: NonNullable<ReturnType<typeof roomVersions.get>>, body: string) {
   return buildEvent(
@@ -85,7 +85,7 @@ describe('policy servers', () => {
       assert.deepEqual(Object.keys(signed.event.pdu['signatures'] as object), ['a.test', 'policy.test']);
       assert.equal(isSignedByPolicyServer(signed.event, policy), true);
       assert.equal(isSignedByPolicyServer(redactEvent(signed.event).event, policy), true);
-      const other = { ...policy, key: SigningKey.generate('policy_server').publicKey };
+      const other = { ...policy, key: newSigningKey('policy_server').publicKey };
       assert.equal(isSignedByPolicyServer(signed.event, other), false);
       const another = withPolicySignature(message(version, 'bye').event, policy, sign(built));
       assert.equal(isSignedByPolicyServer(another.event, policy), false);

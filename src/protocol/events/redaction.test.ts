@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion, draftOf } from '../../../test/protocol/arbitrary.ts';
-import { SigningKey } from '../crypto/ed25519.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
@@ -10,7 +10,7 @@ import { EventText } from './event-text.ts';
 import { contentHash, referenceHash } from './hashes.ts';
 import { redactContent, redactPdu } from './redaction.ts';
 
-const signer = { serverName: 'example.org', key: SigningKey.generate('1') };
+const signer = { serverName: 'example.org', key: newSigningKey('1') };
 
 const built = anyRoomVersion.chain((version) =>
   draftOf(version).map((draft) => ({ version, event: buildEvent(draft, version, signer).event })),

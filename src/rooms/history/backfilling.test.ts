@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import type { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { everything } from '../../filters/index.ts';
-import { SigningKey } from '../../protocol/index.ts';
 import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../incoming/test/joined-room.ts';
 
 const viewer = { userId: alice, deviceId: 'DEVICE' };
@@ -83,7 +83,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await readAll(joined), all.toReversed());
 
       const forged = await joinedRoom(open, {
-        prepare: (room) => void room.say(creator, 'forged', { key: SigningKey.generate('k') }),
+        prepare: (room) => void room.say(creator, 'forged', { key: newSigningKey('k') }),
       });
       assert.deepEqual(await readAll(forged), [forged.join]);
     });

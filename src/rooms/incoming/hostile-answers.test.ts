@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
-import { SigningKey } from '../../protocol/index.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 
 forServerDatabases(import.meta.url, (open) => {
@@ -60,7 +60,7 @@ forServerDatabases(import.meta.url, (open) => {
         sender: creator,
         stateKey: '',
         content: { users: { [remoteBob]: 100 } },
-        key: SigningKey.generate('k'),
+        key: newSigningKey('k'),
       });
       const other = new RemoteRoom('@someone:a.example');
       const last = room.say(creator, 'last');
@@ -93,7 +93,7 @@ forServerDatabases(import.meta.url, (open) => {
       const madeUp = room.say(creator, 'never said', {
         prev: ['$nothing'],
         auth: [],
-        key: SigningKey.generate('k'),
+        key: newSigningKey('k'),
       });
       const evading = room.say(remoteBob, 'still here', {
         prev: [madeUp],
@@ -131,7 +131,7 @@ forServerDatabases(import.meta.url, (open) => {
     it('with auth events that can not be had: the event waits, and what is refused is not fetched again', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const carol = '@carol:c.example';
-      const join = room.join(carol, { key: SigningKey.generate('k') });
+      const join = room.join(carol, { key: newSigningKey('k') });
       const said = room.say(carol, 'hello', {
         prev: [room.get(join).event.prevEventIds[0]!],
         auth: room.authFor(join, carol),

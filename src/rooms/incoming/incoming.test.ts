@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
-import { SigningKey } from '../../protocol/index.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 
 forEachDatabase((open) => {
@@ -143,7 +143,7 @@ forEachDatabase((open) => {
 
     it('that are forged are dropped, and the others are not', async () => {
       const { room, send, fates } = await joinedRoom(open);
-      const forged = room.say(creator, 'forged', { key: SigningKey.generate('k') });
+      const forged = room.say(creator, 'forged', { key: newSigningKey('k') });
       const good = room.say(creator, 'good', { prev: room.get(forged).event.prevEventIds });
       const errors = await send('a.example', forged, good);
       assert.match(errors[forged] ?? '', /signature/);

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
 import { systemClock } from '../../kernel/clock.ts';
-import { type JsonObject, type JsonValue, type ServerKey, SigningKey } from '../../protocol/index.ts';
+import type { JsonObject, JsonValue, ServerKey } from '../../protocol/index.ts';
 import type { EventKeyWant } from './remote-servers.ts';
 import { isRefusal, Verifier } from './verifier.ts';
 
@@ -62,7 +63,7 @@ describe('events of other servers are checked', () => {
 
   it('one by one: what is wrong with one is no harm to the others', async () => {
     const room = new RemoteRoom(creator);
-    const stranger = SigningKey.generate('k');
+    const stranger = newSigningKey('k');
     const good = room.say(creator, 'good');
     const forged = room.say(creator, 'forged', { key: stranger });
     const redacted = room.say(creator, 'as it was');

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { SignedRoom } from '../../../test/support/rooms/signed-room.ts';
-import { type JsonObject, type JsonValue, SigningKey } from '../../protocol/index.ts';
+import type { JsonObject, JsonValue } from '../../protocol/index.ts';
 import { Verifier } from '../incoming/verifier.ts';
 import { readPrejoinState } from './prejoin-state.ts';
 
 const clock = manualClock();
-const theirs = { serverName: 'b.test', key: SigningKey.generate('b') };
+const theirs = { serverName: 'b.test', key: newSigningKey('b') };
 const incoming = new Verifier({
   clock,
   keys: {

@@ -15,9 +15,10 @@ import { systemClock } from '../../../src/kernel/clock.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { OutboundHttp, outboundSection } from '../../../src/kernel/outbound/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
-import { type JsonObject, SigningKey } from '../../../src/protocol/index.ts';
+import type { JsonObject } from '../../../src/protocol/index.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { type Overrides, sectionDefaults } from '../inputs/section-defaults.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 import { FakeResolver, type LoopbackServer, serveOnLoopback } from '../network/loopback.ts';
 import { commonTestAuthority, type TestAuthority } from '../network/test-authority.ts';
 import { alice, RoomsUnderTest } from '../rooms/rooms.ts';
@@ -216,7 +217,7 @@ export class SenderUnderTest {
       randomness: systemRandomness,
       log: silentLogger,
       serverName: 'test',
-      signingKeys: [SigningKey.generate('test')],
+      signingKeys: [newSigningKey('test')],
       options: sectionDefaults(federationClientSection, {
         federation_custom_ca_list: [this.#authority.path],
         trusted_key_servers: [],

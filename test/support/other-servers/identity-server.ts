@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { type JsonObject, SigningKey, signJson } from '../../../src/protocol/index.ts';
+import { type JsonObject, signJson } from '../../../src/protocol/index.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 import { type LoopbackServer, serveOnLoopback } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
 
@@ -25,7 +26,7 @@ export class IdentityServerUnderTest {
   algorithms = ['none', 'sha256'];
   /** In place of the proper answer to a path. */
   readonly answers = new Map<string, { readonly status: number; readonly body: unknown }>();
-  readonly #key = SigningKey.generate('0');
+  readonly #key = newSigningKey('0');
   readonly #served: LoopbackServer;
 
   private constructor(served: LoopbackServer) {

@@ -2,7 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { buffer, text } from 'node:stream/consumers';
 import { authorize } from '../../../src/federation-client/requests/request-signature.ts';
-import { canonicalJson, type JsonObject, SigningKey, signJson } from '../../../src/protocol/index.ts';
+import { canonicalJson, type JsonObject, type SigningKey, signJson } from '../../../src/protocol/index.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 import { serveOnLoopback } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
 
@@ -69,7 +70,7 @@ export async function startScriptedServer({
   /** Where a server of the test listens. */
   readonly portOf: (name: string) => number;
 }): Promise<ScriptedServer> {
-  const key = SigningKey.generate('scripted');
+  const key = newSigningKey('scripted');
   const asked: ScriptedRequest[] = [];
   const handlers: { start: string; handler: ScriptedHandler }[] = [];
   const send = (response: ServerResponse, status: number, body: JsonObject) =>

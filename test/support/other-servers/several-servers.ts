@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
-import { SigningKey, writeSigningKeys } from '../../../src/protocol/index.ts';
+import { writeSigningKeys } from '../../../src/protocol/index.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 import { FakeResolver } from '../network/loopback.ts';
 import { openTcpFront, type TcpFront } from '../network/tcp-front.ts';
 import { commonTestAuthority, type TestAuthority } from '../network/test-authority.ts';
@@ -151,7 +152,7 @@ export class SeveralServers {
     const { key, cert } = this.#authority.issue(name);
     writeFileSync(path('.key.pem'), key);
     writeFileSync(path('.cert.pem'), cert);
-    writeFileSync(path('.signing.key'), writeSigningKeys([SigningKey.generate(`of_${name[0]}`)]));
+    writeFileSync(path('.signing.key'), writeSigningKeys([newSigningKey(`of_${name[0]}`)]));
     const listener = { port: 0, type: 'http', bind_addresses: ['127.0.0.1'] } as const;
     return {
       ...given,

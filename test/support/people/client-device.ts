@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { decodeBase64, type JsonObject, SigningKey, signJson } from '../../../src/protocol/index.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 
 /** A device of a user, as its client knows it: with its secret key. */
 export class ClientDevice {
@@ -10,7 +11,7 @@ export class ClientDevice {
   constructor(userId: string, deviceId: string) {
     this.userId = userId;
     this.deviceId = deviceId;
-    this.key = SigningKey.generate(deviceId);
+    this.key = newSigningKey(deviceId);
   }
 
   /** Identity keys, signed. */
@@ -85,7 +86,7 @@ export class ClientIdentity {
 
 /** A key whose id is its public key. */
 function namedByItself(): SigningKey {
-  const key = SigningKey.generate('x');
+  const key = newSigningKey('x');
   const seed = decodeBase64(key.exportSeed());
   return SigningKey.fromSeed(key.publicKey.base64, seed!)!;
 }

@@ -3,13 +3,20 @@ import { createHmac } from 'node:crypto';
 import type { TestServer } from '../servers/server.ts';
 import { Person } from './person.ts';
 
-/** Registers an administrator with the shared secret that every test server has. */
+/** Where administrators are registered with the shared secret that every test server has. */
+export const adminRegistration = '/_synapse/admin/v1/register';
+
+/** The body of that request, for an administrator with the password `password`. @param nonce what a GET there gives */
+export function adminToRegister(username: string, nonce: unknown) {
+  const text = `${nonce}\0${username}\0password\0admin`;
+  const mac = createHmac('sha1', 'shared secret').update(text).digest('hex');
+  return { nonce, username, password: 'password', admin: true, mac };
+}
+
+/** Registers an administrator. */
 export async function registerAdmin(server: TestServer): Promise<Person> {
-  const path = '/_synapse/admin/v1/register';
-  const { nonce } = (await server.api('GET', path)).body;
-  const mac = createHmac('sha1', 'shared secret').update(`${nonce}\0admin\0password\0admin`).digest('hex');
-  const body = { nonce, username: 'admin', password: 'password', admin: true, mac };
-  const answer = await server.api('POST', path, { body });
+  const { nonce } = (await server.api('GET', adminRegistration)).body;
+  const answer = await server.api('POST', adminRegistration, { body: adminToRegister('admin', nonce) });
   assert.equal(answer.status, 200, answer.raw);
   return new Person(server, {
     userId: String(answer.body['user_id']),

@@ -8,13 +8,13 @@ import {
   type RoomEvent,
   type RoomVersion,
   referenceHash,
-  SigningKey,
   type StateMap,
   selectAuthEventKeys,
   serverOfUser,
   stateKeyOf,
 } from '../../../src/protocol/index.ts';
 import type { VerifiedEvent } from '../../../src/rooms/index.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 import { resolveState } from './resolve-state.ts';
 
 export const ann = '@ann:a.example';
@@ -217,7 +217,7 @@ export class ReferenceRoom {
   }
 
   #signer(serverName: string): EventSigner {
-    const signer = this.#signers.get(serverName) ?? { serverName, key: SigningKey.generate('1') };
+    const signer = this.#signers.get(serverName) ?? { serverName, key: newSigningKey('1') };
     this.#signers.set(serverName, signer);
     return signer;
   }

@@ -7,11 +7,12 @@ import {
   type RoomEvent,
   type RoomVersion,
   referenceHash,
-  SigningKey,
+  type SigningKey,
   selectAuthEventKeys,
   serverOfUser,
   stateKeyOf,
 } from '../../../src/protocol/index.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 
 /** What an event of a remote room says; the rest follows from where it stands. */
 export interface RemoteDraft {
@@ -74,7 +75,7 @@ export class RemoteRoom {
 
   /** The key of a server, made when it is first needed. */
   key(server: string): SigningKey {
-    const known = this.keys.get(server) ?? SigningKey.generate('k');
+    const known = this.keys.get(server) ?? newSigningKey('k');
     this.keys.set(server, known);
     return known;
   }

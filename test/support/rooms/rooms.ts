@@ -3,7 +3,7 @@ import { createHttpServer, type HttpServer, type Route } from '../../../src/kern
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import { Streams, streamMigrations } from '../../../src/kernel/streams/index.ts';
-import { type JsonObject, MatrixError, SigningKey } from '../../../src/protocol/index.ts';
+import { type JsonObject, MatrixError } from '../../../src/protocol/index.ts';
 import {
   openRooms,
   type RoomEngine,
@@ -13,6 +13,7 @@ import {
 } from '../../../src/rooms/index.ts';
 import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 import { callApi } from '../servers/api-call.ts';
 import { plainCaches } from '../servers/caches.ts';
 
@@ -20,7 +21,7 @@ export const alice = '@alice:test';
 export const bob = '@bob:test';
 export const carol = '@carol:test';
 
-const signer = { serverName: 'test', key: SigningKey.generate('test') };
+const signer = { serverName: 'test', key: newSigningKey('test') };
 
 let transactions = 0;
 

@@ -17,6 +17,7 @@ import { Streams, streamMigrations } from '../../../src/kernel/streams/index.ts'
 import type { ServerName } from '../../../src/protocol/index.ts';
 import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
+import { adminRegistration, adminToRegister } from '../people/register-admin.ts';
 import { callApi } from './api-call.ts';
 
 export const minute = 60_000;
@@ -171,6 +172,15 @@ export class AccountsServer {
     });
     if (status !== 200) throw new Error(`registration failed: ${JSON.stringify(body)}`);
     return toPerson(body);
+  }
+
+  /** Registers an administrator with the password `password`. */
+  async registerAdmin(username = 'admin'): Promise<Person> {
+    const { nonce } = (await this.call('GET', adminRegistration)).body;
+    const body = adminToRegister(username, nonce);
+    const answer = await this.call('POST', adminRegistration, { body });
+    if (answer.status !== 200) throw new Error(`registration failed: ${JSON.stringify(answer.body)}`);
+    return toPerson(answer.body);
   }
 
   /** Logs somebody in with the password `password`. */

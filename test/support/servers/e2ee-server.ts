@@ -13,16 +13,17 @@ import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
 import { Jobs, jobMigrations } from '../../../src/kernel/jobs/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
-import { type JsonObject, SigningKey } from '../../../src/protocol/index.ts';
+import type { JsonObject } from '../../../src/protocol/index.ts';
 import { openRooms, type Rooms, roomMigrations } from '../../../src/rooms/index.ts';
 import { MessageQueues, ToDevice, toDeviceMigrations, toDeviceRoutes } from '../../../src/to-device/index.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { sectionDefaults } from '../inputs/section-defaults.ts';
+import { newSigningKey } from '../inputs/signing-key.ts';
 import { ClientDevice } from '../people/client-device.ts';
 import { AccountsServer, type Answer, type Person, type Surroundings } from './accounts-server.ts';
 import { plainCaches } from './caches.ts';
 
-const signer = { serverName: 'test', key: SigningKey.generate('test') };
+const signer = { serverName: 'test', key: newSigningKey('test') };
 
 const roomsOn = (surroundings: Surroundings & { caches: CacheRegistry }) =>
   openRooms({

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TlsOptions } from 'node:tls';
 import type { OpenDatabase } from '../../../../test/support/databases/databases.ts';
 import type { Overrides } from '../../../../test/support/inputs/section-defaults.ts';
+import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { serveOnLoopback } from '../../../../test/support/network/loopback.ts';
 import { commonTestAuthority, type TestAuthority } from '../../../../test/support/network/test-authority.ts';
 import {
@@ -9,13 +10,12 @@ import {
   type TestFederation,
 } from '../../../../test/support/other-servers/federation.ts';
 import type { Database } from '../../../kernel/database/index.ts';
-import { SigningKey } from '../../../protocol/index.ts';
 import type { FederationClientConfig } from '../../config.ts';
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** The key of the servers that ask. */
-export const key = SigningKey.generate('k');
+export const key = newSigningKey('k');
 
 export const json = (response: ServerResponse, status: number, body: object, headers = {}) =>
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));

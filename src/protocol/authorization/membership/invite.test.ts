@@ -1,5 +1,5 @@
 import { describe } from 'node:test';
-import { SigningKey } from '../../crypto/ed25519.ts';
+import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { signJson } from '../../crypto/signed-json.ts';
 import type { JsonObject, JsonValue } from '../../json.ts';
 import {
@@ -78,8 +78,8 @@ describe('rule 5.4, invitations', () => {
   ]);
 });
 
-const key = SigningKey.generate('0');
-const otherKey = SigningKey.generate('1');
+const key = newSigningKey('0');
+const otherKey = newSigningKey('1');
 
 /** What an identity server says about the invited user. */
 function signed(content: JsonObject = {}, by = key): JsonObject {

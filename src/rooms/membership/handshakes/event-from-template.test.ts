@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { anyRoomVersion } from '../../../../test/protocol/arbitrary.ts';
 import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
 import {
   type JsonObject,
@@ -11,11 +12,10 @@ import {
   type RoomVersion,
   receivePdu,
   roomVersions,
-  SigningKey,
 } from '../../../protocol/index.ts';
 import { eventAt, placeIn } from './event-from-template.ts';
 
-const signer = { serverName: 'a.test', key: SigningKey.generate('a') };
+const signer = { serverName: 'a.test', key: newSigningKey('a') };
 const parts = { signer, clock: manualClock(), randomness: systemRandomness };
 const hash = 'A'.repeat(43);
 

@@ -2,16 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
 import { TimeSlices } from '../../../kernel/time-slices.ts';
-import {
-  buildEvent,
-  type JsonObject,
-  type JsonValue,
-  SigningKey,
-  signEvent,
-} from '../../../protocol/index.ts';
+import { buildEvent, type JsonObject, type JsonValue, signEvent } from '../../../protocol/index.ts';
 import { Verifier } from '../../incoming/verifier.ts';
 import { eventAt, placeIn } from './event-from-template.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
@@ -20,9 +15,9 @@ import type { RoomOfPeer } from './peers.ts';
 
 const clock = manualClock();
 const [ours, theirs, stranger] = [
-  { serverName: 'a.test', key: SigningKey.generate('a') },
-  { serverName: 'b.test', key: SigningKey.generate('b') },
-  { serverName: 'c.test', key: SigningKey.generate('c') },
+  { serverName: 'a.test', key: newSigningKey('a') },
+  { serverName: 'b.test', key: newSigningKey('b') },
+  { serverName: 'c.test', key: newSigningKey('c') },
 ];
 const known = [ours, theirs];
 const incoming = new Verifier({

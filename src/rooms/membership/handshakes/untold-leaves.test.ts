@@ -1,24 +1,25 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
 import { RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
 import { Jobs, jobMigrations } from '../../../kernel/jobs/index.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
-import { type JsonObject, SigningKey } from '../../../protocol/index.ts';
+import type { JsonObject } from '../../../protocol/index.ts';
 import { RemoteLeave } from './remote-leave.ts';
 import { UntoldLeaves } from './untold-leaves.ts';
 
 const [minute, hour] = [60_000, 3_600_000];
 
-const signer = { serverName: 'test', key: SigningKey.generate('test') };
+const signer = { serverName: 'test', key: newSigningKey('test') };
 
 forEachDatabase((open) => {
   describe('a leave that not all could be told', () => {
     async function setUp() {
-      const room = new SignedRoom('11', { serverName: 'far.test', key: SigningKey.generate('far') });
+      const room = new SignedRoom('11', { serverName: 'far.test', key: newSigningKey('far') });
       const asked: string[] = [];
       const taken: [server: string, event: JsonObject][] = [];
       const [down, refusing] = [new Set<string>(), new Set<string>()];
