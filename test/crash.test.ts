@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from './clients/eventually.ts';
 import { HearthProcess } from './clients/hearth-process.ts';
 import { ApiClient } from './crash/api-client.ts';
 import { type Bookmark, Listener } from './crash/listener.ts';
@@ -54,10 +55,12 @@ async function crashUnderLoad(killTime: number): Promise<void> {
   const before = acknowledged().length;
   const isUnderWay = () => acknowledged().length > before + talkerCount;
   await sleep(killTime);
-  for (let waited = 0; !isUnderWay() && waited < 30_000; waited += 50) await sleep(50);
-  await server.kill();
-  await Promise.all(load);
-  assert.ok(isUnderWay(), 'the load must have been under way');
+  try {
+    await eventually('the load to be under way', isUnderWay);
+  } finally {
+    await server.kill();
+    await Promise.all(load);
+  }
   await server.start();
 }
 

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '../../test/clients/eventually.ts';
 
 const main = join(import.meta.dirname, '..', 'main.ts');
 
@@ -42,10 +42,7 @@ function collect(stream: NodeJS.ReadableStream): () => string {
 }
 
 async function until(condition: () => boolean, what: string): Promise<void> {
-  for (let waited = 0; !condition(); waited += 20) {
-    assert.ok(waited < 15_000, `gave up waiting for ${what}`);
-    await delay(20);
-  }
+  await eventually(what, condition);
 }
 
 const exit = (child: ChildProcess) =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../../test/clients/eventually.ts';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
 import { idsOf, Talk } from '../../test/support/people/talk.ts';
@@ -76,14 +77,8 @@ forServerDatabases(import.meta.url, (open) => {
     const messages = async () =>
       idsOf(await talk.call(alice!, 'GET', '/messages', { query: { dir: 'b', limit: 5 } }));
     /** Jobs run beside requests: waits until what the time has brought is done. */
-    const finalised = async (delayId: string) => {
-      for (let attempt = 0; attempt < 200; attempt++) {
-        const { finalised: result } = await one(delayId);
-        if (result) return result;
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-      throw new Error('nothing became of the delayed event');
-    };
+    const finalised = (delayId: string) =>
+      eventually('the end of the delayed event', async () => (await one(delayId)).finalised);
 
     it('are sent when their time has come, also after a restart', async () => {
       const delayId = await schedule(60_000);

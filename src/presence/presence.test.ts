@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { eventually } from '../../test/clients/eventually.ts';
 import { forEachDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { compileFilter } from '../filters/index.ts';
@@ -146,8 +147,10 @@ forEachDatabase((open) => {
       assert.deepEqual(await third.told(bob, undefined), {});
       assert.equal((await third.presence.get(bob, alice)).statusMsg, 'Out for lunch');
       third.sync(alice);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      const back = await third.presence.get(bob, alice);
+      const back = await eventually('what was said before', async () => {
+        const known = await third.presence.get(bob, alice);
+        return known.statusMsg !== undefined && known;
+      });
       assert.deepEqual([back.presence, back.statusMsg], ['online', 'Out for lunch']);
       third.presence.set(device, 'online', undefined);
       assert.equal((await third.presence.get(bob, alice)).statusMsg, undefined);
@@ -175,8 +178,10 @@ forEachDatabase((open) => {
     it('costs neither queries nor writes while users sync', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
+      const { reads } = under.rooms.database.statistics;
       under.sync(alice)();
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      // What was known of her before is read.
+      await eventually('the look at the disk', () => under.rooms.database.statistics.reads > reads);
       await under.pass(second);
       await under.told(bob, under.now);
       const before = JSON.stringify(under.rooms.database.statistics);

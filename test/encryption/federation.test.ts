@@ -180,7 +180,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
       const messages = { '@bob:b.test': { '*': { n: 1 } } };
       for (const txnId of ['x', 'x', 'y']) await call('PUT', `/sendToDevice/m.test/${txnId}`, { messages });
-      for (const end = performance.now() + 20_000; received.length < 2; ) {
+      for (const end = performance.now() + 60_000; received.length < 2; ) {
         assert.ok(performance.now() < end, 'the messages do not arrive');
         await new Promise((resolve) => setTimeout(resolve, 20));
       }

@@ -87,7 +87,7 @@ class Device {
 
   /** Syncs until something is so. */
   async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
-    for (const end = performance.now() + 20_000; ; ) {
+    for (const end = performance.now() + 60_000; ; ) {
       await this.sync();
       if (await isSo()) return;
       assert.ok(performance.now() < end, `${this.id} waits in vain for ${what}`);

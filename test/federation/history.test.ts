@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { enc, type Person } from '../support/people/person.ts';
@@ -29,14 +30,6 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return ids.toReversed();
     }
 
-    async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
-      for (let times = 0; times < 300; times++) {
-        if (await isSo()) return;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-      throw new Error(`it never came to that: ${what}`);
-    }
-
     it('is the same on both: what was said before, while away, and after', async () => {
       const roomId = await anna.createRoom();
       for (let index = 0; index < 30; index++) await anna.say(roomId, `before ${index}`);
@@ -50,7 +43,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       // What ben says makes his server known to be back.
       await ben.say(roomId, 'here again');
       const last = await anna.say(roomId, 'last');
-      await until('ben reads the last message', async () => (await history(ben, roomId)).includes(last));
+      await eventually('ben to read the last message', async () => (await history(ben, roomId)).includes(last));
       assert.deepEqual(new Set(await history(ben, roomId)), new Set(await history(anna, roomId)));
       const topic = await ben.do('GET', `/rooms/${enc(roomId)}/state/m.room.topic`);
       assert.equal(topic['topic'], 'while ben was away');

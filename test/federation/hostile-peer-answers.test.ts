@@ -82,7 +82,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let anna: Person;
     let room: SignedRoom;
     before(async () => {
-      const federation = { max_short_retries: 0, client_timeout: 700 };
+      const federation = { max_short_retries: 0, client_timeout: 2_500 };
       const config = { federationClient: { federation } };
       ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test', { config }));
     });

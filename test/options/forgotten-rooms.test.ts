@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
+import { eventually } from '../clients/eventually.ts';
 import { manualClock } from '../support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { enc, Person } from '../support/people/person.ts';
@@ -35,12 +36,13 @@ forServerDatabases(import.meta.url, (open) => {
       return answer.status === 200;
     };
     /** Jobs run beside requests. */
-    const goneWithin = async (person: Person, room: string, attempts = 200) => {
-      for (let attempt = 0; attempt < attempts; attempt++) {
-        if (!(await isThere(person, room))) return true;
+    const gone = (person: Person, room: string) =>
+      eventually(`${room} to go`, async () => !(await isThere(person, room)));
+    const stays = async (person: Person, room: string) => {
+      for (let look = 0; look < 20; look++) {
+        assert.ok(await isThere(person, room));
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
-      return false;
     };
     const forget = async (person: Person, room: string) => {
       await person.leave(room);
@@ -55,9 +57,9 @@ forServerDatabases(import.meta.url, (open) => {
       await forget(ben, room);
       await server.restart();
       clock.advance(6 * minute);
-      assert.equal(await goneWithin(anna, room, 20), false);
+      await stays(anna, room);
       clock.advance(minute);
-      assert.equal(await goneWithin(anna, room), true);
+      await gone(anna, room);
       const join = await anna.call('POST', `/join/${enc(room)}`, {});
       assert.equal(join.status, 404, join.raw);
       const sync = await anna.sync(undefined, { filter: { room: { include_leave: true } } });
@@ -73,14 +75,14 @@ forServerDatabases(import.meta.url, (open) => {
       clock.advance(3 * minute);
       await anna.join(room);
       clock.advance(8 * minute);
-      assert.equal(await goneWithin(anna, room, 20), false);
+      await stays(anna, room);
       await anna.say(room, 'I am back');
       await server.stop();
       const kept = await start(null);
       await forget(kept.anna, kept.room);
       await forget(kept.ben, kept.room);
       kept.clock.advance(40 * minute);
-      assert.equal(await goneWithin(kept.anna, kept.room, 20), false);
+      await stays(kept.anna, kept.room);
     });
   });
 });

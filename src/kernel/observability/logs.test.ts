@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { type LogConfig, Logs } from './index.ts';
 
 describe('the loggers of a process', () => {
@@ -29,12 +29,8 @@ describe('the loggers of a process', () => {
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line).msg);
-  const until = async (name: string, message: string) => {
-    for (let waited = 0; !messages(name).includes(message); waited += 5) {
-      assert.ok(waited < 5_000, message);
-      await delay(5);
-    }
-  };
+  const until = (name: string, message: string) =>
+    eventually(message, () => messages(name).includes(message));
 
   it('have levels and files of their own, which can change and move while the server runs', async () => {
     const logs = new Logs(config({ levels: new Map([['http', 'debug' as const]]) }));

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import type { MediaArea } from '../media-file.ts';
@@ -125,7 +125,6 @@ describe('files of media', () => {
       }
       assert.ok(stream.destroyed);
     }
-    for (let waited = 0; openFiles().length > 0 && waited < 5_000; waited += 10) await sleep(10);
-    assert.deepEqual(openFiles(), []);
+    await eventually('the files to be closed', () => openFiles().length === 0);
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { registerAdmin } from '../../../test/support/people/register-admin.ts';
@@ -25,15 +26,6 @@ async function unredacted(talk: Talk, user: TestUser, eventId: string) {
   const path = `/event/${encodeURIComponent(eventId)}`;
   const { status, body } = await talk.call(user, 'GET', path, { query });
   return status === 200 ? body['content'] : [status, body['errcode']];
-}
-
-/** Jobs run beside requests: waits until `isDone`, for a second at most. */
-async function eventually(isDone: () => Promise<boolean>): Promise<boolean> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    if (await isDone()) return true;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return false;
 }
 
 const kept = { msgtype: 'm.text', body: 'secret' };
@@ -65,7 +57,8 @@ forServerDatabases(import.meta.url, (database) => {
         await server.restart();
         assert.deepEqual(await unredacted(talk, alice, secret), kept);
         clock.advance(6 * minute);
-        assert.ok(await eventually(() => isGone(room)));
+        // Jobs run beside requests.
+        await eventually('the end of its time', () => isGone(room));
         assert.deepEqual(await unredacted(talk, alice, secret), gone);
         await server.restart();
         assert.deepEqual(await unredacted(talk, alice, secret), gone);

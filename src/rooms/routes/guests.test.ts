@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { enc, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 
@@ -32,11 +33,11 @@ describe('guests', () => {
   /** Waits until a guest is in a room no more. */
   const hasLeft = async (who: Person, roomId: string, next: string) => {
     let since = next;
-    for (let tries = 0; tries < 20; tries++) {
+    await eventually(`${who.id} to be gone`, async () => {
       const sync = await who.sync(since, { timeout: 1_000 });
       since = sync.next_batch;
-      if (sync.rooms?.leave?.[roomId]) break;
-    }
+      return sync.rooms?.leave?.[roomId];
+    });
   };
 
   const open = {
@@ -110,12 +111,7 @@ describe('guests', () => {
     await hasLeft(other, roomId, next_batch);
     const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
     assert.deepEqual(Object.keys(joined as object).sort(), [anna.id, guest.id].sort());
-    let found: unknown[] = [];
-    for (let attempt = 0; found.length === 0 && attempt < 100; attempt++) {
-      const answer = await anna.do('POST', '/user_directory/search', { search_term: username });
-      found = answer['results'] as unknown[];
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    assert.deepEqual(found, [{ user_id: guest.id }], 'people find them');
+    const found = await anna.do('POST', '/user_directory/search', { search_term: username });
+    assert.deepEqual(found['results'], [{ user_id: guest.id }], 'people find them');
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { Talk } from '../../../test/support/people/talk.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
@@ -202,10 +203,7 @@ forServerDatabases(import.meta.url, (open) => {
         const { body } = await server.api('GET', `${client}/account_data/m.direct`, { token });
         return (body[alice!.userId] as string[]).includes(talk.roomId);
       };
-      for (let attempt = 0; attempt < 100 && !(await copied()); attempt++) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-      assert.ok(await copied());
+      await eventually('what bob had set for the old room', copied);
       const { body } = await server.api('GET', tags(talk), { token });
       assert.deepEqual(body, { tags: { 'm.favourite': { order: 0.5 } } });
       const rule = async (kind: string) =>

@@ -135,7 +135,7 @@ function freePort(): Promise<number> {
 }
 
 async function untilReady(port: number, server: ChildProcess): Promise<void> {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 120_000;
   for (;;) {
     const client = new Client(connectionTo(port));
     try {

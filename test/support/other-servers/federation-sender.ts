@@ -1,6 +1,5 @@
 import { text } from 'node:stream/consumers';
 import { afterEach } from 'node:test';
-import { setTimeout as realSleep } from 'node:timers/promises';
 import { EduOutbox, FederationSender, federationMigrations } from '../../../src/federation/index.ts';
 import type { SenderTables } from '../../../src/federation/sender/tables.ts';
 import {
@@ -16,6 +15,7 @@ import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { OutboundHttp, outboundSection } from '../../../src/kernel/outbound/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import type { JsonObject } from '../../../src/protocol/index.ts';
+import { eventually } from '../../clients/eventually.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { type Overrides, sectionDefaults } from '../inputs/section-defaults.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
@@ -47,11 +47,7 @@ export async function until(
   isSo: () => boolean | Promise<boolean>,
   what = 'what was awaited',
 ): Promise<void> {
-  for (let i = 0; i < 1_500; i++) {
-    if (await isSo()) return;
-    await realSleep(10);
-  }
-  throw new Error(`${what} has not happened`);
+  await eventually(what, isSo);
 }
 
 /** The bodies of the messages among events. */
