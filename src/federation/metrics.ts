@@ -3,7 +3,7 @@ import type { Metrics } from '../kernel/observability/index.ts';
 import { isJsonObject, type JsonValue } from '../protocol/index.ts';
 import type { FederationSender } from './sender/federation-sender.ts';
 import type { SenderObserver } from './sender/sender-parts.ts';
-import type { Transaction } from './sender/transaction.ts';
+import type { Transaction } from './sender/transactions/transaction.ts';
 import type { TransactionObserver } from './transactions/transactions.ts';
 
 export interface TrafficMetricsDeps {

@@ -12,7 +12,7 @@ import { type Ignoring, ignoringNobody } from './history/ignoring.ts';
 import { UserRooms } from './membership/user-rooms.ts';
 import type { Placement } from './placement/placement.ts';
 import { RoomPlacement } from './placement/room-placement.ts';
-import { StateResolver } from './placement/state-resolver.ts';
+import { StateResolver } from './placement/states/state-resolver.ts';
 import type { PolicyPeers } from './policy/policy-peers.ts';
 import { RoomPolicies } from './policy/room-policies.ts';
 import { AuthEdges } from './state/auth-edges.ts';

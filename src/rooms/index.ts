@@ -15,18 +15,17 @@ export { readPage } from './history/pages.ts';
 export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
 export { Incoming, type Verification } from './incoming/incoming.ts';
-export type { PduOutcome } from './incoming/receiving.ts';
 export type {
   EventKeys,
   OtherServers,
   RemoteEvents,
   ServerHealth,
 } from './incoming/remote-servers.ts';
+export type { PduOutcome } from './incoming/staging/receiving.ts';
 export { type ActionLimit, type Requesting, type RoomLimits, Throttle } from './limits.ts';
 export type { MembershipPeers } from './membership/handshakes/peers.ts';
 export { RemoteMemberships } from './membership/handshakes/remote-memberships.ts';
 export { ComplexityLimit, complexityOf } from './membership/handshakes/room-complexity.ts';
-export { RoomTurns } from './membership/handshakes/room-turns.ts';
 export { shownState } from './membership/handshakes/shown-state.ts';
 export { UntoldLeaves } from './membership/handshakes/untold-leaves.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
@@ -40,8 +39,8 @@ export { restrictedJoin } from './membership/restricted-join.ts';
 export { isHere } from './membership/room-presence.ts';
 export type { UserRoom } from './membership/user-rooms.ts';
 export { roomMigrations } from './migrations/index.ts';
+export type { PartialRoom, PartialState } from './placement/entering/partial-state.ts';
 export { MissingEvents } from './placement/missing-events.ts';
-export type { PartialRoom, PartialState } from './placement/partial-state.ts';
 export type { Entry, OlderEvent, Placement, PlaceOptions } from './placement/placement.ts';
 export type { RoomOfVersion, VerifiedEvent } from './placement/verified-event.ts';
 export type { PublishedRooms } from './published-rooms.ts';
@@ -49,6 +48,7 @@ export { ForgottenRooms } from './purge/forgotten-rooms.ts';
 export { RoomPurge } from './purge/room-purge.ts';
 export type { PurgedRoom, RoomRows, RoomTable } from './purge/room-rows.ts';
 export { RedactionRetention } from './redactions/redaction-retention.ts';
+export { RoomTurns } from './room-turns.ts';
 export { openRooms, type Rooms, type RoomsParts } from './rooms.ts';
 export { roomRoutes } from './routes/room-routes.ts';
 export type { Sender } from './sending.ts';

@@ -5,7 +5,7 @@ import { ClientIdentity } from '../../../test/support/people/client-device.ts';
 import { E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import { EduOutbox } from '../sender/edu-outbox.ts';
+import { EduOutbox } from '../sender/edus/edu-outbox.ts';
 import { Announcer } from './announcer.ts';
 
 forServerDatabases(import.meta.url, (open) => {

@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { Sequence } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
-import type { Edu } from '../sender/edu.ts';
+import type { Edu } from '../sender/edus/edu.ts';
 import { Audience } from './audience.ts';
 import {
   deviceListUpdate,

@@ -8,7 +8,7 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { ToDevice } from '../../to-device/index.ts';
 import type { EduHandler } from '../edus/edu-handlers.ts';
-import type { Edu } from '../sender/edu.ts';
+import type { Edu } from '../sender/edus/edu.ts';
 import { DirectMessages, directMessageHandler } from './direct-messages.ts';
 
 const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];

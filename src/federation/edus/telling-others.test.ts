@@ -4,7 +4,7 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import type { Presence } from '../../presence/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import type { EphemeralEdu } from '../sender/pending-edus.ts';
+import type { EphemeralEdu } from '../sender/edus/pending-edus.ts';
 import { combine } from './tell-receipts.ts';
 import { dora, far, settle, startEdus } from './test/edus-under-test.ts';
 

@@ -2,11 +2,11 @@ import type { Destinations, TransactionsApi } from '../../federation-client/inde
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { CatchUp } from './catch-up.ts';
-import type { DeliveryNotes } from './delivery-notes.ts';
-import type { KeptTransactions } from './kept-transactions.ts';
-import type { SendSlots } from './send-slots.ts';
-import type { Transaction } from './transaction.ts';
+import type { CatchUp } from './events/catch-up.ts';
+import type { DeliveryNotes } from './events/delivery-notes.ts';
+import type { SendSlots } from './queues/send-slots.ts';
+import type { KeptTransactions } from './transactions/kept-transactions.ts';
+import type { Transaction } from './transactions/transaction.ts';
 
 /** What the queues of all destinations share. */
 export interface SenderParts {

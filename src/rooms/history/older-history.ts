@@ -1,4 +1,4 @@
-import type { TimeQuestion } from '../incoming/remote-event-by-time.ts';
+import type { TimeQuestion } from '../incoming/history/remote-event-by-time.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 

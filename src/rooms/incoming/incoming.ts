@@ -11,32 +11,32 @@ import {
 import type { Placement } from '../placement/placement.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
+import { RoomTurns } from '../room-turns.ts';
 import type { ServerAcls } from '../server-acls.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 import type { RoomHeads } from '../timeline/room-heads.ts';
-import { AuthFetcher } from './auth-fetcher.ts';
-import { Backfilling } from './backfilling.ts';
-import { EventFetcher } from './event-fetcher.ts';
-import { GapFiller } from './gap-filler.ts';
-import { Inquiries } from './inquiries.ts';
-import { Intake } from './intake.ts';
-import { KnownEvents } from './known-events.ts';
+import { Inquiries } from './asking/inquiries.ts';
+import { Patience } from './asking/patience.ts';
+import { mostConsidered, RoomServers } from './asking/room-servers.ts';
+import { Intake } from './checking/intake.ts';
+import { KnownEvents } from './checking/known-events.ts';
+import { RefusedEvents } from './checking/refused-events.ts';
+import { type Refusal, Verifier } from './checking/verifier.ts';
+import { AuthFetcher } from './fetching/auth-fetcher.ts';
+import { EventFetcher } from './fetching/event-fetcher.ts';
+import { GapFiller } from './fetching/gap-filler.ts';
+import { StateFetcher, type StateOptions, usualLack } from './fetching/state-fetcher.ts';
+import { Backfilling } from './history/backfilling.ts';
+import { MissedHistory, type MissedHistoryParts } from './history/missed-history.ts';
+import { OlderEvents } from './history/older-events.ts';
+import { RemoteEventByTime, type TimeQuestion } from './history/remote-event-by-time.ts';
 import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
-import { MissedHistory, type MissedHistoryParts } from './missed-history.ts';
-import { OlderEvents } from './older-events.ts';
-import { Patience } from './patience.ts';
 import { Processor } from './processor.ts';
-import { type OutsideEvents, type PduOutcome, Receiving } from './receiving.ts';
-import { RefusedEvents } from './refused-events.ts';
-import { RemoteEventByTime, type TimeQuestion } from './remote-event-by-time.ts';
 import type { OtherServers } from './remote-servers.ts';
-import { RoomLocks } from './room-locks.ts';
-import { mostConsidered, RoomServers } from './room-servers.ts';
-import { type Outcome, RoomWorkers } from './room-workers.ts';
-import { type StagedEvent, Staging } from './staging.ts';
-import { StateFetcher, type StateOptions, usualLack } from './state-fetcher.ts';
-import { type Refusal, Verifier } from './verifier.ts';
+import { type OutsideEvents, type PduOutcome, Receiving } from './staging/receiving.ts';
+import { type Outcome, RoomWorkers } from './staging/room-workers.ts';
+import { type StagedEvent, Staging } from './staging/staging.ts';
 
 /**
  * Attempts, within a minute, at which a state that has to be fetched must be whole, and within some hour, at which most
@@ -79,7 +79,7 @@ export class Incoming {
   readonly #missed: MissedHistory;
   readonly #byTime: RemoteEventByTime;
   readonly #workers: RoomWorkers;
-  readonly #locks = new RoomLocks();
+  readonly #turns = new RoomTurns();
   readonly #metrics: IncomingMetrics;
 
   private constructor(parts: IncomingParts, staging: Staging) {
@@ -163,7 +163,7 @@ export class Incoming {
     const head = await this.#parts.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     this.#patience.helped(roomId, origin);
-    return this.#locks.run(roomId, () => this.#process(head, origin, event));
+    return this.#turns.take(roomId, () => this.#process(head, origin, event));
   }
 
   /**
@@ -246,7 +246,7 @@ export class Incoming {
       log.info({ eventId, roomId }, 'An event is dropped: this server has left the room');
       return { kind: 'done' };
     }
-    return this.#locks.run(roomId, async () => {
+    return this.#turns.take(roomId, async () => {
       const until = this.#patience.waitsUntil(roomId, origin);
       if (until !== undefined && !(await this.#asksNobody(head, event))) {
         return { kind: 'put off', until };

@@ -3,13 +3,13 @@ import { MissingEvents } from '../placement/missing-events.ts';
 import type { Placement } from '../placement/placement.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
 import type { StoredEvent } from '../stored-event.ts';
-import type { AuthFetcher } from './auth-fetcher.ts';
-import type { EventFetcher } from './event-fetcher.ts';
-import type { GapFiller } from './gap-filler.ts';
-import { type Inquiry, Unobtainable } from './inquiry.ts';
+import { type Inquiry, Unobtainable } from './asking/inquiry.ts';
+import type { AuthFetcher } from './fetching/auth-fetcher.ts';
+import type { EventFetcher } from './fetching/event-fetcher.ts';
+import type { GapFiller } from './fetching/gap-filler.ts';
+import type { StateFetcher, StateOptions } from './fetching/state-fetcher.ts';
 import { isSettled, verifiedAgain } from './settled.ts';
-import type { Staging } from './staging.ts';
-import type { StateFetcher, StateOptions } from './state-fetcher.ts';
+import type { Staging } from './staging/staging.ts';
 
 /** Earlier events that may fail before the others are not tried any more. */
 const mostFailures = 3;

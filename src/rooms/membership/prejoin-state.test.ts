@@ -5,7 +5,7 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { SignedRoom } from '../../../test/support/rooms/signed-room.ts';
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
-import { Verifier } from '../incoming/verifier.ts';
+import { Verifier } from '../incoming/checking/verifier.ts';
 import { readPrejoinState } from './prejoin-state.ts';
 
 const clock = manualClock();

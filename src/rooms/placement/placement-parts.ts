@@ -13,7 +13,7 @@ import type { RoomFact } from '../stored-event.ts';
 import type { EventStore } from '../timeline/event-store.ts';
 import type { EventWriter } from '../timeline/event-writer.ts';
 import type { RoomHeads } from '../timeline/room-heads.ts';
-import type { StateResolver } from './state-resolver.ts';
+import type { StateResolver } from './states/state-resolver.ts';
 
 /** What all parts of placement are made of. */
 export interface PlacementParts {

@@ -2,7 +2,7 @@ import type { JsonObject, StrippedState } from '../../protocol/index.ts';
 import type { UserRoom } from '../membership/user-rooms.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
-import type { PartialRoom } from './partial-state.ts';
+import type { PartialRoom } from './entering/partial-state.ts';
 import type { RoomOfVersion, VerifiedEvent } from './verified-event.ts';
 
 /** How a received event is placed. */

@@ -1,27 +1,27 @@
+import { RoomTurns } from '../room-turns.ts';
 import { authChain } from '../state/auth-chains.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { AppendOptions, SendingApart } from '../timeline/append.ts';
-import { Backfill } from './backfill.ts';
-import { BeforeStates } from './before-state.ts';
-import { buildAtEnd } from './build-at-end.ts';
-import { buildOverForks } from './build-over-forks.ts';
-import { CompleteState } from './complete-state.ts';
-import { EnterRoom } from './enter-room.ts';
-import { OutOfBand } from './out-of-band.ts';
-import { Outliers } from './outliers.ts';
-import { type PlacedEvent, PlaceEvent } from './place-event.ts';
+import { buildAtEnd } from './building/build-at-end.ts';
+import { buildOverForks } from './building/build-over-forks.ts';
+import { templateFor } from './building/template.ts';
+import { CompleteState } from './entering/complete-state.ts';
+import { EnterRoom } from './entering/enter-room.ts';
+import { OutOfBand } from './entering/out-of-band.ts';
+import { Backfill } from './events/backfill.ts';
+import { Outliers } from './events/outliers.ts';
+import { type PlacedEvent, PlaceEvent } from './events/place-event.ts';
 import type { Placement, PlaceOptions } from './placement.ts';
 import type { PlacementParts } from './placement-parts.ts';
-import { RoomQueues } from './room-queues.ts';
+import { BeforeStates } from './states/before-state.ts';
 import { readAllBackwardExtremities, readPartialRooms, readStrippedState } from './store.ts';
-import { templateFor } from './template.ts';
 import type { VerifiedEvent } from './verified-event.ts';
 
 /** Puts the events of other servers at their places: one at a time in each room, so that each finds its forebears. */
 export class RoomPlacement implements Placement {
   readonly #parts: PlacementParts;
   readonly #before: BeforeStates;
-  readonly #queues = new RoomQueues();
+  readonly #turns = new RoomTurns();
   readonly #outliers: Outliers;
   readonly #placing: PlaceEvent;
   readonly #entering: EnterRoom;
@@ -44,7 +44,7 @@ export class RoomPlacement implements Placement {
   known: Placement['known'] = (eventIds) => this.#parts.events.getManyById(eventIds);
 
   addOutliers: Placement['addOutliers'] = (room, events) =>
-    this.#queues.run(room.roomId, () => this.#outliers.add(room, events));
+    this.#turns.take(room.roomId, () => this.#outliers.add(room, events));
 
   append: Placement['append'] = async (roomId, event, options = {}) => {
     const vouched = await this.#vouched(roomId, event, options);
@@ -55,7 +55,7 @@ export class RoomPlacement implements Placement {
   readonly sending: SendingApart = {
     sendOverForks: (roomId, draft, options) =>
       this.#send(roomId, options, () =>
-        this.#queues.run(roomId, () => buildOverForks(this.#parts, this.#before, roomId, draft)),
+        this.#turns.take(roomId, () => buildOverForks(this.#parts, this.#before, roomId, draft)),
       ),
     sendVouched: (roomId, draft, options) =>
       this.#send(roomId, options, () => buildAtEnd(this.#parts, roomId, draft)),
@@ -77,7 +77,7 @@ export class RoomPlacement implements Placement {
   };
 
   backfill: Placement['backfill'] = (roomId, events) =>
-    this.#queues.run(roomId, () => this.#backfill.add(roomId, events));
+    this.#turns.take(roomId, () => this.#backfill.add(roomId, events));
 
   backwardExtremities: Placement['backwardExtremities'] = async (roomId) => {
     const { heads, database } = this.#parts;
@@ -100,7 +100,7 @@ export class RoomPlacement implements Placement {
   partialRooms: Placement['partialRooms'] = () => readPartialRooms(this.#parts.database.reader());
 
   completeState: Placement['completeState'] = (roomId, state) =>
-    this.#queues.run(roomId, () => this.#completing.complete(roomId, state));
+    this.#turns.take(roomId, () => this.#completing.complete(roomId, state));
 
   async #send(
     roomId: string,
@@ -126,7 +126,7 @@ export class RoomPlacement implements Placement {
 
   /** Others may go on in the room as soon as the event has its place; whoever asked waits for the disk. */
   async #placed(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
-    const { stored, durable } = await this.#queues.run(roomId, async () => {
+    const { stored, durable } = await this.#turns.take(roomId, async () => {
       const placed = await place();
       if (placed.isBarrier) await placed.durable;
       return placed;

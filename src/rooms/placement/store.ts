@@ -1,8 +1,8 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { Membership, StrippedState } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
-import type { Outsider } from './outsiders.ts';
-import { type PartialRoom, parsePartialState } from './partial-state.ts';
+import type { Outsider } from './entering/outsiders.ts';
+import { type PartialRoom, parsePartialState } from './entering/partial-state.ts';
 
 /** Ids in one query. */
 const chunk = 500;

@@ -1,5 +1,5 @@
 import { type Membership, membershipOf, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
-import type { PartialState } from '../placement/partial-state.ts';
+import type { PartialState } from '../placement/entering/partial-state.ts';
 import type { GroupChain } from '../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../stored-event.ts';
 import { type HeadState, type StateEntry, stateEntry } from './head-state.ts';

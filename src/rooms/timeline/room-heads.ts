@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Database } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { getRoomVersion, type Membership, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
-import { parsePartialState } from '../placement/partial-state.ts';
+import { parsePartialState } from '../placement/entering/partial-state.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import type { RoomTables } from '../tables.ts';

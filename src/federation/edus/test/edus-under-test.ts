@@ -6,7 +6,7 @@ import { Presence, presenceMigrations } from '../../../presence/index.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 import { Receipts, receiptMigrations } from '../../../receipts/index.ts';
 import { Typing } from '../../../typing/index.ts';
-import type { EphemeralEdu } from '../../sender/pending-edus.ts';
+import type { EphemeralEdu } from '../../sender/edus/pending-edus.ts';
 import { EduHandlers } from '../edu-handlers.ts';
 import { EduRates } from '../edu-rates.ts';
 import { presenceHandler } from '../presence-edus.ts';

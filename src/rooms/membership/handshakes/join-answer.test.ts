@@ -7,7 +7,7 @@ import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
 import { TimeSlices } from '../../../kernel/time-slices.ts';
 import { buildEvent, type JsonObject, type JsonValue, signEvent } from '../../../protocol/index.ts';
-import { Verifier } from '../../incoming/verifier.ts';
+import { Verifier } from '../../incoming/checking/verifier.ts';
 import { eventAt, placeIn } from './event-from-template.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import { checkJoinAnswer } from './join-answer.ts';

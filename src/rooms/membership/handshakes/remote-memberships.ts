@@ -1,5 +1,6 @@
 import { type JsonObject, MatrixError, notFound } from '../../../protocol/index.ts';
 import type { Placement } from '../../placement/placement.ts';
+import { RoomTurns } from '../../room-turns.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
@@ -13,7 +14,6 @@ import { RemoteJoin } from './remote-join.ts';
 import { RemoteKnock } from './remote-knock.ts';
 import { RemoteLeave } from './remote-leave.ts';
 import type { ComplexityLimit } from './room-complexity.ts';
-import { RoomTurns } from './room-turns.ts';
 import type { StateCompletion } from './state-completion.ts';
 import type { UntoldLeaves } from './untold-leaves.ts';
 

@@ -1,5 +1,5 @@
 import type { TimeSlices } from '../../../kernel/time-slices.ts';
-import { withTheirAuthEvents } from '../../incoming/auth-order.ts';
+import { withTheirAuthEvents } from '../../incoming/fetching/auth-order.ts';
 import type { VerifiedEvent } from '../../placement/verified-event.ts';
 
 /** Says which of some events are stored here and were checked, by their ids. */

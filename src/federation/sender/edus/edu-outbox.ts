@@ -1,0 +1,66 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import { type AnyWriter, afterCommit, type Database, writerFor } from '../../../kernel/database/index.ts';
+import { Sequence } from '../../../kernel/streams/index.ts';
+import { canonicalJson } from '../../../protocol/index.ts';
+import { insertOutgoing } from '../store.ts';
+import type { SenderTables } from '../tables.ts';
+import type { Edu } from './edu.ts';
+
+export interface EduOutboxDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Whether there is federation with a server. */
+  readonly isDestination: (serverName: string) => boolean;
+}
+
+/**
+ * EDUs that must arrive: messages to devices, changes of device lists. They are written in the transaction of their
+ * cause and stay until their destination has acknowledged them, in the order in which they were added.
+ */
+export class EduOutbox {
+  readonly #deps: EduOutboxDeps;
+  readonly #ids: Sequence;
+  readonly #listeners = new Set<(destination: string) => void>();
+
+  private constructor(deps: EduOutboxDeps, ids: Sequence) {
+    this.#deps = deps;
+    this.#ids = ids;
+  }
+
+  static async open(deps: EduOutboxDeps): Promise<EduOutbox> {
+    return new EduOutbox(deps, await Sequence.open(deps.database, 'federation_outbox'));
+  }
+
+  /**
+   * Adds an EDU for a server, as part of the transaction of `writer`. It is on its way as soon as that is on disk. One
+   * that was sent may arrive again after a crash, so it needs an id of its own where that matters.
+   */
+  async add(writer: AnyWriter, destination: string, edu: Edu): Promise<void> {
+    await this.addForAll(writer, [destination], edu);
+  }
+
+  /** Adds the same EDU for several servers. Those with which there is no federation are left out. */
+  async addForAll(writer: AnyWriter, destinations: Iterable<string>, { type, content }: Edu): Promise<void> {
+    const { clock, isDestination } = this.#deps;
+    const shared = { type, content: canonicalJson(content, 'as written'), added_ts: clock.now() };
+    const rows = [...new Set(destinations)].filter(isDestination).map((destination) => ({
+      destination,
+      id: this.#ids.next(),
+      ...shared,
+    }));
+    if (rows.length === 0) return;
+    await insertOutgoing(writerFor<SenderTables>(writer), rows);
+    afterCommit(writer, () => {
+      for (const { destination } of rows) for (const listener of this.#listeners) listener(destination);
+    });
+  }
+
+  /**
+   * Calls `listener` with each server that something was added for. It must be quick and must not throw.
+   * @returns how to stop that
+   */
+  onAdded(listener: (destination: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+}

@@ -1,0 +1,30 @@
+import { authorize, forbidden, notFound } from '../../../protocol/index.ts';
+import { composeEvent } from '../../timeline/compose-event.ts';
+import type { EventToSend } from '../../timeline/event-to-send.ts';
+import { Surroundings } from '../../timeline/surroundings.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+import type { VerifiedEvent } from '../verified-event.ts';
+
+/**
+ * An event of a local user at the end of a room's history as that is now, allowed there, and not part of it yet.
+ * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN, M_TOO_LARGE, M_BAD_JSON
+ */
+export async function buildAtEnd(
+  parts: PlacementParts,
+  roomId: string,
+  draft: EventToSend,
+): Promise<VerifiedEvent> {
+  const { heads, events, stateKeys, signer } = parts;
+  const surroundings = new Surroundings(events, draft);
+  for (;;) {
+    const head = await heads.get(roomId);
+    if (!head) throw notFound('Unknown room');
+    await surroundings.load(head, stateKeys);
+    if (head.broken || !surroundings.isComplete(head)) continue;
+    const { unsigned } = composeEvent(parts, draft, head, surroundings);
+    const { event, signedText } = unsigned;
+    const verdict = authorize(event, (type, key) => surroundings.state(head, type, key)?.event);
+    if (!verdict.allowed) throw forbidden(verdict.reason);
+    return { event, json: unsigned.complete(signer.key.sign(signedText)) };
+  }
+}

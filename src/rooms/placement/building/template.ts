@@ -1,0 +1,37 @@
+import { authorize, forbidden, type JsonObject, notFound } from '../../../protocol/index.ts';
+import { composeEvent } from '../../timeline/compose-event.ts';
+import { checkStorable, type EventToSend } from '../../timeline/event-to-send.ts';
+import { Surroundings } from '../../timeline/surroundings.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+
+/**
+ * An event that a user of another server may complete.
+ * Source: server-server API, `GET /make_join`, `/make_leave`, `/make_knock`.
+ */
+export async function templateFor(
+  parts: PlacementParts,
+  roomId: string,
+  draft: EventToSend,
+): Promise<{ readonly event: JsonObject }> {
+  const { heads, events, stateKeys } = parts;
+  checkStorable(draft);
+  const surroundings = new Surroundings(events, draft);
+  for (;;) {
+    const head = await heads.get(roomId);
+    if (!head || head.chain.id === undefined) throw notFound('Unknown room');
+    await surroundings.load(head, stateKeys);
+    if (head.broken || !surroundings.isComplete(head)) continue;
+    const { unsigned } = composeEvent(parts, draft, head, surroundings);
+    const { event } = unsigned;
+    // A server that vouches for the join signs it later.
+    const verdict = authorize(
+      event,
+      (type, key) => surroundings.state(head, type, key)?.event,
+      () => true,
+    );
+    if (!verdict.allowed) throw forbidden(verdict.reason);
+    // Who completes it chooses the id where ids are chosen, and adds hashes and signatures.
+    const { hashes, signatures, event_id, ...rest } = event.pdu;
+    return { event: rest };
+  }
+}

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { getRoomVersion, receivePdu, roomVersions, stateKeyOf } from '../../../protocol/index.ts';
+import type { VerifiedEvent } from '../verified-event.ts';
+
+const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
+
+/** An event as it is taken by who believes that its room is of another version. */
+const readAs = (versionId: string, { event, json }: VerifiedEvent): VerifiedEvent => ({
+  event: receivePdu(event.pdu, getRoomVersion(versionId)!).event,
+  json,
+});
+
+forEachDatabase((open) => {
+  const versionOf = async ({ engine }: RoomsUnderTest, { roomId }: ReferenceRoom) =>
+    (await engine.heads.get(roomId))?.version.id;
+
+  const membershipIn = async ({ engine }: RoomsUnderTest, userId: string, { roomId }: ReferenceRoom) =>
+    (await engine.userRooms.of(userId)).get(roomId);
+
+  const membershipEvent = async (under: RoomsUnderTest, userId: string, room: ReferenceRoom) => {
+    const present = await membershipIn(under, userId, room);
+    assert.ok(present);
+    return under.engine.events.get(present.eventNid);
+  };
+
+  const checkState = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
+    const head = await engine.heads.get(room.roomId);
+    const state = [...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]).sort();
+    assert.deepEqual(state, [...room.stateAfter(room.ends)].sort());
+    for (const { nid } of head?.state.values() ?? []) {
+      const stored = await engine.events.get(nid);
+      assert.equal(stored?.event.version, room.version);
+      assert.equal(stored?.outside, false);
+    }
+  };
+
+  describe('a room that others say is of another version', () => {
+    for (const claimed of ['3', '8', '11']) {
+      it(`is entered by its own one, 10, also when an invite has claimed ${claimed}`, async () => {
+        const under = await RoomsUnderTest.open(open);
+        const room = new ReferenceRoom('10');
+        const { placement } = under.engine;
+        const claim = { roomId: room.roomId, version: getRoomVersion(claimed)! };
+        const other = new ReferenceRoom(claimed);
+        const far = other.one(other.member(alice, 'invite', { sender: ann }));
+        const pdu = { ...far.event.pdu, room_id: room.roomId };
+        const invite = { event: receivePdu(pdu, claim.version).event, json: JSON.stringify(pdu) };
+        await placement.outOfBand(claim, invite, { state: shown });
+        assert.equal((await membershipEvent(under, alice, room))?.event.version.id, claimed);
+        await placement.enter(room.room, room.join(bob));
+        const check = async (now: RoomsUnderTest) => {
+          assert.equal(await versionOf(now, room), '10');
+          await checkState(now, room);
+          assert.equal((await membershipIn(now, alice, room))?.membership, 'leave');
+        };
+        await check(under);
+        const again = await under.restart(open);
+        await check(again);
+        await again.say(bob, room.roomId, 'hello');
+        assert.ok(
+          await again.engine.events.getOutside(
+            (await again.engine.heads.get(room.roomId))!.roomNid,
+            invite.event.eventId,
+          ),
+        );
+      });
+    }
+
+    it('holds invites of several versions, each read by its own, also after a restart', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom('10');
+      const versions = [...roomVersions.values()].filter(({ roomId }) => roomId === 'origin');
+      const users = versions.map(({ id }) => `@user${id}:test`);
+      for (const [index, version] of versions.entries()) {
+        const other = new ReferenceRoom(version.id);
+        const far = other.one(other.member(users[index]!, 'invite', { sender: ann }));
+        const pdu = { ...far.event.pdu, room_id: room.roomId };
+        const event = { event: receivePdu(pdu, version).event, json: JSON.stringify(pdu) };
+        await under.engine.placement.outOfBand({ roomId: room.roomId, version }, event, { state: shown });
+      }
+      const check = async (now: RoomsUnderTest) => {
+        for (const [index, version] of versions.entries()) {
+          const stored = await membershipEvent(now, users[index]!, room);
+          assert.equal(stored?.event.version, version);
+          assert.equal(stored?.event.stateKey, users[index]);
+        }
+      };
+      await check(under);
+      await check(await under.restart(open));
+    });
+
+    it('is none the worse for an invite that came under a wrong version and is part of it', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { placement, events } = under.engine;
+      const room = new ReferenceRoom('9');
+      const inviteId = room.member(alice, 'invite', { sender: ann });
+      const wrong = readAs('10', room.one(inviteId));
+      assert.equal(wrong.event.eventId, inviteId);
+      await placement.outOfBand({ roomId: room.roomId, version: wrong.event.version }, wrong, {
+        state: shown,
+      });
+      // Nothing that asks for the event by its id finds what came from outside.
+      assert.equal(await events.getById(inviteId), undefined);
+      await placement.enter(room.room, room.join(bob));
+      const check = async (now: RoomsUnderTest) => {
+        await checkState(now, room);
+        const stored = await membershipEvent(now, alice, room);
+        assert.deepEqual([stored?.event.eventId, stored?.event.version.id], [inviteId, '9']);
+        assert.equal((await membershipIn(now, alice, room))?.membership, 'invite');
+      };
+      await check(under);
+      const again = await under.restart(open);
+      await check(again);
+      const join = room.join(alice);
+      await again.engine.placement.append(room.roomId, join.event);
+      await checkState(again, room);
+    });
+
+    it('keeps nothing of an attempt to enter it by a wrong version', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { placement, events } = under.engine;
+      const room = new ReferenceRoom('9');
+      // In version 10 power levels are numbers, and an event like this one is rejected.
+      const users = { [ann]: '100' };
+      const levelsId = room.do({
+        type: 'm.room.power_levels',
+        sender: ann,
+        stateKey: '',
+        content: { users },
+      });
+      const real = room.join(alice);
+      const asTen = (some: readonly VerifiedEvent[]) => some.map((one) => readAs('10', one));
+      const [create, ...others] = asTen(real.state);
+      const claim = { roomId: room.roomId, version: getRoomVersion('10')! };
+      const failing = {
+        event: readAs('10', real.event),
+        state: others,
+        authChain: [create!, ...asTen(real.authChain)],
+      };
+      await assert.rejects(placement.enter(claim, failing), { errcode: 'M_FORBIDDEN' });
+      assert.equal((await events.getById(levelsId))?.rejected, true);
+      await placement.enter(room.room, real);
+      const check = async (now: RoomsUnderTest) => {
+        await checkState(now, room);
+        assert.equal((await now.engine.events.getById(levelsId))?.rejected, false);
+        const head = await now.engine.heads.get(room.roomId);
+        assert.equal(head?.state.get(stateKeyOf('m.room.power_levels', ''))?.eventId, levelsId);
+        assert.equal(await versionOf(now, room), '9');
+      };
+      await check(under);
+      const again = await under.restart(open);
+      await check(again);
+      await again.say(alice, room.roomId, 'here');
+    });
+
+    it('does not change any more once it has been entered', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { placement } = under.engine;
+      const room = new ReferenceRoom('9');
+      await placement.enter(room.room, room.join(alice));
+      const leave = room.member(alice, 'leave');
+      await placement.append(room.roomId, room.one(leave));
+      const claim = { roomId: room.roomId, version: getRoomVersion('10')! };
+      const invite = readAs('10', room.one(room.member(bob, 'invite', { sender: ann })));
+      await assert.rejects(placement.outOfBand(claim, invite, { state: shown }), { errcode: 'M_FORBIDDEN' });
+      const { event, ...rest } = room.join(alice);
+      await assert.rejects(placement.enter(claim, { event: readAs('10', event), ...rest }), {
+        errcode: 'M_FORBIDDEN',
+      });
+      assert.equal(await versionOf(under, room), '9');
+      await placement.enter(room.room, room.join(alice));
+      await checkState(under, room);
+    });
+  });
+
+  describe('an event from outside', () => {
+    it('does not keep another room from having an event of the same id', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { placement } = under.engine;
+      // In versions 1 and 2 the server of the sender chooses ids, and it may choose one twice.
+      const [room, fake] = [new ReferenceRoom('1'), new ReferenceRoom('1')];
+      const event = room.one(room.member('@evil:e.example', 'join'));
+      const pdu = {
+        ...fake.one(fake.member(alice, 'invite', { sender: ann })).event.pdu,
+        event_id: event.event.eventId,
+      };
+      const invite = { event: receivePdu(pdu, fake.version).event, json: JSON.stringify(pdu) };
+      await placement.outOfBand(fake.room, invite, { state: shown });
+      await placement.enter(room.room, room.join(bob));
+      await checkState(under, room);
+      assert.equal((await membershipIn(under, alice, fake))?.membership, 'invite');
+      assert.equal((await membershipEvent(under, alice, fake))?.event.roomId, fake.roomId);
+    });
+
+    it('that is repeated after the room was entered and left brings no invite back', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { placement } = under.engine;
+      const room = new ReferenceRoom();
+      const invite = room.one(room.member(alice, 'invite', { sender: ann }));
+      await placement.outOfBand(room.room, invite, { state: shown });
+      await placement.enter(room.room, room.join(alice));
+      await placement.append(room.roomId, room.one(room.member(alice, 'leave')));
+      await placement.outOfBand(room.room, invite, { state: shown });
+      assert.equal((await membershipIn(under, alice, room))?.membership, 'leave');
+    });
+  });
+});

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type ManualClock, manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import { UnreliableDatabase } from '../../../../test/support/databases/unreliable-database.ts';
+import { ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import type { Reservation, Stream } from '../../../kernel/streams/index.ts';
+import { splitStateKey } from '../../../protocol/index.ts';
+import type { RoomEngine } from '../../engine.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+
+/** A clock by which a slice of time is over whenever somebody looks. */
+function hastyClock(): ManualClock & { readonly looks: number } {
+  let looks = 0;
+  return {
+    ...manualClock(),
+    monotonic: () => ++looks * 1_000,
+    get looks() {
+      return looks;
+    },
+  };
+}
+
+/** A room that alice has joined the fast way, and in which much has been said since. */
+async function joinedFast(open: OpenDatabase, said: number) {
+  const clock = hastyClock();
+  let unreliable: UnreliableDatabase | undefined;
+  const under = await RoomsUnderTest.open(open, [], {
+    clock,
+    between: (database) => (unreliable = new UnreliableDatabase(database)),
+  });
+  const { placement, timeline } = under.engine;
+  const room = new ReferenceRoom();
+  for (let index = 0; index < 5; index++) room.member(`@user${index}:s.example`, 'join');
+  const { event, state, authChain } = room.join(alice);
+  const essential = state.filter((one) => one.event.type !== 'm.room.member');
+  const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
+  const chain = room.answer(new Map(needed.map((id) => [id, id])));
+  await placement.enter(room.room, {
+    event,
+    state: essential,
+    authChain: [...chain.state, ...chain.authChain],
+    partial: { servers: ['a.example'], from: 'a.example' },
+  });
+  await placement.addOutliers(room.room, [...authChain, ...state]);
+  const sent: string[] = [];
+  for (let index = 0; index < said; index++) {
+    const draft =
+      index % 2 === 0
+        ? { type: 'm.room.message', sender: alice, content: { body: `${index}` } }
+        : {
+            type: 'm.room.member',
+            sender: alice,
+            stateKey: alice,
+            content: { membership: 'join', displayname: `Alice ${index}` },
+          };
+    sent.push((await timeline.append(room.roomId, draft)).event.eventId);
+  }
+  const complete = () =>
+    placement.completeState(
+      room.roomId,
+      state.map((one) => one.event.eventId),
+    );
+  return { under, clock, room, sent, complete, unreliable: unreliable! };
+}
+
+/** The most positions that were reserved in one turn of the event loop while `work` was done. */
+async function mostReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promise<unknown>) {
+  const { reserve } = streams;
+  let [most, inTurn] = [0, 0];
+  streams.reserve = <F>(stream: Stream<F>) => {
+    if (inTurn++ === 0) {
+      setImmediate(() => {
+        inTurn = 0;
+      });
+    }
+    most = Math.max(most, inTurn);
+    return reserve.call(streams, stream as Stream<unknown>) as Reservation<F>;
+  };
+  try {
+    await work();
+  } finally {
+    streams.reserve = reserve;
+  }
+  return most;
+}
+
+async function membersBefore({ engine }: RoomsUnderTest, stored: StoredEvent): Promise<number> {
+  const state = await engine.placement.stateAt(stored, 'before');
+  return [...(state?.keys() ?? [])].filter((key) => splitStateKey(key)[0] === 'm.room.member').length;
+}
+
+/** The state groups before and after events. */
+async function groupsOf(events: RoomEngine['events'], ids: readonly string[]) {
+  const found = await events.getManyById(ids);
+  return ids.map((id) => [found.get(id)?.stateBefore, found.get(id)?.stateGroup]);
+}
+
+forEachDatabase((open) => {
+  describe('what was said since a room was joined the fast way', () => {
+    it('is put in place at once however much it is, and made ready with turns for others', async () => {
+      const counts: { looks: number; atOnce: number }[] = [];
+      for (const said of [20, 420]) {
+        const { under, clock, complete, sent } = await joinedFast(open, said);
+        const before = clock.looks;
+        const atOnce = await mostReservedAtOnce(under, complete);
+        counts.push({ looks: clock.looks - before, atOnce });
+        const events = await under.engine.events.getManyById(sent);
+        assert.equal(events.size, said);
+        for (const stored of events.values()) {
+          // The five who were left out are there everywhere, as are ann, ben, and alice.
+          assert.equal(await membersBefore(under, stored), 8);
+        }
+      }
+      const [few, many] = counts;
+      assert.ok(few && many);
+      assert.equal(many.atOnce, few.atOnce);
+      // Beside the turn after each event: to look for redactions, for the rows, and for the copies in memory.
+      assert.ok(many.looks - few.looks >= 400 + 20, `${few.looks} and ${many.looks}`);
+    });
+
+    it('stays as it was when the disk does not take it, until it does', async () => {
+      const { under, complete, sent, room, unreliable } = await joinedFast(open, 30);
+      const { events, heads } = under.engine;
+      const before = await groupsOf(events, sent);
+      unreliable.fails = (batch) => batch.some(({ sql }) => sql.includes('partial_state'));
+      await assert.rejects(complete(), /the disk is full/);
+      assert.deepEqual(await groupsOf(events, sent), before);
+      assert.equal((await heads.get(room.roomId))?.isPartial, true);
+      await under.say(alice, room.roomId, 'still here');
+      unreliable.fails = () => false;
+      await complete();
+      assert.equal((await heads.get(room.roomId))?.isPartial, false);
+      const after = await groupsOf(events, sent);
+      for (const [index, groups] of after.entries()) assert.notDeepEqual(groups, before[index]);
+      const again = await under.restart(open);
+      assert.deepEqual(await groupsOf(again.engine.events, sent), after);
+    });
+
+    it('is known to others as it will be while it is being written', async () => {
+      const { under, complete, sent, unreliable, room } = await joinedFast(open, 10);
+      const release = Promise.withResolvers<void>();
+      const begun = Promise.withResolvers<void>();
+      unreliable.delay = (batch) => {
+        if (!batch.some(({ sql }) => sql.includes('partial_state'))) return undefined;
+        begun.resolve();
+        return release.promise;
+      };
+      const completing = complete();
+      await begun.promise;
+      const read = await under.engine.events.getById(sent[0]!);
+      assert.equal(await membersBefore(under, read!), 8);
+      // What changes it meanwhile is not lost.
+      const redacted = under.engine.timeline.append(room.roomId, {
+        type: 'm.room.redaction',
+        sender: alice,
+        redacts: sent[0]!,
+        content: {},
+      });
+      release.resolve();
+      await completing;
+      const { nid } = await redacted;
+      assert.equal((await under.engine.events.getById(sent[0]!))?.redactedBy, nid);
+      const again = await under.restart(open);
+      assert.equal((await again.engine.events.getById(sent[0]!))?.redactedBy, nid);
+    });
+
+    it('is redacted also where that happened while it was being made ready', async () => {
+      const { under, complete, sent, room } = await joinedFast(open, 40);
+      const redactions: Promise<{ readonly nid: number }>[] = [];
+      let isDone = false;
+      const completing = complete().finally(() => {
+        isDone = true;
+      });
+      for (let turn = 0; !isDone && redactions.length < 10; turn++) {
+        if (turn % 9 === 3) {
+          const redacts = sent[redactions.length * 2]!;
+          const draft = { type: 'm.room.redaction', sender: alice, redacts, content: {} };
+          redactions.push(under.engine.timeline.append(room.roomId, draft));
+        }
+        await new Promise(setImmediate);
+      }
+      await completing;
+      assert.ok(redactions.length > 2);
+      const check = async (now: RoomsUnderTest) => {
+        for (const [index, redaction] of redactions.entries()) {
+          const stored = await now.engine.events.getById(sent[index * 2]!);
+          assert.equal(stored?.redactedBy, (await redaction).nid);
+        }
+      };
+      await check(under);
+      await check(await under.restart(open));
+    });
+  });
+});

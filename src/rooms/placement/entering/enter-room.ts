@@ -1,0 +1,205 @@
+import { forbidden, stateKeyOf } from '../../../protocol/index.ts';
+import type { GroupChain } from '../../state/group-chain.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import type { PreparedWrite } from '../../timeline/event-writer.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import { isMissing } from '../events/examine-event.ts';
+import { type Outliers, outlierOf } from '../events/outliers.ts';
+import { hasPlace, type PlacedEvent, type PlaceEvent } from '../events/place-event.ts';
+import { objectionByAuthEvents, objectionByState } from '../events/verdicts.ts';
+import { MissingEvents } from '../missing-events.ts';
+import type { Entry } from '../placement.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+import { type BeforeStates, stateMapOf, type ToldState } from '../states/before-state.ts';
+import { applyCurrentState } from '../states/current-state.ts';
+import { PreparedState } from '../states/prepared-state.ts';
+import { authIdsOf, withNamedMembers } from '../states/surrounding-state.ts';
+import { readOutsiders } from '../store.ts';
+import type { RoomOfVersion } from '../verified-event.ts';
+import { type Outsider, takeOutsidersIn } from './outsiders.ts';
+import type { PartialState } from './partial-state.ts';
+
+/** Ends of a room's history that are remembered though nothing is built on them any more. */
+const mostLooseEnds = 200;
+
+export interface EnterParts extends PlacementParts {
+  readonly before: BeforeStates;
+  readonly outliers: Outliers;
+  readonly placing: PlaceEvent;
+}
+
+/** What there is to build on. */
+interface Ground {
+  /** The state before the join, as far as it is known. */
+  readonly state: ReadonlyMap<string, StoredEvent>;
+  readonly known: StoredEvent | undefined;
+  readonly auth: readonly number[];
+  readonly missing: readonly string[];
+  readonly before: ToldState;
+  /** Nobody while the state lacks members: then it does not tell what became of them. */
+  readonly outsiders: readonly Outsider[];
+}
+
+/** Enters rooms by what a server in them has answered to a join. */
+export class EnterRoom {
+  readonly #parts: EnterParts;
+
+  constructor(parts: EnterParts) {
+    this.#parts = parts;
+  }
+
+  /** One call at a time in each room. */
+  async enter(room: RoomOfVersion, { event, state, authChain, partial }: Entry): Promise<PlacedEvent> {
+    const { outliers, placing, heads, writer, signer, before, resolver } = this.#parts;
+    await outliers.add(room, distinct([...authChain, ...state]));
+    const stateIds = [...new Set(state.map((one) => one.event.eventId))];
+    for (;;) {
+      const head = (await heads.get(room.roomId)) ?? (await outliers.headOf(room));
+      if (head.servers.has(signer.serverName)) {
+        return placing.place(room.roomId, event, { stateBefore: stateIds, refuse: true });
+      }
+      const [extremities, group] = [head.extremities, head.chain.id];
+      const ground = await this.#ground(head, event, stateIds, partial !== undefined);
+      const chain = await ground.before.chain();
+      const prepared = await this.#prepare(head, ground, chain, event);
+      // Nothing may be awaited from here until the event is staged: the head must not change under it.
+      if (
+        head.broken ||
+        head.extremities !== extremities ||
+        head.chain.id !== group ||
+        !prepared.isFor(head)
+      ) {
+        before.drop(ground.before.made);
+        continue;
+      }
+      const info = partial && { ...partial, joinEventId: event.event.eventId };
+      const write = this.#extend(head, event, { ...ground, prepared }, chain, info);
+      const durable = writer.stage(write);
+      durable.catch(() => resolver.forgetAll());
+      return { stored: write.stored, durable, isBarrier: true };
+    }
+  }
+
+  /** @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents */
+  async #ground(
+    head: RoomHead,
+    { event }: Entry['event'],
+    stateIds: readonly string[],
+    isPartial: boolean,
+  ): Promise<Ground> {
+    const { events, stateKeys } = this.#parts;
+    const known = await events.getById(event.eventId);
+    if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
+    if (known && hasPlace(known)) throw forbidden('The room was entered with this event before');
+    const named = await events.getManyById(authIdsOf(event));
+    const lacking = authIdsOf(event).filter((eventId) => !named.has(eventId));
+    if (lacking.length > 0) throw new MissingEvents(lacking);
+    const found = await events.getManyById(stateIds);
+    const state = await stateMapOf(found.values(), head.roomNid, this.#parts.slices);
+    if (!state.has(stateKeyOf('m.room.create', ''))) throw forbidden('The state has no create event');
+    const around = isPartial ? withNamedMembers(state, named.values()) : state;
+    const objection = objectionByAuthEvents(event, named) ?? objectionByState(event, around);
+    if (objection !== undefined) throw forbidden(objection);
+    const prev = await events.getManyById(event.prevEventIds);
+    await stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''));
+    const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
+    return {
+      state,
+      known,
+      auth: [...new Set(auth.filter((nid) => nid !== undefined))],
+      missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
+      before: await this.#parts.before.ofMap(head, state),
+      outsiders: isPartial ? [] : await readOutsiders(this.#parts.database.reader(), head.roomNid),
+    };
+  }
+
+  /** What the state before the join makes of the current one; the join comes on top. */
+  async #prepare(
+    head: RoomHead,
+    { state, before: { keyNids } }: Ground,
+    chain: GroupChain,
+    { event }: Entry['event'],
+  ): Promise<PreparedState> {
+    const { slices } = this.#parts;
+    const ownKey = stateKeyOf(event.type, event.stateKey ?? '');
+    const entries = new Map<string, number>();
+    const events = new Map<number, StoredEvent>();
+    await slices.each(head.state.keys(), (key) => {
+      if (!state.has(key) && key !== ownKey) entries.set(key, 0);
+    });
+    await slices.each(state, ([key, one]) => {
+      if (key === ownKey || head.state.get(key)?.nid === one.nid) return;
+      entries.set(key, one.nid);
+      events.set(one.nid, one);
+    });
+    return PreparedState.of(head, { chain, entries, events, keyNids }, slices);
+  }
+
+  #extend(
+    head: RoomHead,
+    { event, json }: Entry['event'],
+    { state, known, auth, missing, before, outsiders, prepared }: Ground & { prepared: PreparedState },
+    chain: GroupChain,
+    partial: PartialState | undefined,
+  ): PreparedWrite {
+    const { streams, stream, stateKeys, groupIds } = this.#parts;
+    const ownKey = stateKeyOf(event.type, event.stateKey ?? '');
+    const keyNid = stateKeys.peek(ownKey);
+    if (keyNid === undefined) throw new Error('a state key was not prepared');
+    const reservation = streams.reserve(stream);
+    const { position } = reservation;
+    const nid = known?.nid ?? position;
+    const rows = chain.advance(groupIds.next(), new Map([[keyNid, nid]]));
+    const stored: StoredEvent = {
+      ...outlierOf(head, event, nid),
+      stream: position,
+      stateGroup: rows.id,
+      stateBefore: before.id,
+      replaces: state.get(ownKey)?.nid,
+      resolves: true,
+      followsGap: true,
+    };
+    const whole = prepared.take(head, stored, position);
+    const own = applyCurrentState(
+      head,
+      { chain, entries: new Map([[ownKey, nid]]), events: new Map(), keyNids: before.keyNids },
+      stored,
+      position,
+    );
+    const applied = {
+      stateChanges: [...whole.stateChanges, ...own.stateChanges],
+      membershipChanges: [...whole.membershipChanges, ...own.membershipChanges],
+    };
+    const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, stored);
+    const looseEnds = [...head.looseEnds, ...head.extremities.map((end) => end.nid)].slice(-mostLooseEnds);
+    if (head.extremities.length > 0) head.looseEnds = looseEnds;
+    head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
+    head.remember(stored);
+    head.partial = partial;
+    return {
+      head,
+      stored,
+      row: known ? 'known' : 'new',
+      fact: { roomId: head.roomId, position, onTimeline: true, stored, ...applied, membershipChanges },
+      content: json,
+      end: { extremities: head.extremities, group: rows.id },
+      groups: [...before.made, rows],
+      auth: known ? [] : auth,
+      redacts: undefined,
+      reservation,
+      remote: {
+        stateKeys: [...before.keys, ownKey],
+        place: nid === position ? undefined : position,
+        missing,
+        fills: true,
+        stripped: stripped.set(event.stateKey ?? '', undefined),
+        looseEnds: looseEnds.length > 0 ? looseEnds : undefined,
+        partialState: partial ? JSON.stringify(partial) : null,
+      },
+    };
+  }
+}
+
+function distinct(events: Entry['state']): Entry['state'] {
+  return [...new Map(events.map((one) => [one.event.eventId, one])).values()];
+}

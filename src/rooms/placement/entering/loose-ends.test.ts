@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ben, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import type { RoomTables } from '../../tables.ts';
+
+forEachDatabase((open) => {
+  const entered = async () => {
+    const under = await RoomsUnderTest.open(open);
+    const room = new ReferenceRoom();
+    await under.engine.placement.enter(room.room, room.join(alice));
+    return { under, room };
+  };
+
+  const ends = async (under: RoomsUnderTest, room: ReferenceRoom) =>
+    (await under.engine.heads.get(room.roomId))?.extremities.map(({ eventId }) => eventId);
+
+  /** The ids of the loose ends as the head has them, which must be those on disk. */
+  const looseEnds = async (under: RoomsUnderTest, room: ReferenceRoom): Promise<string[]> => {
+    const head = await under.engine.heads.get(room.roomId);
+    assert.ok(head);
+    const row = await under.database
+      .reader<RoomTables>()
+      .selectFrom('rooms')
+      .select('loose_ends')
+      .where('room_id', '=', room.roomId)
+      .executeTakeFirstOrThrow();
+    assert.deepEqual(JSON.parse(row.loose_ends ?? '[]'), head.looseEnds);
+    const events = await under.engine.events.getMany(head.looseEnds);
+    return head.looseEnds.map((nid) => events.get(nid)?.event.eventId ?? '');
+  };
+
+  /** The room goes on without this server, and alice comes back. */
+  const enterAgain = async (under: RoomsUnderTest, room: ReferenceRoom, prev: readonly string[]) => {
+    const unheard = room.say(ann, prev);
+    const { event, ...answer } = room.join(alice, [unheard]);
+    await under.engine.placement.enter(room.room, { event, ...answer });
+    return event.event.eventId;
+  };
+
+  describe('the ends of the history of a room that is entered again', () => {
+    it('are none where there was no history', async () => {
+      const { under, room } = await entered();
+      assert.deepEqual(await looseEnds(under, room), []);
+      await under.say(alice, room.roomId, 'hello');
+      assert.deepEqual(await looseEnds(await under.restart(open), room), []);
+    });
+
+    it('are remembered, also those that nobody else has, and through restarts', async () => {
+      const { under, room } = await entered();
+      const { placement } = under.engine;
+      const said = await under.say(alice, room.roomId, 'nobody hears it');
+      const kick = room.member(alice, 'leave', { sender: ann });
+      await placement.append(room.roomId, room.one(kick));
+      assert.deepEqual((await ends(under, room))?.sort(), [said, kick].sort());
+      assert.deepEqual(await looseEnds(under, room), [], 'there is nothing new that leads elsewhere');
+      const back = await enterAgain(under, room, [kick]);
+      assert.deepEqual(await ends(under, room), [back]);
+      assert.deepEqual((await looseEnds(under, room)).sort(), [said, kick].sort());
+      const again = await under.restart(open);
+      assert.deepEqual((await looseEnds(again, room)).sort(), [said, kick].sort());
+      await again.say(alice, room.roomId, 'what is said afterwards makes no difference');
+      assert.deepEqual((await looseEnds(again, room)).sort(), [said, kick].sort());
+    });
+
+    it('are those of all times that it was entered, oldest first', async () => {
+      const { under, room } = await entered();
+      const gone: string[] = [];
+      let tested = under;
+      let last = room.ends;
+      for (let time = 0; time < 3; time++) {
+        const kick = room.member(alice, 'leave', { sender: ann, prev: last });
+        await tested.engine.placement.append(room.roomId, room.one(kick));
+        gone.push(kick);
+        last = [await enterAgain(tested, room, [kick])];
+        tested = await tested.restart(open);
+        assert.deepEqual(await looseEnds(tested, room), gone);
+      }
+    });
+
+    it('are two hundred at most, the newest', async () => {
+      const { under, room } = await entered();
+      const { placement } = under.engine;
+      const all: string[] = [];
+      let last = room.ends;
+      for (let time = 0; time < 2; time++) {
+        const start = last;
+        for (let index = 0; index < 110; index++) {
+          await placement.append(room.roomId, room.one(room.say(ben, start)));
+        }
+        const kick = room.member(alice, 'leave', { sender: ann, prev: start });
+        await placement.append(room.roomId, room.one(kick));
+        const nids = (await under.engine.heads.get(room.roomId))?.extremities.map(({ nid }) => nid) ?? [];
+        assert.equal(nids.length, 111);
+        const events = await under.engine.events.getMany(nids);
+        all.push(...nids.map((nid) => events.get(nid)?.event.eventId ?? ''));
+        last = [await enterAgain(under, room, [kick])];
+      }
+      assert.deepEqual(await looseEnds(under, room), all.slice(-200));
+      assert.deepEqual(await looseEnds(await under.restart(open), room), all.slice(-200));
+    });
+
+    it('are not changed by an entry that fails', async () => {
+      const { under, room } = await entered();
+      const kick = room.member(alice, 'leave', { sender: ann });
+      await under.engine.placement.append(room.roomId, room.one(kick));
+      const { state, ...entry } = room.join(alice, [kick]);
+      const [, ...others] = state;
+      const failing = under.engine.placement.enter(room.room, { ...entry, state: others, authChain: [] });
+      await assert.rejects(failing);
+      assert.deepEqual(await looseEnds(under, room), []);
+      assert.deepEqual(await ends(under, room), [kick]);
+    });
+  });
+});

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ben, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { stateKeyOf } from '../../../protocol/index.ts';
+import type { RoomFact } from '../../stored-event.ts';
+
+const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
+
+const topic = { type: 'm.room.topic', sender: ann, stateKey: '' };
+
+forEachDatabase((open) => {
+  const membershipIn = async ({ engine }: RoomsUnderTest, userId: string, { roomId }: ReferenceRoom) =>
+    (await engine.userRooms.of(userId)).get(roomId);
+
+  const stateOf = async ({ engine }: RoomsUnderTest, { roomId }: ReferenceRoom) => {
+    const head = await engine.heads.get(roomId);
+    return [...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]).sort();
+  };
+
+  const wanted = (room: ReferenceRoom) => [...room.stateAfter(room.ends)].sort();
+
+  describe('an invite to a room that this server is not in', () => {
+    it('is there with what the user is shown, also after a restart, until it is turned down', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom();
+      const facts: RoomFact[] = [];
+      under.engine.stream.subscribe((fact) => facts.push(fact));
+      const invite = room.one(room.member(alice, 'invite', { sender: ann }));
+      await under.engine.placement.outOfBand(room.room, invite, { state: shown });
+      await under.engine.placement.outOfBand(room.room, invite, { state: shown });
+      assert.deepEqual(
+        facts.map(({ onTimeline, membershipChanges }) => [onTimeline, membershipChanges.map(({ to }) => to)]),
+        [[false, ['invite']]],
+      );
+      const again = await under.restart(open);
+      const known = await membershipIn(again, alice, room);
+      assert.equal(known?.membership, 'invite');
+      assert.ok(known);
+      assert.deepEqual(await again.engine.placement.strippedState(alice, known), shown);
+      assert.deepEqual(await again.engine.events.between(0, again.streams.current, 100), []);
+      const leave = room.one(room.member(alice, 'leave'));
+      await again.engine.placement.outOfBand(room.room, leave, { state: [] });
+      const left = await membershipIn(again, alice, room);
+      assert.equal(left?.membership, 'leave');
+      assert.ok(left);
+      assert.equal(await again.engine.placement.strippedState(alice, left), undefined);
+      // The server that has invited did not hear the answer, and repeats its request.
+      await again.engine.placement.outOfBand(room.room, invite, { state: shown });
+      assert.equal((await membershipIn(again, alice, room))?.membership, 'leave');
+      const anew = room.one(room.member(alice, 'invite', { sender: ann }));
+      await again.engine.placement.outOfBand(room.room, anew, { state: shown });
+      assert.equal((await membershipIn(again, alice, room))?.membership, 'invite');
+    });
+
+    it('is for local users only, and not for a room that they are in', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom();
+      const { placement } = under.engine;
+      const other = room.one(room.member('@dan:d.example', 'invite', { sender: ann }));
+      await assert.rejects(placement.outOfBand(room.room, other, { state: [] }), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(placement.outOfBand(room.room, room.one(room.say(ann)), { state: [] }), {
+        errcode: 'M_BAD_JSON',
+      });
+      await placement.enter(room.room, room.join(alice));
+      const invite = room.one(room.member(bob, 'invite', { sender: ann }));
+      await assert.rejects(placement.outOfBand(room.room, invite, { state: [] }), { errcode: 'M_FORBIDDEN' });
+    });
+
+    it('becomes a part of the room that is entered, above its auth events', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom();
+      await under.engine.placement.outOfBand(
+        room.room,
+        room.one(room.member(bob, 'invite', { sender: ann })),
+        { state: shown },
+      );
+      const invite = room.member(alice, 'invite', { sender: ann });
+      const early = await under.engine.placement.outOfBand(room.room, room.one(invite), { state: shown });
+      await under.engine.placement.enter(room.room, room.join(alice));
+      assert.deepEqual(await stateOf(under, room), wanted(room));
+      const stored = await under.engine.events.getById(invite);
+      assert.ok(stored && stored.nid > early.nid);
+      // What came from outside stays apart, so that it is known when it comes again.
+      assert.equal((await under.engine.events.get(early.nid))?.outside, true);
+      const auth = await under.engine.events.getManyById(stored.event.authEventIds);
+      assert.equal(auth.size, stored.event.authEventIds.length);
+      for (const { nid } of auth.values()) assert.ok(nid < stored.nid);
+      const others = await membershipIn(under, bob, room);
+      assert.ok(others);
+      assert.equal((await under.engine.events.get(others.eventNid))?.event.stateKey, bob);
+      assert.equal(await under.engine.placement.strippedState(bob, others), undefined);
+      const again = await under.restart(open);
+      assert.deepEqual(await stateOf(again, room), wanted(room));
+      assert.deepEqual(await membershipIn(again, bob, room), others);
+    });
+  });
+
+  describe('an invite that the room does not know of', () => {
+    it('is over when another local user enters the room', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { placement } = under.engine;
+      const room = new ReferenceRoom();
+      const ends = [...room.ends];
+      const invite = room.one(room.member(bob, 'invite', { sender: ann }));
+      await placement.outOfBand(room.room, invite, { state: shown });
+      const facts: RoomFact[] = [];
+      under.engine.stream.subscribe((fact) => facts.push(fact));
+      // Those who let her in have not heard of it.
+      await placement.enter(room.room, room.join(alice, ends));
+      const changes = facts.flatMap(({ membershipChanges }) => membershipChanges);
+      const ofBob = changes.filter(({ userId }) => userId === bob);
+      assert.deepEqual(
+        ofBob.map(({ from, to }) => [from, to]),
+        [['invite', 'leave']],
+      );
+      const check = async (now: RoomsUnderTest) => {
+        const left = await membershipIn(now, bob, room);
+        assert.equal(left?.membership, 'leave');
+        assert.ok(left);
+        assert.equal(await now.engine.placement.strippedState(bob, left), undefined);
+      };
+      await check(under);
+      await check(await under.restart(open));
+    });
+  });
+
+  describe('entering', () => {
+    it('a room that everybody here had left replaces what was known of it', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom();
+      const { placement } = under.engine;
+      await placement.enter(room.room, room.join(alice));
+      room.do({ ...topic, content: { topic: 'old' } });
+      await placement.append(room.roomId, room.one(room.ends[0]!));
+      const left = room.member(alice, 'leave');
+      await placement.append(room.roomId, room.one(left));
+      assert.equal((await under.engine.heads.get(room.roomId))?.servers.has('test'), false);
+      // What happens now this server does not hear of.
+      room.do({ ...topic, content: { topic: 'new' } });
+      room.member(ben, 'leave');
+      const facts: RoomFact[] = [];
+      under.engine.stream.subscribe((fact) => facts.push(fact));
+      const stored = await placement.enter(room.room, room.join(alice));
+      assert.deepEqual(await stateOf(under, room), wanted(room));
+      assert.equal(stored.followsGap, true);
+      assert.deepEqual(facts[0]?.membershipChanges.map(({ userId, from, to }) => [userId, from, to]).sort(), [
+        [alice, 'leave', 'join'],
+        [ben, 'join', 'leave'],
+      ]);
+      const again = await under.restart(open);
+      assert.deepEqual(await stateOf(again, room), wanted(room));
+      await again.say(alice, room.roomId, 'back');
+    });
+
+    it('a second time, while somebody is in it, is a join like others', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom();
+      const { placement } = under.engine;
+      await placement.enter(room.room, room.join(alice));
+      const missed = room.say(ann);
+      await placement.enter(room.room, room.join(bob));
+      assert.deepEqual(await stateOf(under, room), wanted(room));
+      assert.deepEqual((await placement.backwardExtremities(room.roomId)).includes(missed), true);
+    });
+
+    it('leaves nothing half-made when it fails', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom();
+      const { placement } = under.engine;
+      const entry = room.join(alice);
+      const [create, ...others] = entry.state;
+      assert.ok(create);
+      await assert.rejects(placement.enter(room.room, { ...entry, state: others, authChain: [] }), {
+        name: 'MissingEvents',
+      });
+      await assert.rejects(placement.enter(room.room, { ...entry, state: others, authChain: [create] }), {
+        errcode: 'M_FORBIDDEN',
+      });
+      const bans = new ReferenceRoom();
+      bans.member(bob, 'ban', { sender: ann });
+      await assert.rejects(placement.enter(bans.room, bans.join(bob)), { errcode: 'M_FORBIDDEN' });
+      for (const roomId of [room.roomId, bans.roomId]) {
+        const head = await under.engine.heads.get(roomId);
+        assert.equal(head?.state.size ?? 0, 0);
+        assert.equal(head?.chain.id, undefined);
+      }
+      assert.equal(await membershipIn(under, alice, room), undefined);
+      assert.equal(await membershipIn(under, bob, bans), undefined);
+      await placement.enter(room.room, entry);
+      assert.deepEqual(await stateOf(under, room), wanted(room));
+    });
+  });
+
+  describe('the auth chain', () => {
+    it('of a state is what its events name, and what those name, with lower numbers first', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom();
+      room.do({ type: 'm.room.power_levels', sender: ann, stateKey: '', content: { users: { [ann]: 100 } } });
+      await under.engine.placement.enter(room.room, room.join(alice));
+      const head = await under.engine.heads.get(room.roomId);
+      assert.ok(head);
+      const nids = [...head.state.values()].map(({ nid }) => nid);
+      const chain = await under.engine.placement.authChain(nids);
+      assert.deepEqual(
+        chain,
+        chain.toSorted((a, b) => a - b),
+      );
+      const events = await under.engine.events.getMany(chain);
+      const ids = [...events.values()].map(({ event }) => event.eventId).sort();
+      const expected = new Set<string>();
+      const pending = [...head.state.values()].map(({ eventId }) => eventId);
+      for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+        for (const eventId of room.one(next).event.authEventIds) {
+          if (!expected.has(eventId)) pending.push(eventId);
+          expected.add(eventId);
+        }
+      }
+      assert.deepEqual(ids, [...expected].sort());
+      assert.deepEqual(await under.engine.placement.authChain(nids, 2), chain.slice(-2));
+    });
+  });
+
+  describe('a template', () => {
+    it('is an event that a user of another server may complete, if it is allowed', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const { placement, heads } = under.engine;
+      const draft = {
+        type: 'm.room.member',
+        stateKey: ben,
+        sender: ben,
+        content: { membership: 'join' },
+      };
+      const { event } = await placement.template(roomId, draft);
+      const head = await heads.get(roomId);
+      assert.deepEqual(
+        event['prev_events'],
+        head?.extremities.map(({ eventId }) => eventId),
+      );
+      const auth = ['m.room.create', 'm.room.power_levels', 'm.room.join_rules'];
+      assert.deepEqual(
+        (event['auth_events'] as string[]).toSorted(),
+        auth.map((type) => head?.state.get(stateKeyOf(type, ''))?.eventId).sort(),
+      );
+      assert.ok(!('hashes' in event) && !('signatures' in event));
+      await assert.rejects(placement.template(roomId, { ...draft, content: { membership: 'invite' } }), {
+        errcode: 'M_FORBIDDEN',
+      });
+      await assert.rejects(placement.template('!nowhere:test', draft), { errcode: 'M_NOT_FOUND' });
+    });
+  });
+});

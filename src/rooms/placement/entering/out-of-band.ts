@@ -1,0 +1,85 @@
+import { badJson, forbidden, membershipOf, serverOfUser } from '../../../protocol/index.ts';
+import type { RoomFact, StoredEvent } from '../../stored-event.ts';
+import { isText } from '../../timeline/event-to-send.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import { outlierOf } from '../events/outliers.ts';
+import { checkRoom, type PlacedEvent } from '../events/place-event.ts';
+import type { ShownRoom } from '../placement.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+import type { RoomOfVersion, VerifiedEvent } from '../verified-event.ts';
+
+/**
+ * Takes note of what becomes of local users in rooms that this server is not in. What others say of such a room, its
+ * version above all, is true of what they have said it with, and of nothing else (decision 0116).
+ */
+export class OutOfBand {
+  readonly #parts: PlacementParts;
+
+  constructor(parts: PlacementParts) {
+    this.#parts = parts;
+  }
+
+  /** One call at a time in each room. */
+  async take(
+    room: RoomOfVersion,
+    { event, json }: VerifiedEvent,
+    { state, server }: ShownRoom,
+  ): Promise<PlacedEvent> {
+    const { userRooms, writer, heads, roomNids, streams, stream, clock, signer } = this.#parts;
+    checkRoom(room, event);
+    const { stateKey: userId } = event;
+    if (event.type !== 'm.room.member' || userId === undefined || !isText(userId) || !isText(event.eventId)) {
+      throw badJson('This is not a membership event');
+    }
+    if (serverOfUser(userId) !== signer.serverName) throw forbidden('The user is of another server');
+    const to = membershipOf(event.content);
+    const isShown = to === 'invite' || to === 'knock';
+    const head = (await heads.get(room.roomId)) ?? heads.fresh(roomNids.next(), room.roomId, room.version);
+    const present = await this.#present(head, event.eventId);
+    const from = (await userRooms.of(userId)).get(room.roomId);
+    if (head.servers.has(signer.serverName)) throw forbidden('This server is in the room');
+    if (isShown && head.isEntered && head.version !== room.version) {
+      throw forbidden('The room has another version');
+    }
+    if (present?.stream !== undefined) throw forbidden('The event has its place already');
+    // It came before. A repetition brings nothing back that was turned down or replaced meanwhile.
+    if (present) return { stored: present, durable: Promise.resolve(), isBarrier: false };
+    const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
+    if (isNewRoom) heads.adopt(head);
+    const reservation = streams.reserve(stream);
+    const { position } = reservation;
+    const stored: StoredEvent = { ...outlierOf(head, event, position), outside: true };
+    const fact: RoomFact = {
+      roomId: room.roomId,
+      position,
+      onTimeline: false,
+      stored,
+      stateChanges: [],
+      membershipChanges: [{ userId, from: from?.membership, to, eventNid: stored.nid }],
+    };
+    const durable = writer.stage({
+      head,
+      stored,
+      row: 'outside',
+      fact,
+      content: json,
+      end: undefined,
+      groups: [],
+      auth: [],
+      redacts: undefined,
+      reservation,
+      ...(isNewRoom && { roomCreatedTs: clock.now() }),
+      remote: { server, stripped: new Map([[userId, isShown ? JSON.stringify(state) : undefined]]) },
+    });
+    return { stored, durable, isBarrier: true };
+  }
+
+  /** The event as it is here already: from outside, or as part of a room that this server was in. */
+  async #present(head: RoomHead, eventId: string): Promise<StoredEvent | undefined> {
+    const { events } = this.#parts;
+    const outside = await events.getOutside(head.roomNid, eventId);
+    if (outside || !head.isEntered) return outside;
+    const ofRoom = await events.getById(eventId);
+    return ofRoom?.roomNid === head.roomNid ? ofRoom : undefined;
+  }
+}

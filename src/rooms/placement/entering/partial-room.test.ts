@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ben, cat, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import type { RoomFact } from '../../stored-event.ts';
+import type { VerifiedEvent } from '../verified-event.ts';
+
+const isMember = ({ event }: VerifiedEvent) => event.type === 'm.room.member';
+
+forEachDatabase((open) => {
+  /**
+   * A room that alice has joined the fast way: of its members she was told only who is needed.
+   * @param prepare what happens before; unless `isKnown`, those who let her in have not heard of it
+   */
+  const joined = async (
+    prepare: (room: ReferenceRoom, under: RoomsUnderTest) => unknown = () => undefined,
+    { isKnown = true } = {},
+  ) => {
+    const under = await RoomsUnderTest.open(open);
+    const room = new ReferenceRoom();
+    const ends = [...room.ends];
+    await prepare(room, under);
+    const entry = room.join(alice, isKnown ? room.ends : ends);
+    const partial = { servers: ['a.example', 'b.example'], from: 'a.example' };
+    const state = entry.state.filter((one) => !isMember(one));
+    const needed = new Set(entry.event.event.authEventIds);
+    const named = new Set(state.flatMap(({ event }) => event.authEventIds));
+    const chain = [...entry.authChain, ...entry.state].filter(
+      ({ event }) =>
+        !state.some((one) => one.event.eventId === event.eventId) &&
+        (needed.has(event.eventId) || named.has(event.eventId)),
+    );
+    const more = room.answer(new Map(chain.map(({ event }) => [event.eventId, event.eventId])));
+    await under.engine.placement.enter(room.room, {
+      event: entry.event,
+      state,
+      authChain: [...more.state, ...more.authChain],
+      partial,
+    });
+    /** The whole state before the join becomes known. */
+    const complete = async (tested = under) => {
+      const whole = room.answer(room.stateBefore(entry.event.event.eventId));
+      await tested.engine.placement.addOutliers(room.room, [...whole.authChain, ...whole.state]);
+      await tested.engine.placement.completeState(
+        room.roomId,
+        whole.state.map(({ event }) => event.eventId),
+      );
+    };
+    /** Somebody whose membership this server has not heard of sends something. */
+    const send = async (eventId: string, tested = under) => {
+      const { event } = room.one(eventId);
+      const answer = room.answer(new Map(event.authEventIds.map((id) => [id, id])));
+      await tested.engine.placement.addOutliers(room.room, [...answer.authChain, ...answer.state]);
+      return tested.engine.placement.append(room.roomId, room.one(eventId));
+    };
+    const check = async (tested: RoomsUnderTest) => {
+      const head = await tested.engine.heads.get(room.roomId);
+      const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
+      const state = [...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]).sort();
+      assert.deepEqual(state, [...room.stateAfter(ends)].sort());
+      return ends;
+    };
+    return { under, room, partial, entry, complete, send, check };
+  };
+
+  describe('a room that was joined the fast way', () => {
+    it('says so, also after a restart, until its state is complete', async () => {
+      const { under, room, partial, entry, complete, check } = await joined();
+      const joinEventId = entry.event.event.eventId;
+      const expected = [{ ...partial, joinEventId, roomId: room.roomId }];
+      assert.deepEqual(await under.engine.placement.partialRooms(), expected);
+      assert.equal((await under.engine.heads.get(room.roomId))?.isPartial, true);
+      const again = await under.restart(open);
+      assert.deepEqual(await again.engine.placement.partialRooms(), expected);
+      const head = await again.engine.heads.get(room.roomId);
+      assert.equal(head?.isPartial, true);
+      assert.deepEqual(head?.partial?.servers, partial.servers);
+      await complete(again);
+      await complete(again);
+      assert.equal(head?.isPartial, false);
+      assert.deepEqual(await again.engine.placement.partialRooms(), []);
+      await check(again);
+      const last = await again.restart(open);
+      assert.equal((await last.engine.heads.get(room.roomId))?.isPartial, false);
+      await check(last);
+    });
+
+    it('takes events of members whom it has not heard of, and knows their states when it is complete', async () => {
+      const { under, room, complete, send, check } = await joined((one) => one.member(cat, 'join'));
+      const facts: RoomFact[] = [];
+      const said = [await send(room.say(cat)), await send(room.say(ben))];
+      const topic = { type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } };
+      said.push(await send(room.do(topic)));
+      for (const stored of said) assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
+      const local = await under.say(alice, room.roomId, 'hello');
+      under.engine.stream.subscribe((fact) => facts.push(fact));
+      const during = under.say(alice, room.roomId, 'while it is completed');
+      await complete();
+      await during;
+      for (const eventId of [local, await during]) {
+        const stored = await under.engine.events.getById(eventId);
+        assert.ok(stored);
+        room.take({ event: stored.event, json: '' });
+      }
+      assert.deepEqual(await check(under), [await during]);
+      for (const { event } of said) {
+        const stored = await under.engine.events.getById(event.eventId);
+        assert.ok(stored);
+        const state = await under.engine.placement.stateAt(stored, 'after');
+        assert.deepEqual(
+          [...(state?.keys() ?? [])].sort(),
+          [...room.stateAfter([event.eventId]).keys()].sort(),
+        );
+      }
+      const told = facts.find(({ onTimeline }) => !onTimeline);
+      assert.deepEqual(
+        told?.membershipChanges.map(({ userId, to }) => [userId, to]).sort(),
+        [ann, ben, cat].map((userId) => [userId, 'join']),
+      );
+      assert.deepEqual(await check(await under.restart(open)), [await during]);
+    });
+
+    it('does not end invites that it can not know of, until its state is complete', async () => {
+      const { under, room, complete } = await joined(
+        (one, { engine }) =>
+          engine.placement.outOfBand(one.room, one.one(one.member(bob, 'invite', { sender: ann })), {
+            state: [],
+          }),
+        { isKnown: false },
+      );
+      const membership = async () => (await under.engine.userRooms.of(bob)).get(room.roomId)?.membership;
+      assert.equal(await membership(), 'invite');
+      await complete();
+      assert.equal(await membership(), 'leave');
+    });
+
+    it('does not keep what the whole state does not allow', async () => {
+      const { under, room, complete, send, check } = await joined((one) => {
+        one.member(cat, 'join');
+        one.member(cat, 'ban', { sender: ann });
+      });
+      // The auth events that she names have let her in once; that she was banned since, this server does not know.
+      const joinOfCat = [...room.events.values()].find(
+        ({ event }) => event.stateKey === cat && event.content['membership'] === 'join',
+      )?.event.eventId;
+      const [last] = room.ends;
+      const auth = [...room.stateAfter(room.ends)]
+        .filter(([key]) => /create|power_levels/.test(key))
+        .map(([, eventId]) => eventId);
+      const evading = room.do({
+        type: 'm.room.message',
+        sender: cat,
+        content: { body: 'I am here' },
+        auth: [...auth, joinOfCat ?? ''],
+      });
+      assert.equal(room.rejected.has(evading), true);
+      assert.equal((await send(evading)).rejected, false);
+      await complete();
+      const stored = await under.engine.events.getById(evading);
+      assert.deepEqual([stored?.rejected, stored?.stream], [true, undefined]);
+      assert.deepEqual(await check(under), [last]);
+      assert.deepEqual(await check(await under.restart(open)), [last]);
+    });
+  });
+});

@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ben, cat, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import type { RoomFact } from '../../stored-event.ts';
+
+forEachDatabase((open) => {
+  /** A room with a past that alice has entered. */
+  const withPast = async () => {
+    const under = await RoomsUnderTest.open(open);
+    const room = new ReferenceRoom();
+    const before = room.ends;
+    const past = [room.say(ann), room.member(cat, 'join'), room.say(cat), room.say(ben)];
+    await under.engine.placement.enter(room.room, room.join(alice));
+    const facts: RoomFact[] = [];
+    under.engine.stream.subscribe((fact) => facts.push(fact));
+    /** With the state before the oldest. */
+    const older = async (eventIds: readonly string[]) => {
+      const { state, authChain } = room.answer(room.stateBefore(eventIds[0]!));
+      await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+      return eventIds.map((eventId, index) => ({
+        event: room.one(eventId),
+        ...(index === 0 && { stateBefore: state.map(({ event }) => event.eventId) }),
+      }));
+    };
+    const history = async (tested = under) => {
+      const head = await tested.engine.heads.get(room.roomId);
+      const range = { limit: 100, direction: 'forward' } as const;
+      return (await tested.engine.events.history(head?.roomNid ?? 0, undefined, range)).map(
+        ({ event }) => event.eventId,
+      );
+    };
+    return { under, room, past, before, facts, older, history };
+  };
+
+  describe('older events', () => {
+    it('come before the timeline, newest or oldest first, and change no state', async () => {
+      const { under, room, past, facts, older, history } = await withPast();
+      const { placement, heads } = under.engine;
+      const joined = room.ends[0]!;
+      const head = await heads.get(room.roomId);
+      const state = new Map(head?.state);
+      assert.deepEqual(await placement.backwardExtremities(room.roomId), [past[3]]);
+      await placement.backfill(room.roomId, (await older(past.slice(2))).toReversed());
+      assert.deepEqual(await placement.backwardExtremities(room.roomId), [past[1]]);
+      await placement.backfill(room.roomId, await older(past.slice(0, 2)));
+      assert.deepEqual(await history(), [...past, joined]);
+      const stored = await under.engine.events.getManyById(past);
+      for (const one of stored.values()) assert.ok((one.stream ?? 0) < 0);
+      assert.deepEqual(new Map(head?.state), state);
+      assert.deepEqual(
+        head?.extremities.map(({ eventId }) => eventId),
+        [joined],
+      );
+      assert.deepEqual(
+        facts.map(({ onTimeline, stateChanges }) => [onTimeline, stateChanges.length]),
+        past.map(() => [false, 0]),
+      );
+      for (const eventId of past) {
+        const one = stored.get(eventId);
+        assert.ok(one);
+        const at = (await placement.stateAt(one, 'after')) ?? new Map();
+        assert.deepEqual([...at.keys()].sort(), [...room.stateAfter([eventId]).keys()].sort());
+      }
+      assert.deepEqual(await history(await under.restart(open)), [...past, joined]);
+    });
+
+    it('are learnt of by those who index, and not by those who follow timelines', async () => {
+      const { under, past, room, older } = await withPast();
+      const from = under.streams.current;
+      await under.engine.placement.backfill(room.roomId, await older(past));
+      const upTo = under.streams.current;
+      const learnt = await under.engine.events.learnt(from, upTo, 100);
+      assert.deepEqual(
+        learnt.map(({ stored }) => stored.event.eventId),
+        past,
+      );
+      assert.deepEqual(await under.engine.events.learnt(learnt[1]?.position ?? 0, upTo, 1), [learnt[2]]);
+      assert.deepEqual(await under.engine.events.between(from, upTo, 100), []);
+      const head = await under.engine.heads.get(room.roomId);
+      const timeline = { limit: 100, direction: 'backward' } as const;
+      assert.equal((await under.engine.events.timeline(head?.roomNid ?? 0, timeline)).length, 1);
+    });
+
+    it('that are not allowed are not shown, and what is before them is', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const room = new ReferenceRoom();
+      const first = room.say(ann);
+      const intruder = room.say(cat);
+      const last = room.say(ben, [intruder]);
+      await under.engine.placement.enter(room.room, room.join(alice, [last]));
+      const { state, authChain } = room.answer(room.stateBefore(first));
+      await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+      await under.engine.placement.backfill(room.roomId, [
+        { event: room.one(first), stateBefore: state.map(({ event }) => event.eventId) },
+        { event: room.one(intruder) },
+        { event: room.one(last) },
+      ]);
+      const found = await under.engine.events.getManyById([first, intruder, last]);
+      assert.deepEqual(
+        [first, intruder, last].map((id) => [found.get(id)?.rejected, found.get(id)?.stream === undefined]),
+        [
+          [false, false],
+          [true, true],
+          [false, false],
+        ],
+      );
+    });
+
+    it('that the timeline does not lead to are left alone', async () => {
+      const { under, room, older, past } = await withPast();
+      await under.engine.placement.backfill(room.roomId, await older([past[0]!]));
+      assert.equal(await under.engine.events.getById(past[0]!), undefined);
+    });
+
+    it('reach up to the beginning of the room', async () => {
+      const { under, room, history } = await withPast();
+      const all = [...room.events.keys()];
+      await under.engine.placement.backfill(
+        room.roomId,
+        all.slice(0, -1).map((eventId) => ({ event: room.one(eventId) })),
+      );
+      assert.deepEqual(await history(), all);
+      assert.deepEqual(await under.engine.placement.backwardExtremities(room.roomId), []);
+    });
+  });
+});

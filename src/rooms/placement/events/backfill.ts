@@ -1,0 +1,170 @@
+import { notFound, stateKeyOf } from '../../../protocol/index.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import type { PreparedWrite } from '../../timeline/event-writer.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import type { OlderEvent } from '../placement.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+import type { BeforeStates } from '../states/before-state.ts';
+import { readAllBackwardExtremities } from '../store.ts';
+import { ExamineEvent, type Findings } from './examine-event.ts';
+import { outlierOf } from './outliers.ts';
+import { checkRoom, hasPlace } from './place-event.ts';
+
+/** Puts older events at the beginnings of timelines. */
+export class Backfill {
+  readonly #parts: PlacementParts;
+  readonly #before: BeforeStates;
+  readonly #examine: ExamineEvent;
+
+  constructor(parts: PlacementParts, before: BeforeStates) {
+    this.#parts = parts;
+    this.#before = before;
+    this.#examine = new ExamineEvent(parts, before);
+  }
+
+  /** One call at a time in each room; resolves when everything is on disk. */
+  async add(roomId: string, given: readonly OlderEvent[]): Promise<void> {
+    const { heads, database, resolver, slices } = this.#parts;
+    const head = await heads.get(roomId);
+    if (!head || head.chain.id === undefined) throw notFound('This server is not in the room');
+    for (const { event } of given) checkRoom(head, event.event);
+    const gaps = await readAllBackwardExtremities(database.reader(), head.roomNid);
+    const staged: Promise<void>[] = [];
+    try {
+      const older = oldestFirst(connected(given, gaps.keys()));
+      const answersLeft = Math.max(0, ...older.map(({ event }) => gaps.get(event.event.eventId) ?? 0)) - 1;
+      for (const one of older) {
+        await slices.rest();
+        const placed = await this.#place(head, one, answersLeft > 0 ? answersLeft : undefined);
+        if (!placed) continue;
+        placed.durable.catch(() => resolver.forgetAll());
+        staged.push(placed.durable);
+      }
+    } finally {
+      await Promise.all(staged);
+    }
+  }
+
+  async #place(
+    head: RoomHead,
+    { event: verified, stateBefore }: OlderEvent,
+    answersLeft: number | undefined,
+  ): Promise<{ durable: Promise<void> } | undefined> {
+    const { events, stateKeys, writer } = this.#parts;
+    const { event, json } = verified;
+    const known = await events.getById(event.eventId);
+    if (known && (known.roomNid !== head.roomNid || hasPlace(known))) return undefined;
+    const isFirst = event.prevEventIds.length === 0;
+    const found = await this.#examine.examine(head, event, {
+      stateBefore: isFirst ? [] : stateBefore,
+      softFails: false,
+      known,
+    });
+    const makesGroup = event.stateKey !== undefined && found.rejected === undefined;
+    const keyNid = makesGroup
+      ? await stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''))
+      : undefined;
+    const chain = keyNid === undefined ? undefined : await found.before.chain();
+    if (head.broken) {
+      this.#before.drop(found.before.made);
+      throw new Error('the room could not be written to');
+    }
+    const write = this.#extend(head, { event, json, known, found, answersLeft }, chain, keyNid);
+    return { durable: writer.stage(write) };
+  }
+
+  #extend(
+    head: RoomHead,
+    {
+      event,
+      json,
+      known,
+      found,
+      answersLeft,
+    }: OlderEvent['event'] & {
+      known: StoredEvent | undefined;
+      found: Findings;
+      answersLeft: number | undefined;
+    },
+    chain: Awaited<ReturnType<Findings['before']['chain']>> | undefined,
+    keyNid: number | undefined,
+  ): PreparedWrite {
+    const { streams, stream, groupIds, resolver } = this.#parts;
+    const reservation = streams.reserve(stream);
+    const { position } = reservation;
+    const nid = known?.nid ?? position;
+    const rows =
+      chain && keyNid !== undefined ? chain.advance(groupIds.next(), new Map([[keyNid, nid]])) : undefined;
+    const isShown = found.rejected === undefined;
+    const stored: StoredEvent = {
+      ...outlierOf(head, event, nid),
+      stream: isShown ? -position : undefined,
+      stateGroup: rows?.id ?? found.before.id,
+      stateBefore: found.before.id,
+      replaces: found.replaces,
+      rejected: !isShown,
+      distribute: known?.distribute ?? false,
+      redactedBy: known?.redactedBy ?? found.redactedBy?.nid,
+    };
+    if (found.before.resolves.length > 0) resolver.remember(found.before.resolves, found.before.id);
+    if (found.redacts) head.redact(found.redacts, nid);
+    const empty = { stateChanges: [], membershipChanges: [] };
+    return {
+      head,
+      stored,
+      row: known ? 'known' : 'new',
+      fact: isShown ? { roomId: head.roomId, position, onTimeline: false, stored, ...empty } : undefined,
+      content: json,
+      end: undefined,
+      groups: [...found.before.made, ...(rows ? [rows] : [])],
+      auth: event.stateKey === undefined || known ? [] : found.auth,
+      redacts: found.redacts,
+      reservation,
+      remote: {
+        stateKeys: [...found.before.keys, ...(rows ? [stateKeyOf(event.type, event.stateKey ?? '')] : [])],
+        place: isShown ? position : undefined,
+        missing: found.missing,
+        answersLeft: isShown ? answersLeft : undefined,
+        fills: true,
+        pendingTarget: found.pendingTarget,
+        redactedTs: found.redactedBy?.event.originServerTs,
+      },
+    };
+  }
+}
+
+/** Those that the timeline leads to, one by one. */
+function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
+  const byId = new Map(given.map((older) => [older.event.event.eventId, older]));
+  const found = new Set<OlderEvent>();
+  const apart = given.filter((older) => older.apart).map((older) => older.event.event.eventId);
+  for (const pending = [...gaps, ...apart]; pending.length > 0; ) {
+    const older = byId.get(pending.pop() ?? '');
+    if (!older || found.has(older)) continue;
+    found.add(older);
+    pending.push(...older.event.event.prevEventIds);
+  }
+  return [...found];
+}
+
+/** Each after its previous events; as long as they tell the truth about their depths, that is their order. */
+function oldestFirst(events: readonly OlderEvent[]): OlderEvent[] {
+  const byId = new Map(events.map((older) => [older.event.event.eventId, older]));
+  const waits = new Map<OlderEvent, number>();
+  const followers = new Map<OlderEvent, OlderEvent[]>();
+  for (const older of events) {
+    const before = older.event.event.prevEventIds.map((eventId) => byId.get(eventId));
+    const here = [...new Set(before.filter((one) => one !== undefined))];
+    waits.set(older, here.length);
+    for (const one of here) followers.set(one, [...(followers.get(one) ?? []), older]);
+  }
+  const ordered = events.filter((older) => waits.get(older) === 0);
+  for (const older of ordered) {
+    for (const next of followers.get(older) ?? []) {
+      const left = (waits.get(next) ?? 0) - 1;
+      waits.set(next, left);
+      if (left === 0) ordered.push(next);
+    }
+  }
+  return ordered;
+}

@@ -1,0 +1,194 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ben, cat, type Deed, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { stateKeyOf } from '../../../protocol/index.ts';
+
+/** How many rooms are played; `PLACED_ROOMS=2000` for a long run. */
+const runs = Number(process.env['PLACED_ROOMS'] ?? 12);
+
+const users = [ann, ben, cat, alice];
+
+/** What somebody tries: the numbers choose who, to whom, what, and after which events. */
+const attempt = fc.record({
+  who: fc.nat(3),
+  whom: fc.nat(3),
+  what: fc.nat(9),
+  level: fc.constantFrom(0, 25, 50, 75, 100),
+  /** From where in the recent past each previous event comes. */
+  after: fc.array(fc.nat(7), { minLength: 1, maxLength: 3 }),
+  /** Clocks may be wrong. */
+  lag: fc.integer({ min: -5_000, max: 5_000 }),
+});
+
+type Attempt = typeof attempt extends fc.Arbitrary<infer T> ? T : never;
+
+function deedOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: Attempt): Deed {
+  const [sender, target] = [users[who]!, users[whom]!];
+  const recent = [...room.events.keys()].slice(-8);
+  const prev = [...new Set(after.map((back) => recent[Math.max(0, recent.length - 1 - back)]!))];
+  const common = { sender, prev, ts: 2_000_000 + lag };
+  const member = (stateKey: string, membership: string): Deed => ({
+    ...common,
+    type: 'm.room.member',
+    stateKey,
+    content: { membership },
+  });
+  const privileged = room.version.privilegedCreators;
+  const users_ = { ...(privileged ? {} : { [ann]: 100 }), [ben]: 50, [target]: level };
+  if (privileged) delete users_[ann];
+  const deeds: Deed[] = [
+    member(sender, 'join'),
+    member(sender, 'leave'),
+    member(target, 'leave'),
+    member(target, 'ban'),
+    member(target, 'invite'),
+    { ...common, type: 'm.room.power_levels', stateKey: '', content: { users: users_ } },
+    {
+      ...common,
+      type: 'm.room.join_rules',
+      stateKey: '',
+      content: { join_rule: level > 50 ? 'invite' : 'public' },
+    },
+    { ...common, type: 'm.room.topic', stateKey: '', content: { topic: String(lag) } },
+    { ...common, type: 'm.room.message', content: { body: String(lag) } },
+    { ...common, type: 'm.room.name', stateKey: '', content: { name: String(lag) } },
+  ];
+  return deeds[what]!;
+}
+
+/** The events in an order in which each comes after those that it names: which of them comes first is chosen. */
+function deliveryOrder(
+  room: ReferenceRoom,
+  eventIds: readonly string[],
+  choices: readonly number[],
+): string[] {
+  const left = new Set(eventIds);
+  const order: string[] = [];
+  for (let turn = 0; left.size > 0; turn++) {
+    const ready = [...left].filter((eventId) => {
+      const { prevEventIds, authEventIds } = room.one(eventId).event;
+      return [...prevEventIds, ...authEventIds].every((before) => !left.has(before));
+    });
+    const next = ready[(choices[turn % choices.length] ?? 0) % ready.length]!;
+    left.delete(next);
+    order.push(next);
+  }
+  return order;
+}
+
+const sorted = (state: Iterable<readonly [string, string]>) =>
+  [...state].sort(([a], [b]) => (a < b ? -1 : 1));
+
+async function stateIn({ engine }: RoomsUnderTest, roomId: string): Promise<[string, string][]> {
+  const head = await engine.heads.get(roomId);
+  return sorted([...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId] as const)) as [
+    string,
+    string,
+  ][];
+}
+
+forEachDatabase((open) => {
+  describe('the state of a room', () => {
+    it('does not depend on the order in which its events come, and is the one that the specification says', async () => {
+      const servers = [await RoomsUnderTest.open(open), await RoomsUnderTest.open(open)];
+      let forks = 0;
+      let resolved = 0;
+      const play = async (version: string, attempts: readonly Attempt[], orders: readonly number[][]) => {
+        const room = new ReferenceRoom(version);
+        const entry = room.join(alice);
+        const before = new Set(room.events.keys());
+        for (const one of attempts) {
+          const deed = deedOf(room, one);
+          if (deed.prev?.every((eventId) => before.has(eventId) && eventId !== room.ends[0])) {
+            room.do({ ...deed, prev: [entry.event.event.eventId] });
+          } else room.do(deed);
+        }
+        const news = [...room.events.keys()].filter((eventId) => !before.has(eventId));
+        const late = news.filter((eventId) =>
+          room
+            .one(eventId)
+            .event.prevEventIds.some((id) => before.has(id) && id !== entry.event.event.eventId),
+        );
+        const states: [string, string][][] = [];
+        for (const [index, under] of servers.entries()) {
+          const { placement } = under.engine;
+          await placement.enter(room.room, entry);
+          for (const eventId of deliveryOrder(room, news, orders[index] ?? [0])) {
+            const told = late.includes(eventId) ? { stateBefore: await knowState(under, room, eventId) } : {};
+            await placement.append(room.roomId, room.one(eventId), told);
+          }
+          const head = await under.engine.heads.get(room.roomId);
+          const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
+          if (ends.length > 1) forks++;
+          const state = await stateIn(under, room.roomId);
+          assert.deepEqual(state, sorted(room.stateAfter(ends)), 'the current state');
+          states.push(state);
+          for (const eventId of news) {
+            const stored = await under.engine.events.getById(eventId);
+            assert.ok(stored);
+            assert.equal(stored.rejected, room.rejected.has(eventId), 'rejected');
+            if (stored.resolves) resolved++;
+            const own = await placement.stateAt(stored, 'after');
+            const ids = await under.engine.events.getMany(own?.values() ?? []);
+            const after = [...(own ?? [])].map(
+              ([key, nid]) => [key, ids.get(nid)?.event.eventId ?? ''] as const,
+            );
+            assert.deepEqual(sorted(after), sorted(room.stateAfter([eventId])), 'the state after an event');
+          }
+          await checkMembers(under, room.roomId);
+        }
+      };
+      await fc.assert(
+        fc.asyncProperty(
+          fc.constantFrom('1', '2', '6', '10', '11', '12'),
+          fc.array(attempt, { minLength: 5, maxLength: 40 }),
+          fc.array(fc.array(fc.nat(20), { minLength: 5, maxLength: 20 }), { minLength: 2, maxLength: 2 }),
+          play,
+        ),
+        { numRuns: runs },
+      );
+      assert.ok(forks > 0 && resolved > 0, 'histories have parted');
+      // What was written is what was in memory.
+      for (const under of servers) {
+        const rooms = [
+          ...new Set(
+            (await under.engine.events.learnt(0, under.streams.current, 100_000)).map(
+              ({ stored }) => stored.event.roomId,
+            ),
+          ),
+        ];
+        const states = new Map<string, [string, string][]>();
+        for (const roomId of rooms) states.set(roomId, await stateIn(under, roomId));
+        const again = await under.restart(open);
+        for (const [roomId, state] of states) assert.deepEqual(await stateIn(again, roomId), state);
+      }
+    });
+  });
+});
+
+/** Tells a server of the state before an event, as another server would. @returns the ids */
+async function knowState(under: RoomsUnderTest, room: ReferenceRoom, eventId: string): Promise<string[]> {
+  const { state, authChain } = room.answer(room.stateBefore(eventId));
+  await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+  return state.map(({ event }) => event.eventId);
+}
+
+/** What is told of members is what is in the state. */
+async function checkMembers({ engine }: RoomsUnderTest, roomId: string): Promise<void> {
+  const head = await engine.heads.get(roomId);
+  assert.ok(head);
+  const servers = new Map<string, number>();
+  for (const userId of users) {
+    const entry = head.state.get(stateKeyOf('m.room.member', userId));
+    assert.equal(head.membership(userId), entry?.membership);
+    const known = (await engine.userRooms.of(userId)).get(roomId);
+    if (entry) assert.deepEqual([known?.membership, known?.eventNid], [entry.membership, entry.nid]);
+    if (entry?.membership !== 'join') continue;
+    const server = userId.slice(userId.indexOf(':') + 1);
+    servers.set(server, (servers.get(server) ?? 0) + 1);
+  }
+  assert.deepEqual([...head.servers].sort(), [...servers].sort());
+}

@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ben, cat, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import type { RoomTables } from '../../tables.ts';
+
+forEachDatabase((open) => {
+  const entered = async () => {
+    const under = await RoomsUnderTest.open(open);
+    const room = new ReferenceRoom();
+    await under.engine.placement.enter(room.room, room.join(alice));
+    const send = (eventId: string) => under.engine.placement.append(room.roomId, room.one(eventId));
+    /** Lets the reference have what local users sent, and holds the room against it. */
+    const check = async (tested = under) => {
+      const head = await tested.engine.heads.get(room.roomId);
+      assert.ok(head);
+      const all = await tested.engine.events.between(0, tested.streams.current, 10_000);
+      for (const { event } of all) {
+        if (room.events.has(event.eventId)) continue;
+        assert.ok(event.prevEventIds.length <= 10);
+        room.take({ event, json: JSON.stringify(event.pdu) });
+        assert.ok(!room.rejected.has(event.eventId), 'what local users may send others accept');
+      }
+      const ends = head.extremities.map(({ eventId }) => eventId);
+      const state = [...head.state].map(([key, { eventId }]) => [key, eventId]).sort();
+      assert.deepEqual(state, [...room.stateAfter(ends)].sort());
+      for (const stored of all) {
+        const after = await tested.engine.placement.stateAt(stored, 'after');
+        const events = await tested.engine.events.getMany(after?.values() ?? []);
+        const ids = [...(after ?? [])].map(([key, nid]) => [key, events.get(nid)?.event.eventId]).sort();
+        assert.deepEqual(ids, [...room.stateAfter([stored.event.eventId])].sort());
+      }
+      return ends;
+    };
+    return { under, room, send, check };
+  };
+
+  describe('a room whose history has parted many times', () => {
+    it('is sent to all the same, and comes together again', async () => {
+      const { under, room, send, check } = await entered();
+      const before = room.ends;
+      for (let user = 0; user < 25; user++) {
+        await send(room.member(`@u${user}:d.example`, 'join', { prev: before }));
+      }
+      assert.equal((await check()).length, 25);
+      await under.say(alice, room.roomId, 'one');
+      assert.equal((await check()).length, 16);
+      await under.rooms.sending.state(
+        { userId: alice, deviceId: undefined },
+        room.roomId,
+        { type: 'm.room.member', stateKey: alice },
+        { membership: 'join', displayname: 'Alice' },
+      );
+      assert.equal((await check()).length, 7);
+      await under.say(alice, room.roomId, 'three');
+      assert.equal((await check()).length, 1);
+      const again = await under.restart(open);
+      await again.say(alice, room.roomId, 'four');
+      assert.equal((await check(again)).length, 1);
+    });
+
+    it('makes no state of its own where only messages have parted', async () => {
+      const { under, room, send, check } = await entered();
+      const groups = async () => {
+        const rows = await under.database
+          .reader<RoomTables>()
+          .selectFrom('state_groups')
+          .select('id')
+          .execute();
+        return rows.length;
+      };
+      const before = room.ends;
+      const made = await groups();
+      for (let index = 0; index < 60; index++) await send(room.say(ann, before));
+      assert.equal((await check()).length, 60);
+      assert.equal(await groups(), made);
+      await under.say(alice, room.roomId, 'hello');
+      assert.equal((await check()).length, 51);
+      assert.equal(await groups(), made);
+    });
+
+    it('is resolved once, however many events come after the same ones', async () => {
+      const { under, room, send, check } = await entered();
+      const before = room.ends;
+      const topic = (text: string) =>
+        room.do({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: text }, prev: before });
+      const parted = [topic('one'), topic('two')];
+      for (const eventId of parted) await send(eventId);
+      await send(room.say(ben, parted));
+      const count = async () =>
+        (await under.database.reader<RoomTables>().selectFrom('state_groups').select('id').execute()).length;
+      const made = await count();
+      for (let index = 0; index < 5; index++) await send(room.say(ben, parted));
+      assert.equal(await count(), made);
+      await check();
+    });
+  });
+
+  describe('local users', () => {
+    it('send while events of other servers are placed, forks and all', async () => {
+      const { under, room, send, check } = await entered();
+      await under.join(bob, room.roomId).catch(() => undefined);
+      const before = room.ends;
+      for (let round = 0; round < 12; round++) {
+        const prev = round % 3 === 0 ? before : room.ends;
+        const remote = [
+          room.say(ann, prev),
+          room.do({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: `${round}` }, prev }),
+          room.member(cat, round % 2 ? 'leave' : 'join', { prev: before }),
+        ];
+        const name = { type: 'm.room.member', stateKey: alice };
+        const sender = { userId: alice, deviceId: undefined };
+        await Promise.all([
+          ...remote.map(send),
+          ...Array.from({ length: 5 }, (_, index) => under.say(alice, room.roomId, `${round} ${index}`)),
+          under.rooms.sending.state(sender, room.roomId, name, {
+            membership: 'join',
+            displayname: `${round}`,
+          }),
+        ]);
+        await check();
+      }
+      await check(await under.restart(open));
+    });
+  });
+});

@@ -1,0 +1,208 @@
+import { badJson, forbidden, type RoomEvent } from '../../../protocol/index.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import type { PreparedWrite } from '../../timeline/event-writer.ts';
+import { redactionTakesEffect } from '../../timeline/redaction.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import { settleVersion } from '../entering/room-version.ts';
+import { MissingEvents } from '../missing-events.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+import { authIdsOf, lookUp, surroundingIn } from '../states/surrounding-state.ts';
+import { readPendingRedactionsOf } from '../store.ts';
+import type { RoomOfVersion, VerifiedEvent } from '../verified-event.ts';
+import { checkRoom } from './place-event.ts';
+import { objectionByAuthEvents } from './verdicts.ts';
+
+/** Events that are on their way to the disk at the same time. */
+const eventsAtOnce = 500;
+
+/** Stores events that have no place: auth events and state. */
+export class Outliers {
+  readonly #parts: PlacementParts;
+
+  constructor(parts: PlacementParts) {
+    this.#parts = parts;
+  }
+
+  /** One call at a time in each room. @returns the events by id, those that were known included */
+  async add(room: RoomOfVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
+    const { slices } = this.#parts;
+    await slices.each(given, ({ event }) => checkRoom(room, event));
+    const head = await this.headOf(room);
+    const result = new Map<string, StoredEvent>();
+    const known = await this.#parts.events.getManyById(given.map(({ event }) => event.eventId));
+    const news: VerifiedEvent[] = [];
+    await slices.each(given, (one) => {
+      const stored = known.get(one.event.eventId);
+      if (stored && stored.roomNid !== head.roomNid) throw forbidden('The event is of another room');
+      if (stored) result.set(one.event.eventId, stored);
+      else news.push(one);
+    });
+    const ordered = await slices.through(inAuthOrder(news));
+    const named = await this.#named(ordered, result);
+    for (let start = 0; start < ordered.length; start += eventsAtOnce) {
+      const some = ordered.slice(start, start + eventsAtOnce);
+      const redactions = await this.#redactions(some);
+      const staged: Promise<void>[] = [];
+      await slices.each(some, (one) => {
+        const write = this.#stage(head, one, named, redactions);
+        const durable = this.#parts.writer.stage(write);
+        // It may fail while others are looked at, and is waited for afterwards.
+        durable.catch(() => undefined);
+        staged.push(durable);
+        result.set(one.event.eventId, write.stored);
+      });
+      await Promise.all(staged);
+    }
+    return result;
+  }
+
+  /** The head of a room; one that is not known becomes known from outside. @throws MatrixError as `settleVersion` */
+  async headOf({ roomId, version }: RoomOfVersion): Promise<RoomHead> {
+    const { heads } = this.#parts;
+    const head = await heads.get(roomId);
+    if (!head) return heads.fresh(this.#parts.roomNids.next(), roomId, version);
+    await settleVersion(this.#parts, head, version);
+    return head;
+  }
+
+  /** The auth events of the new ones that were here before. @throws MissingEvents */
+  async #named(
+    ordered: readonly VerifiedEvent[],
+    present: ReadonlyMap<string, StoredEvent>,
+  ): Promise<Map<string, StoredEvent>> {
+    const own = new Set(ordered.map(({ event }) => event.eventId));
+    const wanted = new Set<string>();
+    await this.#parts.slices.each(ordered, ({ event }) => {
+      for (const eventId of authIdsOf(event)) if (!own.has(eventId)) wanted.add(eventId);
+    });
+    const found = new Map<string, StoredEvent>();
+    for (const eventId of wanted) {
+      const stored = present.get(eventId);
+      if (stored) found.set(eventId, stored);
+    }
+    const others = [...wanted].filter((eventId) => !found.has(eventId));
+    for (const [eventId, stored] of await this.#parts.events.getManyById(others)) found.set(eventId, stored);
+    const missing = [...wanted].filter((eventId) => !found.has(eventId));
+    if (missing.length > 0) throw new MissingEvents(missing);
+    return found;
+  }
+
+  /** The redactions that came before events and take effect, by the id of the event. */
+  async #redactions(some: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
+    const { database, events } = this.#parts;
+    const targets = new Map(some.map(({ event }) => [event.eventId, event]));
+    const pending = await readPendingRedactionsOf(database.reader(), [...targets.keys()]);
+    const effective = new Map<string, StoredEvent>();
+    if (pending.length === 0) return effective;
+    const found = await events.getMany(pending.map(({ nid }) => nid));
+    for (const { targetId, nid } of pending) {
+      const [target, redaction] = [targets.get(targetId), found.get(nid)];
+      if (!target || !redaction || redaction.stateBefore === undefined || effective.has(targetId)) continue;
+      if (redaction.rejected || redaction.softFailed) continue;
+      const around = await surroundingIn(this.#parts, redaction.event, redaction.stateBefore);
+      if (redactionTakesEffect(redaction.event, target, lookUp(around))) effective.set(targetId, redaction);
+    }
+    return effective;
+  }
+
+  #stage(
+    head: RoomHead,
+    { event, json }: VerifiedEvent,
+    named: Map<string, StoredEvent>,
+    redactions: ReadonlyMap<string, StoredEvent>,
+  ): PreparedWrite {
+    const { streams, stream, heads, clock } = this.#parts;
+    const reservation = streams.reserve(stream);
+    const redaction = redactions.get(event.eventId);
+    const stored: StoredEvent = {
+      ...outlierOf(head, event, reservation.position),
+      rejected: objectionByAuthEvents(event, authOf(event, named)) !== undefined,
+      redactedBy: redaction?.nid,
+    };
+    named.set(event.eventId, stored);
+    const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
+    const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
+    if (isNewRoom) heads.adopt(head);
+    return {
+      head,
+      stored,
+      row: 'new',
+      fact: undefined,
+      content: json,
+      end: undefined,
+      groups: [],
+      auth: event.stateKey === undefined ? [] : [...new Set(auth.filter((nid) => nid !== undefined))],
+      redacts: undefined,
+      reservation,
+      ...(isNewRoom && { roomCreatedTs: clock.now() }),
+      remote: { redactedTs: redaction?.event.originServerTs },
+    };
+  }
+}
+
+/** An event without a place. */
+export function outlierOf(head: RoomHead, event: RoomEvent, nid: number): StoredEvent {
+  return {
+    nid,
+    roomNid: head.roomNid,
+    event,
+    stream: undefined,
+    stateGroup: undefined,
+    stateBefore: undefined,
+    replaces: undefined,
+    rejected: false,
+    softFailed: false,
+    distribute: false,
+    resolves: false,
+    followsGap: false,
+    outside: false,
+    redactedBy: undefined,
+  };
+}
+
+function authOf(event: RoomEvent, named: ReadonlyMap<string, StoredEvent>): Map<string, StoredEvent> {
+  const auth = new Map<string, StoredEvent>();
+  for (const eventId of authIdsOf(event)) {
+    const stored = named.get(eventId);
+    if (stored) auth.set(eventId, stored);
+  }
+  return auth;
+}
+
+/** Events that are put in order between two stops. */
+const orderedAtOnce = 50;
+
+/**
+ * Events so that each comes after its auth events; with a stop after every few dozen.
+ * @throws MatrixError M_BAD_JSON when they name each other in a circle, which only chosen ids make possible
+ */
+function* inAuthOrder(events: readonly VerifiedEvent[]): Generator<void, VerifiedEvent[]> {
+  const byId = new Map(events.map((one) => [one.event.eventId, one]));
+  const ordered: VerifiedEvent[] = [];
+  const state = new Map<string, 'open' | 'done'>();
+  for (const first of byId.values()) {
+    const pending = [first];
+    for (let top = pending.at(-1); top; top = pending.at(-1)) {
+      const { eventId } = top.event;
+      if (state.get(eventId) === 'done') {
+        pending.pop();
+        continue;
+      }
+      const open = state.get(eventId) === 'open';
+      const before = authIdsOf(top.event)
+        .map((id) => byId.get(id))
+        .filter((one) => one !== undefined && state.get(one.event.eventId) !== 'done');
+      if (before.length === 0) {
+        state.set(eventId, 'done');
+        ordered.push(top);
+        pending.pop();
+        if (ordered.length % orderedAtOnce === 0) yield;
+      } else if (open) throw badJson('Events name each other as auth events');
+      else {
+        state.set(eventId, 'open');
+        for (const one of before) if (one) pending.push(one);
+      }
+    }
+  }
+  return ordered;
+}

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ben, cat, type Deed, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import type { RoomFact } from '../../stored-event.ts';
+
+const levels = (users: Record<string, number>): Pick<Deed, 'type' | 'stateKey' | 'content'> => ({
+  type: 'm.room.power_levels',
+  stateKey: '',
+  content: { users },
+});
+
+/** The current state, key to event id. */
+async function currentState({ engine }: RoomsUnderTest, roomId: string): Promise<Map<string, string>> {
+  const head = await engine.heads.get(roomId);
+  return new Map([...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]));
+}
+
+const sorted = (state: ReadonlyMap<string, string>) => [...state].sort(([a], [b]) => (a < b ? -1 : 1));
+
+forEachDatabase((open) => {
+  /** A room that alice has entered, and what has been published since. */
+  const entered = async (version?: string) => {
+    const under = await RoomsUnderTest.open(open);
+    const room = new ReferenceRoom(version);
+    await under.engine.placement.enter(room.room, room.join(alice));
+    const facts: RoomFact[] = [];
+    under.engine.stream.subscribe((fact) => facts.push(fact));
+    const send = (eventId: string) => under.engine.placement.append(room.roomId, room.one(eventId));
+    /** Holds the current state against the reference. */
+    const check = async (tested = under) => {
+      const head = await tested.engine.heads.get(room.roomId);
+      const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
+      assert.deepEqual(
+        sorted(await currentState(tested, room.roomId)),
+        sorted(room.stateAfter(ends)),
+        'the current state is that of the forward extremities',
+      );
+      return ends;
+    };
+    return { under, room, facts, send, check };
+  };
+
+  describe('entering a room', () => {
+    for (const version of ['1', '2', '6', '10', '12']) {
+      it(`takes over its state and goes on from there, in version ${version}`, async () => {
+        const { under, room, check } = await entered(version);
+        await check();
+        const head = await under.engine.heads.get(room.roomId);
+        assert.deepEqual(Object.fromEntries(head?.servers ?? []), {
+          'a.example': 1,
+          'b.example': 1,
+          test: 1,
+        });
+        assert.equal((await under.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'join');
+        const said = await under.say(alice, room.roomId, 'hello');
+        assert.ok(await under.engine.events.getById(said));
+        const again = await under.restart(open);
+        await again.say(alice, room.roomId, 'hello again');
+        assert.deepEqual(sorted(await currentState(again, room.roomId)), sorted(room.stateAfter(room.ends)));
+      });
+    }
+  });
+
+  describe('an event of another server', () => {
+    it('gets its place on the timeline, and its state is the current one', async () => {
+      const { under, room, facts, send, check } = await entered();
+      const said = await send(room.say(ben));
+      const topic = await send(
+        room.do({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } }),
+      );
+      assert.deepEqual(await check(), [topic.event.eventId]);
+      assert.deepEqual(
+        facts.map(({ stored, onTimeline, position }) => [stored.nid, onTimeline, position]),
+        [said, topic].map(({ nid, stream }) => [nid, true, stream]),
+      );
+      assert.equal(facts[1]?.stateChanges.length, 1);
+      await check(await under.restart(open));
+    });
+
+    it('is rejected when the state before it does not allow it, and so is what relies on it', async () => {
+      const { under, room, facts, send, check } = await entered();
+      const coup = room.do({ ...levels({ [ben]: 100 }), sender: ben });
+      assert.equal((await send(coup)).rejected, true);
+      // Somebody who builds on it: the event is allowed to come after it, but not to name it as its authority.
+      const after = room.do({
+        ...levels({ [ben]: 100, [cat]: 100 }),
+        sender: ben,
+        prev: [coup],
+        auth: [
+          ...room
+            .one(coup)
+            .event.authEventIds.filter((id) => room.one(id).event.type !== 'm.room.power_levels'),
+          coup,
+        ],
+      });
+      assert.equal((await send(after)).rejected, true);
+      const harmless = await send(room.say(ben, [coup]));
+      assert.equal(harmless.rejected, false);
+      assert.notEqual(harmless.stream, undefined);
+      assert.deepEqual(await check(), [harmless.event.eventId]);
+      assert.equal(facts.length, 1);
+      await check(await under.restart(open));
+    });
+
+    it('is soft-failed when the current state does not allow it: no client sees it', async () => {
+      const { room, facts, send, check } = await entered();
+      const before = room.ends;
+      await send(room.member(ben, 'ban', { sender: ann }));
+      const evading = await send(room.say(ben, before));
+      assert.equal(evading.softFailed, true);
+      assert.equal(evading.stream, undefined);
+      assert.equal(facts.length, 1);
+      const ends = await check();
+      assert.ok(!ends.includes(evading.event.eventId));
+    });
+
+    it('may come after soft-failed ones, whose place it takes among the extremities', async () => {
+      const { room, send, check } = await entered();
+      const before = room.ends;
+      const ban = room.member(cat, 'ban', { sender: ann });
+      await send(ban);
+      const hidden = room.member(cat, 'join', { prev: before });
+      assert.equal((await send(hidden)).softFailed, true);
+      const merge = room.say(ann, [hidden, ban]);
+      await send(merge);
+      assert.deepEqual(await check(), [merge]);
+    });
+
+    it('is refused without being stored, when asked', async () => {
+      const { under, room } = await entered();
+      const coup = room.do({ ...levels({ [ben]: 100 }), sender: ben });
+      await assert.rejects(under.engine.placement.append(room.roomId, room.one(coup), { refuse: true }), {
+        errcode: 'M_FORBIDDEN',
+      });
+      assert.equal(await under.engine.events.getById(coup), undefined);
+    });
+
+    it('waits for what it names', async () => {
+      const { under, room, send, check } = await entered();
+      const [first, second] = [room.say(ann), room.say(ben)];
+      await assert.rejects(send(second), { name: 'MissingEvents', eventIds: [first] });
+      await send(first);
+      await send(second);
+      assert.deepEqual(await check(), [second]);
+      assert.equal((await under.engine.placement.backwardExtremities(room.roomId)).length, 1);
+    });
+  });
+
+  describe('histories that part', () => {
+    it('are resolved: a ban wins over a join, and the user hears of it', async () => {
+      const { under, room, facts, send, check } = await entered();
+      const before = room.ends;
+      const ban = room.member(alice, 'ban', { sender: ann, prev: before });
+      const renewal = room.do({
+        type: 'm.room.member',
+        sender: alice,
+        stateKey: alice,
+        content: { membership: 'join', displayname: 'Alice' },
+        prev: before,
+      });
+      await send(renewal);
+      await send(ban);
+      await check();
+      assert.deepEqual(
+        facts.at(-1)?.membershipChanges.map(({ userId, from, to }) => [userId, from, to]),
+        [[alice, 'join', 'ban']],
+      );
+      assert.equal((await under.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
+      const again = await under.restart(open);
+      assert.equal((await again.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
+    });
+
+    it('change the state in other ways than by the event itself, and all of it is told', async () => {
+      const { under, room, facts, send, check } = await entered();
+      const before = room.ends;
+      const demotion = room.do({ ...levels({ [ann]: 100 }), sender: ann, prev: before });
+      const topic = room.do({
+        type: 'm.room.topic',
+        sender: ben,
+        stateKey: '',
+        content: { topic: 'mine' },
+        prev: before,
+      });
+      await send(topic);
+      await send(demotion);
+      await check();
+      const last = facts.at(-1);
+      assert.deepEqual(last?.stateChanges.map(({ type, event }) => [type, event?.event.eventId]).sort(), [
+        ['m.room.power_levels', demotion],
+        ['m.room.topic', undefined],
+      ]);
+      assert.equal(last?.stored.resolves, true);
+      await check(await under.restart(open));
+    });
+
+    it('meet again', async () => {
+      const { under, room, send, check } = await entered();
+      const before = room.ends;
+      const one = room.do({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 1 }), sender: ann, prev: before });
+      const two = room.do({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 2 }), sender: ann, prev: before });
+      await send(one);
+      await send(two);
+      assert.equal((await check()).length, 2);
+      const local = await under.say(alice, room.roomId, 'I come after both');
+      const head = await under.engine.heads.get(room.roomId);
+      assert.deepEqual(
+        head?.extremities.map(({ eventId }) => eventId),
+        [local],
+      );
+      assert.deepEqual(sorted(await currentState(under, room.roomId)), sorted(room.stateAfter([one, two])));
+      const merge = room.say(ann, [one, two]);
+      const stored = await send(merge);
+      assert.deepEqual(
+        [...((await under.engine.placement.stateAt(stored, 'before')) ?? [])].map(([key]) => key).sort(),
+        [...room.stateBefore(merge).keys()].sort(),
+      );
+    });
+  });
+
+  describe('an event without the events before it', () => {
+    it('takes its place by the state that another server tells, and the gap is filled later', async () => {
+      const { under, room, send, check, facts } = await entered();
+      const lost = room.member(cat, 'join');
+      const topic = room.do({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
+      const { state, authChain } = room.answer(room.stateBefore(topic));
+      const { placement } = under.engine;
+      await placement.addOutliers(room.room, [...authChain, ...state]);
+      const stateBefore = state.map(({ event }) => event.eventId);
+      const stored = await placement.append(room.roomId, room.one(topic), { stateBefore });
+      assert.equal(stored.followsGap, true);
+      assert.deepEqual((await placement.backwardExtremities(room.roomId)).includes(lost), true);
+      const ends = await check();
+      assert.ok(ends.includes(topic));
+      const outlier = await under.engine.events.getById(lost);
+      assert.equal(outlier?.stream, undefined);
+      const late = await send(lost);
+      assert.equal(late.nid, outlier?.nid);
+      assert.ok((late.stream ?? 0) > (stored.stream ?? 0));
+      assert.deepEqual(await check(), [topic], 'the timeline leads from the old end to the new one now');
+      assert.deepEqual(
+        facts.map((fact) => fact.stored.event.eventId),
+        [topic, lost],
+      );
+      assert.deepEqual(
+        (await under.engine.events.between(0, under.streams.current, 100)).slice(-2).map(({ nid }) => nid),
+        [stored.nid, late.nid],
+      );
+      assert.equal((await placement.backwardExtremities(room.roomId)).includes(lost), false);
+      await check(await under.restart(open));
+    });
+  });
+
+  describe('redactions', () => {
+    it('take effect when they come, also before their target', async () => {
+      const { under, room, send } = await entered();
+      const said = room.say(ben);
+      const redaction = room.do({
+        type: 'm.room.redaction',
+        sender: ben,
+        redacts: said,
+        content: { redacts: said },
+      });
+      await send(said);
+      const stored = await send(redaction);
+      assert.equal((await under.engine.events.getById(said))?.redactedBy, stored.nid);
+      const secret = room.say(ben);
+      const sooner = room.do({
+        type: 'm.room.redaction',
+        sender: ben,
+        redacts: secret,
+        content: { redacts: secret },
+        prev: [redaction],
+      });
+      const early = await send(sooner);
+      assert.equal((await send(secret)).redactedBy, early.nid);
+      const again = await under.restart(open);
+      assert.equal((await again.engine.events.getById(secret))?.redactedBy, early.nid);
+    });
+
+    it('do nothing without the power to redact', async () => {
+      const { under, room, send } = await entered();
+      await send(room.member(cat, 'join'));
+      const said = room.say(ann);
+      const redaction = room.do({
+        type: 'm.room.redaction',
+        sender: cat,
+        redacts: said,
+        content: { redacts: said },
+      });
+      await send(said);
+      await send(redaction);
+      assert.equal((await under.engine.events.getById(said))?.redactedBy, undefined);
+    });
+  });
+});

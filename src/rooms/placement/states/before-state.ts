@@ -1,0 +1,172 @@
+import type { TimeSlices } from '../../../kernel/time-slices.ts';
+import { type RoomVersion, stateKeyOf } from '../../../protocol/index.ts';
+import { GroupChain, type GroupRows } from '../../state/group-chain.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import { MissingEvents } from '../missing-events.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+
+type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
+
+/** A state to build on, and the groups that have to be written for it. */
+export interface GroupState {
+  readonly id: number;
+  /** Ends in the group. */
+  readonly chain: () => Promise<GroupChain>;
+  readonly made: readonly GroupRows[];
+  /** `stateKeyOf` of the entries in `made`. */
+  readonly keys: readonly string[];
+  /** The groups whose resolution it is. */
+  readonly resolves: readonly number[];
+}
+
+/** A state that another server has told of, with the numbers of its entries by `stateKeyOf`. */
+export interface ToldState extends GroupState {
+  readonly keyNids: ReadonlyMap<string, number>;
+}
+
+/**
+ * Finds or makes the state groups before events. Those that are made can be read at once; whoever does not write them
+ * drops them again.
+ */
+export class BeforeStates {
+  readonly #parts: Parts;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** The state before an event that comes after events with these groups. */
+  async after(
+    version: RoomVersion,
+    groups: readonly number[],
+    head: RoomHead | undefined,
+  ): Promise<GroupState> {
+    const { resolver } = this.#parts;
+    const [only = 0, ...others] = new Set(groups);
+    if (others.length === 0) return this.#existing(only, head);
+    const distinct = [only, ...others];
+    const atEnd = head && sameGroups(distinct, groupsOf(head)) ? head.chain.id : undefined;
+    const known = atEnd ?? resolver.known(distinct);
+    if (known !== undefined) return this.#existing(known, head);
+    const resolution = await resolver.resolve(version, distinct);
+    const changes = distinct.map((group) => ({ group, delta: resolution.changesFrom(group) }));
+    const [nearest] = changes.sort((a, b) => a.delta.size - b.delta.size);
+    if (!nearest) throw new Error('nothing was resolved');
+    if (nearest.delta.size === 0) {
+      resolver.remember(distinct, nearest.group);
+      return this.#existing(nearest.group, head);
+    }
+    const names = await this.#parts.stateKeys.names([...nearest.delta.keys()]);
+    const chain = await this.#parts.groups.chain(nearest.group);
+    return { ...this.#make(chain, nearest.delta, names), resolves: distinct };
+  }
+
+  /**
+   * A state that another server has told of.
+   * @param head whose current state it is written down as a change of
+   */
+  async of(head: RoomHead, eventIds: readonly string[]): Promise<GroupState> {
+    const { events } = this.#parts;
+    const found = await events.getManyById(eventIds);
+    const missing = eventIds.filter((eventId) => !found.has(eventId));
+    if (missing.length > 0) throw new MissingEvents(missing);
+    return this.ofMap(head, await stateMapOf(found.values(), head.roomNid, this.#parts.slices));
+  }
+
+  /**
+   * The same, of events. Much of it is done while others have their turns; in the end it is a change of the current
+   * state as it is then.
+   */
+  async ofMap(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): Promise<ToldState> {
+    const { slices } = this.#parts;
+    const keyNids = new Map<string, number>();
+    for (;;) {
+      await this.#addKeys(keyNids, head, state);
+      const mark = head.stateMark;
+      const delta = new Map<string, number>();
+      await slices.each(state, ([key, { nid }]) => {
+        if (head.state.get(key)?.nid !== nid) delta.set(key, nid);
+      });
+      await slices.each(head.state.keys(), (key) => {
+        if (!state.has(key)) delta.set(key, 0);
+      });
+      const isSmall = delta.size <= state.size;
+      // A line of history of its own costs less than saying of everything that it is not there.
+      const changes = isSmall ? delta : new Map(state.entries().map(([key, { nid }]) => [key, nid]));
+      const numbered = new Map<number, number>();
+      await slices.each(changes, ([key, nid]) => {
+        const keyNid = keyNids.get(key);
+        if (keyNid !== undefined) numbered.set(keyNid, nid);
+      });
+      if (!head.isUnchanged(mark)) continue;
+      if (numbered.size < changes.size) throw new Error('a state key was not prepared');
+      if (delta.size === 0 && head.chain.id !== undefined)
+        return { ...this.#existing(head.chain.id, head), keyNids };
+      const chain = isSmall ? head.chain.fork() : new GroupChain();
+      return { ...this.#make(chain, numbered, [...changes.keys()]), keyNids };
+    }
+  }
+
+  /** Adds the numbers of the entries of a state, and of those that the current state has besides. */
+  async #addKeys(
+    keyNids: Map<string, number>,
+    head: RoomHead,
+    state: ReadonlyMap<string, unknown>,
+  ): Promise<void> {
+    const { stateKeys, slices } = this.#parts;
+    for (;;) {
+      const missing = new Set<string>();
+      for (const keys of [state.keys(), head.state.keys()]) {
+        await slices.each(keys, (key) => {
+          if (!keyNids.has(key)) missing.add(key);
+        });
+      }
+      if (missing.size === 0) return;
+      // While they are looked up the current state may get others.
+      for (const [key, nid] of await stateKeys.prepareMany(missing)) keyNids.set(key, nid);
+    }
+  }
+
+  /** Groups that will not be written after all. */
+  drop(made: Iterable<GroupRows>): void {
+    for (const rows of made) this.#parts.groups.settled(rows);
+  }
+
+  #make(chain: GroupChain, delta: ReadonlyMap<number, number>, keys: readonly string[]): GroupState {
+    const rows = chain.advance(this.#parts.groupIds.next(), delta);
+    this.#parts.groups.add(rows);
+    return { id: rows.id, chain: async () => chain.fork(), made: [rows], keys, resolves: [] };
+  }
+
+  #existing(id: number, head: RoomHead | undefined): GroupState {
+    const chain = async () =>
+      head?.chain.id === id ? head.chain.fork() : await this.#parts.groups.chain(id);
+    return { id, chain, made: [], keys: [], resolves: [] };
+  }
+}
+
+/** The state that consists of these events; rejected ones and such of other rooms have no part in it. */
+export async function stateMapOf(
+  events: Iterable<StoredEvent>,
+  roomNid: number,
+  slices: TimeSlices,
+): Promise<Map<string, StoredEvent>> {
+  const state = new Map<string, StoredEvent>();
+  await slices.each(events, (stored) => {
+    const { type, stateKey } = stored.event;
+    if (stateKey === undefined || stored.rejected || stored.roomNid !== roomNid) return;
+    state.set(stateKeyOf(type, stateKey), stored);
+  });
+  return state;
+}
+
+/** The distinct groups of a room's forward extremities. */
+export function groupsOf(head: Pick<RoomHead, 'extremities'>): number[] {
+  return [...new Set(head.extremities.map(({ stateGroup }) => stateGroup ?? 0))];
+}
+
+function sameGroups(one: readonly number[], other: readonly number[]): boolean {
+  const set = new Set(other);
+  return one.length === set.size && one.every((group) => set.has(group));
+}

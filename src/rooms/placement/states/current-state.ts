@@ -1,0 +1,93 @@
+import { splitStateKey } from '../../../protocol/index.ts';
+import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
+import type { MembershipChange, StateChange, StoredEvent } from '../../stored-event.ts';
+import { membershipChanges, type RoomHead } from '../../timeline/room-head.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+import type { GroupState } from './before-state.ts';
+
+type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
+
+/** How the current state of a room is to change. */
+export interface CurrentChange {
+  /** Ends in the group of the new state. */
+  readonly chain: GroupChain;
+  readonly made: readonly GroupRows[];
+  /** `stateKeyOf` to the nid of the new entry, or 0 where there is none any more. */
+  readonly entries: ReadonlyMap<string, number>;
+  /** The events of the new entries, by nid. */
+  readonly events: ReadonlyMap<number, StoredEvent>;
+  /** The numbers of the entries by `stateKeyOf`; of one that is missing it is in memory. */
+  readonly keyNids: ReadonlyMap<string, number>;
+}
+
+/**
+ * What the forward extremities make of the current state.
+ * @param groups of all extremities
+ * @param after the state after a new extremity that has its number but not its place
+ * @returns `undefined`: it stays as it is
+ */
+export async function changeOfCurrentState(
+  parts: Parts,
+  head: RoomHead,
+  groups: readonly number[],
+  after: { readonly state: GroupState; readonly newcomer: StoredEvent | undefined } | undefined,
+): Promise<CurrentChange | undefined> {
+  const { resolver, events, stateKeys, groupIds, slices } = parts;
+  const current = head.chain.id ?? 0;
+  const distinct = [...new Set(groups)];
+  if (distinct.length === 1 && distinct[0] === current) return undefined;
+  const reference = {
+    group: current,
+    nids: () => (head.chain.id === current ? [...head.state.values()].map(({ nid }) => nid) : undefined),
+  };
+  const resolution = await resolver.resolve(head.version, distinct, reference, after?.newcomer);
+  const delta = resolution.changesFrom(current);
+  if (delta.size === 0) return undefined;
+  const found = new Map(await events.getMany([...delta.values()].filter((nid) => nid !== 0)));
+  if (after?.newcomer) found.set(after.newcomer.nid, after.newcomer);
+  const keyNids = [...delta.keys()];
+  const names = await stateKeys.names(keyNids);
+  const [entries, keys] = [new Map<string, number>(), new Map<string, number>()];
+  await slices.each(keyNids.entries(), ([index, keyNid]) => {
+    entries.set(names[index] ?? '', delta.get(keyNid) ?? 0);
+    keys.set(names[index] ?? '', keyNid);
+  });
+  const same = distinct.find((group) => resolution.changesFrom(group).size === 0);
+  if (same !== undefined) {
+    const chain = same === after?.state.id ? await after.state.chain() : await parts.groups.chain(same);
+    return { chain, made: [], entries, events: found, keyNids: keys };
+  }
+  if (head.chain.id !== current) return undefined; // the head has moved: whoever asked looks again
+  const chain = head.chain.fork();
+  const made = [chain.advance(groupIds.next(), delta)];
+  return { chain, made, entries, events: found, keyNids: keys };
+}
+
+/** What became of a room's state and members. */
+export interface AppliedChange {
+  readonly stateChanges: readonly StateChange[];
+  readonly membershipChanges: readonly MembershipChange[];
+}
+
+/** Changes the current state in memory; waits for nothing. @param cause the event, in its place of another copy */
+export function applyCurrentState(
+  head: RoomHead,
+  { chain, entries, events, keyNids }: Omit<CurrentChange, 'made'>,
+  cause: StoredEvent,
+  position: number,
+): AppliedChange {
+  const stateChanges: StateChange[] = [];
+  const before = new Map<string, ReturnType<RoomHead['membership']>>();
+  for (const [key, nid] of entries) {
+    const [type, stateKey] = splitStateKey(key);
+    if (type === 'm.room.member') before.set(stateKey, head.membership(stateKey));
+    const stored = nid === cause.nid ? cause : events.get(nid);
+    if (nid !== 0 && !stored) throw new Error(`state event ${nid} is not in memory`);
+    stateChanges.push({ ...head.setEntry(type, stateKey, stored, position), keyNid: keyNids.get(key) });
+  }
+  head.chain = chain;
+  return {
+    stateChanges,
+    membershipChanges: membershipChanges(stateChanges, cause, (userId) => before.get(userId)),
+  };
+}

@@ -1,0 +1,80 @@
+import type { TimeSlices } from '../../../kernel/time-slices.ts';
+import { splitStateKey } from '../../../protocol/index.ts';
+import type { GroupChain } from '../../state/group-chain.ts';
+import type { MembershipChange, StateChange, StoredEvent } from '../../stored-event.ts';
+import { HeadState, type StateEntry, stateEntry } from '../../timeline/head-state.ts';
+import type { RoomHead } from '../../timeline/room-head.ts';
+import type { AppliedChange, CurrentChange } from './current-state.ts';
+
+/** A change of a membership; there is no event where an entry is removed. */
+type MemberMove = Omit<MembershipChange, 'eventNid'> & { readonly eventNid: number | undefined };
+
+/**
+ * A large change of the current state, worked out beside the head while others have their turns. What remains to be
+ * done at once is little, however large the room is.
+ */
+export class PreparedState {
+  readonly #mark: RoomHead['stateMark'];
+  readonly #state = new HeadState();
+  /** New entries, whose place on the stream is not known yet. */
+  readonly #fresh: { -readonly [K in keyof StateEntry]: StateEntry[K] }[] = [];
+  readonly #stateChanges: StateChange[] = [];
+  readonly #moves: MemberMove[] = [];
+  readonly #chain: GroupChain;
+
+  private constructor(head: RoomHead, chain: GroupChain) {
+    this.#mark = head.stateMark;
+    this.#chain = chain;
+  }
+
+  /** Worth nothing any more once the head's state has changed: see `isFor`. */
+  static async of(
+    head: RoomHead,
+    change: Omit<CurrentChange, 'made'>,
+    slices: TimeSlices,
+  ): Promise<PreparedState> {
+    const prepared = new PreparedState(head, change.chain);
+    await prepared.#fill(head, change, slices);
+    return prepared;
+  }
+
+  /** Whether it is still made of the state that the head has. */
+  isFor(head: RoomHead): boolean {
+    return head.isUnchanged(this.#mark);
+  }
+
+  /** Makes it the head's state, once. @param cause the event that has brought it */
+  take(head: RoomHead, cause: StoredEvent, position: number): AppliedChange {
+    if (!this.isFor(head)) throw new Error('the current state of the room has changed');
+    for (const entry of this.#fresh) entry.stream = position;
+    head.replaceState(this.#state, position);
+    head.chain = this.#chain;
+    const membershipChanges = this.#moves.map((move) => ({ ...move, eventNid: move.eventNid ?? cause.nid }));
+    return { stateChanges: this.#stateChanges, membershipChanges };
+  }
+
+  async #fill(
+    head: RoomHead,
+    { entries, events, keyNids }: Omit<CurrentChange, 'made'>,
+    slices: TimeSlices,
+  ): Promise<void> {
+    await slices.each(head.state, ([key, entry]) => {
+      if (!entries.has(key)) this.#state.set(key, entry);
+    });
+    await slices.each(entries, ([key, nid]) => {
+      const [type, stateKey] = splitStateKey(key);
+      const stored = events.get(nid);
+      if (nid !== 0 && !stored) throw new Error(`state event ${nid} is not in memory`);
+      const previousNid = head.state.get(key)?.nid;
+      this.#stateChanges.push({ type, stateKey, event: stored, previousNid, keyNid: keyNids.get(key) });
+      const entry = stored && stateEntry(stored, 0);
+      if (type === 'm.room.member') {
+        const to = entry?.membership ?? 'leave';
+        this.#moves.push({ userId: stateKey, from: head.membership(stateKey), to, eventNid: stored?.nid });
+      }
+      if (!entry) return;
+      this.#fresh.push(entry);
+      this.#state.set(key, entry);
+    });
+  }
+}

@@ -1,0 +1,252 @@
+import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import type { TimeSlices } from '../../../kernel/time-slices.ts';
+import {
+  createEventIdOf,
+  type RoomVersion,
+  resolveStateInSteps,
+  selectAuthEventKeys,
+  stateKeyOf,
+} from '../../../protocol/index.ts';
+import { authDifference, conflictedSubgraph } from '../../state/auth-chains.ts';
+import type { AuthEdges } from '../../state/auth-edges.ts';
+import type { StateGroups } from '../../state/state-groups.ts';
+import type { StateKeys } from '../../state/state-keys.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import type { EventStore } from '../../timeline/event-store.ts';
+
+/** How many resolutions are remembered; one is a few numbers. */
+const remembered = 10_000;
+
+const createKey = stateKeyOf('m.room.create', '');
+
+/** A state of which all entries are in memory already: that of a room's head. */
+export interface ReferenceState {
+  readonly group: number;
+  /** The nids of all its entries; `undefined` when the head has moved on. */
+  readonly nids: () => Iterable<number> | undefined;
+}
+
+/** What the states of some groups resolve to. */
+export interface Resolution {
+  /** What differs from the state of a group, as a delta: key nid to event nid, 0 where there is no entry. */
+  changesFrom(group: number): Map<number, number>;
+}
+
+export interface ResolverParts {
+  readonly events: EventStore;
+  readonly groups: StateGroups;
+  readonly stateKeys: StateKeys;
+  readonly authEdges: AuthEdges;
+  readonly slices: TimeSlices;
+}
+
+/** An event that is about to get its number, and so can not be found by it yet. */
+export type Newcomer = StoredEvent;
+
+/**
+ * Resolves the states of groups. Only what differs between them is looked at, and what that depends on; the rest is
+ * the same in the outcome. So the work grows with how far histories have parted, not with the size of the room.
+ */
+export class StateResolver {
+  readonly #parts: ResolverParts;
+  /** Sets of groups to the group that they resolve to. */
+  readonly #known = new RecentlyUsed<string, number>({ max: remembered });
+
+  constructor(parts: ResolverParts) {
+    this.#parts = parts;
+  }
+
+  /** The group that these are known to resolve to. */
+  known(groups: Iterable<number>): number | undefined {
+    return this.#known.get(keyOf(groups));
+  }
+
+  remember(groups: Iterable<number>, group: number): void {
+    const key = keyOf(groups);
+    if (key.includes(',')) this.#known.set(key, group);
+  }
+
+  /** Groups that were remembered may never have reached the disk. */
+  forgetAll(): void {
+    this.#known.clear();
+  }
+
+  /**
+   * @param groups two or more
+   * @param reference another state that the outcome will be compared with
+   */
+  async resolve(
+    version: RoomVersion,
+    groups: readonly number[],
+    reference?: ReferenceState,
+    newcomer?: Newcomer,
+  ): Promise<Resolution> {
+    const all = [...new Set(reference ? [...groups, reference.group] : groups)];
+    const { keys, entryIn } = await this.#parts.groups.differences(all);
+    const [first = 0] = groups;
+    const resolved = new Map(keys.map((key) => [key, entryIn(first, key)]));
+    const conflicted = keys.filter((key) =>
+      groups.some((group) => entryIn(group, key) !== entryIn(first, key)),
+    );
+    if (conflicted.length > 0) {
+      const common = async () => {
+        const nids = reference?.nids();
+        const ofFirst = nids ?? (await this.#parts.groups.load(first)).values();
+        const from = nids && reference ? reference.group : first;
+        const apart = new Set(keys.map((key) => entryIn(from, key)));
+        const same = keys.filter((key) => !conflicts.has(key)).map((key) => entryIn(first, key));
+        return [...[...ofFirst].filter((nid) => !apart.has(nid)), ...same.filter((nid) => nid !== 0)];
+      };
+      const conflicts = new Set(conflicted);
+      const states = distinctStates(groups, conflicted, entryIn);
+      const outcome = await this.#resolve(version, { first, states, conflicted, common, newcomer });
+      for (const key of conflicted) resolved.set(key, outcome.get(key) ?? 0);
+    }
+    return {
+      changesFrom: (group) => new Map([...resolved].filter(([key, nid]) => nid !== entryIn(group, key))),
+    };
+  }
+
+  async #resolve(version: RoomVersion, conflict: Conflict): Promise<Map<number, number>> {
+    const { stateKeys, authEdges } = this.#parts;
+    const { first, states, conflicted, common, newcomer } = conflict;
+    const names = new Map<number, string>();
+    for (const [index, name] of (await stateKeys.names(conflicted)).entries()) {
+      names.set(conflicted[index] ?? 0, name);
+    }
+    const nids = new Set(states.flatMap((state) => [...state.values()]));
+    const isFirstAlgorithm = version.stateResolution === 'v1';
+    const difference = isFirstAlgorithm
+      ? []
+      : await authDifference(
+          authEdges,
+          states.map((state) => new Set(state.values())),
+          common,
+        );
+    const subgraph = version.stateResolution === 'v2.1' ? await conflictedSubgraph(authEdges, nids) : [];
+    const memory = new EventMemory(this.#parts.events, newcomer);
+    const full = await memory.load(new Set([...nids, ...difference, ...subgraph]));
+    const asked = await this.#asked(version, full, first, new Set(names.values()), memory);
+    await memory.loadAround(full, [...asked.values()]);
+    const idOf = (nid: number) => memory.byNid(nid)?.event.eventId ?? '';
+    const sets = states.map((state) => {
+      const set = new Map<string, string>();
+      for (const [key, stored] of asked) set.set(key, stored.event.eventId);
+      for (const [key, nid] of state) set.set(names.get(key) ?? '', idOf(nid));
+      return set;
+    });
+    const idsOf = (numbers: Iterable<number>) => [...numbers].map(idOf).filter((id) => id !== '');
+    const steps = resolveStateInSteps(version, sets, {
+      event: (eventId) => memory.byId(eventId)?.event,
+      isRejected: (eventId) => memory.byId(eventId)?.rejected === true,
+      authChainDifference: () => idsOf(difference),
+      conflictedSubgraph: () => idsOf(subgraph),
+    });
+    const resolved = await this.#parts.slices.through(steps);
+    const outcome = new Map<number, number>();
+    for (const [key, name] of names) {
+      const eventId = resolved.get(name);
+      const stored = eventId === undefined ? undefined : memory.byId(eventId);
+      if (stored) outcome.set(key, stored.nid);
+    }
+    return outcome;
+  }
+
+  /** The entries that are the same in all states and that the checks of these events may ask for. */
+  async #asked(
+    version: RoomVersion,
+    events: readonly StoredEvent[],
+    group: number,
+    conflicted: ReadonlySet<string>,
+    memory: EventMemory,
+  ): Promise<Map<string, StoredEvent>> {
+    const keys = new Set([createKey, stateKeyOf('m.room.power_levels', '')]);
+    for (const { event } of events) for (const key of selectAuthEventKeys(event, version)) keys.add(key);
+    for (const key of conflicted) keys.delete(key);
+    const nids = await this.#parts.stateKeys.findMany(keys);
+    const state = (await this.#parts.groups.entries([group], [...nids.values()])).get(group);
+    await memory.load(new Set(state?.values() ?? []));
+    const asked = new Map<string, StoredEvent>();
+    for (const [key, keyNid] of nids) {
+      const stored = memory.byNid(state?.get(keyNid) ?? 0);
+      if (stored) asked.set(key, stored);
+    }
+    return asked;
+  }
+}
+
+interface Conflict {
+  /** One of the groups. */
+  readonly first: number;
+  /** The states, as far as they are in conflict: key nid to event nid. */
+  readonly states: readonly ReadonlyMap<number, number>[];
+  readonly conflicted: readonly number[];
+  /** The nids of everything else. */
+  readonly common: () => Promise<Iterable<number>>;
+  readonly newcomer: Newcomer | undefined;
+}
+
+/** The events that a resolution looks at, held in memory while it runs. */
+class EventMemory {
+  readonly #store: EventStore;
+  readonly #byNid = new Map<number, StoredEvent>();
+  readonly #byId = new Map<string, StoredEvent>();
+
+  constructor(store: EventStore, newcomer: StoredEvent | undefined) {
+    this.#store = store;
+    if (newcomer) this.#add(newcomer);
+  }
+
+  byNid(nid: number): StoredEvent | undefined {
+    return this.#byNid.get(nid);
+  }
+
+  byId(eventId: string): StoredEvent | undefined {
+    return this.#byId.get(eventId);
+  }
+
+  /** @returns those of the events that exist */
+  async load(nids: ReadonlySet<number>): Promise<StoredEvent[]> {
+    const missing = [...nids].filter((nid) => nid !== 0 && !this.#byNid.has(nid));
+    for (const stored of (await this.#store.getMany(missing)).values()) this.#add(stored);
+    return [...nids].map((nid) => this.#byNid.get(nid)).filter((stored) => stored !== undefined);
+  }
+
+  /** The auth events of these; and the power levels that power levels have replaced, for the mainline. */
+  async loadAround(events: readonly StoredEvent[], others: readonly StoredEvent[]): Promise<void> {
+    const creates = events.slice(0, 1).map(({ event }) => createEventIdOf(event.roomId));
+    let pending = [...events, ...others.filter(isPowerLevels)];
+    for (let wanted = creates; pending.length > 0; wanted = []) {
+      const ids = new Set([...wanted, ...pending.flatMap(({ event }) => event.authEventIds)]);
+      const missing = [...ids].filter((eventId) => !this.#byId.has(eventId));
+      const found = [...(await this.#store.getManyById(missing)).values()];
+      for (const stored of found) this.#add(stored);
+      pending = found.filter(isPowerLevels);
+    }
+  }
+
+  #add(stored: StoredEvent): void {
+    this.#byNid.set(stored.nid, stored);
+    this.#byId.set(stored.event.eventId, stored);
+  }
+}
+
+const isPowerLevels = ({ event }: StoredEvent) => event.type === 'm.room.power_levels';
+
+/** The states in those keys, each once. */
+function distinctStates(
+  groups: readonly number[],
+  keys: readonly number[],
+  entryIn: (group: number, key: number) => number,
+): Map<number, number>[] {
+  const states = new Map<string, Map<number, number>>();
+  for (const group of groups) {
+    const entries = keys.map((key): [number, number] => [key, entryIn(group, key)]);
+    const text = entries.map(([, nid]) => nid).join();
+    if (!states.has(text)) states.set(text, new Map(entries.filter(([, nid]) => nid !== 0)));
+  }
+  return [...states.values()];
+}
+
+/** The same for the same groups, in whatever order. */
+const keyOf = (groups: Iterable<number>) => [...new Set(groups)].sort((a, b) => a - b).join();

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type ManualClock, manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+
+/** A clock by which a slice of time is over whenever somebody looks. */
+function hastyClock(): ManualClock & { readonly looks: number } {
+  let looks = 0;
+  return {
+    ...manualClock(),
+    monotonic: () => ++looks * 1_000,
+    get looks() {
+      return looks;
+    },
+  };
+}
+
+/** A room with so many members, of several servers. */
+function large(members: number): ReferenceRoom {
+  const room = new ReferenceRoom();
+  for (let index = 0; index < members; index++) room.member(`@user${index}:s${index % 5}.example`, 'join');
+  return room;
+}
+
+const isMember = ({ event }: { readonly event: { readonly type: string } }) => event.type === 'm.room.member';
+
+forEachDatabase((open) => {
+  const opened = async () => {
+    const clock = hastyClock();
+    return { clock, under: await RoomsUnderTest.open(open, [], { clock }) };
+  };
+
+  /** How often somebody looked at the clock while `work` was done: each time others had a turn. */
+  const looksOf = async (clock: { readonly looks: number }, work: () => Promise<unknown>) => {
+    const before = clock.looks;
+    await work();
+    return clock.looks - before;
+  };
+
+  const joinedFast = async (under: RoomsUnderTest, room: ReferenceRoom) => {
+    const { event, state, authChain } = room.join(alice);
+    const essential = state.filter((one) => !isMember(one));
+    const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
+    const chain = room.answer(new Map(needed.map((id) => [id, id])));
+    await under.engine.placement.enter(room.room, {
+      event,
+      state: essential,
+      authChain: [...chain.state, ...chain.authChain],
+      partial: { servers: ['a.example'], from: 'a.example' },
+    });
+    await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+    return state.map((one) => one.event.eventId);
+  };
+
+  const rename = async (under: RoomsUnderTest, room: ReferenceRoom, displayname: string) => {
+    const content = { membership: 'join', displayname };
+    const draft = { type: 'm.room.member', sender: alice, stateKey: alice, content };
+    return (await under.engine.timeline.append(room.roomId, draft)).event.eventId;
+  };
+
+  const check = async (under: RoomsUnderTest, room: ReferenceRoom) => {
+    const head = await under.engine.heads.get(room.roomId);
+    assert.ok(head);
+    const expected = room.stateAfter(head.extremities.map(({ eventId }) => eventId));
+    const state = [...head.state].map(([key, { eventId }]) => [key, eventId]).sort();
+    assert.deepEqual(state, [...expected].sort());
+    const joined = [...head.members].filter(([, membership]) => membership === 'join').length;
+    assert.equal(joined, head.memberCount('join'));
+    assert.equal(
+      [...head.servers.values()].reduce((sum, count) => sum + count, 0),
+      joined,
+    );
+    const group = await under.engine.groups.load(head.chain.id ?? 0);
+    assert.deepEqual([...group.values()].sort(), Array.from(head.state.values(), ({ nid }) => nid).sort());
+  };
+
+  describe('the whole state of a large room', () => {
+    it('is taken with turns for others in between, the more the larger it is', async () => {
+      const counts: Record<'enter' | 'complete' | 'load', number>[] = [];
+      for (const members of [20, 420]) {
+        const [room, another] = [large(members), large(members)];
+        const { clock, under } = await opened();
+        const enter = await looksOf(clock, () => under.engine.placement.enter(room.room, room.join(alice)));
+        await check(under, room);
+        const ids = await joinedFast(under, another);
+        const complete = await looksOf(clock, () =>
+          under.engine.placement.completeState(another.roomId, ids),
+        );
+        await check(under, another);
+        const again = await under.restart(open, { clock });
+        const load = await looksOf(clock, () => again.engine.heads.get(room.roomId));
+        await check(again, room);
+        counts.push({ enter, complete, load });
+      }
+      const [few, many] = counts;
+      assert.ok(few && many);
+      // Of 400 members more, each step of the work takes fifty or a hundred at a time.
+      assert.ok(many.enter - few.enter >= 80, `${few.enter} and ${many.enter}`);
+      assert.ok(many.complete - few.complete >= 80, `${few.complete} and ${many.complete}`);
+      assert.ok(many.load - few.load >= 8, `${few.load} and ${many.load}`);
+    });
+
+    it('becomes the current one though local users say and change things meanwhile', async () => {
+      const room = large(150);
+      const { under } = await opened();
+      const ids = await joinedFast(under, room);
+      const sent: Promise<string>[] = [];
+      const completing = under.engine.placement.completeState(room.roomId, ids);
+      let isDone = false;
+      const done = completing.finally(() => {
+        isDone = true;
+      });
+      for (let turn = 0; !isDone && sent.length < 40; turn++) {
+        if (turn % 7 === 0) sent.push(under.say(alice, room.roomId, `turn ${turn}`));
+        if (turn === 21 || turn === 42) {
+          sent.push(rename(under, room, `Alice ${turn}`));
+        }
+        await new Promise(setImmediate);
+      }
+      await done;
+      assert.ok(sent.length > 4);
+      const events = await under.engine.events.getManyById(await Promise.all(sent));
+      const inOrder = [...events.values()].sort((a, b) => a.event.depth - b.event.depth);
+      for (const { event } of inOrder) room.take({ event, json: '' });
+      await check(under, room);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.equal(head?.isPartial, false);
+      assert.deepEqual(
+        head?.extremities.map(({ eventId }) => eventId),
+        [inOrder.at(-1)?.event.eventId],
+      );
+      for (const stored of inOrder) {
+        const state = await under.engine.placement.stateAt(stored, 'after');
+        const expected = room.stateAfter([stored.event.eventId]);
+        assert.deepEqual([...(state?.keys() ?? [])].sort(), [...expected.keys()].sort());
+      }
+      await check(await under.restart(open), room);
+    });
+
+    it('is found again where a server tells of it, whatever happens to the room meanwhile', async () => {
+      const room = large(150);
+      const { under } = await opened();
+      await under.engine.placement.enter(room.room, room.join(alice));
+      const unheard = room.member('@late:s1.example', 'join');
+      const last = room.say(ann, [unheard]);
+      const state = [...room.stateBefore(last).values()];
+      await under.engine.placement.addOutliers(room.room, [room.one(unheard)]);
+      const placing = under.engine.placement.append(room.roomId, room.one(last), { stateBefore: state });
+      const renamed = rename(under, room, 'Alice');
+      const stored = await placing;
+      assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
+      const own = await under.engine.events.getById(await renamed);
+      assert.ok(own);
+      room.take({ event: own.event, json: '' });
+      await check(under, room);
+      const before = await under.engine.placement.stateAt(stored, 'before');
+      assert.equal(before?.size, state.length);
+      await check(await under.restart(open), room);
+    });
+  });
+});
