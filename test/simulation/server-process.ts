@@ -23,7 +23,7 @@ import {
 import { openFederationClient, TransactionsApi } from '../../src/federation-client/index.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { createRouter } from '../../src/kernel/http/routing/router.ts';
-import { createLogger } from '../../src/kernel/observability/index.ts';
+import { createLogger, silentLogger } from '../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../src/kernel/outbound/index.ts';
 import { isServerName } from '../../src/protocol/index.ts';
 import { Relations } from '../../src/relations/index.ts';
@@ -100,7 +100,7 @@ export class ServerProcess implements Disk, Client, Host {
     this.#surroundings = surroundings;
     this.#dice = dice;
     this.#temper = temper;
-    this.shutdown = new Shutdown(createLogger({ level: 'silent' }));
+    this.shutdown = new Shutdown(silentLogger);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.crashed = promise;
     this.#end = resolve;

@@ -1,15 +1,14 @@
 import { openSync } from 'node:fs';
 import { pino } from 'pino';
 import type { LogOutput } from './log-config.ts';
+import { LogDestination } from './log-destination.ts';
 
 /** The symbol under which pino looks for what a stream wants. */
 const pinoMetadata = Symbol.for('pino.metadata');
 
-type Destination = ReturnType<typeof pino.destination>;
-
 interface OpenOutput {
   readonly least: number;
-  readonly destination: Destination;
+  readonly destination: LogDestination;
   /** Standard streams stay open. */
   readonly isFile: boolean;
 }
@@ -53,7 +52,7 @@ function openAll(outputs: readonly LogOutput[]): readonly OpenOutput[] {
 }
 
 function closeFiles(outputs: readonly OpenOutput[]): void {
-  for (const { destination, isFile } of outputs) if (isFile) destination.end();
+  for (const { destination, isFile } of outputs) destination.end(isFile);
 }
 
 function open({ to, level }: LogOutput): OpenOutput {
@@ -61,8 +60,7 @@ function open({ to, level }: LogOutput): OpenOutput {
   const fd = isFile ? openSync(to.file, 'a', 0o600) : to === 'stdout' ? 1 : 2;
   return {
     least: level === 'silent' ? Number.POSITIVE_INFINITY : pino.levels.values[level]!,
-    // Lines that come while others are being written are written together.
-    destination: pino.destination({ fd, sync: false }),
+    destination: new LogDestination(fd, isFile ? to.file : to),
     isFile,
   };
 }

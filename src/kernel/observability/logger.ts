@@ -8,8 +8,8 @@ export type Logger = Pick<
 
 export interface LoggerOptions {
   readonly level: LevelWithSilent;
-  /** Where the lines go; standard output when absent. */
-  readonly destination?: DestinationStream;
+  /** Where the lines go. */
+  readonly destination: DestinationStream;
 }
 
 /** Logs JSON, a line for each entry. */
@@ -22,8 +22,7 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
       formatters: { level: (label) => ({ level: label }) },
       serializers: { err: describeError },
     },
-    // Lines that come while others are being written are written together.
-    destination ?? pino.destination({ fd: 1, sync: false }),
+    destination,
   );
 }
 

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, constants, mkdtempSync, openSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
+import { LogDestination } from './log-destination.ts';
+
+/** Runs a program that logs as a server does, with what nobody caught logged as well. */
+function run(file: string, rest: string) {
+  const logs = new URL('./index.ts', import.meta.url).href;
+  const program = `
+    import { setTimeout as delay } from 'node:timers/promises';
+    import { Logs } from ${JSON.stringify(logs)};
+    const outputs = [{ to: ${file}, level: 'info' }, { to: 'stdout', level: 'info' }];
+    const { root: log } = new Logs({ level: 'info', levels: new Map(), outputs, remarks: [] });
+    process.on('uncaughtException', (error) => {
+      log.fatal({ err: error }, 'nobody caught this');
+      process.exit(1);
+    });
+    ${rest}`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+    encoding: 'utf8',
+    timeout: 30_000,
+    killSignal: 'SIGKILL',
+  });
+  const messages = stdout.split('\n').filter((line) => line !== '');
+  return { status, stderr, messages: messages.map((line) => JSON.parse(line).msg) };
+}
+
+describe('a log that can not be written', () => {
+  it('is said once, and leaves the server and the other logs alone, until the end', () => {
+    const { status, stderr, messages } = run(
+      `{ file: '/dev/full' }`,
+      `for (const line of ['one', 'two', 'three']) { log.info(line); await delay(20); }
+       log.info('the last');
+       process.exit(7);`,
+    );
+    assert.deepEqual([status, messages], [7, ['one', 'two', 'three', 'the last']]);
+    assert.match(stderr, /^hearth: the log \/dev\/full can not be written: ENOSPC[^\n]+\n$/);
+  });
+
+  it('gets its last lines when the process ends', () => {
+    assert.deepEqual(run(`'stderr'`, `log.info('the end'); process.exit(0);`).messages, ['the end']);
+  });
+
+  it('keeps so much for a reader who does not read, and says how much is lost', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hearth-log-'));
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    try {
+      const log = new LogDestination(fd, 'pipe', 10_000);
+      const line = `${JSON.stringify({ msg: 'x'.repeat(987) })}\n`;
+      // A pipe holds some; the first turn takes as much as may wait.
+      for (let round = 0; round < 20; round += 1) {
+        for (let count = 0; count < 12; count += 1) log.write(line);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      let read = '';
+      const lines = await eventually('all that was kept', () => {
+        read += readSome(fd);
+        const whole = read.split('\n').slice(0, -1);
+        const all = whole.map((text): { msg: string; lost?: number } => JSON.parse(text));
+        const lost = all.reduce((sum, { lost = 0 }) => sum + lost, 0);
+        const kept = all.filter(({ msg }) => msg.startsWith('xxx')).length;
+        return kept + lost === 20 * 12 && { kept, lost };
+      });
+      assert.ok(lines.lost > 0 && lines.kept > 0);
+      log.end(false);
+    } finally {
+      closeSync(fd);
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+function readSome(fd: number): string {
+  const buffer = Buffer.alloc(2 ** 16);
+  try {
+    return buffer.toString('utf8', 0, readSync(fd, buffer));
+  } catch {
+    return ''; // There is nothing at the moment.
+  }
+}
