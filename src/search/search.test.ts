@@ -79,6 +79,15 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((await search(bob!, 'Quick brown', inRoom(talk))).highlights, ['quick', 'brown']);
     });
 
+    it('names the words to highlight as they stand in the results, for clients that know accents only', async () => {
+      const talk = await Talk.open(server, alice!);
+      await talk.say(alice!, 'Ein Café in KÖLN');
+      const highlights = async (term: string) => (await search(alice!, term, inRoom(talk))).highlights.sort();
+      assert.deepEqual(await highlights('koln cafe'), ['cafe', 'café', 'koln', 'köln']);
+      assert.deepEqual(await highlights('Köln'), ['koln', 'köln']);
+      assert.deepEqual(await highlights('ein'), ['ein']);
+    });
+
     it('finds names and topics of rooms, by the keys that are asked for', async () => {
       const talk = await Talk.open(server, alice!, [], { name: 'Penguins', topic: 'All about penguins' });
       await talk.say(alice!, 'penguins!');
@@ -90,6 +99,28 @@ forServerDatabases(import.meta.url, (open) => {
         'm.room.message',
         'm.room.topic',
       ]);
+    });
+
+    it('finds topics by what clients with rich ones show, too', async () => {
+      const talk = await Talk.open(server, alice!);
+      const representations = [
+        { mimetype: 'text/html', body: '<b>Albatross</b>' },
+        { mimetype: 'text/plain', body: 'Puffins' },
+      ];
+      await talk.setState(alice!, 'm.room.topic', {
+        topic: 'Seabirds',
+        'm.topic': { 'm.text': representations },
+      });
+      const count = async (term: string) => (await search(alice!, term, inRoom(talk))).results.length;
+      assert.deepEqual(
+        [await count('puffins'), await count('seabirds'), await count('albatross')],
+        [1, 1, 0],
+      );
+      await talk.setState(alice!, 'm.room.topic', {
+        topic: '',
+        'm.topic': { 'm.text': [{ body: 'Terns' }] },
+      });
+      assert.equal(await count('terns'), 1);
     });
 
     it('finds what was edited by what it says now, and nothing that was redacted', async () => {

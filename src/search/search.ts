@@ -1,12 +1,12 @@
 import { compileRoomEventFilter } from '../filters/index.ts';
-import { foldText } from '../kernel/database/index.ts';
 import type { ClientEvent, JsonObject } from '../protocol/index.ts';
 import type { Rooms, Viewer } from '../rooms/index.ts';
+import { highlightsOf } from './highlights.ts';
 import { type Match, type Matches, type MatchesRequest, MatchFinder } from './matches.ts';
 import { ResultContexts } from './result-context.ts';
 import type { SearchIndex } from './search-index.ts';
 import { decodeSearchPlace, encodeSearchPlace } from './search-token.ts';
-import { type SearchKey, searchKeys } from './searched-text.ts';
+import { type SearchKey, searchedText, searchKeys } from './searched-text.ts';
 
 export type GroupKey = 'room_id' | 'sender';
 
@@ -69,7 +69,10 @@ export class Search {
     const page = criteria.order_by === 'recent' ? await this.#latest(request) : await this.#best(request);
     return {
       count: page.count,
-      highlights: [...(foldText(criteria.search_term).match(/[\p{L}\p{N}\p{M}]+/gu) ?? [])],
+      highlights: highlightsOf(
+        criteria.search_term,
+        page.matches.map(({ stored }) => searchedText(stored, request.keys) ?? ''),
+      ),
       results: await this.#results(viewer, criteria, page.matches),
       ...(criteria.include_state ? { state: await this.#state(viewer, page.matches) } : undefined),
       ...(criteria.groupings && { groups: groupsOf(criteria.groupings, page) }),

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, relationOf } from '../protocol/index.ts';
+import { isJsonObject, type JsonObject, relationOf, topicTexts } from '../protocol/index.ts';
 import type { StoredEvent } from '../rooms/index.ts';
 
 /** What of events can be searched, as clients name it. */
@@ -24,7 +24,9 @@ export function searchedText(
   const key = Object.hasOwn(searched, event.type) ? searched[event.type] : undefined;
   if (key === undefined || !keys.includes(key)) return undefined;
   if (redactedBy !== undefined || rejected || softFailed) return undefined;
-  const text = currentContent(event.content)[key.slice('content.'.length)];
+  const content = currentContent(event.content);
+  const text =
+    key === 'content.topic' ? topicTexts(content).join('\n') : content[key.slice('content.'.length)];
   return typeof text === 'string' && text !== '' ? text : undefined;
 }
 

@@ -54,9 +54,25 @@ const textOf = (value: JsonValue | undefined): string | undefined =>
  * Source: client-server API, `m.room.topic` and "PublishedRoomsChunk".
  */
 function topicOf(content: JsonObject | undefined): string | undefined {
-  const block = content?.['m.topic'];
+  const representations = representationsIn(content?.['m.topic']);
+  return representations ? plainTextOf(representations) : textOf(content?.['topic']);
+}
+
+/**
+ * The texts of an `m.room.topic` event by which it is found: what clients of any age show.
+ * Source: client-server API, "Server Side Search", `room_events`.
+ */
+export function topicTexts(content: JsonObject): string[] {
+  const plain = plainTextOf(representationsIn(content['m.topic']) ?? []);
+  return [...new Set([textOf(content['topic']), plain].filter((text) => text !== undefined))];
+}
+
+function representationsIn(block: JsonValue | undefined): readonly JsonValue[] | undefined {
   const representations = isJsonObject(block) ? block['m.text'] : undefined;
-  if (!Array.isArray(representations)) return textOf(content?.['topic']);
+  return Array.isArray(representations) ? representations : undefined;
+}
+
+function plainTextOf(representations: readonly JsonValue[]): string | undefined {
   const plain = representations
     .filter(isJsonObject)
     .find(({ mimetype = 'text/plain' }) => mimetype === 'text/plain');
