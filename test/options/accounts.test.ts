@@ -143,9 +143,14 @@ describe('options of accounts', () => {
   it('hashes passwords with as much work as it is told [option: bcrypt_rounds]', async () => {
     const timed = async (bcrypt_rounds: number) => {
       await start({ bcrypt_rounds });
-      const started = performance.now();
-      await server.register('alice');
-      return performance.now() - started;
+      let shortest = Infinity;
+      // Other work on the machine makes some of them longer, and none shorter.
+      for (const name of ['alice', 'bob', 'cleo', 'dora', 'emil']) {
+        const started = performance.now();
+        await server.register(name);
+        shortest = Math.min(shortest, performance.now() - started);
+      }
+      return shortest;
     };
     const quick = await timed(4);
     await server.stop();

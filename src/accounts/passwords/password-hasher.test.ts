@@ -26,10 +26,15 @@ describe('password hashes', () => {
     assert.equal(await slow.verify('', undefined), false);
     const time = async (given: string | undefined) => {
       const started = performance.now();
-      for (let i = 0; i < 5; i++) await slow.verify('guess', given);
+      await slow.verify('guess', given);
       return performance.now() - started;
     };
-    const [known, unknown] = [await time(hash), await time(undefined)];
+    // Other work on the machine makes some of them longer, and none shorter.
+    let [known, unknown] = [Infinity, Infinity];
+    for (let times = 0; times < 10; times++) {
+      known = Math.min(known, await time(hash));
+      unknown = Math.min(unknown, await time(undefined));
+    }
     assert.ok(unknown > known / 3, `${unknown} ms without a hash, ${known} ms with one`);
   });
 });

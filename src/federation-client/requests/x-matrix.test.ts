@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { cpuTime } from '../../../test/support/clocks/cpu-time.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { canonicalJson } from '../../protocol/index.ts';
 import { authorize, signedText } from './request-signature.ts';
@@ -90,11 +91,13 @@ describe('X-Matrix', () => {
       }),
       { numRuns: 2_000 },
     );
-    const started = performance.now();
-    for (const part of ['"\\', 'a=', 'a="', ' ', ',', 'a=b,', '\\"'])
-      parseXMatrix(`X-Matrix a="${part.repeat(8_000)}`);
-    for (const part of ['"\\', 'a=', 'a="', ' ', ',', 'a=b,']) parseXMatrix(`X-Matrix ${part.repeat(8_000)}`);
-    assert.ok(performance.now() - started < 500);
+    const took = cpuTime(() => {
+      for (const part of ['"\\', 'a=', 'a="', ' ', ',', 'a=b,', '\\"'])
+        parseXMatrix(`X-Matrix a="${part.repeat(8_000)}`);
+      for (const part of ['"\\', 'a=', 'a="', ' ', ',', 'a=b,'])
+        parseXMatrix(`X-Matrix ${part.repeat(8_000)}`);
+    });
+    assert.ok(took < 500, `${took} ms`);
   });
 });
 

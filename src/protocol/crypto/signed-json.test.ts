@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { canonicalObject } from '../../../test/protocol/arbitrary.ts';
+import { cpuTime } from '../../../test/support/clocks/cpu-time.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { parseJsonObject } from '../json/index.ts';
 import type { JsonObject } from '../json.ts';
@@ -127,8 +128,9 @@ suite('signatures of any key', () => {
     const right = signed.signatures['identity.example.org']!['ed25519:1']!;
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`ed25519:${i}`, right]));
     const keys = Array.from({ length: 1000 }, () => other.publicKey.base64);
-    const start = performance.now();
-    assert.equal(isSignedWithAnyKey({ ...signed, signatures: { x: many } }, keys), false);
-    assert.ok(performance.now() - start < 1000);
+    const took = cpuTime(() =>
+      assert.equal(isSignedWithAnyKey({ ...signed, signatures: { x: many } }, keys), false),
+    );
+    assert.ok(took < 1000, `${took} ms`);
   });
 });

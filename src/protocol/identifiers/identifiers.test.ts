@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
+import { cpuTime } from '../../../test/support/clocks/cpu-time.ts';
 import { getRoomVersion } from '../room-versions.ts';
 import {
   fitsBytes,
@@ -192,11 +193,12 @@ test('guards accept any text, in bounded time', () => {
       for (const guard of guards) assert.equal(typeof guard(value), 'boolean');
     }),
   );
-  const start = performance.now();
-  for (const sigil of ['@', '#', '!', '$', 'mxc://', 'ed25519:', '']) {
-    for (const part of ['a', ':', '\0', '/', '😀']) {
-      for (const guard of guards) assert.equal(guard(sigil + part.repeat(1e6)), false);
+  const took = cpuTime(() => {
+    for (const sigil of ['@', '#', '!', '$', 'mxc://', 'ed25519:', '']) {
+      for (const part of ['a', ':', '\0', '/', '😀']) {
+        for (const guard of guards) assert.equal(guard(sigil + part.repeat(1e6)), false);
+      }
     }
-  }
-  assert.ok(performance.now() - start < 5000);
+  });
+  assert.ok(took < 5000, `${took} ms`);
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { cpuTime } from '../../../test/support/clocks/cpu-time.ts';
 import { isIpv4, isIpv6, isServerName, parseServerName } from './server-names.ts';
 
 test('the examples of the specification, in parts', () => {
@@ -100,10 +101,11 @@ test('any text is read in bounded time', () => {
     '1.'.repeat(1e6),
     'a'.repeat(1e7),
   ];
-  const start = performance.now();
-  for (const text of hostile) {
-    assert.equal(parseServerName(text), undefined);
-    assert.equal(isIpv6(text), false);
-  }
-  assert.ok(performance.now() - start < 1000);
+  const took = cpuTime(() => {
+    for (const text of hostile) {
+      assert.equal(parseServerName(text), undefined);
+      assert.equal(isIpv6(text), false);
+    }
+  });
+  assert.ok(took < 1000, `${took} ms`);
 });
