@@ -7,11 +7,12 @@ import type { Memberships } from '../membership/memberships.ts';
 import type { AddressInvite, ThirdPartyInviting } from '../third-party-inviting.ts';
 import { addressInvite } from './address-invite.ts';
 import { clientPath } from './paths.ts';
+import { reasonMember, reasonOf, type WithReason } from './reason.ts';
 
-const reasonBody = Type.Object({ reason: Type.Optional(Type.String()) });
-const targetBody = Type.Object({ user_id: Type.String(), reason: Type.Optional(Type.String()) });
+const reasonBody = Type.Object(reasonMember);
+const targetBody = Type.Object({ user_id: Type.String(), ...reasonMember });
 const joinBody = Type.Object({
-  reason: Type.Optional(Type.String()),
+  ...reasonMember,
   third_party_signed: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
 });
 /** Servers to get into the room through; `server_name` is what `via` was called before. */
@@ -106,15 +107,13 @@ function joinRoutes(
   ];
 }
 
-type JoinBody = { reason?: string; third_party_signed?: JsonObject };
+type JoinBody = WithReason & { third_party_signed?: JsonObject };
 
 /** Joining once more changes nothing, also not the profile: then nothing is given. */
 function joinRequest(requester: Requester, body: JoinBody): MembershipRequest {
   const given = reasonOf(body);
   return Object.keys(given).length === 0 ? { requester } : { requester, given };
 }
-
-const reasonOf = ({ reason }: { reason?: string }): JsonObject => (reason === undefined ? {} : { reason });
 
 function leavingRoutes(memberships: Memberships): Route[] {
   return [
@@ -181,7 +180,7 @@ function inviteRoute(memberships: Memberships, thirdParties: ThirdPartyInviting)
       refuseSuspended: true,
       body: Type.Object({
         user_id: Type.Optional(Type.String()),
-        reason: Type.Optional(Type.String()),
+        ...reasonMember,
         ...Type.Partial(addressInvite).properties,
       }),
       response: nothing,

@@ -4,6 +4,7 @@ import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { DelayedSending } from '../delayed-sending.ts';
 import type { Sending } from '../sending.ts';
 import { clientPath } from './paths.ts';
+import { reasonMember, reasonOf } from './reason.ts';
 
 const content = Type.Unsafe<JsonObject>(Type.Object({}));
 const sent = Type.Object({ event_id: Type.String() });
@@ -70,13 +71,12 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         method: 'PUT',
         path: clientPath('/rooms/:roomId/redact/:eventId/:txnId'),
         auth: 'guest',
-        body: Type.Object({ reason: Type.Optional(Type.String()) }),
+        body: Type.Object(reasonMember),
         response: sent,
       },
       async ({ params, body, requester }) => {
-        const reason = body.reason === undefined ? {} : { reason: body.reason };
         const { roomId, eventId, txnId } = params;
-        return { event_id: await sending.redact(requester, roomId, eventId, reason, txnId) };
+        return { event_id: await sending.redact(requester, roomId, eventId, reasonOf(body), txnId) };
       },
     ),
     sendingAnew(sending),

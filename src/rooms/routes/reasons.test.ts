@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { enc, type Person } from '../../../test/support/people/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { eventOf, refuses, registerTrio, roomOfTwo, type Trio } from './test/trio.ts';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`a reason, on ${database}`, () => {
+    let server: TestServer;
+    let people: Trio;
+    before(async () => {
+      server = await startTestServer({ database });
+      people = await registerTrio(server);
+    });
+    after(() => server.stop());
+
+    /** Does something about Ben. @returns his member event of then, or for what he does himself */
+    const becomes = async (who: Person, roomId: string, action: string, body: object) => {
+      await who.do('POST', `/rooms/${enc(roomId)}/${action}`, body);
+      return people.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(people.ben.id)}`);
+    };
+
+    it('may be null where there is none: bots send it so when they are not told one', async () => {
+      const { anna, ben } = people;
+      const roomId = await roomOfTwo(people);
+      const him = { user_id: ben.id, reason: null };
+      for (const [who, action, body, membership] of [
+        [anna, 'kick', him, 'leave'],
+        [ben, 'join', { reason: null }, 'join'],
+        [anna, 'ban', him, 'ban'],
+        [anna, 'unban', him, 'leave'],
+        [anna, 'invite', him, 'invite'],
+        [ben, 'leave', { reason: null }, 'leave'],
+      ] as const) {
+        const member = await becomes(who, roomId, action, body);
+        assert.equal(member['membership'], membership, action);
+        assert.ok(!Object.hasOwn(member, 'reason'), action);
+      }
+      const eventId = await anna.say(roomId, 'x');
+      await anna.do('PUT', `/rooms/${enc(roomId)}/redact/${enc(eventId)}/r1`, { reason: null });
+      const { unsigned } = await eventOf(anna, roomId, eventId);
+      const because = (unsigned as Record<string, Record<string, unknown>>)['redacted_because'];
+      assert.deepEqual(because?.['content'], { redacts: eventId });
+    });
+
+    it('is a text otherwise', async () => {
+      const { anna, ben } = people;
+      const roomId = await roomOfTwo(people);
+      const path = `/rooms/${enc(roomId)}/kick`;
+      await refuses(anna, 'POST', path, { user_id: ben.id, reason: 5 }, 400, 'M_BAD_JSON');
+      assert.equal(
+        (await becomes(anna, roomId, 'kick', { user_id: ben.id, reason: 'why' }))['reason'],
+        'why',
+      );
+    });
+  });
+}
