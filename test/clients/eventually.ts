@@ -12,7 +12,7 @@ const [shortest, longest] = [10, 100];
 export async function eventually<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  patience = 60_000,
+  patience = 120_000,
 ): Promise<T> {
   const until = performance.now() + patience;
   for (let pause = shortest; ; pause = Math.min(pause * 1.5, longest)) {

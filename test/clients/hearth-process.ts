@@ -74,7 +74,7 @@ export class HearthProcess {
    * @returns milliseconds from the start to that answer.
    * @throws Error with the end of the log, when the process ends or does not answer in `patience` milliseconds.
    */
-  async start(patience = 60_000): Promise<number> {
+  async start(patience = 180_000): Promise<number> {
     const log = openSync(join(this.directory, 'hearth.log'), 'a');
     const startedAt = performance.now();
     const child = spawn(
@@ -102,7 +102,7 @@ export class HearthProcess {
   }
 
   /** Asks the process to end and waits until it has. @returns its exit code, `null` when it had to be killed. */
-  async stop(patience = 15_000): Promise<number | null> {
+  async stop(patience = 60_000): Promise<number | null> {
     const child = this.#child;
     if (!child) return null;
     const impatience = setTimeout(() => child.kill('SIGKILL'), patience);

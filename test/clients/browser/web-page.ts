@@ -30,9 +30,13 @@ export async function openWebPage(): Promise<WebPage> {
   await once(server, 'listening');
   let browser: Browser | undefined;
   try {
-    browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'] });
+    browser = await chromium.launch({
+      executablePath: chromiumPath,
+      args: ['--no-sandbox'],
+      timeout: 120_000,
+    });
     const page = await browser.newPage();
-    page.setDefaultTimeout(20_000);
+    page.setDefaultTimeout(120_000);
     const complaints: string[] = [];
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('console', (message) => {

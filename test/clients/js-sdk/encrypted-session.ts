@@ -177,7 +177,7 @@ export class EncryptedSession extends Session {
       await this.client.resendEvent(event, room).catch(() => sleep(retryDelay));
       return false;
     };
-    return eventually(`${this.userId} to be heard`, taken, 60_000);
+    return eventually(`${this.userId} to be heard`, taken, 180_000);
   }
 
   /** The room once the client knows that it is encrypted and who is in it. */

@@ -92,7 +92,7 @@ test('and read everything through a restart of the server and a kill', async () 
   }
   for (const listener of [alice, bob]) {
     for (const [eventId, text] of said) {
-      assert.equal((await listener.read(room, eventId, 60_000)).getContent()['body'], text);
+      assert.equal((await listener.read(room, eventId, 180_000)).getContent()['body'], text);
     }
   }
 });

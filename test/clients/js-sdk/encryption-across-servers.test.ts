@@ -15,7 +15,7 @@ const rotation = 5;
 /** Of the messages, each test has people say one. */
 const parts = 5;
 /** Milliseconds for what goes from server to server. */
-const patience = 60_000;
+const patience = 180_000;
 /** Milliseconds between two attempts to find an event. */
 const retryDelay = 500;
 

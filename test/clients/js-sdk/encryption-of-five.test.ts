@@ -10,7 +10,7 @@ const people = 5;
 /** Messages after which a sender takes another key. */
 const rotation = 3;
 /** Milliseconds for what was said while the server was away. */
-const patience = 60_000;
+const patience = 180_000;
 
 let server: HearthProcess;
 /** Everybody who is in the room. */

@@ -8,7 +8,7 @@ import time
 import nio
 
 PASSWORD = "correct horse battery staple"
-PATIENCE = 15
+PATIENCE = 120
 
 
 def ok(response):
@@ -26,7 +26,7 @@ class Session:
     """A client and all that it has received."""
 
     def __init__(self, url, user=""):
-        config = nio.AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, request_timeout=20)
+        config = nio.AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, request_timeout=120)
         self.client = nio.AsyncClient(url, user, config=config)
         self.events = []
         self.left_rooms = set()
