@@ -1,13 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger, Metrics } from '../../kernel/observability/index.ts';
-import {
-  type JsonValue,
-  notFound,
-  type RoomEvent,
-  type RoomVersion,
-  serverOfUser,
-} from '../../protocol/index.ts';
+import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../../protocol/index.ts';
 import type { Placement } from '../placement/placement.ts';
 import type { VerifiedEvent } from '../placement/verified-event.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
@@ -26,7 +20,7 @@ import { type Refusal, Verifier } from './checking/verifier.ts';
 import { AuthFetcher } from './fetching/auth-fetcher.ts';
 import { EventFetcher } from './fetching/event-fetcher.ts';
 import { GapFiller } from './fetching/gap-filler.ts';
-import { StateFetcher, type StateOptions, usualLack } from './fetching/state-fetcher.ts';
+import { StateFetcher, type StateOptions } from './fetching/state-fetcher.ts';
 import { Backfilling } from './history/backfilling.ts';
 import { MissedHistory, type MissedHistoryParts } from './history/missed-history.ts';
 import { OlderEvents } from './history/older-events.ts';
@@ -35,18 +29,9 @@ import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
 import { Processor } from './processor.ts';
 import type { OtherServers } from './remote-servers.ts';
 import { type OutsideEvents, type PduOutcome, Receiving } from './staging/receiving.ts';
-import { type Outcome, RoomWorkers } from './staging/room-workers.ts';
-import { type StagedEvent, Staging } from './staging/staging.ts';
-
-/**
- * Attempts, within a minute, at which a state that has to be fetched must be whole, and within some hour, at which most
- * of it must be there. If the keys of a server can not be had for a moment, its users would else be missing in that
- * state for ever, and what they said be rejected; those of servers that are gone will never be had, however many.
- */
-const [wholeAttempts, usualAttempts] = [2, 6];
-
-/** An event that lacks more than so many others is not waited with for them, but tried again after a while. */
-const mostLacking = 5;
+import { RoomWorkers } from './staging/room-workers.ts';
+import { StagedWork } from './staging/staged-work.ts';
+import { Staging } from './staging/staging.ts';
 
 /** An event that was checked, or why it may not be used. */
 export type Verification = VerifiedEvent | Refusal;
@@ -111,14 +96,24 @@ export class Incoming {
       gaps: new GapFiller(shared),
       onPlaced: (stored) => {
         this.#metrics.placed(stored);
-        this.#arrived(stored.event);
+        const { roomId, eventId } = stored.event;
+        if (staging.arrived(roomId, eventId)) this.#workers.wake(roomId);
       },
+    });
+    const work = new StagedWork({
+      ...shared,
+      patience,
+      processor: this.#processor,
+      turns: this.#turns,
+      metrics: this.#metrics,
+      process: (head, origin, event, options) => this.#process(head, origin, event, options),
+      wake: (roomId) => this.#workers.wake(roomId),
     });
     this.#workers = new RoomWorkers({
       ...shared,
-      begin: (staged, isUnderWay) => this.#begin(staged, isUnderWay),
-      handle: (staged) => this.#handle(staged),
-      onWaiting: (staged) => this.#noteLacks(staged),
+      begin: (staged, isUnderWay) => work.begin(staged, isUnderWay),
+      handle: (staged) => work.handle(staged),
+      onWaiting: (staged) => work.noteLacks(staged),
       onDropped: () => this.#metrics.dropped(),
     });
     this.#receiving = new Receiving({
@@ -227,74 +222,6 @@ export class Incoming {
     await this.settled();
   }
 
-  async #begin(staged: StagedEvent, isUnderWay: (eventId: string) => boolean) {
-    const { heads, serverName, clock } = this.#parts;
-    const head = await heads.get(staged.roomId);
-    const event = head?.servers.has(serverName) ? await this.#staging.read(staged, head.version) : undefined;
-    if (!head || !event || !(await this.#asksNobody(head, event, isUnderWay))) return undefined;
-    const begun = clock.monotonic();
-    const placed = this.#processor.place(staged.roomId, event);
-    return { placed: placed.finally(() => this.#metrics.took(clock.monotonic() - begun)) };
-  }
-
-  async #handle(staged: StagedEvent): Promise<Outcome> {
-    const { heads, serverName, log } = this.#parts;
-    const { roomId, origin, eventId } = staged;
-    const head = await heads.get(roomId);
-    const event = head?.servers.has(serverName) ? await this.#staging.read(staged, head.version) : undefined;
-    if (!head || !event) {
-      log.info({ eventId, roomId }, 'An event is dropped: this server has left the room');
-      return { kind: 'done' };
-    }
-    return this.#turns.take(roomId, async () => {
-      const until = this.#patience.waitsUntil(roomId, origin);
-      if (until !== undefined && !(await this.#asksNobody(head, event))) {
-        return { kind: 'put off', until };
-      }
-      try {
-        const mayLack = lackAfter(staged.attempts);
-        await this.#process(head, origin, event, { mayLack });
-        return { kind: 'done' };
-      } catch (error) {
-        this.#patience.failed(roomId, origin);
-        return { kind: 'failed', error };
-      }
-    });
-  }
-
-  #arrived({ roomId, eventId }: RoomEvent): void {
-    if (this.#staging.arrived(roomId, eventId)) this.#workers.wake(roomId);
-  }
-
-  /** Takes note of what an event waits for, so that it is tried as soon as that is here. */
-  async #noteLacks(staged: StagedEvent): Promise<void> {
-    const head = await this.#parts.heads.get(staged.roomId);
-    const event = head && (await this.#staging.read(staged, head.version));
-    if (!event) return;
-    // From here on it is seen when one of them arrives.
-    const awaited = new Set([...event.event.prevEventIds, ...event.event.authEventIds]);
-    staged.lacks = awaited;
-    const lacking = await this.#processor.lacking(event);
-    if (staged.lacks !== awaited) return;
-    const left = new Set(lacking.filter((id) => awaited.has(id)));
-    staged.lacks = left.size > 0 && left.size <= mostLacking ? left : undefined;
-    if (left.size > 0 || lacking.length === 0) return;
-    staged.retryTs = 0;
-    this.#workers.wake(staged.roomId);
-  }
-
-  /** Whether an event can have its place without a question to any server. */
-  async #asksNobody(
-    head: RoomHead,
-    event: VerifiedEvent,
-    isUnderWay?: (eventId: string) => boolean,
-  ): Promise<boolean> {
-    const { policies } = this.#parts;
-    if (!policies.isLoaded(head)) await policies.load(head);
-    const isVouched = policies.isLoaded(head) && policies.isVouched(head, event.event);
-    return isVouched && this.#processor.isComplete(event, isUnderWay);
-  }
-
   async #process(
     head: RoomHead,
     origin: string,
@@ -315,10 +242,4 @@ export class Incoming {
       this.#missed.look(head.roomId);
     }
   }
-}
-
-/** Which part of a fetched state may be missing when an event is tried again (0 to 1). */
-function lackAfter(attempts: number): number {
-  if (attempts < wholeAttempts) return 0;
-  return attempts < usualAttempts ? usualLack : 1;
 }

@@ -3,7 +3,17 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
-import { type EventRow, eventColumns, type OutsideRow, outsideEventOf, storedEventOf } from './event-row.ts';
+import {
+  type HistoryRange,
+  readEvents,
+  readEventsById,
+  readHistory,
+  readPlacedAtOnce,
+  readPlacedLater,
+  readTimeline,
+  type TimelineRange,
+} from './event-queries.ts';
+import { type EventRow, type OutsideRow, outsideEventOf, storedEventOf } from './event-row.ts';
 import { isText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
 import { type OutsideServer, readOutside, readOutsideMany, readOutsideServers } from './outside-events.ts';
@@ -19,17 +29,6 @@ export type { HistoryPlace } from './stream-places.ts';
 
 /** How many events one query reads at most: they have to be parsed. */
 const mostRead = 200;
-
-/** Which events of a room's timeline a page holds, and in which order. */
-export interface TimelineRange {
-  /** Exclusive bounds on the stream. */
-  readonly after?: number;
-  readonly before?: number;
-  /** Inclusive. */
-  readonly upTo?: number;
-  readonly limit: number;
-  readonly direction: 'forward' | 'backward';
-}
 
 /** An event, and where on the stream this server learnt of it: also of those that are older than the timeline was. */
 export interface LearntEvent {
@@ -145,9 +144,7 @@ export class EventStore {
     });
     for (let start = 0; start < missing.length; start += mostRead) {
       if (start > 0) await this.#slices.rest();
-      const rows = await this.#select()
-        .where('events.nid', 'in', missing.slice(start, start + mostRead))
-        .execute();
+      const rows = await readEvents(this.#reader, missing.slice(start, start + mostRead));
       for (const row of rows) found.set(row.nid, this.#restore(row));
     }
     const others = missing.filter((nid) => !found.has(nid));
@@ -183,9 +180,7 @@ export class EventStore {
     });
     for (let start = 0; start < missing.length; start += mostRead) {
       if (start > 0) await this.#slices.rest();
-      const rows = await this.#select()
-        .where('events.event_id', 'in', missing.slice(start, start + mostRead))
-        .execute();
+      const rows = await readEventsById(this.#reader, missing.slice(start, start + mostRead));
       for (const row of rows) found.set(row.event_id, this.#restore(row));
     }
     return found;
@@ -193,16 +188,8 @@ export class EventStore {
 
   /** A run of a room's timeline in the order in which this server learnt of the events; without older ones. */
   async timeline(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
-    const backward = range.direction === 'backward';
-    let query = this.#select()
-      .where('events.room_nid', '=', roomNid)
-      .where('events.stream', '>', 0)
-      .orderBy('events.stream', backward ? 'desc' : 'asc')
-      .limit(range.limit);
-    if (range.after !== undefined) query = query.where('events.stream', '>', range.after);
-    if (range.before !== undefined) query = query.where('events.stream', '<', range.before);
-    if (range.upTo !== undefined) query = query.where('events.stream', '<=', range.upTo);
-    return (await query.execute()).map((row) => this.#restore(row));
+    const rows = await readTimeline(this.#reader, roomNid, range);
+    return rows.map((row) => this.#restore(row));
   }
 
   /**
@@ -212,22 +199,10 @@ export class EventStore {
   async history(
     roomNid: number,
     from: HistoryPlace | undefined,
-    { limit, direction }: { limit: number; direction: 'forward' | 'backward' },
+    range: HistoryRange,
   ): Promise<StoredEvent[]> {
-    const order = direction === 'backward' ? 'desc' : 'asc';
-    const comparison = direction === 'backward' ? '<=' : '>';
-    let query = this.#select()
-      .where('events.room_nid', '=', roomNid)
-      .where('events.stream', 'is not', null)
-      .orderBy('events.depth', order)
-      .orderBy('events.stream', order)
-      .limit(limit);
-    if (from) {
-      query = query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple('events.depth', 'events.stream'), comparison, tuple(from.depth, from.stream)),
-      );
-    }
-    return (await query.execute()).map((row) => this.#restore(row));
+    const rows = await readHistory(this.#reader, roomNid, from, range);
+    return rows.map((row) => this.#restore(row));
   }
 
   /** The place in a room's history that a position on the stream stands for: after what was there by then. */
@@ -265,25 +240,11 @@ export class EventStore {
     after: number,
     upTo: number,
     limit: number,
-    { backfilled }: { backfilled: boolean },
+    which: { backfilled: boolean },
   ): Promise<LearntEvent[]> {
-    const rows = await this.#select()
-      .where('events.nid', '>', after)
-      .where('events.nid', '<=', upTo)
-      .whereRef('events.stream', '=', 'events.nid')
-      .orderBy('events.nid')
-      .limit(limit)
-      .execute();
-    let late = this.#select()
-      .innerJoin('event_places', 'event_places.nid', 'events.nid')
-      .select('event_places.position')
-      .where('event_places.position', '>', after)
-      .where('event_places.position', '<=', upTo)
-      .orderBy('event_places.position')
-      .limit(limit);
-    if (!backfilled) late = late.where('events.stream', '>', 0);
+    const rows = await readPlacedAtOnce(this.#reader, after, upTo, limit);
     const found = rows.map((row) => ({ position: row.nid, stored: this.#restore(row) }));
-    for (const row of await late.execute()) {
+    for (const row of await readPlacedLater(this.#reader, after, upTo, limit, which)) {
       found.push({ position: row.position, stored: this.#restore(row) });
     }
     return found.sort((a, b) => a.position - b.position).slice(0, limit);
@@ -295,13 +256,6 @@ export class EventStore {
       if (copy) return copy;
     }
     return undefined;
-  }
-
-  #select() {
-    return this.#reader
-      .selectFrom('events')
-      .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
-      .select(eventColumns);
   }
 
   #restore(row: EventRow): StoredEvent {

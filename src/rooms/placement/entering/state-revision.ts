@@ -1,0 +1,187 @@
+import { stateKeyOf } from '../../../protocol/index.ts';
+import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
+import type { StoredEvent } from '../../stored-event.ts';
+import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
+import { objectionByState } from '../events/verdicts.ts';
+import { MissingEvents } from '../missing-events.ts';
+import type { PlacementParts } from '../placement-parts.ts';
+import { type BeforeStates, type GroupState, stateMapOf } from '../states/before-state.ts';
+import { surroundingIn } from '../states/surrounding-state.ts';
+import { readPlacedSince } from '../store.ts';
+
+interface Beginning {
+  readonly join: StoredEvent;
+  readonly before: GroupState;
+  /** Of the join, on the stream. */
+  readonly position: number;
+  readonly chain: GroupChain;
+}
+
+/** Events that are read together. */
+const readAtOnce = 100;
+
+/** What the events of a room since the join are with the whole state before it. Nothing is written. */
+export class StateRevision {
+  readonly #parts: PlacementParts;
+  readonly #before: BeforeStates;
+  readonly #head: RoomHead;
+  /** Events of which something is known better, by nid, in the order in which they got their places. */
+  readonly events = new Map<number, StoredEvent>();
+  readonly groups: GroupRows[];
+  readonly stateKeys: Set<string>;
+  readonly join: StoredEvent;
+  /** The state before the join. */
+  readonly before: GroupState;
+  #upTo: number;
+  /** Ends in the group that was made last, where the next one is likely to follow. */
+  #chain: GroupChain | undefined;
+
+  private constructor(
+    parts: PlacementParts,
+    states: BeforeStates,
+    head: RoomHead,
+    { join, before, position, chain }: Beginning,
+  ) {
+    this.#parts = parts;
+    this.#before = states;
+    this.#head = head;
+    this.groups = [...before.made];
+    this.stateKeys = new Set(before.keys);
+    this.join = join;
+    this.before = before;
+    this.#upTo = position - 1;
+    this.#chain = chain;
+  }
+
+  /**
+   * Begins with the join, and goes on to what is on disk.
+   * @param stateIds the whole state before the join
+   * @throws MissingEvents
+   */
+  static async begin(
+    parts: PlacementParts,
+    states: BeforeStates,
+    head: RoomHead,
+    joinEventId: string,
+    stateIds: readonly string[],
+  ): Promise<StateRevision> {
+    const found = await parts.events.getManyById([joinEventId, ...stateIds]);
+    const missing = [joinEventId, ...stateIds].filter((eventId) => !found.has(eventId));
+    const join = found.get(joinEventId);
+    if (missing.length > 0 || join?.stream === undefined) throw new MissingEvents(missing);
+    found.delete(joinEventId);
+    const state = await stateMapOf(found.values(), head.roomNid, parts.slices);
+    const before = await states.ofMap(head, state);
+    const chain = await before.chain();
+    const revision = new StateRevision(parts, states, head, { join, before, position: join.stream, chain });
+    await parts.slices.rest();
+    await revision.catchUp();
+    return revision;
+  }
+
+  /** How far on the stream it goes. */
+  get upTo(): number {
+    return this.#upTo;
+  }
+
+  /** Revises what is on disk. */
+  async catchUp(): Promise<void> {
+    const { events, database, streams, slices } = this.#parts;
+    // Everything up to here is on disk; what comes later is in memory, or there is so much of it that this is repeated.
+    const upTo = streams.current;
+    const nids = await readPlacedSince(database.scanner(), this.#head.roomNid, this.#upTo);
+    for (let start = 0; start < nids.length; start += readAtOnce) {
+      const some = nids.slice(start, start + readAtOnce);
+      const placed = await events.getMany(some);
+      for (const nid of some) {
+        const stored = placed.get(nid);
+        if (stored && (stored.stream ?? 0) <= upTo) await this.revise(stored);
+        await slices.rest();
+      }
+    }
+    await new Promise(setImmediate);
+    this.#upTo = Math.max(this.#upTo, upTo);
+  }
+
+  /** Works out the states at an event anew, and whether it is allowed. */
+  async revise(stored: StoredEvent): Promise<void> {
+    const { event } = stored;
+    const isJoin = stored.nid === this.join.nid;
+    this.#upTo = Math.max(this.#upTo, stored.stream ?? 0);
+    const before = isJoin ? this.before : await this.#stateBefore(stored);
+    if (!before) return;
+    if (!isJoin) {
+      this.groups.push(...before.made);
+      for (const key of before.keys) this.stateKeys.add(key);
+    }
+    const rejected =
+      stored.rejected ||
+      (!isJoin && objectionByState(event, await surroundingIn(this.#parts, event, before.id)) !== undefined);
+    let group = before.id;
+    if (event.stateKey !== undefined && !rejected) {
+      const key = stateKeyOf(event.type, event.stateKey);
+      const keyNid = await this.#parts.stateKeys.prepare(key);
+      const chain = this.#chain?.id === before.id ? this.#chain : await before.chain();
+      this.#chain = chain;
+      const rows = chain.advance(this.#parts.groupIds.next(), new Map([[keyNid, stored.nid]]));
+      this.#parts.groups.add(rows);
+      this.groups.push(rows);
+      this.stateKeys.add(key);
+      group = rows.id;
+    }
+    this.events.set(stored.nid, {
+      ...stored,
+      stateBefore: before.id,
+      stateGroup: group,
+      rejected,
+      stream: rejected ? undefined : stored.stream,
+    });
+  }
+
+  /** `undefined`: another server has told of it, or it does not come after the join. */
+  async #stateBefore({ event, followsGap }: StoredEvent): Promise<GroupState | undefined> {
+    const prev = await this.#parts.events.getManyById(event.prevEventIds);
+    if (followsGap || prev.size < event.prevEventIds.length) return undefined;
+    if (![...prev.values()].some(({ nid }) => this.events.has(nid))) return undefined;
+    const groups = [...prev.values()].map((one) => (this.events.get(one.nid) ?? one).stateGroup);
+    const known = groups.filter((group) => group !== undefined);
+    if (known.length < groups.length) return undefined;
+    const before = await this.#before.after(this.#head.version, known, undefined);
+    if (before.resolves.length > 0) this.#parts.resolver.remember(before.resolves, before.id);
+    return before;
+  }
+
+  /** The extremities with their new groups; in the place of one that is not allowed, what comes before it. */
+  async ends(): Promise<Extremity[]> {
+    const ends = new Map<number, Extremity>();
+    const pending = this.#head.extremities.map(({ nid }) => nid);
+    const seen = new Set<number>();
+    for (let nid = pending.pop(); nid !== undefined; nid = pending.pop()) {
+      if (seen.has(nid)) continue;
+      seen.add(nid);
+      const stored = this.events.get(nid) ?? (await this.#parts.events.get(nid));
+      if (!stored) continue;
+      if (stored.rejected || stored.softFailed) {
+        const prev = await this.#parts.events.getManyById(stored.event.prevEventIds);
+        pending.push(...prev.keys().map((eventId) => prev.get(eventId)?.nid ?? 0));
+      } else {
+        const { eventId, depth } = stored.event;
+        ends.set(nid, { nid, eventId, depth, stateGroup: stored.stateGroup });
+      }
+    }
+    // What another end comes after is none itself.
+    const named = new Set<string>();
+    for (const nid of ends.keys()) {
+      const stored = this.events.get(nid) ?? (await this.#parts.events.get(nid));
+      for (const eventId of stored?.event.prevEventIds ?? []) named.add(eventId);
+    }
+    return [...ends.values()].filter(({ eventId }) => !named.has(eventId));
+  }
+
+  /** Events may have been redacted since they were revised; not after the room was looked at the last time. */
+  async noteRedactions(): Promise<void> {
+    await this.#parts.slices.each(this.events.values(), (revised) => {
+      revised.redactedBy = this.#parts.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;
+    });
+  }
+}

@@ -1,0 +1,114 @@
+import type { Reader } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../tables.ts';
+import { type EventRow, eventColumns } from './event-row.ts';
+import type { HistoryPlace } from './stream-places.ts';
+
+/** Which events of a room's timeline a page holds, and in which order. */
+export interface TimelineRange {
+  /** Exclusive bounds on the stream. */
+  readonly after?: number;
+  readonly before?: number;
+  /** Inclusive. */
+  readonly upTo?: number;
+  readonly limit: number;
+  readonly direction: 'forward' | 'backward';
+}
+
+/** A page of a room's history. */
+export interface HistoryRange {
+  readonly limit: number;
+  readonly direction: 'forward' | 'backward';
+}
+
+/** Those of the events that exist. */
+export function readEvents(reader: Reader<RoomTables>, nids: readonly number[]): Promise<EventRow[]> {
+  return select(reader).where('events.nid', 'in', nids).execute();
+}
+
+export function readEventsById(reader: Reader<RoomTables>, eventIds: readonly string[]): Promise<EventRow[]> {
+  return select(reader).where('events.event_id', 'in', eventIds).execute();
+}
+
+/** A run of a room's timeline in the order in which this server learnt of the events; without older ones. */
+export function readTimeline(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  { after, before, upTo, limit, direction }: TimelineRange,
+): Promise<EventRow[]> {
+  let query = select(reader)
+    .where('events.room_nid', '=', roomNid)
+    .where('events.stream', '>', 0)
+    .orderBy('events.stream', direction === 'backward' ? 'desc' : 'asc')
+    .limit(limit);
+  if (after !== undefined) query = query.where('events.stream', '>', after);
+  if (before !== undefined) query = query.where('events.stream', '<', before);
+  if (upTo !== undefined) query = query.where('events.stream', '<=', upTo);
+  return query.execute();
+}
+
+/**
+ * A page of a room's history in topological order: by depth, then by when this server learnt of the events.
+ * @param from the place after the event there; absent: the end (backward) or the beginning (forward).
+ */
+export function readHistory(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  from: HistoryPlace | undefined,
+  { limit, direction }: HistoryRange,
+): Promise<EventRow[]> {
+  const order = direction === 'backward' ? 'desc' : 'asc';
+  const comparison = direction === 'backward' ? '<=' : '>';
+  let query = select(reader)
+    .where('events.room_nid', '=', roomNid)
+    .where('events.stream', 'is not', null)
+    .orderBy('events.depth', order)
+    .orderBy('events.stream', order)
+    .limit(limit);
+  if (from) {
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('events.depth', 'events.stream'), comparison, tuple(from.depth, from.stream)),
+    );
+  }
+  return query.execute();
+}
+
+/** Events that got their places in timelines when they were stored, in `(after, upTo]` of the stream. */
+export function readPlacedAtOnce(
+  reader: Reader<RoomTables>,
+  after: number,
+  upTo: number,
+  limit: number,
+): Promise<EventRow[]> {
+  return select(reader)
+    .where('events.nid', '>', after)
+    .where('events.nid', '<=', upTo)
+    .whereRef('events.stream', '=', 'events.nid')
+    .orderBy('events.nid')
+    .limit(limit)
+    .execute();
+}
+
+/** Events that got their places later; `backfilled`: also those at the beginning of a timeline. */
+export function readPlacedLater(
+  reader: Reader<RoomTables>,
+  after: number,
+  upTo: number,
+  limit: number,
+  { backfilled }: { backfilled: boolean },
+): Promise<(EventRow & { position: number })[]> {
+  const query = select(reader)
+    .innerJoin('event_places', 'event_places.nid', 'events.nid')
+    .select('event_places.position')
+    .where('event_places.position', '>', after)
+    .where('event_places.position', '<=', upTo)
+    .orderBy('event_places.position')
+    .limit(limit);
+  return (backfilled ? query : query.where('events.stream', '>', 0)).execute();
+}
+
+function select(reader: Reader<RoomTables>) {
+  return reader
+    .selectFrom('events')
+    .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
+    .select(eventColumns);
+}
