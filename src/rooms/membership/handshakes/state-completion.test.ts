@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { eventually } from '../../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
 import { RemotePeers } from '../../../../test/support/rooms/remote-peers.ts';
 import { RemoteRoom } from '../../../../test/support/rooms/remote-room.ts';
@@ -8,14 +9,6 @@ import { silentLogger } from '../../../kernel/observability/index.ts';
 import { StateCompletion } from './state-completion.ts';
 
 const minute = 60_000;
-
-async function eventually(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 20_000; turn++) {
-    if (await isSo()) return;
-    await new Promise(setImmediate);
-  }
-  assert.fail('it has not happened');
-}
 
 forEachDatabase((open) => {
   describe('the state of a room that was joined without its members', () => {
@@ -116,7 +109,7 @@ forEachDatabase((open) => {
           test.peers.scripts.set(server, { stateIds: deny, state: deny });
         }
         const completion = await test.begin();
-        const failed = (times: number) => eventually(() => test.pauses.length === times);
+        const failed = (times: number) => eventually('the attempt', () => test.pauses.length === times);
         // Six times, up to a pause of more than five minutes.
         await failed(1);
         for (let times = 1; times < 6; times++) {
@@ -128,10 +121,10 @@ forEachDatabase((open) => {
         const soonAfter = async (happen: () => unknown) => {
           const count = test.pauses.length;
           await happen();
-          await eventually(() => test.pauses.length > count);
+          await eventually('another attempt', () => test.pauses.length > count);
           test.under.clock.advance(10_000);
         };
-        const isWhole = () => eventually(async () => (await test.isPartial()) === false);
+        const isWhole = () => eventually('the whole state', async () => (await test.isPartial()) === false);
         return { ...test, completion, soonAfter, isWhole, admit: () => test.peers.scripts.clear() };
       }
 
@@ -172,7 +165,10 @@ forEachDatabase((open) => {
         for (let times = 0; times < 5; times++) {
           test.completion.wake(test.room.roomId);
           await test.soonAfter(() => test.completion.wake(test.room.roomId));
-          await eventually(() => test.pauses.at(-1) === pause - (test.under.clock.now() - begun));
+          await eventually(
+            'the next pause',
+            () => test.pauses.at(-1) === pause - (test.under.clock.now() - begun),
+          );
         }
         assert.ok(test.peers.asked.length <= count + 5 * 4, String(test.peers.asked.length - count));
         assert.equal(test.under.clock.now() - begun, 50_000);
