@@ -52,7 +52,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    it('tells what a first sync tells', { timeout: 120_000 }, async () => {
+    it('tells what a first sync tells', { timeout: 900_000 }, async () => {
       const numRuns = database === 'sqlite' ? (isThorough ? 40 : 12) : isThorough ? 6 : 3;
       await fc.assert(
         fc.asyncProperty(steps, (played) => play(server, people, played)),
