@@ -67,7 +67,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);
   const departures = new Departures(engine);
   const devicePart = new DevicePart(deviceSources);
-  const news = new RoomNews({ engine, text, sources, clock });
+  const news = new RoomNews({ engine, text, sources });
   const sync = new Sync({
     ...parts,
     engine,

@@ -47,8 +47,8 @@ export class PromptAnswers {
   }
 
   /**
-   * The answer as JSON text. A promise: what it takes is being prepared, ask again. `undefined`: this is not so simple,
-   * or there is nothing to say.
+   * The answer as JSON text. A promise: what it takes is being prepared, ask again; it does not reject, for where that
+   * fails `Sync` finds out why. `undefined`: this is not so simple, or there is nothing to say.
    * @param changes since the client's token, up to `upTo`
    */
   answer(subject: Subject, changes: Changes, range: Range): string | Promise<void> | undefined {

@@ -1,4 +1,3 @@
-import type { Clock } from '../../kernel/clock.ts';
 import {
   encodePlace,
   isLeftOut,
@@ -14,6 +13,9 @@ import { timelineText } from './room-text.ts';
 
 /** More events than these are not told from here: one who was away for so long is likely the only one. */
 const mostEvents = 50;
+
+/** Of how many stretches that end with the same event the news are kept, and characters of the text of one. */
+const [mostStretches, longestKept] = [8, 65_536];
 
 const nobody: ReadonlySet<string> = new Set();
 
@@ -36,14 +38,20 @@ export class News {
     this.#prevBatch = encodePlace(placeBefore(event, stream));
   }
 
+  /** Whether it is made of these events, as they are told now. @param textOf what is told of an event */
+  isOf(events: readonly StoredEvent[], textOf: (stored: StoredEvent) => SharedText | undefined): boolean {
+    return this.events.every(
+      (stored, index) => stored === events[index] && textOf(stored) === this.#texts[index],
+    );
+  }
+
   /** The timeline of an answer that holds all of the events, as JSON text. @param now milliseconds since 1970 */
   timeline(now: number): string {
-    if (this.#madeAt !== now) {
-      const texts = this.#texts.map((text) => text.at(now, 'join'));
-      this.#text = timelineText({ limited: false, prevBatch: this.#prevBatch }, texts);
-      this.#madeAt = now;
-    }
-    return this.#text;
+    if (this.#madeAt === now) return this.#text;
+    const texts = this.#texts.map((text) => text.at(now, 'join'));
+    const timeline = timelineText({ limited: false, prevBatch: this.#prevBatch }, texts);
+    if (timeline.length <= longestKept) [this.#text, this.#madeAt] = [timeline, now];
+    return timeline;
   }
 }
 
@@ -57,7 +65,6 @@ export interface RoomNewsParts {
   readonly engine: RoomEngine;
   readonly text: EventText;
   readonly sources: Pick<SyncSources, 'unread'>;
-  readonly clock: Clock;
 }
 
 /** The news of rooms. A message wakes all members at once, and what each of them is told of it is made once. */
@@ -71,8 +78,8 @@ export class RoomNews {
   }
 
   /**
-   * What was said in `(after, upTo]`. A promise: it is being prepared, ask again. `undefined`: it takes more than is in
-   * memory, or more has happened than that something was said.
+   * What was said in `(after, upTo]`. A promise: it is being prepared, ask again; it does not reject. `undefined`: it
+   * takes more than is in memory, or more has happened than that something was said.
    */
   find(head: RoomHead, after: number, upTo: number): News | Promise<void> | undefined {
     if (head.completedAt > after) return undefined;
@@ -86,9 +93,13 @@ export class RoomNews {
     }
     const first = events[0].nid;
     const known = latest.byFirst.get(first);
-    if (known || latest.byFirst.has(first)) return known;
+    // A redaction that has no place on the timeline itself, for instance, changes what is told of an event.
+    if (known ? known.isOf(events, (stored) => this.#parts.text.peek(stored)) : latest.byFirst.has(first))
+      return known;
     const made = this.#make(head, events);
-    if (!(made instanceof Promise)) latest.byFirst.set(first, made);
+    if (made instanceof Promise) return made.catch(() => undefined);
+    if (latest.byFirst.size >= mostStretches) latest.byFirst.clear();
+    latest.byFirst.set(first, made);
     return made;
   }
 

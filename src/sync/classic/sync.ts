@@ -112,8 +112,7 @@ export class Sync {
       if (typeof prompt === 'string') return { text: prompt, isNews: true };
       if (prompt && !isPrepared) {
         isPrepared = true;
-        // Where it fails, the longer way finds out why.
-        await prompt.catch(() => undefined);
+        await prompt;
         continue;
       }
       isPrepared = false;

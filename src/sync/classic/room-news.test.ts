@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
+import { alice, bob, type RoomsTuning, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { PushRules, pushMigrations, Unread } from '../../push/index.ts';
+import { Receipts, receiptMigrations } from '../../receipts/index.ts';
+import { EventText } from './event-text.ts';
+import { News, RoomNews } from './room-news.ts';
+
+/** A room of two, and what is new in it. */
+async function openNews(open: OpenDatabase, tuning: RoomsTuning = {}) {
+  const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...pushMigrations], tuning);
+  const { database, streams, clock, engine } = under;
+  const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
+  const markers = { find: async () => undefined, set: async () => undefined };
+  const receipts = new Receipts({ database, streams, clock, engine, markers });
+  const rules = new PushRules({ database, streams, caches, defaults: {} });
+  const threads = { in: async () => new Set<string>(), peek: () => new Set<string>() };
+  const parts = { database, streams, clock, engine, receipts, rules, threads, log: silentLogger };
+  const unread = new Unread({ ...parts, ignored: engine.ignored, enabled: true });
+  const text = new EventText(under.rooms.clientEvents, engine.relations, clock);
+  const news = new RoomNews({ engine, text, sources: { unread } });
+  const roomId = await under.room(alice, bob);
+  const head = await engine.heads.get(roomId);
+  assert.ok(head);
+  /** What is found at once, or once it has been prepared. */
+  const find = async (after: number, upTo = streams.current) => {
+    const found = news.find(head, after, upTo);
+    await found;
+    return found instanceof Promise ? news.find(head, after, upTo) : found;
+  };
+  const say = (body: string) => under.say(alice, roomId, body);
+  return { under, roomId, head, news, find, say };
+}
+
+/** The events of news as clients get them. */
+const eventsOf = (news: unknown): { content: { body?: string }; unsigned: Record<string, unknown> }[] => {
+  assert.ok(news instanceof News);
+  return JSON.parse(news.timeline(0)).events;
+};
+
+const bodies = (news: unknown) => eventsOf(news).map(({ content }) => content.body);
+
+forEachDatabase((open) => {
+  describe('the news of a room', () => {
+    it('are made once for all who have got as far', async () => {
+      const { under, find, say } = await openNews(open);
+      const [first, after] = [under.streams.current, () => under.streams.current];
+      await say('one');
+      const second = after();
+      await say('two');
+      const news = await find(first);
+      assert.deepEqual(bodies(news), ['one', 'two']);
+      assert.deepEqual(bodies(await find(second)), ['two']);
+      assert.equal(await find(first), news);
+      await say('three');
+      assert.deepEqual(bodies(await find(first)), ['one', 'two', 'three']);
+    });
+
+    it('do not hold what is not published', async () => {
+      const { under, find, say } = await openNews(open);
+      const before = under.streams.current;
+      await say('one');
+      const upTo = under.streams.current;
+      await say('two');
+      assert.deepEqual(bodies(await find(before, upTo)), ['one']);
+      assert.deepEqual(bodies(await find(before)), ['one', 'two']);
+      assert.equal(await find(upTo, upTo), undefined);
+    });
+
+    it('are told anew when something becomes of an event that has no place on the timeline', async () => {
+      const { under, head, find, say } = await openNews(open);
+      const before = under.streams.current;
+      await say('one');
+      const by = under.streams.current;
+      const [target] = head.recent.slice(-1);
+      await say('two');
+      assert.deepEqual(bodies(await find(before)), ['one', 'two']);
+      head.redact(target!, by);
+      assert.deepEqual(bodies(await find(before)), [undefined, 'two']);
+      head.revise({ ...target!, softFailed: true });
+      assert.equal(await find(before), undefined);
+    });
+
+    it('are left to others where more has happened than that something was said, or too much', async () => {
+      const { under, roomId, find, say } = await openNews(open);
+      let before = under.streams.current;
+      const host = { userId: alice, deviceId: 'DEVICE' };
+      const topic = { type: 'm.room.topic', stateKey: '' };
+      await under.rooms.sending.state(host, roomId, topic, { topic: 'news' });
+      await say('one');
+      assert.equal(await find(before), undefined);
+      before = under.streams.current;
+      await under.send(alice, roomId, 'org.proto.dummy_event', {});
+      assert.equal(await find(before), undefined);
+      before = under.streams.current;
+      for (let count = 0; count < 50; count++) await say(`${count}`);
+      assert.equal(bodies(await find(before)).length, 50);
+      await say('one more');
+      assert.equal(await find(before), undefined);
+      assert.equal(await find(0), undefined);
+    });
+
+    it('are not kept for everybody who has got somewhere else, and are the same when they are made again', async () => {
+      const { under, find, say } = await openNews(open);
+      const positions = [under.streams.current];
+      for (let count = 0; count < 40; count++) {
+        await say(`${count} ${'x'.repeat(5_000)}`);
+        positions.push(under.streams.current);
+      }
+      const [oldest] = positions;
+      const first = await find(oldest!);
+      for (const [index, position] of positions.slice(0, -1).entries())
+        assert.equal(bodies(await find(position)).length, 40 - index);
+      const again = await find(oldest!);
+      assert.notEqual(again, first);
+      assert.deepEqual(eventsOf(again), eventsOf(first));
+    });
+
+    it('that can not be prepared are asked for in vain, and nothing else happens', async () => {
+      const { under, head, news, say } = await openNews(open, { eventCacheSize: 2 });
+      const before = under.streams.current;
+      await say('one');
+      await under.database.close();
+      for (let time = 0; time < 2; time++) {
+        const found = news.find(head, before, under.streams.current);
+        assert.ok(found instanceof Promise);
+        assert.equal(await found, undefined);
+      }
+    });
+  });
+});
