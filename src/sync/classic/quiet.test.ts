@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { Person } from '../../../test/support/people/person.ts';
+import { enc, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { ShortWay } from './test/short-way.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`what a sync asks of the database, on ${database}`, () => {
@@ -10,7 +11,9 @@ for (const database of serverDatabases(import.meta.url)) {
     let anna: Person;
     let ben: Person;
     let roomId: string;
+    let way: ShortWay;
     before(async () => {
+      way = new ShortWay();
       server = await startTestServer({
         database,
         config: {
@@ -31,7 +34,10 @@ for (const database of serverDatabases(import.meta.url)) {
       roomId = await anna.createRoom();
       await ben.join(roomId);
     });
-    after(() => server.stop());
+    after(async () => {
+      way.leave();
+      await server.stop();
+    });
 
     /** The fewest statements of three times: what the server does for itself now and then is counted, too. */
     const fewestReads = async (work: () => Promise<void>) => {
@@ -76,10 +82,44 @@ for (const database of serverDatabases(import.meta.url)) {
         next_batch = sync.next_batch;
       };
       for (let index = 0; index < 3; index++) await exchange();
+      const taken = way.taken;
       const asked = await fewestReads(async () => {
         for (let index = 0; index < 5; index++) await exchange();
       });
       assert.equal(asked, 0);
+      assert.ok(way.taken - taken > 10, `${way.taken - taken} of 15 answers were prompt`);
+    });
+
+    it('nothing, for receipts and typing', async () => {
+      const cleo = await Person.register(server, 'cleo');
+      await cleo.join(roomId);
+      const filter = { room: { state: { lazy_load_members: true }, timeline: { limit: 5 } } };
+      let { next_batch } = await ben.sync(undefined, { filter });
+      const next = async () => {
+        const sync = await ben.sync(next_batch, { filter, timeout: 5_000 });
+        next_batch = sync.next_batch;
+        return sync.rooms?.join?.[roomId];
+      };
+      const types = (room: Awaited<ReturnType<typeof next>>) =>
+        room?.ephemeral.events.map(({ type }) => type);
+      const path = `/rooms/${enc(roomId)}`;
+      const exchange = async () => {
+        const said = await anna.say(roomId, 'hello');
+        assert.equal((await next())?.timeline.events.length, 1);
+        await cleo.do('POST', `${path}/receipt/m.read/${enc(said)}`, {});
+        assert.deepEqual(types(await next()), ['m.receipt']);
+        for (const typing of [true, false]) {
+          await cleo.do('PUT', `${path}/typing/${enc(cleo.id)}`, { typing, timeout: 60_000 });
+          assert.deepEqual(types(await next()), ['m.typing']);
+        }
+      };
+      for (let index = 0; index < 3; index++) await exchange();
+      const taken = way.taken;
+      const asked = await fewestReads(async () => {
+        for (let index = 0; index < 5; index++) await exchange();
+      });
+      assert.equal(asked, 0);
+      assert.ok(way.taken - taken > 50, `${way.taken - taken} of 60 answers were prompt`);
     });
   });
 }

@@ -74,7 +74,7 @@ forEachDatabase((open) => {
       assert.equal(feed.changes(before, under.streams.current)?.rooms.get(roomId), RoomPart.timeline);
     });
 
-    it('does not wait on a feed that was dropped', async () => {
+    it('does not wait on a feed that was dropped', { timeout: 60_000 }, async () => {
       const { under } = await openRooms();
       const roomId = await under.room(alice, bob);
       const feeds = feedsOf(under, 1);

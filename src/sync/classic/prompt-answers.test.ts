@@ -1,0 +1,207 @@
+/**
+ * Whoever follows closely is answered in a shorter way than others. It says neither more nor less than the long way,
+ * whatever people do: word for word where both are asked the same, and all in all when somebody comes back at the end.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { isThorough } from '../../../test/support/inputs/thoroughness.ts';
+import { Person, type SyncJson } from '../../../test/support/people/person.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { BusyRooms, type BusyStep, busySteps, everyStep } from './test/busy-rooms.ts';
+import { ShortWay } from './test/short-way.ts';
+import { ToldRooms } from './test/told-rooms.ts';
+
+/** What a client asks for besides the rest. */
+interface Manner {
+  readonly filter: { readonly room?: Readonly<Record<string, object>>; readonly event_fields?: string[] };
+  readonly use_state_after?: boolean;
+}
+
+/** Ways of syncing. The timeline of one of them is soon limited. */
+const mannersFor = (dora: Person): readonly Manner[] => [
+  { filter: {} },
+  { filter: { room: { state: { lazy_load_members: true } } } },
+  { filter: { room: { state: { lazy_load_members: true, include_redundant_members: true } } } },
+  { filter: { room: { timeline: { types: ['m.room.message', 'm.room.member'] } } } },
+  { filter: { room: { timeline: { not_senders: [dora.id] } } } },
+  { filter: { room: { timeline: { unread_thread_notifications: true } } } },
+  { filter: { room: { timeline: { limit: 2 } } } },
+  { filter: { room: { ephemeral: { not_types: ['m.typing'] }, timeline: { contains_url: false } } } },
+  { filter: { room: { ephemeral: { not_types: ['m.receipt'] } } }, use_state_after: true },
+];
+
+const [peopleCount, mannersCount] = [5, 9];
+
+/** A client that keeps up with what is said. */
+interface Follower {
+  readonly manner: Manner;
+  readonly told: ToldRooms;
+  since: string;
+  /** Answers that it has got the short way. */
+  prompt: number;
+}
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`who follows closely, on ${database}`, () => {
+    let server: TestServer;
+    let way: ShortWay;
+    /** The last two are devices of one user, of whom the first follows closely and the other comes back at the end. */
+    let people: Person[];
+    /** So many that a client that loads members lazily is not told of the others before they speak. */
+    let silent: Person[];
+    let manners: readonly Manner[];
+    const prompt = Array.from({ length: mannersCount }, () => 0);
+    before(async () => {
+      way = new ShortWay();
+      server = await startTestServer({ database, config: { presence: { presence: { enabled: false } } } });
+      people = await Promise.all(
+        ['anna', 'cleo', 'dora', 'ben'].map((name) => Person.register(server, name)),
+      );
+      people.push(await anotherDevice(server, 'ben'));
+      silent = await Promise.all(['eve', 'finn', 'gus', 'hal'].map((name) => Person.register(server, name)));
+      manners = mannersFor(people[2]!);
+      assert.deepEqual([people.length, manners.length], [peopleCount, mannersCount]);
+    });
+    after(async () => {
+      way.leave();
+      await server.stop();
+    });
+
+    it('is told what others are told', { timeout: 300_000 }, async () => {
+      await fc.assert(
+        fc.asyncProperty(busySteps(peopleCount, mannersCount), (steps) => play(steps)),
+        {
+          numRuns: isThorough ? 15 : 3,
+          endOnFailure: true,
+          examples: [[everyStep(peopleCount, mannersCount)]],
+        },
+      );
+      assert.ok(Math.min(...prompt) > 10, `the short way was hardly gone: ${prompt}`);
+    });
+
+    // Who is not woken for something waits for longer than this test may last.
+    it('is woken for everything, however much comes at once', { timeout: 100_000 }, async () => {
+      const [anna, cleo, dora, ben] = people;
+      const roomId = await anna!.createRoom();
+      for (const other of [cleo, dora, ben]) await other!.join(roomId);
+      let { next_batch: since } = await ben!.sync();
+      const told: string[] = [];
+      const saying = [anna, cleo, dora].map(async (person) => {
+        const ids: string[] = [];
+        for (let round = 0; round < 4; round++) {
+          const texts = Array.from({ length: 5 }, (_, index) => `${round} ${index}`);
+          ids.push(...(await Promise.all(texts.map((text) => person!.say(roomId, text)))));
+        }
+        return ids;
+      });
+      while (told.length < 60) {
+        const sync = await ben!.sync(since, {
+          filter: { room: { timeline: { limit: 60 } } },
+          timeout: 200_000,
+        });
+        since = sync.next_batch;
+        told.push(...(sync.rooms?.join?.[roomId]?.timeline.events ?? []).map(({ event_id }) => event_id));
+      }
+      assert.deepEqual(told.toSorted(), (await Promise.all(saying)).flat().sort());
+    });
+
+    const play = async (steps: readonly BusyStep[]) => {
+      const rooms = await BusyRooms.open(people, silent);
+      const [first, second] = people.slice(-2);
+      const began = (await second!.sync()).next_batch;
+      const followers = await Promise.all(
+        manners.map(async (manner): Promise<Follower> => {
+          const { next_batch } = await first!.sync(undefined, manner);
+          return { manner, told: new ToldRooms(), since: next_batch, prompt: 0 };
+        }),
+      );
+      for (const step of steps) {
+        await rooms.act(step);
+        for (const [index, follower] of followers.entries())
+          if (step.watchers & (1 << index)) await follow(first!, follower);
+      }
+      for (const roomId of rooms.rooms) await people[0]!.say(roomId, 'good night');
+      for (const [index, follower] of followers.entries()) {
+        await follow(first!, follower);
+        prompt[index]! += follower.prompt;
+        const late = new ToldRooms();
+        late.apply(await way.closedFor(() => second!.sync(began, withLongTimeline(follower.manner))));
+        for (const roomId of rooms.rooms) agree(follower, late, roomId, rooms.everIgnored);
+      }
+    };
+
+    /** When an answer came the short way, the long way is asked as well, until nothing has happened in between. */
+    const follow = async (person: Person, follower: Follower) => {
+      const { since, manner, told } = follower;
+      for (;;) {
+        const taken = way.taken;
+        const answer = await person.sync(since, manner);
+        if (way.taken > taken) {
+          const long = await way.closedFor(() => person.sync(since, manner));
+          if (long.next_batch !== answer.next_batch) continue;
+          assert.deepEqual(withoutAges(answer), withoutAges(long), JSON.stringify(manner));
+          follower.prompt++;
+        }
+        told.apply(answer);
+        follower.since = answer.next_batch;
+        return;
+      }
+    };
+  });
+}
+
+async function anotherDevice(server: TestServer, name: string): Promise<Person> {
+  const identifier = { type: 'm.id.user', user: name };
+  const body = { type: 'm.login.password', identifier, password: 'correct horse' };
+  const { body: user } = await server.api('POST', '/_matrix/client/v3/login', { body });
+  return new Person(server, {
+    userId: String(user['user_id']),
+    deviceId: String(user['device_id']),
+    token: String(user['access_token']),
+  });
+}
+
+const withLongTimeline = (manner: Manner): Manner => ({
+  ...manner,
+  filter: {
+    ...manner.filter,
+    room: { ...manner.filter.room, timeline: { ...manner.filter.room?.['timeline'], limit: 100 } },
+  },
+});
+
+/** How old events are changes from one answer to the next. */
+const withoutAges = (answer: SyncJson): unknown =>
+  JSON.parse(JSON.stringify(answer, (key, value) => (key === 'age' ? undefined : value)));
+
+/** Of those who were ignored for a while it depends on when one asks what one is told. */
+function agree(
+  { told, manner }: Follower,
+  late: ToldRooms,
+  roomId: string,
+  everIgnored: ReadonlySet<string>,
+): void {
+  const [close, back] = [told.in(roomId), late.in(roomId)];
+  const how = JSON.stringify(manner);
+  const [seen, found] = [close, back].map(({ events }) =>
+    events.filter(({ sender }) => !everIgnored.has(sender)),
+  ) as [SyncEvents, SyncEvents];
+  const length = Math.min(seen.length, found.length);
+  if (!close.isLimited && !back.isLimited) assert.equal(seen.length, found.length, how);
+  assert.ok(length > 0);
+  for (let index = 1; index <= length; index++) {
+    const [one, other] = [seen.at(-index)!, found.at(-index)!];
+    assert.deepEqual([one.event_id, one.type, one.sender], [other.event_id, other.type, other.sender], how);
+    if (!other.unsigned?.['redacted_because']) assert.deepEqual(one.content, other.content, how);
+  }
+  assert.deepEqual(close.unread, back.unread, how);
+  assert.deepEqual(close.unreadThreads, back.unreadThreads, how);
+  const lasting = ({ receipts }: typeof close) =>
+    [...receipts].filter(([key]) => !everIgnored.has(JSON.parse(key)[0])).sort();
+  assert.deepEqual(lasting(close), lasting(back), how);
+  const typing = ({ typists }: typeof close) => typists.filter((userId) => !everIgnored.has(userId));
+  assert.deepEqual(typing(close), typing(back), how);
+}
+
+type SyncEvents = ToldRooms extends { in(roomId: string): { events: infer E } } ? E : never;

@@ -1,0 +1,56 @@
+import type { ClientEventJson, JoinedRoomJson, SyncJson } from '../../../../test/support/people/person.ts';
+
+type Counts = Readonly<Record<string, number>>;
+
+type RoomJson = JoinedRoomJson & {
+  readonly unread_thread_notifications?: Readonly<Record<string, Counts>>;
+};
+
+type Receipts = Readonly<Record<string, Record<string, Record<string, { thread_id?: string }>>>>;
+
+/** What a client has been told of one room. */
+export class ToldRoom {
+  events: ClientEventJson[] = [];
+  /** Something is missing before the first of `events`. */
+  isLimited = false;
+  /** User, type and thread to the id of the event. */
+  readonly receipts = new Map<string, string>();
+  typists: readonly string[] = [];
+  unread: Counts = {};
+  unreadThreads: Readonly<Record<string, Counts>> = {};
+
+  apply(room: RoomJson): void {
+    if (room.timeline.limited) [this.events, this.isLimited] = [[], true];
+    this.events.push(...room.timeline.events);
+    this.unread = room.unread_notifications;
+    this.unreadThreads = room.unread_thread_notifications ?? {};
+    for (const { type, content } of room.ephemeral.events) {
+      if (type === 'm.typing') this.typists = content['user_ids'] as string[];
+      else this.#receipts(content as Receipts);
+    }
+  }
+
+  #receipts(content: Receipts): void {
+    for (const [eventId, byType] of Object.entries(content)) {
+      for (const [type, byUser] of Object.entries(byType)) {
+        for (const [userId, { thread_id }] of Object.entries(byUser))
+          this.receipts.set(JSON.stringify([userId, type, thread_id]), eventId);
+      }
+    }
+  }
+}
+
+/** What a client has been told of its rooms since it began to take notes. */
+export class ToldRooms {
+  readonly #rooms = new Map<string, ToldRoom>();
+
+  apply({ rooms }: SyncJson): void {
+    for (const [roomId, room] of Object.entries(rooms?.join ?? {})) this.in(roomId).apply(room);
+  }
+
+  in(roomId: string): ToldRoom {
+    const known = this.#rooms.get(roomId) ?? new ToldRoom();
+    this.#rooms.set(roomId, known);
+    return known;
+  }
+}
