@@ -103,17 +103,22 @@ export class SpaceHierarchy {
     maxDepth: number,
   ): AsyncGenerator<TreeRoom> {
     const remote = new RemoteWalk(this.#remote, suggestedOnly);
-    const visited = new Set<string>();
+    /** How far from the root each room was found, as long as a shorter way to it may lead further. */
+    const depths = new Map<string, number>();
     const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];
-    for (let next = stack.pop(); next && visited.size < mostVisited; next = stack.pop()) {
-      if (visited.has(next.roomId)) continue;
-      visited.add(next.roomId);
+    let looked = 0;
+    for (let next = stack.pop(); next && looked < mostVisited; next = stack.pop()) {
+      const { roomId, depth } = next;
+      const before = depths.get(roomId);
+      if (before !== undefined && before <= depth) continue;
+      looked++;
       const found = await this.#room(userId, next, suggestedOnly, remote);
+      depths.set(roomId, found && found.children.length > 0 ? depth : 0);
       if (!found) continue;
-      yield found;
-      if (next.depth >= maxDepth || stack.length > mostVisited) continue;
-      for (const { roomId, via } of found.children.toReversed()) {
-        stack.push({ roomId, via, depth: next.depth + 1 });
+      if (before === undefined) yield found;
+      if (depth >= maxDepth || stack.length > mostVisited) continue;
+      for (const child of found.children.toReversed()) {
+        stack.push({ roomId: child.roomId, via: child.via, depth: depth + 1 });
       }
     }
   }

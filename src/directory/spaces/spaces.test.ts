@@ -214,6 +214,27 @@ forEachDatabase((open) => {
       }
     });
 
+    it('are followed as deep as the shortest way to a room allows', async () => {
+      const [root, long, both] = [
+        await make('root', space),
+        await make('long', space),
+        await make('both', space),
+      ];
+      const leaf = await make('leaf', publicRoom);
+      await contain(root, long, { via: ['test'], order: 'a' });
+      await contain(root, both, { via: ['test'], order: 'b' });
+      await contain(long, both);
+      await contain(both, leaf);
+      await contain(both, root);
+      assert.deepEqual(namesIn((await tree(bob, root, '?max_depth=2')).body), [
+        'root',
+        'long',
+        'both',
+        'leaf',
+      ]);
+      assert.deepEqual(namesIn((await tree(bob, root, '?max_depth=1')).body), ['root', 'long', 'both']);
+    });
+
     it('are bounded in depth', async () => {
       const chain: string[] = [];
       for (let depth = 0; depth < 60; depth++) chain.push(await make(`${depth}`, space));
