@@ -26,6 +26,7 @@ export { limitOverrideRoutes } from './limit-overrides/routes.ts';
 export type { AccountLimits, Limiter } from './limits.ts';
 export type { Login, LoginType } from './login/login.ts';
 export { accountMigrations } from './migrations.ts';
+export { requireOwnUsers } from './own-users.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type {
   DeviceWish,

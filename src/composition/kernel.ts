@@ -1,5 +1,10 @@
 import { accountDataMigrations } from '../account-data/index.ts';
-import { accountMigrations, LimitOverrides, limitOverrideMigrations } from '../accounts/index.ts';
+import {
+  accountMigrations,
+  LimitOverrides,
+  limitOverrideMigrations,
+  requireOwnUsers,
+} from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
 import { delayedEventMigrations } from '../delayed-events/index.ts';
 import { deviceMigrations } from '../devices/index.ts';
@@ -121,6 +126,8 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   });
   shutdown.add('database', () => database.close());
   await migrate(database, migrations, () => clock.now());
+  const serverName = serverNameOf(configuration);
+  await requireOwnUsers(database, serverName);
 
   const caches = new CacheRegistry(clock, configuration.caches, metrics);
   shutdown.add('caches', () => caches.close());
@@ -131,7 +138,7 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   return {
     ...surroundings,
     namedLog,
-    serverName: serverNameOf(configuration),
+    serverName,
     database,
     streams,
     jobs,

@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { afterEach, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
+import { requireOwnUsers } from './own-users.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+
+  it('the database of a server with another name is refused', async () => {
+    server = await AccountsServer.start(open);
+    await requireOwnUsers(server.database, 'test');
+    await requireOwnUsers(server.database, 'other.org:8448');
+    await server.register('alice');
+    await requireOwnUsers(server.database, 'test');
+    await assert.rejects(requireOwnUsers(server.database, 'other.org:8448'), {
+      name: 'StartFailure',
+      message:
+        'server_name is other.org:8448, and the database is that of test: the name of a server can not be changed',
+    });
+  });
+});
