@@ -59,7 +59,8 @@ export class MediaStore {
     isKept: (area: MediaArea, fileId: string) => Promise<boolean>,
   ): Promise<MediaStore> {
     const store = new MediaStore(deps);
-    for (const name of [incoming, ...areas]) await mkdir(join(deps.directory, name), { recursive: true });
+    for (const name of [incoming, ...areas])
+      await mkdir(join(deps.directory, name), { recursive: true, mode: 0o700 });
     for (const name of await readdir(join(deps.directory, incoming))) {
       const [, area, fileId, stage] = leftover.exec(name) ?? [];
       if (area === undefined || fileId === undefined) continue;

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
 /** How a file is opened. */
@@ -32,6 +33,18 @@ const checkpointAfter = 8_000;
 /** Memory for pages, in KiB (negative by SQLite's convention). It grows only as pages are used. */
 const cacheSize = { reading: -16_384, writing: -16_384 };
 
+/**
+ * Makes the file for its owner alone: it holds messages and password hashes. SQLite gives the files beside it the same
+ * mode. One that exists is not even opened, for closing it would take this process's locks away.
+ */
+function makePrivately(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch {
+    // It exists, or SQLite says what is wrong.
+  }
+}
+
 /** One connection and its prepared statements. Everything here blocks the calling thread. */
 export class SqliteConnection {
   readonly #database: DatabaseSync;
@@ -39,6 +52,7 @@ export class SqliteConnection {
   readonly #prepared = new Map<string, Prepared>();
 
   constructor(file: SqliteFile, access: 'reading' | 'writing') {
+    if (access === 'writing') makePrivately(file.path);
     this.#database = new DatabaseSync(file.path, {
       readOnly: access === 'reading',
       enableForeignKeyConstraints: false,
