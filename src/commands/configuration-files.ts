@@ -7,8 +7,8 @@ import { CommandFailure } from './failure.ts';
 
 /** The options `-c` and `--config-path`, which mean the same. */
 export interface ConfigFlags {
-  readonly config: readonly string[];
-  readonly configPath: readonly string[];
+  readonly config?: readonly string[];
+  readonly configPath?: readonly string[];
 }
 
 /** Where `serve` makes a configuration and where every command looks for one. */
@@ -17,7 +17,7 @@ export const defaultDirectory = 'data';
 const defaultConfigPath = join(defaultDirectory, 'homeserver.yaml');
 
 /** The paths that were given, or else the default one when it exists. */
-export function configPaths({ config, configPath }: ConfigFlags): readonly string[] {
+export function configPaths({ config = [], configPath = [] }: ConfigFlags): readonly string[] {
   const given = [...config, ...configPath];
   if (given.length > 0) return given;
   return existsSync(defaultConfigPath) ? [defaultConfigPath] : [];

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import type { InitOptions } from './init.ts';
 import type { RegisterUserOptions } from './register-user.ts';
 import type { ServeOptions } from './serve.ts';
@@ -108,20 +108,20 @@ function addConfig(program: Command): void {
 }
 
 function withConfig(command: Command): Command {
-  const collect = (path: string, paths: string[]) => [...paths, path];
+  const collect = (path: string, paths: string[] = []) => [...paths, path];
   return command
     .option(
       '-c, --config <path>',
       'configuration file or directory; may be repeated, later ones win',
       collect,
-      [],
     )
-    .addOption(new Option('--config-path <path>').argParser(collect).default([]).hideHelp());
+    .addOption(new Option('--config-path <path>').argParser(collect).hideHelp());
 }
 
 function parsePort(text: string): number {
   const port = Number(text);
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw new Error(`${text} is not a port`);
+  if (!Number.isInteger(port) || port < 0 || port > 65_535)
+    throw new InvalidArgumentError('It is not a port.');
   return port;
 }
 

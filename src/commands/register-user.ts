@@ -5,7 +5,7 @@ import { type ListenerOptions, listenersOf } from '../kernel/http/index.ts';
 import { type AdminApi, adminApiAt } from './admin-api.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
-import { askHidden, askLine, readAll } from './terminal.ts';
+import { Questions } from './terminal.ts';
 
 export interface RegisterUserOptions extends ConfigFlags {
   readonly user?: string;
@@ -20,8 +20,7 @@ export async function registerUser(url: string | undefined, options: RegisterUse
   const configuration = options.secretFile === undefined || url === undefined ? readOwn(options) : undefined;
   const secret = secretOf(options, configuration);
   const api = adminApiAt(url ?? addressOf(configuration!));
-  const username = options.user ?? (await askLine('User name: '));
-  const password = await passwordOf(options);
+  const { username, password } = await ask(options);
   const userId = await register(api, secret, { username, password, ...options });
   process.stdout.write(`Made ${userId}${options.admin ? ', a server administrator' : ''}.\n`);
 }
@@ -81,17 +80,26 @@ function urlOf({ bind }: ListenerOptions): string {
   return `${bind.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bind.port}`;
 }
 
-async function passwordOf({ passwordFile }: RegisterUserOptions): Promise<string> {
-  const password = await readPassword(passwordFile);
-  if (password === '') throw new CommandFailure('the password is empty');
-  return password;
+async function ask({ user, passwordFile }: RegisterUserOptions) {
+  const questions = new Questions();
+  try {
+    const username = user ?? (await questions.ask('User name: '));
+    if (username === '') throw new CommandFailure('the user name is empty');
+    const password = await readPassword(questions, passwordFile);
+    if (password === '') throw new CommandFailure('the password is empty');
+    return { username, password };
+  } finally {
+    questions.close();
+  }
 }
 
-async function readPassword(file: string | undefined): Promise<string> {
-  if (file === '-' || (file === undefined && !process.stdin.isTTY)) return firstLine(await readAll());
-  if (file !== undefined) return firstLine(readFileSync(file, 'utf8'));
-  const password = await askHidden('Password: ');
-  if ((await askHidden('Once more: ')) !== password) throw new CommandFailure('the passwords differ');
+async function readPassword(questions: Questions, file: string | undefined): Promise<string> {
+  if (file !== undefined && file !== '-') return firstLine(readFileSync(file, 'utf8'));
+  const password = await questions.askHidden('Password: ');
+  if (!process.stdin.isTTY) return password;
+  if ((await questions.askHidden('Once more: ')) !== password) {
+    throw new CommandFailure('the passwords differ');
+  }
   return password;
 }
 

@@ -1,29 +1,79 @@
-import { createInterface } from 'node:readline/promises';
+import { createInterface, type Interface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { CommandFailure } from './failure.ts';
 
-/** Asks for a line. */
-export async function askLine(question: string): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    return (await lines.question(question)).trim();
-  } finally {
-    lines.close();
+/**
+ * Asks somebody, or reads the answers from a pipe, a line for each question. There is one reader for all questions, for
+ * what one has read ahead would be lost to the next.
+ */
+export class Questions {
+  #lines: Interface | undefined;
+  #hidden = false;
+  readonly #come: string[] = [];
+  #ended = false;
+  #wake: () => void = () => {};
+
+  /** A line. @throws CommandFailure when there is none any more, or somebody wants to stop */
+  async ask(question: string): Promise<string> {
+    return (await this.#next(question)).trim();
+  }
+
+  /** A line that is not shown while it is typed. @throws CommandFailure */
+  async askHidden(question: string): Promise<string> {
+    this.#hidden = true;
+    try {
+      return await this.#next(question);
+    } finally {
+      this.#hidden = false;
+      if (process.stdin.isTTY) process.stderr.write('\n');
+    }
+  }
+
+  close(): void {
+    this.#lines?.close();
+  }
+
+  async #next(question: string): Promise<string> {
+    this.#lines ??= this.#open();
+    if (process.stdin.isTTY) this.#show(this.#lines, question);
+    while (this.#come.length === 0 && !this.#ended) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    const line = this.#come.shift();
+    if (line === undefined) throw new CommandFailure('there is no answer on standard input');
+    return line;
+  }
+
+  #show(lines: Interface, question: string): void {
+    lines.setPrompt(question);
+    if (this.#hidden) process.stderr.write(question);
+    else lines.prompt();
+  }
+
+  #open(): Interface {
+    const output = new Writable({
+      write: (chunk, _encoding, done) => {
+        if (!this.#hidden) process.stderr.write(chunk);
+        done();
+      },
+    });
+    const lines = createInterface({
+      input: process.stdin,
+      output,
+      terminal: process.stdin.isTTY === true,
+      historySize: 0,
+    });
+    lines.on('line', (line) => {
+      this.#come.push(line);
+      this.#wake();
+    });
+    // Also when somebody presses Ctrl-C or Ctrl-D.
+    lines.once('close', () => {
+      this.#ended = true;
+      this.#wake();
+    });
+    return lines;
   }
 }
-
-/** Asks for a line that is not shown while it is typed. */
-export async function askHidden(question: string): Promise<string> {
-  process.stderr.write(question);
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
-  try {
-    return await lines.question('');
-  } finally {
-    lines.close();
-    process.stderr.write('\n');
-  }
-}
-
-/** All of standard input. */
-export const readAll = (): Promise<string> => text(process.stdin);
