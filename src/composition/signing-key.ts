@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { StartFailure, startStep } from '../kernel/start-failure.ts';
 import { readSigningKeys, type SigningKey } from '../protocol/index.ts';
 import type { Kernel } from './kernel.ts';
 
@@ -24,7 +25,9 @@ export async function loadNotaryKeys(kernel: Kernel): Promise<readonly SigningKe
 }
 
 async function readKeys(path: string): Promise<readonly [SigningKey, ...SigningKey[]]> {
-  const [first, ...more] = readSigningKeys(await readFile(path, 'utf8'));
-  if (!first) throw new Error(`${path} holds no signing key`);
+  const [first, ...more] = await startStep(`the signing key file ${path} can not be used`, async () =>
+    readSigningKeys(await readFile(path, 'utf8')),
+  );
+  if (!first) throw new StartFailure(`${path} holds no signing key`);
   return [first, ...more];
 }

@@ -1,9 +1,10 @@
+import { StartFailure } from '../start-failure.ts';
 import type { Database, Migration, SchemaBuilder } from './database.ts';
 
 type Schema = { schema_migrations: { name: string; applied_ts: number } };
 
 /** The database was made by a version of the program that knows more than this one. */
-export class NewerDatabase extends Error {
+export class NewerDatabase extends StartFailure {
   override name = 'NewerDatabase';
 }
 

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../clock.ts';
 import type { Logger, Metrics } from '../observability/index.ts';
+import { startStep } from '../start-failure.ts';
 import type { Database } from './database.ts';
 import { reportStatistics } from './metrics.ts';
 import type { PostgresOptions } from './postgres/options.ts';
@@ -33,5 +34,7 @@ async function openKind(
   if (options.kind === 'sqlite') return SqliteDatabase.open(options, log, clock);
   // Its driver is loaded only where it is used: start-up time and memory.
   const { PostgresDatabase } = await import('./postgres/postgres-database.ts');
-  return PostgresDatabase.open(options, log, clock);
+  return startStep('the PostgreSQL database can not be opened', () =>
+    PostgresDatabase.open(options, log, clock),
+  );
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { CreateTableBuilder, type Kysely, sql } from 'kysely';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Logger } from '../../observability/logger.ts';
+import { StartFailure } from '../../start-failure.ts';
 import { runAfterCommit } from '../after-commit.ts';
 import type { Database, Reader, SchemaBuilder, Statement, Writer } from '../database.ts';
 import type { FullText } from '../full-text/full-text.ts';
@@ -77,7 +78,9 @@ export class SqliteDatabase implements Database {
     // The file must be there, and in its mode, before anybody reads it.
     await writing.send([]).catch((error: Error) => {
       remove?.();
-      throw new Error(`the database ${options.path} can not be opened: ${error.message}`, { cause: error });
+      throw new StartFailure(`the database ${options.path} can not be opened: ${error.message}`, {
+        cause: error,
+      });
     });
     lost = (error) => log.fatal({ err: error }, 'the thread that writes the database is lost');
     const database = new SqliteDatabase(options, writing, log, clock);

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { systemRandomness } from '../kernel/randomness.ts';
+import { initialize } from './init.ts';
+
+const main = join(import.meta.dirname, '..', 'main.ts');
+const listeners = (port: number) =>
+  `listeners: [{ port: ${port}, type: http, bind_addresses: ["127.0.0.1"], resources: [{ names: [client] }] }]\n`;
+
+let folder = '';
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'hearth-start-'));
+});
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Runs a command until it ends, or until it says that it serves. */
+async function run(args: readonly string[], input = '') {
+  const child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: 'pipe' });
+  let [out, err] = ['', ''];
+  child.stdout.on('data', (chunk) => {
+    out += String(chunk);
+    // A second signal would end it at once.
+    if (out.includes('Hearth serves') && !child.killed) child.kill('SIGTERM');
+  });
+  child.stderr.on('data', (chunk) => {
+    err += String(chunk);
+  });
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, out, err };
+}
+
+/** Starts with a new configuration and what a file of its own says, which may refer to the directory as `DIR`. */
+async function serve(name: string, more: string, prepare: (directory: string) => void = () => {}) {
+  const directory = join(folder, name);
+  const file = initialize({ serverName: 'example.org', directory }, systemRandomness);
+  const override = join(directory, 'override.yaml');
+  const own = more.replaceAll('DIR', directory);
+  writeFileSync(override, own.includes('listeners:') ? own : listeners(0) + own);
+  prepare(directory);
+  return {
+    directory,
+    args: ['-c', file, '-c', override],
+    ...(await run(['serve', '-c', file, '-c', override])),
+  };
+}
+
+describe('a server that can not start says why, in one line', () => {
+  const failures: readonly [string, string, RegExp, ((directory: string) => void)?][] = [
+    [
+      'a database that is none',
+      '',
+      /^hearth: the database \S+homeserver\.db can not be opened: file is not a database\n$/,
+      (directory) => writeFileSync(join(directory, 'homeserver.db'), 'This is a letter. '.repeat(100)),
+    ],
+    [
+      'a database in a directory that is not there',
+      'database: { name: sqlite3, args: { database: DIR/none/homeserver.db } }',
+      /^hearth: the database \S+none\/homeserver\.db can not be opened: unable to open database file\n$/,
+    ],
+    [
+      'PostgreSQL that does not answer',
+      'database: { name: psycopg2, args: { host: 127.0.0.1, port: 1, user: hearth, password: secret, dbname: x } }',
+      /^hearth: the PostgreSQL database can not be opened: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+    ],
+    [
+      'a signing key that is none',
+      '',
+      /^hearth: the signing key file \S+example\.org\.signing\.key can not be used: Line 1: expected [^\n]+\n$/,
+      (directory) => writeFileSync(join(directory, 'example.org.signing.key'), 'nonsense\n'),
+    ],
+    [
+      'media where a file is',
+      'media_store_path: DIR/homeserver.yaml/media',
+      /^hearth: ENOTDIR: not a directory, mkdir '\S+homeserver\.yaml\/media\/incoming'\n$/,
+    ],
+  ];
+  for (const [index, [what, more, message, prepare]] of failures.entries()) {
+    it(what, async () => {
+      const { code, err } = await serve(`failure${index}`, more, prepare);
+      assert.equal(code, 1);
+      assert.match(err, message);
+    });
+  }
+
+  it('a port that somebody has', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => server.once('listening', resolve));
+    const { port } = server.address() as { port: number };
+    const { code, err } = await serve('port', listeners(port));
+    server.close();
+    assert.equal(code, 1);
+    assert.equal(err, `hearth: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`);
+  });
+
+  it('a port that is none, for the console', async () => {
+    const { code, err } = await run(['serve', '--manhole', 'here']);
+    assert.equal(code, 1);
+    assert.match(err, /^error: option '--manhole <port>' argument 'here' is invalid\. It is not a port\.\n/);
+  });
+});
+
+describe('the files of a new server', () => {
+  it('are for its owner alone, messages and media too', async () => {
+    const { code, directory } = await serve('private', 'media_store_path: DIR/media');
+    assert.equal(code, 0);
+    for (const name of ['homeserver.db', 'media', 'media/local', 'media/remote']) {
+      assert.equal(statSync(join(directory, name)).mode & 0o077, 0, name);
+    }
+  });
+});
+
+describe('hearth register-user', () => {
+  it('ends when nobody answers its questions', async () => {
+    writeFileSync(join(folder, 'secret'), 'secret\n');
+    const where = ['register-user', 'http://127.0.0.1:1', '--secret-file', 'secret'];
+    for (const [more, input, message] of [
+      [[], '', 'there is no answer on standard input'],
+      [[], '\n', 'the user name is empty'],
+      [['-u', 'ann'], '', 'there is no answer on standard input'],
+      [['-u', 'ann'], '\n', 'the password is empty'],
+    ] as const) {
+      const { code, err } = await run([...where, ...more], input);
+      assert.deepEqual([code, err], [1, `hearth: ${message}\n`]);
+    }
+    // Both answers came at once, and both arrived.
+    const { err } = await run(where, 'ann\nopen sesame\n');
+    assert.match(err, /^hearth: http:\/\/127\.0\.0\.1:1 can not be reached/);
+  });
+});
