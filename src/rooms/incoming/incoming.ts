@@ -119,6 +119,8 @@ export class Incoming {
     this.#receiving = new Receiving({
       ...shared,
       onRefused: (count) => this.#metrics.refused(count),
+      // It may let this server in again, and whoever has sent it may help now. That costs half of the room's time at most.
+      onAcl: (roomId, origin) => patience.helped(roomId, origin),
       wake: (roomId) => this.#workers.wake(roomId),
     });
     const older = new OlderEvents(shared);

@@ -52,6 +52,8 @@ interface Parts {
   readonly outside: OutsideEvents;
   /** Told of rooms in which events wait now. */
   readonly wake: (roomId: string) => void;
+  /** Told of the server that has sent another server ACL of a room. */
+  readonly onAcl: (roomId: string, origin: string) => void;
 }
 
 /** Takes events that other servers send, as far as they pass the first checks, and lets them wait for their places. */
@@ -141,7 +143,7 @@ export class Receiving {
     received: readonly ReceivedEvent[],
     outcomes: Outcomes,
   ): Promise<void> {
-    const { verifier, staging, clock, wake } = this.#parts;
+    const { verifier, staging, clock, wake, onAcl } = this.#parts;
     const { roomId } = head;
     const fresh: ReceivedEvent[] = [];
     const isHere = await this.#here(received.map(({ event }) => event));
@@ -163,6 +165,7 @@ export class Receiving {
       return;
     }
     await staging.add(roomId, origin, waiting, clock.now());
+    if (waiting.some(({ event }) => event.type === 'm.room.server_acl')) onAcl(roomId, origin);
     if (waiting.length > 0) wake(roomId);
   }
 
