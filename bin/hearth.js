@@ -5,9 +5,14 @@
  * compiler need not be in memory.
  */
 import { existsSync } from 'node:fs';
-import { enableCompileCache } from 'node:module';
+// By its name it could not even be asked for where Node is too old.
+import * as nodeModule from 'node:module';
 
-const { directory } = enableCompileCache();
+if (Number.parseInt(process.versions.node, 10) < 24) {
+  process.stderr.write(`hearth: Node 24 or newer is needed, and this is ${process.versions.node}\n`);
+  process.exit(1);
+}
+const { directory } = nodeModule.enableCompileCache();
 // For the threads that this process starts.
 if (directory !== undefined) process.env['NODE_COMPILE_CACHE'] ??= directory;
 const built = new URL('../dist/main.js', import.meta.url);
