@@ -22,15 +22,16 @@ export interface SettingsTransferParts {
 const eventsAtOnce = 500;
 
 /**
- * Gives users who join a room what they had set for the one that it replaces.
+ * Gives users who join a room what they had set for the one that it replaces. Whoever replaces a room is in the new one
+ * before the old one says so.
  * Source: client-server API, "Room Upgrades", last sentence of "Server behaviour".
  */
 export class SettingsTransfer {
   readonly #parts: SettingsTransferParts;
   readonly #follower: Follower;
-  /** Joins after this position have been noted; earlier ones must be looked up. */
+  /** Events after this position have been noted; earlier ones must be looked up. */
   readonly #notedFrom: number;
-  /** Joins to be looked at. */
+  /** Joins and tombstones to be looked at. */
   #noted: StoredEvent[] = [];
 
   constructor(parts: SettingsTransferParts) {
@@ -44,7 +45,7 @@ export class SettingsTransfer {
 
   start(): Promise<void> {
     this.#parts.engine.stream.subscribe(({ stored, onTimeline }) => {
-      if (onTimeline && this.#isLocalJoin(stored)) this.#noted.push(stored);
+      if (onTimeline && this.#isOfInterest(stored)) this.#noted.push(stored);
     });
     return this.#follower.start();
   }
@@ -57,26 +58,39 @@ export class SettingsTransfer {
     const { events } = this.#parts.engine;
     for (let from = after; from < this.#notedFrom; ) {
       const found = await events.between(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
-      for (const stored of found) if (this.#isLocalJoin(stored)) await this.#joined(stored);
+      for (const stored of found) if (this.#isOfInterest(stored)) await this.#take(stored);
       from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.stream ?? this.#notedFrom);
     }
     for (let [next] = this.#noted; next; [next] = this.#noted) {
-      await this.#joined(next);
+      await this.#take(next);
       this.#noted.shift();
     }
   }
 
-  #isLocalJoin({ event, rejected, softFailed }: StoredEvent): boolean {
-    if (event.type !== 'm.room.member' || event.stateKey === undefined || rejected || softFailed)
-      return false;
-    return membershipOf(event.content) === 'join' && serverOfUser(event.stateKey) === this.#parts.serverName;
+  #isOfInterest({ event, rejected, softFailed }: StoredEvent): boolean {
+    const { type, stateKey, sender, content } = event;
+    if (stateKey === undefined || rejected || softFailed) return false;
+    const isLocal = (userId: string) => serverOfUser(userId) === this.#parts.serverName;
+    if (type === 'm.room.tombstone') return stateKey === '' && isLocal(sender);
+    return type === 'm.room.member' && membershipOf(content) === 'join' && isLocal(stateKey);
   }
 
-  async #joined({ event, replaces }: StoredEvent): Promise<void> {
-    const { engine, transfer } = this.#parts;
-    const { roomId, stateKey: userId = '' } = event;
+  async #take({ event, replaces }: StoredEvent): Promise<void> {
+    const { engine } = this.#parts;
+    const { type, roomId, sender, stateKey = '', content } = event;
+    if (type === 'm.room.tombstone') {
+      const next = content['replacement_room'];
+      const head = typeof next === 'string' ? await engine.heads.get(next) : undefined;
+      if (head?.membership(sender) === 'join') await this.#follows(sender, head.roomId);
+      return;
+    }
     const before = replaces === undefined ? undefined : await engine.events.get(replaces);
-    if (membershipOf(before?.event.content) === 'join') return;
+    if (membershipOf(before?.event.content) !== 'join') await this.#follows(stateKey, roomId);
+  }
+
+  /** A user is in a room, which may replace another. */
+  async #follows(userId: string, roomId: string): Promise<void> {
+    const { engine, transfer } = this.#parts;
     const head = await engine.heads.get(roomId);
     const predecessor = head && (await this.#text(head, 'm.room.create', 'predecessor'));
     const old = isJsonObject(predecessor) ? predecessor['room_id'] : undefined;
