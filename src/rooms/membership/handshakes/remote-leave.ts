@@ -1,11 +1,5 @@
 import { randomLetters } from '../../../kernel/randomness.ts';
-import {
-  type BuiltEvent,
-  buildEvent,
-  type JsonObject,
-  type RoomEvent,
-  referenceHash,
-} from '../../../protocol/index.ts';
+import { type BuiltEvent, buildEvent, type JsonObject, referenceHash } from '../../../protocol/index.ts';
 import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { HandshakeParts } from './handshake-parts.ts';
@@ -18,7 +12,7 @@ const patience = 10_000;
 
 export interface LeavePlace extends Hearers {
   /** The invite or the knock that ends. */
-  readonly present: RoomEvent;
+  readonly present: StoredEvent;
   readonly userId: string;
   readonly content: JsonObject;
 }
@@ -43,21 +37,21 @@ export class RemoteLeave {
   async leave(place: LeavePlace): Promise<StoredEvent> {
     const { clock, untoldLeaves, placement } = this.#parts;
     const { present, userId, content } = place;
-    const { roomId } = present;
-    const leave = { roomId, userId, content, version: present.version.id };
+    const { roomId, version } = present.event;
+    const leave = { roomId, userId, content, version: version.id };
     const { event: told, left } = await withinTime(clock, patience, undefined, (signal) =>
       tellLeave(this.#parts, leave, place, { signal, timeout: patience }),
     );
-    await untoldLeaves.note(leave, present.eventId, left);
-    const event = told ?? leaveAfter(present, place, this.#parts);
+    await untoldLeaves.note(leave, present.nid, left);
+    const event = told ?? leaveAfter(place, this.#parts);
     return placement.outOfBand({ roomId, version: event.event.version }, event, { state: [] });
   }
 }
 
 /** The end of an invite or a knock of which nobody else hears. */
-function leaveAfter(present: RoomEvent, { userId, content }: LeavePlace, parts: HandshakeParts): BuiltEvent {
+function leaveAfter({ present, userId, content }: LeavePlace, parts: HandshakeParts): BuiltEvent {
   const { signer, clock, randomness } = parts;
-  const { version, roomId, eventId, depth } = present;
+  const { version, roomId, eventId, depth, pdu } = present.event;
   const draft = {
     roomId,
     type: 'm.room.member',
@@ -74,7 +68,7 @@ function leaveAfter(present: RoomEvent, { userId, content }: LeavePlace, parts: 
       authEventIds: [eventId],
       ...(version.eventId === 'origin' && {
         eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
-        referenceHash: () => referenceHash(present.pdu, version),
+        referenceHash: () => referenceHash(pdu, version),
       }),
     },
     version,

@@ -123,7 +123,7 @@ export class RemoteMemberships {
       const stored = await engine.events.get(eventNid);
       if (!stored) throw new Error('a membership event is missing');
       const hearers = await this.#candidates.hearers(userId, present);
-      return this.#leave.leave({ present: stored.event, userId, ...hearers, content });
+      return this.#leave.leave({ present: stored, userId, ...hearers, content });
     });
   }
 

@@ -8,7 +8,7 @@ import { RemoteError, ServerUnavailable } from '../../../federation-client/index
 import { Jobs, jobMigrations } from '../../../kernel/jobs/index.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
-import type { JsonObject } from '../../../protocol/index.ts';
+import type { BuiltEvent, JsonObject } from '../../../protocol/index.ts';
 import { RemoteLeave } from './remote-leave.ts';
 import { UntoldLeaves } from './untold-leaves.ts';
 
@@ -47,19 +47,24 @@ forEachDatabase((open) => {
       let run = await start(await RoomsUnderTest.open(open, jobMigrations));
       const place = { roomId: room.roomId, version: room.version };
       const draft = { type: 'm.room.member', content: { membership: 'invite' } };
-      const invite = async () => {
-        const { event, json } = room.setState(draft.type, draft.content, alice);
-        await run.under.engine.placement.outOfBand(place, { event, json }, { state: [], server: 'far.test' });
-        return event;
-      };
-      const present = await invite();
+      const takeInvite = async ({ event, json }: BuiltEvent, server = 'far.test') =>
+        run.under.engine.placement.outOfBand(place, { event, json }, { state: [], server });
+      const invite = () => takeInvite(room.setState(draft.type, draft.content, alice));
+      let present = await invite();
       return {
         room,
         asked,
         taken,
         down,
         refusing,
-        inviteAgain: invite,
+        async inviteAgain() {
+          present = await invite();
+        },
+        async inviteBy(server: string) {
+          const other = new SignedRoom('11', { serverName: server, key: newSigningKey('other') });
+          other.roomId = room.roomId;
+          present = await takeInvite(other.setState(draft.type, draft.content, alice), server);
+        },
         get run() {
           return run;
         },
@@ -179,7 +184,9 @@ forEachDatabase((open) => {
       const test = await setUp();
       test.down.add('far.test');
       const { room, run } = test;
-      await test.leave(['far.test']);
+      // Somebody who has no business with the room has invited last.
+      await test.inviteBy('evil.test');
+      await test.leave(['evil.test', 'far.test']);
       const join = { type: 'm.room.member', stateKey: bob, sender: bob, content: { membership: 'join' } };
       const state = [...room.state.values()];
       const { roomId, version } = room;
@@ -192,7 +199,7 @@ forEachDatabase((open) => {
       await test.pass(minute);
       assert.equal(head?.membership(alice), 'leave');
       assert.equal(await test.membership(), 'leave');
-      assert.deepEqual([test.asked, await test.jobs()], [['far.test'], []]);
+      assert.deepEqual([test.asked, await test.jobs()], [['evil.test', 'far.test'], []]);
     });
   });
 });

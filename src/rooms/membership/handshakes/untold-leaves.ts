@@ -19,8 +19,8 @@ export interface UntoldLeavesParts extends TellLeaveParts {
 /** A leave of which servers have not heard. */
 export type UntoldLeave = LeaveToTell &
   Hearers & {
-    /** The id of the invite or the knock that was ended. */
-    readonly ended: string;
+    /** Invites and knocks up to this one, by nid, were ended. */
+    readonly ended: number;
     /** When it is given up, in milliseconds since the epoch. */
     readonly until: number;
   };
@@ -63,8 +63,8 @@ export class UntoldLeaves {
     });
   }
 
-  /** Will tell those who are `left`, if anybody is. Of one user and room the last leave counts. */
-  async note(leave: LeaveToTell, ended: string, left: Hearers): Promise<void> {
+  /** Will tell those who are `left`, if anybody is. Of one user and room the last leave counts. @param ended see `UntoldLeave` */
+  async note(leave: LeaveToTell, ended: number, left: Hearers): Promise<void> {
     const { clock, jobs, database } = this.#parts;
     const now = clock.now();
     if (!isNobody(left)) {
@@ -112,10 +112,14 @@ export class UntoldLeaves {
     const { engine, serverName } = this.#parts;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     const head = await engine.heads.get(roomId);
-    if (!isHere(head, serverName) || !head.servers.has(serverName)) return room?.membership === 'leave';
+    if (!isHere(head, serverName) || !head.servers.has(serverName)) {
+      return room === undefined || room.membership === 'leave';
+    }
     // Somebody else of this server has got in, and nobody there had heard it: the invite is shown again.
-    const present = head.entry('m.room.member', userId);
-    if (present && (await engine.events.get(present.nid))?.event.eventId === ended) {
+    const entry = head.entry('m.room.member', userId);
+    const present = entry && (await engine.events.get(entry.nid));
+    const fromOutside = present && (await engine.events.getOutside(head.roomNid, present.event.eventId));
+    if (fromOutside && fromOutside.nid <= ended) {
       const leave = { type: 'm.room.member', stateKey: userId, sender: userId };
       await engine.timeline.append(roomId, { ...leave, content: { membership: 'leave' } });
     }
