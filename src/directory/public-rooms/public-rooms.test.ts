@@ -125,6 +125,25 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await find("'; drop table room_stats; --"), []);
     });
 
+    it('shows nothing that was redacted', async () => {
+      const roomId = await lists.room(alice, { visibility: 'public', name: 'Rude', topic: 'Ruder' });
+      assert.deepEqual(await lists.names(bob, { filter: { generic_search_term: 'ruder' } }), ['Rude']);
+      const room = `${v3}/rooms/${encodeURIComponent(roomId)}`;
+      for (const type of ['m.room.name', 'm.room.topic']) {
+        const { token } = alice;
+        const state = await lists.server.api('GET', `${room}/state`, { token });
+        const entry = (state.body as unknown as { type: string; event_id: string }[]).find(
+          (one) => one.type === type,
+        );
+        assert.ok(entry);
+        const path = `${room}/redact/${encodeURIComponent(entry.event_id)}/${type}`;
+        assert.equal((await lists.server.api('PUT', path, { token, body: {} })).status, 200);
+      }
+      assert.deepEqual(await lists.names(bob, { filter: { generic_search_term: 'rude' } }), []);
+      assert.ok((await lists.names(bob, {})).includes(undefined), 'it is listed, without a name');
+      assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
+    });
+
     it('is filtered by the types of rooms', async () => {
       const ofTypes = (...types: (string | null)[]) => lists.names(bob, { filter: { room_types: types } });
       assert.deepEqual(await ofTypes('m.space'), ['Space']);

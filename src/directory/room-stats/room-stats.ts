@@ -3,6 +3,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
 import type { RoomEngine } from '../../rooms/index.ts';
+import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { detailRoom, isDescriptive, type RoomDetails } from './room-description.ts';
 import { deleteRoomStats, writeRoomStats } from './store.ts';
@@ -28,12 +29,14 @@ export class RoomStats {
   readonly #follower: Follower;
   /** Facts after this position have been noted in `#changed`; earlier ones must be looked up. */
   readonly #notedFrom: number;
+  readonly #redacted: RedactedState;
   #changed = new Set<string>();
   #started = false;
 
   constructor(deps: RoomStatsDeps) {
     this.#deps = deps;
     this.#notedFrom = deps.streams.current;
+    this.#redacted = new RedactedState(deps.engine);
     deps.engine.stream.subscribe(({ roomId, stateChanges }) => {
       if (stateChanges.some(({ type }) => isDescriptive(type))) this.#changed.add(roomId);
     });
@@ -65,6 +68,9 @@ export class RoomStats {
       if (after < this.#notedFrom) {
         const { events } = this.#deps.engine;
         for (const roomId of await events.roomsBetween(after, this.#notedFrom)) changed.add(roomId);
+      }
+      for (const { event } of await this.#redacted.take()) {
+        if (isDescriptive(event.type)) changed.add(event.roomId);
       }
       const rooms = [...changed];
       for (let start = 0; start < rooms.length; start += roomsAtOnce) {

@@ -3,7 +3,8 @@ import type { Database, FullText } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../../rooms/index.ts';
+import { type RoomEngine, type StoredEvent, visibleContent } from '../../rooms/index.ts';
+import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { type DirectoryUser, readUsersById, userTexts, writeUser } from './store.ts';
 import { textOf } from './user-index.ts';
@@ -27,6 +28,7 @@ export class RemoteUsers {
   readonly #follower: Follower;
   /** Facts after this position have been noted in `#changed`; earlier ones must be looked up. */
   readonly #notedFrom: number;
+  readonly #redacted: RedactedState;
   #changed = new Map<string, DirectoryUser>();
   #started = false;
 
@@ -34,6 +36,7 @@ export class RemoteUsers {
     this.#deps = deps;
     this.#texts = deps.database.fullText(userTexts);
     this.#notedFrom = deps.streams.current;
+    this.#redacted = new RedactedState(deps.engine);
     deps.engine.stream.subscribe(({ stateChanges }) => {
       for (const { type, event } of stateChanges) if (type === 'm.room.member') this.#note(event);
     });
@@ -59,8 +62,10 @@ export class RemoteUsers {
   }
 
   #note(stored: StoredEvent | undefined): void {
-    const { stateKey: userId, content } = stored?.event ?? {};
-    if (userId === undefined || content?.['membership'] !== 'join') return;
+    const userId = stored?.event.stateKey;
+    if (stored === undefined || userId === undefined) return;
+    const content = visibleContent(stored);
+    if (content['membership'] !== 'join') return;
     if (serverOfUser(userId) === this.#deps.serverName) return;
     this.#changed.set(userId, {
       userId,
@@ -71,6 +76,9 @@ export class RemoteUsers {
 
   async #follow(after: number): Promise<void> {
     if (after < this.#notedFrom) await this.#lookUp(after);
+    for (const stored of await this.#redacted.take()) {
+      if (stored.event.type === 'm.room.member') this.#note(stored);
+    }
     const changed = this.#changed;
     this.#changed = new Map();
     try {

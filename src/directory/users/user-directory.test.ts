@@ -253,6 +253,21 @@ forServerDatabases(import.meta.url, (open) => {
       await remote.stop();
     });
 
+    it('lose the names that are taken from them', async () => {
+      const under = await RoomsUnderTest.open(open, directoryMigrations);
+      const remote = await follow(under);
+      const roomId = await under.room(alice);
+      await under.rooms.memberships.join(dora, roomId, { given: { displayname: 'Rude' } });
+      await remote.caughtUp();
+      const head = await under.rooms.engine.heads.get(roomId);
+      const member = await under.rooms.engine.events.get(head!.entry('m.room.member', dora)!.nid);
+      await under.redact(alice, roomId, member!.event.eventId);
+      await remote.caughtUp();
+      assert.deepEqual(await known(under, 'rude'), []);
+      assert.deepEqual(await known(under, 'dora'), [[dora, null]]);
+      await remote.stop();
+    });
+
     it('are not missed when the server stops before it has written them', async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
       const first = await follow(under);

@@ -1,0 +1,41 @@
+import type { RoomEngine, StoredEvent } from '../rooms/index.ts';
+
+/**
+ * The state from which redactions took something: nothing else tells of it, since the entries of the state stay as
+ * they are. Redactions are noted as they come and looked at when somebody follows.
+ */
+export class RedactedState {
+  readonly #engine: RoomEngine;
+  #redacted = new Set<string>();
+
+  constructor(engine: RoomEngine) {
+    this.#engine = engine;
+    engine.stream.subscribe(({ stored: { event } }) => {
+      if (event.type === 'm.room.redaction' && event.redacts !== undefined) this.#redacted.add(event.redacts);
+    });
+  }
+
+  /** The events of rooms' present state that have been redacted since the last time. */
+  async take(): Promise<StoredEvent[]> {
+    if (this.#redacted.size === 0) return [];
+    const ids = this.#redacted;
+    this.#redacted = new Set();
+    try {
+      const found: StoredEvent[] = [];
+      for (const id of ids) {
+        const stored = await this.#engine.events.getById(id);
+        if (stored?.redactedBy !== undefined && (await this.#isPresent(stored))) found.push(stored);
+      }
+      return found;
+    } catch (error) {
+      for (const id of ids) this.#redacted.add(id);
+      throw error;
+    }
+  }
+
+  async #isPresent({ nid, event: { roomId, type, stateKey } }: StoredEvent): Promise<boolean> {
+    if (stateKey === undefined) return false;
+    const head = await this.#engine.heads.get(roomId);
+    return head?.entry(type, stateKey)?.nid === nid;
+  }
+}
