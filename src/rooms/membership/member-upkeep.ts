@@ -49,9 +49,14 @@ export class MemberUpkeep {
     this.#jobs.register<string>(guestsJob, {
       run: ({ payload: roomId, signal }) => removeGuests(engine, memberships, { roomId, isGuest, signal }),
     });
-    engine.stream.subscribe(({ roomId, stateChanges }) => {
-      if (!stateChanges.some(({ type }) => type === 'm.room.guest_access')) return;
-      void database.transaction((writer) => this.#schedule(writer, guestsJob, roomId)).catch(() => undefined);
+    engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
+      const isRedaction = stored.event.type === 'm.room.redaction';
+      if (!isRedaction && !stateChanges.some(({ type }) => type === 'm.room.guest_access')) return;
+      const schedule = async () => {
+        if (isRedaction && !(await redactsGuestAccess(engine, stored.event.redacts))) return;
+        await database.transaction((writer) => this.#schedule(writer, guestsJob, roomId));
+      };
+      void schedule().catch(() => undefined);
     });
     this.#jobs.register<Departure>(forgettingJob, {
       run: ({ payload: { userId, roomId } }) => memberships.forget(userId, roomId).catch(ignoreRefusal),
@@ -143,6 +148,11 @@ async function leaveAll(
     // Nobody will come back to it.
     await memberships.forget(userId, roomId).catch(ignoreRefusal);
   }
+}
+
+async function redactsGuestAccess(engine: RoomEngine, eventId: string | undefined): Promise<boolean> {
+  const target = eventId === undefined ? undefined : await engine.events.getById(eventId);
+  return target?.event.type === 'm.room.guest_access';
 }
 
 /** Guests go when a room does not let them in any more. Source: client-server API, "Guest Access". */

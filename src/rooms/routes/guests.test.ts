@@ -82,6 +82,19 @@ describe('guests', () => {
     assert.ok(((await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId));
   });
 
+  it('go when it is redacted that they may be there', async () => {
+    const roomId = await anna.createRoom(open);
+    await guest.join(roomId);
+    const { next_batch } = await guest.sync();
+    const state = await anna.call('GET', `/rooms/${enc(roomId)}/state`);
+    const allowed = (state.body as unknown as { type: string; event_id: string }[]).find(
+      ({ type }) => type === 'm.room.guest_access',
+    );
+    assert.ok(allowed);
+    await anna.redact(roomId, allowed.event_id);
+    await hasLeft(guest, roomId, next_batch);
+  });
+
   it('read what is world-readable without coming in', async () => {
     const initial_state = [
       { type: 'm.room.history_visibility', content: { history_visibility: 'world_readable' } },
