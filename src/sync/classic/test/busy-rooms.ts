@@ -118,7 +118,7 @@ export class BusyRooms {
   }
 
   /**
-   * Rooms with a past, in which who reads it has been from the beginning.
+   * Rooms with a past, in which who reads them has been from the beginning and ignores nobody.
    * @param people the host, others, and at the end the two devices of the reader
    * @param silent others after whom the rooms are called
    */
@@ -129,7 +129,9 @@ export class BusyRooms {
       for (const guest of [...silent, ...guests.slice(0, -1)]) await guest.join(roomId);
       for (let count = 0; count < 12; count++) await host!.say(roomId, 'a long time ago');
     }
-    return new BusyRooms(people, rooms, guests.slice(0, -2));
+    const busy = new BusyRooms(people, rooms, guests.slice(0, -2));
+    await busy.#ignore(0);
+    return busy;
   }
 
   get reader(): Person {
