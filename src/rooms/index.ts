@@ -23,11 +23,11 @@ export type {
 } from './incoming/remote-servers.ts';
 export type { PduOutcome } from './incoming/staging/receiving.ts';
 export { type ActionLimit, type Requesting, type RoomLimits, Throttle } from './limits.ts';
+export { ComplexityLimit, complexityOf } from './membership/handshakes/joining/room-complexity.ts';
+export { UntoldLeaves } from './membership/handshakes/leaving/untold-leaves.ts';
 export type { MembershipPeers } from './membership/handshakes/peers.ts';
 export { RemoteMemberships } from './membership/handshakes/remote-memberships.ts';
-export { ComplexityLimit, complexityOf } from './membership/handshakes/room-complexity.ts';
 export { shownState } from './membership/handshakes/shown-state.ts';
-export { UntoldLeaves } from './membership/handshakes/untold-leaves.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
 export { knownServers } from './membership/known-servers.ts';
 export type { MemberProfiles } from './membership/member-content.ts';

@@ -13,7 +13,7 @@ import {
   selectAuthEventKeys,
   stateKeyOf,
 } from '../../../src/protocol/index.ts';
-import { eventAt, placeIn } from '../../../src/rooms/membership/handshakes/event-from-template.ts';
+import { eventAt, placeIn } from '../../../src/rooms/membership/handshakes/templates/event-from-template.ts';
 import { enc } from '../people/person.ts';
 import type { ScriptedServer } from './scripted-server.ts';
 

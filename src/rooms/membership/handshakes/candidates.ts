@@ -3,7 +3,7 @@ import type { RoomEngine } from '../../engine.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { allowRooms } from '../restricted-join.ts';
 import type { UserRoom } from '../user-rooms.ts';
-import type { Hearers } from './tell-leave.ts';
+import type { Hearers } from './leaving/tell-leave.ts';
 
 export interface CandidateParts {
   readonly engine: RoomEngine;

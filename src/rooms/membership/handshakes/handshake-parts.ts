@@ -3,8 +3,8 @@ import { roomVersions } from '../../../protocol/index.ts';
 import type { RoomEngine } from '../../engine.ts';
 import type { Incoming } from '../../incoming/incoming.ts';
 import type { EventKeys } from '../../incoming/remote-servers.ts';
-import type { TemplateParts } from './event-from-template.ts';
 import type { MembershipPeers } from './peers.ts';
+import type { TemplateParts } from './templates/event-from-template.ts';
 
 /** What every handshake with another server needs. */
 export interface HandshakeParts extends TemplateParts {

@@ -15,10 +15,10 @@ import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PrejoinKeys } from '../prejoin-keys.ts';
 import { prejoinPdus } from '../prejoin-state.ts';
 import { handshakeErrorForClient, isOfServer } from './ask-in-turn.ts';
-import { eventAt, placeIn } from './event-from-template.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import type { HandshakeParts } from './handshake-parts.ts';
 import { withSignaturesOf } from './same-event.ts';
+import { eventAt, placeIn } from './templates/event-from-template.ts';
 
 export interface RemoteInviteParts extends HandshakeParts {
   readonly placement: Placement;

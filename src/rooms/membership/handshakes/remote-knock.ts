@@ -2,11 +2,11 @@ import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { readPrejoinState } from '../prejoin-state.ts';
 import { askInTurn } from './ask-in-turn.ts';
-import { eventAt } from './event-from-template.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
-import type { JoinPlace } from './remote-join.ts';
-import { checkTemplate } from './template-check.ts';
+import type { JoinPlace } from './joining/remote-join.ts';
+import { eventAt } from './templates/event-from-template.ts';
+import { checkTemplate } from './templates/template-check.ts';
 
 /**
  * Knocks on rooms that this server is not in.

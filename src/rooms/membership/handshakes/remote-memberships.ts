@@ -9,13 +9,13 @@ import { isHereFor } from '../room-presence.ts';
 import type { UserRoom } from '../user-rooms.ts';
 import { type CandidateParts, Candidates } from './candidates.ts';
 import type { HandshakeParts } from './handshake-parts.ts';
+import { RemoteJoin } from './joining/remote-join.ts';
+import type { ComplexityLimit } from './joining/room-complexity.ts';
+import type { StateCompletion } from './joining/state-completion.ts';
+import { RemoteLeave } from './leaving/remote-leave.ts';
+import type { UntoldLeaves } from './leaving/untold-leaves.ts';
 import { RemoteInvite } from './remote-invite.ts';
-import { RemoteJoin } from './remote-join.ts';
 import { RemoteKnock } from './remote-knock.ts';
-import { RemoteLeave } from './remote-leave.ts';
-import type { ComplexityLimit } from './room-complexity.ts';
-import type { StateCompletion } from './state-completion.ts';
-import type { UntoldLeaves } from './untold-leaves.ts';
 
 export interface RemoteMembershipsParts extends HandshakeParts, CandidateParts {
   readonly placement: Placement;

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
-import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
-import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
-import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
-import { RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
-import { Jobs, jobMigrations } from '../../../kernel/jobs/index.ts';
-import { silentLogger } from '../../../kernel/observability/index.ts';
-import { systemRandomness } from '../../../kernel/randomness.ts';
-import type { BuiltEvent, JsonObject } from '../../../protocol/index.ts';
+import { forEachDatabase } from '../../../../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../../../../test/support/inputs/signing-key.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../../test/support/rooms/rooms.ts';
+import { SignedRoom } from '../../../../../test/support/rooms/signed-room.ts';
+import { RemoteError, ServerUnavailable } from '../../../../federation-client/index.ts';
+import { Jobs, jobMigrations } from '../../../../kernel/jobs/index.ts';
+import { silentLogger } from '../../../../kernel/observability/index.ts';
+import { systemRandomness } from '../../../../kernel/randomness.ts';
+import type { BuiltEvent, JsonObject } from '../../../../protocol/index.ts';
 import { RemoteLeave } from './remote-leave.ts';
 import { UntoldLeaves } from './untold-leaves.ts';
 

@@ -1,6 +1,6 @@
-import { MatrixError } from '../../../protocol/index.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
-import type { MembershipPeers } from './peers.ts';
+import { MatrixError } from '../../../../protocol/index.ts';
+import type { RoomHead } from '../../../timeline/room-head.ts';
+import type { MembershipPeers } from '../peers.ts';
 
 /** Options `limit_remote_rooms`. */
 export interface ComplexityOptions {

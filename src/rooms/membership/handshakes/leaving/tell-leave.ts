@@ -1,10 +1,10 @@
-import { FederationError, RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
-import type { BuiltEvent, JsonObject } from '../../../protocol/index.ts';
-import { isOfServer } from './ask-in-turn.ts';
-import { eventAt, type TemplateParts } from './event-from-template.ts';
-import { knownVersions } from './handshake-parts.ts';
-import type { MembershipPeers, PeerRequest } from './peers.ts';
-import { checkTemplate } from './template-check.ts';
+import { FederationError, RemoteError, ServerUnavailable } from '../../../../federation-client/index.ts';
+import type { BuiltEvent, JsonObject } from '../../../../protocol/index.ts';
+import { isOfServer } from '../ask-in-turn.ts';
+import { knownVersions } from '../handshake-parts.ts';
+import type { MembershipPeers, PeerRequest } from '../peers.ts';
+import { eventAt, type TemplateParts } from '../templates/event-from-template.ts';
+import { checkTemplate } from '../templates/template-check.ts';
 
 /** Who is still to hear that an invite was turned down, or a knock taken back. */
 export type Hearers = {

@@ -1,4 +1,4 @@
-import type { TimeSlices } from '../../../kernel/time-slices.ts';
+import type { TimeSlices } from '../../../../kernel/time-slices.ts';
 import {
   authorize,
   type BuiltEvent,
@@ -10,13 +10,13 @@ import {
   type StateLookup,
   serverOfUser,
   stateKeyOf,
-} from '../../../protocol/index.ts';
-import type { Incoming } from '../../incoming/incoming.ts';
-import type { Entry } from '../../placement/placement.ts';
-import type { VerifiedEvent } from '../../placement/verified-event.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
-import type { RoomOfPeer } from './peers.ts';
-import { withSignaturesOf } from './same-event.ts';
+} from '../../../../protocol/index.ts';
+import type { Incoming } from '../../../incoming/incoming.ts';
+import type { Entry } from '../../../placement/placement.ts';
+import type { VerifiedEvent } from '../../../placement/verified-event.ts';
+import { HandshakeFailure } from '../handshake-failure.ts';
+import type { RoomOfPeer } from '../peers.ts';
+import { withSignaturesOf } from '../same-event.ts';
 import { type StoredIds, withAuthEvents } from './with-auth-events.ts';
 
 /** What an answer to `send_join` is held against. */

@@ -1,6 +1,6 @@
-import type { TimeSlices } from '../../../kernel/time-slices.ts';
-import { withTheirAuthEvents } from '../../incoming/fetching/auth-order.ts';
-import type { VerifiedEvent } from '../../placement/verified-event.ts';
+import type { TimeSlices } from '../../../../kernel/time-slices.ts';
+import { withTheirAuthEvents } from '../../../incoming/fetching/auth-order.ts';
+import type { VerifiedEvent } from '../../../placement/verified-event.ts';
 
 /** Says which of some events are stored here and were checked, by their ids. */
 export type StoredIds = (eventIds: readonly string[]) => Promise<ReadonlySet<string>>;

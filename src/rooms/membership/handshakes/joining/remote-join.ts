@@ -1,14 +1,14 @@
-import { TimeSlices } from '../../../kernel/time-slices.ts';
-import type { JsonObject, RoomVersion } from '../../../protocol/index.ts';
-import type { Placement } from '../../placement/placement.ts';
-import type { StoredEvent } from '../../stored-event.ts';
-import { isHere } from '../room-presence.ts';
-import { askInTurn } from './ask-in-turn.ts';
-import { eventAt } from './event-from-template.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
-import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
+import { TimeSlices } from '../../../../kernel/time-slices.ts';
+import type { JsonObject, RoomVersion } from '../../../../protocol/index.ts';
+import type { Placement } from '../../../placement/placement.ts';
+import type { StoredEvent } from '../../../stored-event.ts';
+import { isHere } from '../../room-presence.ts';
+import { askInTurn } from '../ask-in-turn.ts';
+import { HandshakeFailure } from '../handshake-failure.ts';
+import { type HandshakeParts, knownVersions } from '../handshake-parts.ts';
+import { eventAt } from '../templates/event-from-template.ts';
+import { checkTemplate } from '../templates/template-check.ts';
 import { checkJoinAnswer, joinWithSignatures } from './join-answer.ts';
-import { checkTemplate } from './template-check.ts';
 import type { StoredIds } from './with-auth-events.ts';
 
 /** Who wants to get where. */

@@ -1,9 +1,9 @@
-import type { Clock } from '../../../kernel/clock.ts';
-import type { Database } from '../../../kernel/database/index.ts';
-import type { JobAttempt, Jobs } from '../../../kernel/jobs/index.ts';
-import type { Logger } from '../../../kernel/observability/index.ts';
-import type { RoomEngine } from '../../engine.ts';
-import { isHere } from '../room-presence.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { Database } from '../../../../kernel/database/index.ts';
+import type { JobAttempt, Jobs } from '../../../../kernel/jobs/index.ts';
+import type { Logger } from '../../../../kernel/observability/index.ts';
+import type { RoomEngine } from '../../../engine.ts';
+import { isHere } from '../../room-presence.ts';
 import { type Hearers, type LeaveToTell, type TellLeaveParts, tellLeave } from './tell-leave.ts';
 import { withinTime } from './within-time.ts';
 

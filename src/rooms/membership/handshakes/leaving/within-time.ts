@@ -1,4 +1,4 @@
-import type { Clock } from '../../../kernel/clock.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
 
 /**
  * Does what ends when its signal aborts: after a time, or with `signal`.

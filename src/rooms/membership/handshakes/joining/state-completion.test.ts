@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { eventually } from '../../../../test/clients/eventually.ts';
-import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
-import { RemotePeers } from '../../../../test/support/rooms/remote-peers.ts';
-import { RemoteRoom } from '../../../../test/support/rooms/remote-room.ts';
-import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
-import { silentLogger } from '../../../kernel/observability/index.ts';
+import { eventually } from '../../../../../test/clients/eventually.ts';
+import { forEachDatabase } from '../../../../../test/support/databases/databases.ts';
+import { RemotePeers } from '../../../../../test/support/rooms/remote-peers.ts';
+import { RemoteRoom } from '../../../../../test/support/rooms/remote-room.ts';
+import { alice, RoomsUnderTest } from '../../../../../test/support/rooms/rooms.ts';
+import { silentLogger } from '../../../../kernel/observability/index.ts';
 import { StateCompletion } from './state-completion.ts';
 
 const minute = 60_000;

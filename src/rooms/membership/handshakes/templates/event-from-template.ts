@@ -1,5 +1,5 @@
-import type { Clock } from '../../../kernel/clock.ts';
-import { type Randomness, randomLetters } from '../../../kernel/randomness.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import { type Randomness, randomLetters } from '../../../../kernel/randomness.ts';
 import {
   type BuiltEvent,
   badJson,
@@ -14,7 +14,7 @@ import {
   numberOf,
   type RoomVersion,
   receivePdu,
-} from '../../../protocol/index.ts';
+} from '../../../../protocol/index.ts';
 
 export interface TemplateParts {
   readonly signer: EventSigner;

@@ -5,10 +5,10 @@ import {
   type JsonObject,
   type RoomVersion,
   serverOfUser,
-} from '../../../protocol/index.ts';
+} from '../../../../protocol/index.ts';
+import { HandshakeFailure } from '../handshake-failure.ts';
+import type { HandshakeMembership, PreparedEvent } from '../peers.ts';
 import { placeIn, type TemplatePlace } from './event-from-template.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
-import type { HandshakeMembership, PreparedEvent } from './peers.ts';
 
 /** What the template of another server must be about. */
 export interface ExpectedTemplate {

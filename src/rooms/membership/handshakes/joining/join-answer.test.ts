@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
-import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
-import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
-import { systemRandomness } from '../../../kernel/randomness.ts';
-import { TimeSlices } from '../../../kernel/time-slices.ts';
-import { buildEvent, type JsonObject, type JsonValue, signEvent } from '../../../protocol/index.ts';
-import { Verifier } from '../../incoming/checking/verifier.ts';
-import { eventAt, placeIn } from './event-from-template.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
+import { manualClock } from '../../../../../test/support/clocks/manual-clock.ts';
+import { newSigningKey } from '../../../../../test/support/inputs/signing-key.ts';
+import { SignedRoom } from '../../../../../test/support/rooms/signed-room.ts';
+import { systemRandomness } from '../../../../kernel/randomness.ts';
+import { TimeSlices } from '../../../../kernel/time-slices.ts';
+import { buildEvent, type JsonObject, type JsonValue, signEvent } from '../../../../protocol/index.ts';
+import { Verifier } from '../../../incoming/checking/verifier.ts';
+import { HandshakeFailure } from '../handshake-failure.ts';
+import type { RoomOfPeer } from '../peers.ts';
+import { eventAt, placeIn } from '../templates/event-from-template.ts';
 import { checkJoinAnswer } from './join-answer.ts';
-import type { RoomOfPeer } from './peers.ts';
 
 const clock = manualClock();
 const [ours, theirs, stranger] = [

@@ -1,9 +1,9 @@
-import type { Clock, Timer } from '../../../kernel/clock.ts';
-import type { Logger } from '../../../kernel/observability/index.ts';
-import type { RoomEngine } from '../../engine.ts';
-import { type StateOptions, usualLack } from '../../incoming/fetching/state-fetcher.ts';
-import type { Incoming } from '../../incoming/incoming.ts';
-import type { ServerHealth } from '../../incoming/remote-servers.ts';
+import type { Clock, Timer } from '../../../../kernel/clock.ts';
+import type { Logger } from '../../../../kernel/observability/index.ts';
+import type { RoomEngine } from '../../../engine.ts';
+import { type StateOptions, usualLack } from '../../../incoming/fetching/state-fetcher.ts';
+import type { Incoming } from '../../../incoming/incoming.ts';
+import type { ServerHealth } from '../../../incoming/remote-servers.ts';
 
 export interface StateCompletionParts {
   readonly engine: Pick<RoomEngine, 'heads' | 'placement' | 'stream'>;

@@ -1,8 +1,13 @@
-import { parseUserId, type RoomVersion, type StrippedState, serverOfUser } from '../../../protocol/index.ts';
-import type { RoomEngine } from '../../engine.ts';
-import type { VerifiedEvent } from '../../placement/verified-event.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
-import type { UserRoom } from '../user-rooms.ts';
+import {
+  parseUserId,
+  type RoomVersion,
+  type StrippedState,
+  serverOfUser,
+} from '../../../../protocol/index.ts';
+import type { RoomEngine } from '../../../engine.ts';
+import type { VerifiedEvent } from '../../../placement/verified-event.ts';
+import type { RoomHead } from '../../../timeline/room-head.ts';
+import type { UserRoom } from '../../user-rooms.ts';
 
 export interface EndedInvitesParts {
   readonly engine: Pick<RoomEngine, 'userRooms' | 'events' | 'placement'>;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { anyRoomVersion } from '../../../../test/protocol/arbitrary.ts';
-import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
-import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
-import { systemRandomness } from '../../../kernel/randomness.ts';
+import { anyRoomVersion } from '../../../../../test/protocol/arbitrary.ts';
+import { manualClock } from '../../../../../test/support/clocks/manual-clock.ts';
+import { newSigningKey } from '../../../../../test/support/inputs/signing-key.ts';
+import { systemRandomness } from '../../../../kernel/randomness.ts';
 import {
   type JsonObject,
   type JsonValue,
@@ -12,7 +12,7 @@ import {
   type RoomVersion,
   receivePdu,
   roomVersions,
-} from '../../../protocol/index.ts';
+} from '../../../../protocol/index.ts';
 import { eventAt, placeIn } from './event-from-template.ts';
 
 const signer = { serverName: 'a.test', key: newSigningKey('a') };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../../../protocol/index.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
+import type { JsonObject } from '../../../../protocol/index.ts';
+import { HandshakeFailure } from '../handshake-failure.ts';
 import { checkTemplate } from './template-check.ts';
 
 const userId = '@anna:a.test';

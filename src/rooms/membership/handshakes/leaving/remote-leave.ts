@@ -1,8 +1,8 @@
-import { randomLetters } from '../../../kernel/randomness.ts';
-import { type BuiltEvent, buildEvent, type JsonObject, referenceHash } from '../../../protocol/index.ts';
-import type { Placement } from '../../placement/placement.ts';
-import type { StoredEvent } from '../../stored-event.ts';
-import type { HandshakeParts } from './handshake-parts.ts';
+import { randomLetters } from '../../../../kernel/randomness.ts';
+import { type BuiltEvent, buildEvent, type JsonObject, referenceHash } from '../../../../protocol/index.ts';
+import type { Placement } from '../../../placement/placement.ts';
+import type { StoredEvent } from '../../../stored-event.ts';
+import type { HandshakeParts } from '../handshake-parts.ts';
 import { type Hearers, tellLeave } from './tell-leave.ts';
 import type { UntoldLeaves } from './untold-leaves.ts';
 import { withinTime } from './within-time.ts';
