@@ -21,7 +21,8 @@ export async function unfinished({ run }: SimulatedServer, roomId: string): Prom
   const { pendingPdus, destinations } = run.sender.status;
   const head = await run.rooms.engine.heads.get(roomId);
   const partial = head?.isPartial && head.servers.has(run.kernel.serverName) ? 1 : 0;
-  const busy = destinations.sending + destinations['catching up'];
+  // What waits for another attempt may be on its way to the disk, and neither here nor there.
+  const busy = destinations.sending + destinations['catching up'] + destinations['waiting to retry'];
   const left = { ...rows[0], pendingPdus, busy, partial };
   return Object.values(left).some((number) => number > 0) ? JSON.stringify(left) : '';
 }
