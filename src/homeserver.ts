@@ -7,7 +7,7 @@ import { federationReadRoutes, openRemoteLookups } from './composition/federatio
 import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
 import { openHandshakes } from './composition/handshakes.ts';
-import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
+import { claimDatabase, type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
@@ -50,6 +50,8 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
   return {
     async start() {
       try {
+        // First, so that it is given back last.
+        claimDatabase(surroundings, shutdown);
         const kernel = await openKernel(surroundings, shutdown);
         const federation = await startFederation(kernel, shutdown);
         const lookups = openRemoteLookups(kernel, federation);

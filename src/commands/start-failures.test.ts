@@ -106,6 +106,25 @@ describe('a server that can not start says why, in one line', () => {
   });
 });
 
+describe('a database', () => {
+  it('is for one server at a time, and free again after a crash', async () => {
+    const { args, code } = await serve('claimed', '');
+    assert.equal(code, 0);
+    const first = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, stdio: 'pipe' });
+    try {
+      await new Promise((resolve) => first.stdout.once('data', resolve));
+      const { code, err } = await run(['serve', ...args]);
+      assert.equal(code, 1);
+      assert.match(err, /^hearth: the database \S+homeserver\.db is in use by another server\n$/);
+    } finally {
+      const gone = new Promise((resolve) => first.once('exit', resolve));
+      first.kill('SIGKILL');
+      await gone;
+    }
+    assert.equal((await run(['serve', ...args])).code, 0);
+  });
+});
+
 describe('the files of a new server', () => {
   it('are for its owner alone, messages and media too', async () => {
     const { code, directory } = await serve('private', 'media_store_path: DIR/media');

@@ -16,6 +16,7 @@ import { filterMigrations } from '../filters/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import {
+  claimFile,
   type Database,
   type DatabaseOptions,
   databaseOptions,
@@ -110,6 +111,13 @@ export const migrations = [
   ...federationMigrations,
 ];
 
+/** Keeps other servers from a SQLite database while this one runs. @throws StartFailure when another one has it */
+export function claimDatabase(surroundings: Surroundings, shutdown: Shutdown): void {
+  const options = optionsOf(surroundings);
+  if (options.kind !== 'sqlite' || options.path === ':memory:') return;
+  shutdown.add('claim of the database', claimFile(options.path));
+}
+
 /** Opens the database, brings its schema up to date, and starts what the slices stand on. */
 export async function openKernel(surroundings: Surroundings, shutdown: Shutdown): Promise<Kernel> {
   const { configuration, clock, log } = surroundings;
@@ -117,9 +125,7 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
   if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
 
-  const options =
-    surroundings.databaseOptions ?? databaseOptions(dataStoreEntries(configuration.database).main);
-  const database = await openDatabase(options, {
+  const database = await openDatabase(optionsOf(surroundings), {
     log: namedLog('database'),
     clock,
     ...(metrics && { metrics }),
@@ -148,6 +154,10 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
     limiter: (limit) => new RateLimiter(limit, clock),
     userLimiter: (limit) => new RateLimiter(limit, clock, undefined, isExempt),
   };
+}
+
+function optionsOf({ databaseOptions: given, configuration }: Surroundings): DatabaseOptions {
+  return given ?? databaseOptions(dataStoreEntries(configuration.database).main);
 }
 
 function serverNameOf({ server }: HearthConfiguration): ServerName {

@@ -15,4 +15,5 @@ export { foldText, TextQuery } from './full-text/grams.ts';
 export { migrate, NewerDatabase } from './migrate.ts';
 export { type DatabaseOptions, type DatabaseSurroundings, openDatabase } from './open.ts';
 export { databaseOptions } from './options.ts';
+export { claimFile } from './sqlite/claim.ts';
 export type { DatabaseStatistics } from './statistics.ts';
