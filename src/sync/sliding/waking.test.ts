@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { enc, Person } from '../../../test/support/people/person.ts';
+import { SlidingClient } from '../../../test/support/people/sliding-client.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+
+/** Longer than a test may last: who is not woken fails. */
+const timeout = 200_000;
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`who waits on a sliding sync, on ${database}`, () => {
+    let server: TestServer;
+    let reader: Person;
+    let speakers: Person[];
+    let roomId: string;
+    before(async () => {
+      server = await startTestServer({ database });
+      reader = await Person.register(server, 'reader');
+      speakers = await Promise.all(['anna', 'ben', 'cleo'].map((name) => Person.register(server, name)));
+      roomId = await reader.createRoom();
+      for (const speaker of speakers) await speaker.join(roomId);
+    });
+    after(() => server.stop());
+
+    const body = {
+      lists: { rooms: { ranges: [[0, 9]], timeline_limit: 60, required_state: [] } },
+      extensions: { typing: { enabled: true }, receipts: { enabled: true } },
+    };
+
+    it('is woken for everything, however much comes at once', { timeout: timeout / 2 }, async () => {
+      // Several of them, so that they are not all woken in the same turn.
+      const clients = Array.from({ length: 3 }, (_, index) => new SlidingClient(reader, `client${index}`));
+      for (const client of clients) await client.sync(body);
+      const told = clients.map(async (client) => {
+        const ids: string[] = [];
+        while (ids.length < 60) {
+          const { rooms } = await client.sync(body, { timeout });
+          ids.push(...(rooms[roomId]?.timeline ?? []).map(({ event_id }) => event_id));
+        }
+        return ids;
+      });
+      const saying = speakers.map(async (speaker) => {
+        const ids: string[] = [];
+        for (let round = 0; round < 4; round++) {
+          const texts = Array.from({ length: 5 }, (_, index) => `${round} ${index}`);
+          ids.push(...(await Promise.all(texts.map((text) => speaker.say(roomId, text)))));
+        }
+        return ids;
+      });
+      const said = (await Promise.all(saying)).flat().sort();
+      const [first, ...others] = await Promise.all(told);
+      assert.deepEqual(first?.toSorted(), said);
+      for (const other of others) assert.deepEqual(other, first);
+    });
+
+    it('is woken for receipts and typing', { timeout: timeout / 2 }, async () => {
+      const client = new SlidingClient(reader);
+      await client.sync(body);
+      const [anna] = speakers;
+      const path = `/rooms/${enc(roomId)}`;
+      const next = async (name: 'typing' | 'receipts') => {
+        for (;;) {
+          const { extensions } = await client.sync(body, { timeout });
+          const rooms = extensions[name]?.['rooms'] as Record<string, { content: unknown }> | undefined;
+          const told = rooms?.[roomId];
+          if (told) return told.content;
+        }
+      };
+      for (const typing of [true, false]) {
+        const waiting = next('typing');
+        await anna!.do('PUT', `${path}/typing/${enc(anna!.id)}`, { typing, timeout: 100_000 });
+        assert.deepEqual(await waiting, { user_ids: typing ? [anna!.id] : [] });
+      }
+      const said = await reader.say(roomId, 'read this');
+      const waiting = next('receipts');
+      await anna!.do('POST', `${path}/receipt/m.read/${enc(said)}`, {});
+      assert.ok(JSON.stringify(await waiting).includes(said));
+    });
+  });
+}
