@@ -4,6 +4,7 @@ import { type Database, type Reader, UniqueViolation, type Writer } from '../ker
 import type { Jobs } from '../kernel/jobs/index.ts';
 import { type Randomness, randomString } from '../kernel/randomness.ts';
 import {
+  badJson,
   invalidParam,
   type JsonObject,
   limitExceeded,
@@ -15,6 +16,7 @@ import {
   type DelayedSending,
   delayingDevice,
   type EventToDelay,
+  isText,
   type Rooms,
   type Sender,
 } from '../rooms/index.ts';
@@ -82,6 +84,9 @@ export class DelayedEvents implements DelayedSending {
     const { clock, jobs, randomness, rooms } = this.#parts;
     if (sender.isSuspended) throw suspended();
     const { userId } = sender;
+    if (![event.roomId, event.type, event.stateKey ?? ''].every(isText)) {
+      throw badJson('A room id, type or state key is not text');
+    }
     const request = requestOf(sender, event);
     const earlier =
       request === undefined ? undefined : await store.readDelayedEvent(this.#reader, { request });

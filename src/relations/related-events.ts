@@ -5,6 +5,7 @@ import {
   decodePlace,
   encodePlace,
   type HistoryPlace,
+  isText,
   type RoomEngine,
   RoomView,
   type Viewer,
@@ -59,13 +60,15 @@ export class RelatedEvents {
   async page(viewer: Viewer, roomId: string, request: RelatedEventsRequest): Promise<RelatedEventsPage> {
     const { engine, clientEvents } = this.#parts;
     const view = await viewOfParent(engine, viewer.userId, roomId, request.eventId);
+    // No event is of a type that no database can hold, and not all databases can be asked for it.
+    if (![request.relType ?? '', request.type ?? ''].every(isText)) return { chunk: [], ...depthOf(request) };
     const parentIds = await this.#parents(view.head.roomNid, request);
     const { events, next } = await this.#collect(view, parentIds, request);
     return {
       chunk: await clientEvents.render(events, viewer),
       ...(next && { next_batch: encodePlace(next) }),
       ...(request.from === undefined ? undefined : { prev_batch: request.from }),
-      ...(request.recurse ? { recursion_depth: deepest } : undefined),
+      ...depthOf(request),
     };
   }
 
@@ -133,6 +136,8 @@ export class RelatedEvents {
     return 'position' in place ? this.#parts.engine.events.placeAt(roomNid, place.position) : place;
   }
 }
+
+const depthOf = ({ recurse }: RelatedEventsRequest) => (recurse ? { recursion_depth: deepest } : undefined);
 
 /** The view of a user who may see an event. @throws MatrixError M_NOT_FOUND */
 async function viewOfParent(

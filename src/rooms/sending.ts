@@ -2,6 +2,7 @@ import {
   badJson,
   forbidden,
   invalidParam,
+  isEventId,
   type JsonObject,
   notFound,
   PowerLevels,
@@ -62,7 +63,11 @@ export class Sending {
     });
   }
 
-  /** Redacts an event: one's own, or with the power to. @returns the id of the redaction */
+  /**
+   * Redacts an event: one's own, or with the power to.
+   * @returns the id of the redaction
+   * @throws MatrixError M_INVALID_PARAM for what is no event id, M_FORBIDDEN, M_NOT_FOUND for an event of another room
+   */
   async redact(
     sender: Sender,
     roomId: string,
@@ -71,6 +76,7 @@ export class Sending {
     txnId?: string,
     originServerTs?: number,
   ): Promise<string> {
+    if (!isEventId(eventId)) throw invalidParam('This is not an event id');
     const { redacts: _redacts, ...rest } = content;
     const draft = {
       type: 'm.room.redaction',

@@ -14,6 +14,7 @@ import type { RoomEngine } from '../engine.ts';
 import { RoomView } from '../history/room-view.ts';
 import { visibleContent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
+import { isText } from '../timeline/event-to-send.ts';
 import { withoutAlias } from './canonical-alias.ts';
 
 const canonicalAlias = 'm.room.canonical_alias';
@@ -191,11 +192,7 @@ export class RoomAliases {
    * canonical alias of the room is that no more, where the user has the power to say so.
    */
   async remove(userId: string, alias: string, isAdmin: boolean): Promise<void> {
-    const row = await this.#reader
-      .selectFrom('room_aliases')
-      .selectAll()
-      .where('alias', '=', alias)
-      .executeTakeFirst();
+    const row = isText(alias) ? await this.#row(alias) : undefined;
     if (!row) throw notFound(`Room alias ${alias} not found`);
     if (row.creator !== userId && !isAdmin && !(await this.#mayName(userId, row.room_id))) {
       throw forbidden('You may not remove this alias');
@@ -204,6 +201,10 @@ export class RoomAliases {
       await writer.deleteFrom('room_aliases').where('alias', '=', alias).execute();
     });
     await this.#unname(userId, row.room_id, alias);
+  }
+
+  #row(alias: string) {
+    return this.#reader.selectFrom('room_aliases').selectAll().where('alias', '=', alias).executeTakeFirst();
   }
 
   /** Takes an alias that is gone out of the state of the room, when the user has the power to. */

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { enc, Person } from './support/people/person.ts';
+import { startTestServer } from './support/servers/server.ts';
+
+/** Databases do not take U+0000 as part of a text, PostgreSQL not even in a question. */
+const nul = enc('a\0b');
+
+describe('text that no database holds', () => {
+  it('is answered like anything else that does not exist, and never fails', async () => {
+    const server = await startTestServer({
+      database: 'postgres',
+      config: { rooms: { max_event_delay_duration: 86_400_000 } },
+    });
+    try {
+      const anna = await Person.register(server, 'anna');
+      const roomId = await anna.createRoom();
+      const eventId = await anna.say(roomId, 'x');
+      const room = `/rooms/${enc(roomId)}`;
+      const relations = `/_matrix/client/v1${room}/relations/${enc(eventId)}`;
+      const delayed = `/_matrix/client/unstable/org.matrix.msc4140${room}/delayed_event`;
+      const content = { body: 'a\0b' };
+      for (const [method, path, body, status] of [
+        ['GET', `${relations}/${nul}`, undefined, 200],
+        ['GET', `${relations}/${nul}/${nul}?recurse=true`, undefined, 200],
+        ['GET', `${room}/event/$${nul}`, undefined, 404],
+        ['PUT', `${room}/redact/$${nul}/1`, {}, 400],
+        ['PUT', `${room}/send/m.room.redaction/2`, { redacts: '$a\0b' }, 400],
+        ['DELETE', `/directory/room/%23${nul}%3Atest`, undefined, 404],
+        ['PUT', `${delayed}/m.x/3`, { delay: 1000, content, state_key: 'a\0b' }, 400],
+        ['PUT', `${delayed}/${nul}/4`, { delay: 1000, content }, 400],
+        ['PUT', `${delayed}/m.x/a${nul}`, { delay: 1000, content }, 200],
+      ] as const) {
+        const url = path.startsWith('/_') ? path : `/_matrix/client/v3${path}`;
+        const answer = await server.api(method, url, { token: anna.token, ...(body && { body }) });
+        assert.equal(answer.status, status, `${method} ${path}: ${answer.raw}`);
+      }
+    } finally {
+      await server.stop();
+    }
+  });
+});
