@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from './clients/eventually.ts';
 import { forServerDatabases } from './support/databases/databases.ts';
 import { enc, Person } from './support/people/person.ts';
 import { SlidingClient } from './support/people/sliding-client.ts';
@@ -115,6 +116,8 @@ forServerDatabases(import.meta.url, (open) => {
         const { chunk } = await cleo!.do('POST', '/publicRooms', { filter });
         return (chunk as { room_id: string }[]).map(({ room_id: id }) => id);
       };
+      // The directory follows the rooms.
+      await eventually('the room in the list', async () => (await listed()).length > 0);
       assert.deepEqual(await listed(), [room]);
       assert.ok((await cleo!.sync()).rooms?.invite?.[room]);
     });

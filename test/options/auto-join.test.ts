@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
+import { manualClock } from '../support/clocks/manual-clock.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -16,7 +17,8 @@ describe('rooms that everybody joins', () => {
 
   const start = async (rooms: ConfigurationOverrides['rooms']) => {
     const config = { accounts: { allow_guest_access: true }, rooms: rooms ?? {} };
-    server = await startTestServer({ database: 'sqlite', config });
+    // Time stands still: however slow this machine is, nobody loses patience.
+    server = await startTestServer({ database: 'sqlite', config, clock: manualClock() });
   };
   const get = ({ token }: TestUser, path: string) =>
     server.api('GET', `/_matrix/client/v3${path}`, { token });

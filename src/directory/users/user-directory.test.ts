@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases, serverDatabases } from '../../../test/support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import {
@@ -31,7 +32,8 @@ class People {
 
   static async start(database: 'sqlite' | 'postgres', userDirectory: object = {}) {
     const config = { directory: { user_directory: userDirectory } } as ConfigurationOverrides;
-    return new People(await startTestServer({ database, config }));
+    // Time stands still: however slow this machine is, no search loses patience.
+    return new People(await startTestServer({ database, config, clock: manualClock() }));
   }
 
   async named(username: string, displayname?: string): Promise<TestUser> {

@@ -124,7 +124,10 @@ describe('guests', () => {
     await hasLeft(other, roomId, next_batch);
     const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
     assert.deepEqual(Object.keys(joined as object).sort(), [anna.id, guest.id].sort());
-    const found = await anna.do('POST', '/user_directory/search', { search_term: username });
-    assert.deepEqual(found['results'], [{ user_id: guest.id }], 'people find them');
+    const found = await eventually('their entry', async () => {
+      const { results } = await anna.do('POST', '/user_directory/search', { search_term: username });
+      return (results as unknown[]).length > 0 && results;
+    });
+    assert.deepEqual(found, [{ user_id: guest.id }], 'people find them');
   });
 });
