@@ -8,7 +8,7 @@ import { ApiClient, ApiError } from '../crash/api-client.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 
 /** Milliseconds until what was said has gone round. */
-const patience = 60_000;
+const patience = 180_000;
 
 interface StateEvent {
   readonly type: string;

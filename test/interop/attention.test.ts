@@ -40,7 +40,7 @@ Meeting.of('attention', ({ bothWays }) => {
     const room = await host.roomWith([guest]);
     const path = `/rooms/${enc(room)}/typing/${enc(guest.id)}`;
     const typing = (sync: Sync) => ephemeral(sync, room, 'm.typing')?.['user_ids'] as string[] | undefined;
-    await guest.do('PUT', path, { typing: true, timeout: 30_000 });
+    await guest.do('PUT', path, { typing: true, timeout: 120_000 });
     await host.synced('typing', (sync) => typing(sync)?.includes(guest.id));
     await guest.do('PUT', path, { typing: false });
     await host.synced('no typing', (sync) => typing(sync)?.length === 0);

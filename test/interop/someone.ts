@@ -23,7 +23,7 @@ type Login = Readonly<Record<'user_id' | 'device_id' | 'access_token', string>>;
 type Membership = 'invite' | 'knock' | 'leave' | 'join' | 'ban';
 
 /** Milliseconds that any request may take. */
-const requestTimeout = 90_000;
+const requestTimeout = 180_000;
 
 /** Answers that are kept of each person's, for who wants to know why something did not come; characters of each. */
 const [mostAnswers, longestAnswer] = [5, 300];
