@@ -4,6 +4,7 @@ import { createHomeserver, type Homeserver } from '../homeserver.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { diffReload, formatProblem } from '../kernel/config/index.ts';
 import type { Logger, Logs } from '../kernel/observability/index.ts';
+import { ownSoftware } from '../kernel/outbound/index.ts';
 import { limitOpenFiles } from '../kernel/process/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
 import { type ConfigFlags, configPaths, defaultDirectory, readConfiguration } from './configuration-files.ts';
@@ -52,6 +53,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   );
   const { addresses } = await homeserver.start();
   if (pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
+  log.info({ version: ownSoftware().version, serverName: values.server.server_name, addresses }, 'Serving');
   greet(values.server.server_name, addresses, paths);
   reportReady();
 }

@@ -126,9 +126,13 @@ describe('a database', () => {
 });
 
 describe('the files of a new server', () => {
-  it('are for its owner alone, messages and media too', async () => {
-    const { code, directory } = await serve('private', 'media_store_path: DIR/media');
+  it('are for its owner alone, messages and media too; its log says that it serves', async () => {
+    const { code, directory, out } = await serve('private', 'media_store_path: DIR/media');
     assert.equal(code, 0);
+    const lines = out.split('\n').filter((line) => line.startsWith('{'));
+    const { msg, version, serverName, addresses } = JSON.parse(lines[0]!);
+    assert.deepEqual([msg, serverName, addresses.length], ['Serving', 'example.org', 1]);
+    assert.match(version, /^\d+\.\d+\.\d+$/);
     for (const name of ['homeserver.db', 'media', 'media/local', 'media/remote']) {
       assert.equal(statSync(join(directory, name)).mode & 0o077, 0, name);
     }
