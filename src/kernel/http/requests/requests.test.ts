@@ -90,6 +90,8 @@ describe('query parameters', () => {
   it('are checked', async () => {
     await fails(400, 'M_MISSING_PARAM', 'GET', '/_matrix/client/v3/list');
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=x');
+    const { body } = await call('GET', '/_matrix/client/v3/list?dir=x');
+    assert.equal(body['error'], `Query parameter 'dir' must be "f" or "b"`);
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&limit=many');
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&limit=1e3');
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/list?dir=f&full=yes');

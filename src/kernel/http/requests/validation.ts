@@ -18,14 +18,19 @@ class Checker {
 
   /** The first thing that is wrong with a value that was not accepted. */
   complaint(value: unknown): Complaint {
-    const [error] = Compile(this.#schema).Errors(value);
+    const errors = Compile(this.#schema).Errors(value);
+    const [error] = errors;
     const path = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
     if (error?.keyword === 'required') {
       const missing = (error.params as { requiredProperties: string[] }).requiredProperties[0];
       return { missing: true, text: `'${path ? `${path}.` : ''}${missing}' is missing` };
     }
     const subject = path ? `'${path}'` : 'it';
-    return { missing: false, text: `${subject} ${error?.message ?? 'is not valid'}` };
+    const allowed = errors
+      .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === error?.instancePath)
+      .map(({ params }) => JSON.stringify((params as { allowedValue: unknown }).allowedValue));
+    const wish = allowed.length > 0 ? `must be ${allowed.join(' or ')}` : error?.message;
+    return { missing: false, text: `${subject} ${wish ?? 'is not valid'}` };
   }
 }
 
