@@ -30,11 +30,21 @@ describe('text that no database holds', () => {
         ['PUT', `${delayed}/m.x/3`, { delay: 1000, content, state_key: 'a\0b' }, 400],
         ['PUT', `${delayed}/${nul}/4`, { delay: 1000, content }, 400],
         ['PUT', `${delayed}/m.x/a${nul}`, { delay: 1000, content }, 200],
+        ['GET', `/devices/${nul}`, undefined, 404],
+        ['PUT', `/devices/${nul}`, { display_name: 'x' }, 404],
+        ['DELETE', `/devices/${nul}`, {}, 401],
       ] as const) {
         const url = path.startsWith('/_') ? path : `/_matrix/client/v3${path}`;
         const answer = await server.api(method, url, { token: anna.token, ...(body && { body }) });
         assert.equal(answer.status, status, `${method} ${path}: ${answer.raw}`);
       }
+      const auth = {
+        type: 'm.login.password',
+        identifier: { type: 'm.id.user', user: anna.id },
+        password: 'correct horse',
+      };
+      const deletion = { auth, devices: ['a\0b'] };
+      assert.deepEqual(await anna.do('POST', '/delete_devices', deletion), {});
     } finally {
       await server.stop();
     }

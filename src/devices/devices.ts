@@ -112,6 +112,7 @@ export class Devices {
 
   /** @throws MatrixError M_NOT_FOUND */
   async get(userId: string, deviceId: string): Promise<Device> {
+    if (!isPossible(deviceId)) throw noSuchDevice();
     await this.#deps.lastSeen?.flush();
     const device = await readDevice(this.#deps.database.reader<DeviceTables>(), userId, deviceId);
     if (!device) throw noSuchDevice();
@@ -152,6 +153,7 @@ export class Devices {
   /** @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_INVALID_PARAM */
   async rename(userId: string, deviceId: string, displayName: string): Promise<void> {
     this.check({ displayName });
+    if (!isPossible(deviceId)) throw noSuchDevice();
     await this.#deps.streams.write<DeviceTables, void>(async (writer, publish) => {
       if (!(await updateDisplayName(writer, userId, deviceId, displayName))) throw noSuchDevice();
       await this.listChanged(writer, publish, userId, { deviceIds: [deviceId] });
@@ -173,7 +175,7 @@ export class Devices {
     deviceIds: readonly string[],
   ): Promise<void> {
     const devices = writerFor<DeviceTables>(writer);
-    const removed = await deleteDevices(devices, userId, deviceIds);
+    const removed = await deleteDevices(devices, userId, deviceIds.filter(isPossible));
     if (removed.length === 0) return;
     for (const cleanup of this.#cleanups) await cleanup.devicesRemoved(writer, publish, userId, removed);
     await this.listChanged(devices, publish, userId, { deviceIds: removed });
@@ -269,8 +271,11 @@ function checkId(deviceId: string): void {
   if (deviceId === '' || deviceId.length > longestId) {
     throw invalidParam(`A device id has between 1 and ${longestId} characters`);
   }
-  if (deviceId.includes('\0')) throw invalidParam('A device id must not hold U+0000');
+  if (!isPossible(deviceId)) throw invalidParam('A device id must not hold U+0000');
 }
+
+/** Databases do not take U+0000, so no device has an id that holds it. */
+const isPossible = (deviceId: string): boolean => !deviceId.includes('\0');
 
 function checkName(name: string): void {
   if (name.length > longestName) throw tooLarge(`A device's name has at most ${longestName} characters`);

@@ -83,7 +83,7 @@ function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Rou
         body: Type.Object({ auth }),
       },
       async ({ params: { deviceId }, requester, body, ip }) => {
-        const operation = `DELETE /devices/${deviceId}`;
+        const operation = `DELETE /devices/${encodeURIComponent(deviceId)}`;
         if (requester.appservice === undefined) {
           await reauthentication.confirm({ requester, operation, body, ip });
         }
