@@ -104,25 +104,36 @@ for (const database of serverDatabases(import.meta.url)) {
       const leo = await Person.register(server, 'leo');
       const roomId = await leo.createRoom();
       for (const speaker of speakers) await speaker.join(roomId);
-      let { next_batch: since } = await leo.sync();
-      const told: string[] = [];
+      const { next_batch } = await leo.sync();
+      /** What somebody is told who waits until it is as many. */
+      const follow = async (count: number, types: string[]) => {
+        const filter = { room: { timeline: { limit: 60, types } } };
+        const told: string[] = [];
+        for (let since = next_batch; told.length < count; ) {
+          const sync = await leo.sync(since, { filter, timeout: 200_000 });
+          since = sync.next_batch;
+          const { events = [] } = sync.rooms?.join?.[roomId]?.timeline ?? {};
+          told.push(...events.map(({ event_id }) => event_id));
+        }
+        return told;
+      };
+      // One of them has to look again and again at what is not for them.
+      const following = [follow(60, ['*']), follow(12, ['org.example.rare'])];
       const saying = speakers.map(async (speaker) => {
         const ids: string[] = [];
         for (let round = 0; round < 4; round++) {
-          const texts = Array.from({ length: 5 }, (_, index) => `${round} ${index}`);
-          ids.push(...(await Promise.all(texts.map((text) => speaker.say(roomId, text)))));
+          const others = Array.from({ length: 4 }, (_, index) => speaker.say(roomId, `${round} ${index}`));
+          ids.push(...(await Promise.all([...others, speaker.send(roomId, 'org.example.rare', {})])));
         }
         return ids;
       });
-      while (told.length < 60) {
-        const sync = await leo.sync(since, {
-          filter: { room: { timeline: { limit: 60 } } },
-          timeout: 200_000,
-        });
-        since = sync.next_batch;
-        told.push(...(sync.rooms?.join?.[roomId]?.timeline.events ?? []).map(({ event_id }) => event_id));
-      }
-      assert.deepEqual(told.toSorted(), (await Promise.all(saying)).flat().sort());
+      const said = (await Promise.all(saying)).flat().sort();
+      const [all, rare] = await Promise.all(following);
+      assert.deepEqual(all?.toSorted(), said);
+      assert.deepEqual(
+        rare,
+        all?.filter((id) => rare?.includes(id)),
+      );
     });
 
     const play = async (steps: readonly BusyStep[]) => {
