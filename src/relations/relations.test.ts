@@ -229,6 +229,19 @@ forServerDatabases(import.meta.url, (open) => {
         );
       });
 
+      it('are not the same twice when they are sent together', async () => {
+        const talk = await Talk.open(server, alice!, [bob!]);
+        const message = await talk.say(alice!, 'hello');
+        const reaction = { 'm.relates_to': { rel_type: 'm.annotation', event_id: message, key: '👍' } };
+        const answers = await Promise.all([1, 2, 3].map(() => talk.trySend(bob!, 'm.reaction', reaction)));
+        assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400]);
+        const path = `/relations/${encodeURIComponent(message)}`;
+        const listed = idsOf(await talk.call(alice!, 'GET', path, { version: 'v1' }));
+        assert.equal(listed.length, 1);
+        await talk.redact(bob!, listed[0]!);
+        assert.equal((await talk.trySend(bob!, 'm.reaction', reaction)).status, 200);
+      });
+
       it('are not the same twice', async () => {
         const talk = await Talk.open(server, alice!, [bob!]);
         const parent = await talk.say(alice!, 'parent');

@@ -9,6 +9,7 @@ import {
   type RoomEvent,
   suspended,
 } from '../protocol/index.ts';
+import { AnnotationsUnderWay } from './annotations-under-way.ts';
 import type { RoomEngine } from './engine.ts';
 import type { Requesting, Throttle } from './limits.ts';
 import { setMembership } from './membership/membership-state.ts';
@@ -33,6 +34,7 @@ export interface SendingParts {
 /** Sends events for local users. Source: client-server API, "Sending events to a room" and "Redactions". */
 export class Sending {
   readonly #parts: SendingParts;
+  readonly #annotations = new AnnotationsUnderWay();
 
   constructor(parts: SendingParts) {
     this.#parts = parts;
@@ -57,10 +59,13 @@ export class Sending {
     }
     if (sender.isSuspended) throw suspended();
     const draft: EventToSend = { type, sender: sender.userId, content, originServerTs };
-    return this.#once(sender, roomId, draft, txnId, () => {
-      this.#parts.throttle.message(sender);
-      return this.#parts.engine.relations.check(roomId, draft);
-    });
+    return this.#annotations.guard(roomId, draft, (claim) =>
+      this.#once(sender, roomId, draft, txnId, () => {
+        this.#parts.throttle.message(sender);
+        claim();
+        return this.#parts.engine.relations.check(roomId, draft);
+      }),
+    );
   }
 
   /**
