@@ -55,18 +55,29 @@ const [createKey, levelsKey, canonicalAliasKey] = [
 /** Replaces rooms by such of another version. Source: client-server API, "Room Upgrades". */
 export class RoomUpgrade {
   readonly #parts: RoomUpgradeParts;
+  readonly #underWay = new Map<string, Promise<string>>();
 
   constructor(parts: RoomUpgradeParts) {
     this.#parts = parts;
   }
 
   /**
-   * Makes the new room and closes the old one.
+   * Makes the new room and closes the old one. Who asks again while that is under way, as by a second click, is told
+   * of the same room.
    * @returns the id of the new room
    * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for those who may not send tombstones,
    *   M_LIMIT_EXCEEDED
    */
-  async upgrade(requester: Requesting, roomId: string, request: UpgradeRequest): Promise<string> {
+  upgrade(requester: Requesting, roomId: string, request: UpgradeRequest): Promise<string> {
+    const asked = JSON.stringify([requester.userId, roomId, request]);
+    const present = this.#underWay.get(asked);
+    if (present) return present;
+    const upgrade = this.#upgrade(requester, roomId, request).finally(() => this.#underWay.delete(asked));
+    this.#underWay.set(asked, upgrade);
+    return upgrade;
+  }
+
+  async #upgrade(requester: Requesting, roomId: string, request: UpgradeRequest): Promise<string> {
     const { userId } = requester;
     const version = versionOf(request);
     const creators = version.privilegedCreators ? additionalCreators(userId, request) : [];

@@ -161,6 +161,18 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await down.talk.state(alice!, 'm.room.join_rules'), { join_rule: 'invite' });
     });
 
+    it('makes one room of a second click', async () => {
+      const old = await Talk.open(server, alice!);
+      const request = { new_version: '12' };
+      const [first, second] = await Promise.all([
+        upgrade(old, alice!, request),
+        upgrade(old, alice!, request),
+      ]);
+      assert.equal(first.talk.roomId, second.talk.roomId);
+      const again = await upgrade(old, alice!, request);
+      assert.notEqual(again.talk.roomId, first.talk.roomId, 'later it is another request');
+    });
+
     it('is refused to others, and for versions that do not exist', async () => {
       const old = await Talk.open(server, alice!, [bob!]);
       const outcome = async (user: TestUser, body: object) => {
