@@ -5,9 +5,9 @@ import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
 import { type Changes, RoomPart } from '../feeds/feed.ts';
 import type { SyncSources } from '../sources.ts';
 import type { DevicePart } from './device-part.ts';
-import type { News, RoomNews } from './room-news.ts';
-import { joinedRoomText, timelineText } from './room-text.ts';
-import type { SentMembers } from './sent-members.ts';
+import type { News, RoomNews } from './rooms/room-news.ts';
+import { joinedRoomText, timelineText } from './rooms/room-text.ts';
+import type { SentMembers } from './rooms/sent-members.ts';
 import type { Subject } from './subject.ts';
 
 export interface PromptAnswersParts {

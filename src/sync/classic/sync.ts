@@ -1,12 +1,5 @@
-import type { AccountDataEntry } from '../../account-data/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import {
-  decodeSyncPosition,
-  encodePosition,
-  encodeSyncPosition,
-  type Streams,
-  type SyncPosition,
-} from '../../kernel/streams/index.ts';
+import { decodeSyncPosition, type Streams, type SyncPosition } from '../../kernel/streams/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { ReceiptContent } from '../../receipts/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
@@ -15,10 +8,12 @@ import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { SyncSources } from '../sources.ts';
 import type { ToldInvites } from '../told-invites.ts';
-import type { DeviceAnswer, DevicePart } from './device-part.ts';
-import type { JoinedRooms } from './joined-room.ts';
-import type { OtherRooms } from './other-rooms.ts';
+import { answerText, nothingUpTo, type Pieces } from './answer-text.ts';
+import { accountDataIn, accountDataSince, type ClientAccountData } from './client-account-data.ts';
+import type { DevicePart } from './device-part.ts';
 import type { PromptAnswers } from './prompt-answers.ts';
+import type { JoinedRooms } from './rooms/joined-room.ts';
+import type { OtherRooms } from './rooms/other-rooms.ts';
 import type { Subject } from './subject.ts';
 
 export interface SyncRequest extends Subject {
@@ -36,9 +31,6 @@ export interface SyncAnswer {
   /** It says more than that nothing has happened. */
   readonly isNews: boolean;
 }
-
-/** One piece of account data as clients get it. */
-type ClientAccountData = Pick<AccountDataEntry, 'roomId' | 'type' | 'content'>;
 
 export interface SyncParts {
   readonly engine: RoomEngine;
@@ -61,13 +53,6 @@ const longestWait = 5 * 60 * 1000;
 
 /** How many rooms are made ready at the same time: bounds memory, and lets other requests in between. */
 const roomsAtOnce = 16;
-
-/** One answer, piece by piece; empty pieces are left out. */
-interface Pieces {
-  readonly rooms: { join: string[]; invite: string[]; leave: string[]; knock: string[] };
-  accountData: readonly ClientAccountData[];
-  presence: readonly JsonObject[];
-}
 
 /** The classic sync. Source: client-server API, `GET /sync`. */
 export class Sync {
@@ -152,7 +137,7 @@ export class Sync {
     const changes = since === undefined ? undefined : feed.changes(since, upTo);
     const isQuiet = changes && isNothing(changes) && from && devicePart.isQuiet(from);
     if (isQuiet && !request.fullState) return undefined;
-    const accountData = await this.#accountData(request, since, upTo, changes);
+    const accountData = await accountDataSince(this.#parts.sources, request.userId, { since, upTo, changes });
     const rooms = await this.#candidates(request, since, request.fullState ? undefined : changes?.rooms);
     if (rooms.some(({ stream }) => stream > upTo)) return 'outdated';
     const presence = await this.#presence(request, { since, upTo, changes, rooms });
@@ -169,29 +154,6 @@ export class Sync {
     const devices = await devicePart.render(request, from, upTo, changes);
     const text = answerText(request, pieces, devices, { upTo, isInitial: since === undefined });
     return text === undefined ? undefined : { text };
-  }
-
-  /** Account data, of rooms as well. */
-  async #accountData(
-    { userId }: SyncRequest,
-    since: number | undefined,
-    upTo: number,
-    changes: Changes | undefined,
-  ): Promise<readonly ClientAccountData[]> {
-    const { accountData, pushRules } = this.#parts.sources;
-    const rules = async (): Promise<ClientAccountData> => ({
-      roomId: undefined,
-      type: 'm.push_rules',
-      content: await pushRules.content(userId),
-    });
-    if (since === undefined) return [await rules(), ...(await accountData.all(userId))];
-    const inRooms = changes && [...changes.rooms.values()].some((parts) => parts & RoomPart.accountData);
-    const hasRules = changes
-      ? (changes.user & UserPart.pushRules) !== 0
-      : await pushRules.changedIn(userId, since, upTo);
-    const entries = hasRules ? [await rules()] : [];
-    if (changes && !inRooms && !(changes.user & UserPart.accountData)) return entries;
-    return [...entries, ...(await accountData.changesSince(userId, since, upTo))];
   }
 
   /** Of everybody in a room that the user has come into, and of those whose presence has changed. */
@@ -262,7 +224,7 @@ export class Sync {
       const range = {
         after: since,
         fullState: request.fullState,
-        accountData: accountDataIn(request, room, accountData),
+        accountData: accountDataIn(request, room.roomId, accountData),
       };
       add(rooms.leave, await otherRooms.left(head, room, request, range));
     }
@@ -320,48 +282,9 @@ export class Sync {
   }
 }
 
-const nothingUpTo = (position: number, keys: string) => `{"next_batch":"${encodePosition(position)}"${keys}}`;
-
 function isNothing(changes: Changes): boolean {
   return changes.rooms.size === 0 && changes.user === 0;
 }
 
 /** Whether a client that has synced up to `since` has not heard of the room as it is to the user now. */
 const isNewTo = ({ stream }: UserRoom, since: number | undefined) => since === undefined || stream > since;
-
-/** What has changed of a user's data in a room, as far as they want it, as JSON text. */
-function accountDataIn(
-  { filter }: SyncRequest,
-  { roomId }: UserRoom,
-  changed: readonly ClientAccountData[],
-): string[] {
-  const wanted = filter.room.accountData;
-  if (!wanted.passesRoom(roomId)) return [];
-  return changed
-    .filter((entry) => entry.roomId === roomId && wanted.passesType(entry.type))
-    .map(({ type, content }) => JSON.stringify({ type, content }));
-}
-
-function answerText(
-  { filter }: SyncRequest,
-  { rooms, accountData, presence }: Pieces,
-  devices: DeviceAnswer,
-  { upTo, isInitial }: { upTo: number; isInitial: boolean },
-): string | undefined {
-  const sections = Object.entries(rooms)
-    .filter(([, entries]) => entries.length > 0)
-    .map(([section, entries]) => `"${section}":{${entries.join(',')}}`);
-  const global = accountData.filter(
-    ({ roomId, type }) => roomId === undefined && filter.accountData.passesType(type),
-  );
-  const isEmpty = sections.length + global.length + presence.length === 0 && !devices.isNews;
-  if (isEmpty && !isInitial) return undefined;
-  const events = global.map(({ type, content }) => JSON.stringify({ type, content }));
-  return (
-    `{"next_batch":"${encodeSyncPosition({ position: upTo, toDevice: devices.toDevice })}"` +
-    (events.length > 0 ? `,"account_data":{"events":[${events.join(',')}]}` : '') +
-    (presence.length > 0 ? `,"presence":{"events":${JSON.stringify(presence)}}` : '') +
-    (sections.length > 0 ? `,"rooms":{${sections.join(',')}}` : '') +
-    `${devices.text}}`
-  );
-}

@@ -1,9 +1,9 @@
 import { type JsonObject, stateKeyOf } from '../../../protocol/index.ts';
 import type { UnreadCounts } from '../../../push/index.ts';
 import { type RoomEngine, type RoomHead, RoomView } from '../../../rooms/index.ts';
-import type { EventText } from '../../classic/event-text.ts';
-import { nidAt, type StateNids, stateAt, stateChanges } from '../../classic/room-state.ts';
-import { readTimeline, type Timeline } from '../../classic/timeline.ts';
+import type { EventText } from '../../classic/rooms/event-text.ts';
+import { nidAt, type StateNids, stateAt, stateChanges } from '../../classic/rooms/room-state.ts';
+import { readTimeline, type Timeline } from '../../classic/rooms/timeline.ts';
 import type { SyncSources } from '../../sources.ts';
 import { lazyMembers } from './lazy-members.ts';
 import { RequiredState } from './required-state.ts';

@@ -1,7 +1,7 @@
 import { stateKeyOf } from '../../../protocol/index.ts';
 import type { RoomEngine, RoomHead } from '../../../rooms/index.ts';
-import { nidAt, type StateNids } from '../../classic/room-state.ts';
-import type { Timeline } from '../../classic/timeline.ts';
+import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
+import type { Timeline } from '../../classic/rooms/timeline.ts';
 import type { RoomRequest } from './room-request.ts';
 
 const memberType = 'm.room.member';

@@ -1,9 +1,9 @@
 import { stateKeyOf } from '../../../protocol/index.ts';
 import { type RoomEngine, type RoomHead, RoomView, type VisibleEvent } from '../../../rooms/index.ts';
-import type { EventText } from '../../classic/event-text.ts';
-import { endsStay, type OtherRooms } from '../../classic/other-rooms.ts';
-import { type StateNids, stateChanges, stateOfGroup } from '../../classic/room-state.ts';
-import { readTimeline, type Timeline } from '../../classic/timeline.ts';
+import type { EventText } from '../../classic/rooms/event-text.ts';
+import { endsStay, type OtherRooms } from '../../classic/rooms/other-rooms.ts';
+import { type StateNids, stateChanges, stateOfGroup } from '../../classic/rooms/room-state.ts';
+import { readTimeline, type Timeline } from '../../classic/rooms/timeline.ts';
 import { pastFields } from './room-fields.ts';
 import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
 import { roomText } from './room-text.ts';

@@ -1,7 +1,7 @@
 import { type JsonObject, stateKeyOf } from '../../../protocol/index.ts';
 import { type RoomEngine, type RoomHead, visibleContent } from '../../../rooms/index.ts';
-import { nidAt, type StateNids } from '../../classic/room-state.ts';
-import { peopleAt } from '../../classic/room-summary.ts';
+import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
+import { peopleAt } from '../../classic/rooms/room-summary.ts';
 
 const nameKey = stateKeyOf('m.room.name', '');
 const avatarKey = stateKeyOf('m.room.avatar', '');

@@ -1,4 +1,4 @@
-import { type StrippedState, stateKeyOf, strippedState } from '../../protocol/index.ts';
+import { type StrippedState, stateKeyOf, strippedState } from '../../../protocol/index.ts';
 import {
   type PrejoinKeys,
   type RoomEngine,
@@ -8,13 +8,13 @@ import {
   type UserRoom,
   type VisibleEvent,
   visibleContent,
-} from '../../rooms/index.ts';
+} from '../../../rooms/index.ts';
+import type { LeftRange, Subject } from '../subject.ts';
 import type { EventText } from './event-text.ts';
 import { inOrder } from './joined-room.ts';
 import { keepNeeded, neededMembers } from './lazy-members.ts';
 import { changesWithin, nidAt, rewind, type StateNids, stateOfGroup } from './room-state.ts';
 import { accountDataText, stateText, timelineText } from './room-text.ts';
-import type { LeftRange, Subject } from './subject.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
 /** Makes the entries of rooms that the user is not in: invited, knocking, left or banned. */

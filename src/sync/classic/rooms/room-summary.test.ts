@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
-import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { summaryFields } from '../sliding/rooms/room-fields.ts';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { UnreliableDatabase } from '../../../../test/support/databases/unreliable-database.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { summaryFields } from '../../sliding/rooms/room-fields.ts';
 import { stateAt } from './room-state.ts';
 import { peopleAt, summaryAt } from './room-summary.ts';
 

@@ -1,5 +1,5 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
-import type { Subject } from './subject.ts';
+import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import type { Subject } from '../subject.ts';
 
 /** Rooms of devices whose told members are remembered; forgetting one only means telling again. */
 const roomsInMemory = 50_000;

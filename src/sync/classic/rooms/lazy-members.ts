@@ -1,8 +1,8 @@
-import { stateKeyOf } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+import { stateKeyOf } from '../../../protocol/index.ts';
+import type { RoomEngine, RoomHead } from '../../../rooms/index.ts';
+import type { Subject } from '../subject.ts';
 import { nidAt, type StateNids } from './room-state.ts';
 import type { ToldMembers } from './sent-members.ts';
-import type { Subject } from './subject.ts';
 import type { Timeline } from './timeline.ts';
 
 const memberPrefix = stateKeyOf('m.room.member', '');

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../protocol/index.ts';
-import type { UnreadCounts } from '../../push/index.ts';
-import type { StateAfter } from './subject.ts';
+import type { JsonObject } from '../../../protocol/index.ts';
+import type { UnreadCounts } from '../../../push/index.ts';
+import type { StateAfter } from '../subject.ts';
 import type { Timeline } from './timeline.ts';
 
 /** The pieces of a joined room in a sync; lists hold events as JSON text. */

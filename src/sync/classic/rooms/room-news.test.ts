@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases/databases.ts';
-import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
-import { alice, bob, type RoomsTuning, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
-import { silentLogger } from '../../kernel/observability/index.ts';
-import { PushRules, pushMigrations, Unread } from '../../push/index.ts';
-import { Receipts, receiptMigrations } from '../../receipts/index.ts';
+import { forEachDatabase, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import { sectionDefaults } from '../../../../test/support/inputs/section-defaults.ts';
+import { alice, bob, type RoomsTuning, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { CacheRegistry, cachesSection } from '../../../kernel/caches/index.ts';
+import { silentLogger } from '../../../kernel/observability/index.ts';
+import { PushRules, pushMigrations, Unread } from '../../../push/index.ts';
+import { Receipts, receiptMigrations } from '../../../receipts/index.ts';
 import { EventText } from './event-text.ts';
 import { News, RoomNews } from './room-news.ts';
 

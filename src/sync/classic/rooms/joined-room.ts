@@ -1,15 +1,15 @@
-import { membershipOf, stateKeyOf } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent, VisibleEvent } from '../../rooms/index.ts';
-import { RoomView } from '../../rooms/index.ts';
-import { RoomPart } from '../feeds/feed.ts';
-import type { SyncSources } from '../sources.ts';
+import { membershipOf, stateKeyOf } from '../../../protocol/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent, VisibleEvent } from '../../../rooms/index.ts';
+import { RoomView } from '../../../rooms/index.ts';
+import { RoomPart } from '../../feeds/feed.ts';
+import type { SyncSources } from '../../sources.ts';
+import { everyPart, type RoomRange, type Subject } from '../subject.ts';
 import type { EventText } from './event-text.ts';
 import { addNeeded, keepNeeded, membersOf, neededMembers, remember } from './lazy-members.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
 import { mayChangeSummary, peopleAt, summaryAt } from './room-summary.ts';
 import { joinedRoomText, timelineText } from './room-text.ts';
 import type { SentMembers } from './sent-members.ts';
-import { everyPart, type RoomRange, type Subject } from './subject.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
 export interface JoinedRoomsParts {

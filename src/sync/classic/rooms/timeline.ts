@@ -1,4 +1,4 @@
-import type { Filter } from '../../filters/index.ts';
+import type { Filter } from '../../../filters/index.ts';
 import {
   encodePlace,
   isLeftOut,
@@ -8,7 +8,7 @@ import {
   type RoomView,
   type StoredEvent,
   type VisibleEvent,
-} from '../../rooms/index.ts';
+} from '../../../rooms/index.ts';
 
 /** The timeline of one room in a sync. */
 export interface Timeline {

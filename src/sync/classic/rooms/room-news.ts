@@ -6,8 +6,8 @@ import {
   type RoomHead,
   type StoredEvent,
   type VisibleEvent,
-} from '../../rooms/index.ts';
-import type { SyncSources } from '../sources.ts';
+} from '../../../rooms/index.ts';
+import type { SyncSources } from '../../sources.ts';
 import type { EventText, SharedText } from './event-text.ts';
 import { timelineText } from './room-text.ts';
 

@@ -6,8 +6,8 @@ import {
   selectHeroes,
   splitStateKey,
   stateKeyOf,
-} from '../../protocol/index.ts';
-import { type RoomEngine, type RoomHead, visibleContent } from '../../rooms/index.ts';
+} from '../../../protocol/index.ts';
+import { type RoomEngine, type RoomHead, visibleContent } from '../../../rooms/index.ts';
 import { nidAt } from './room-state.ts';
 import type { Timeline } from './timeline.ts';
 

@@ -1,5 +1,5 @@
-import { stateKeyOf } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+import { stateKeyOf } from '../../../protocol/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../../rooms/index.ts';
 import type { Timeline } from './timeline.ts';
 
 /** Entries of a room's state: `stateKeyOf(type, stateKey)` to the nid of the event. */

@@ -1,6 +1,12 @@
-import type { Clock } from '../../kernel/clock.ts';
-import type { ClientEvents, EventRelations, StoredEvent, Viewer, VisibleEvent } from '../../rooms/index.ts';
-import type { Subject } from './subject.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import type {
+  ClientEvents,
+  EventRelations,
+  StoredEvent,
+  Viewer,
+  VisibleEvent,
+} from '../../../rooms/index.ts';
+import type { Subject } from '../subject.ts';
 
 /** What is told of the reader of an event who was in the room when it was sent. */
 const asJoined = ',"membership":"join"';
