@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import { systemRandomness } from '../kernel/randomness.ts';
 import { initialize } from './init.ts';
@@ -122,6 +123,33 @@ describe('a database', () => {
       await gone;
     }
     assert.equal((await run(['serve', ...args])).code, 0);
+  });
+});
+
+describe('a server whose output nobody reads any more', () => {
+  it('goes on, reloads and stops as always', async () => {
+    const { args } = await serve('unread', '');
+    const child = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, stdio: 'pipe' });
+    const errors = text(child.stderr);
+    const gone = new Promise((resolve) => child.once('exit', resolve));
+    try {
+      let out = '';
+      for await (const chunk of child.stdout) {
+        out += String(chunk);
+        if (out.includes('Hearth serves')) break;
+      }
+      child.stdout.destroy();
+      const [url] = /http:\/\/[\d.:]+/.exec(out)!;
+      // Each reload writes a line, which finds the pipe closed.
+      for (let times = 0; times < 3; times += 1) {
+        child.kill('SIGHUP');
+        assert.equal((await fetch(`${url}/health`)).status, 200);
+      }
+      child.kill('SIGTERM');
+      assert.deepEqual([await gone, await errors], [0, '']);
+    } finally {
+      child.kill('SIGKILL');
+    }
   });
 });
 
