@@ -15,7 +15,9 @@ export interface InitOptions {
 /** `hearth init`: says what it made. */
 export function init(options: InitOptions): void {
   const file = initialize(options, systemRandomness);
-  process.stdout.write(`Wrote ${file} and the keys beside it.\nNow run: npm run hearth -- serve -c ${file}\n`);
+  process.stdout.write(
+    `Wrote ${file} and the keys beside it.\nNow run: npm run hearth -- serve -c ${file}\n`,
+  );
 }
 
 /**

@@ -1,6 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StartFailure } from '../../start-failure.ts';
 
+/** Milliseconds for a server that is just being stopped, as when it is started again. Nothing else is done meanwhile. */
+const patience = 5_000;
+
 /**
  * Takes a SQLite database for this process alone. Two servers on one file would give out the same positions and do each
  * other's jobs; SQLite itself lets both write. The claim is a lock on a file beside it, which ends with the process
@@ -22,7 +25,7 @@ export function claimFile(path: string): () => void {
 /** Where a file can not be made the database can not be opened either, and says why. */
 function open(path: string): DatabaseSync | undefined {
   try {
-    return new DatabaseSync(path, { timeout: 0 });
+    return new DatabaseSync(path, { timeout: patience });
   } catch {
     return undefined;
   }
