@@ -43,7 +43,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       // What ben says makes his server known to be back.
       await ben.say(roomId, 'here again');
       const last = await anna.say(roomId, 'last');
-      await eventually('ben to read the last message', async () => (await history(ben, roomId)).includes(last));
+      await eventually('ben to read the last message', async () =>
+        (await history(ben, roomId)).includes(last),
+      );
       assert.deepEqual(new Set(await history(ben, roomId)), new Set(await history(anna, roomId)));
       const topic = await ben.do('GET', `/rooms/${enc(roomId)}/state/m.room.topic`);
       assert.equal(topic['topic'], 'while ben was away');
