@@ -6,6 +6,7 @@ import {
   openServing,
   RemoteMemberships,
   type Rooms,
+  RoomTurns,
   shownState,
   UntoldLeaves,
 } from '../rooms/index.ts';
@@ -30,7 +31,8 @@ export async function openHandshakes(
   const signer = { serverName, key: await loadSigningKey(kernel) };
   const peers = new MembershipApi(federation.requests);
   const log = kernel.namedLog('rooms');
-  const untoldLeaves = new UntoldLeaves({ ...kernel, engine, peers, signer, log });
+  const turns = new RoomTurns();
+  const untoldLeaves = new UntoldLeaves({ ...kernel, engine, peers, signer, turns, log });
   federation.destinations.onReturn((server) => void untoldLeaves.serverIsBack(server));
   memberships.attach(
     new RemoteMemberships({
@@ -41,6 +43,7 @@ export async function openHandshakes(
       placement: engine.placement,
       peers,
       untoldLeaves,
+      turns,
       keys: federation.keys,
       signer,
       prejoinKeys: prejoinKeys(kernel),

@@ -1,6 +1,6 @@
 import { type JsonObject, MatrixError, notFound } from '../../../protocol/index.ts';
 import type { Placement } from '../../placement/placement.ts';
-import { RoomTurns } from '../../room-turns.ts';
+import type { RoomTurns } from '../../room-turns.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
@@ -23,6 +23,8 @@ export interface RemoteMembershipsParts extends HandshakeParts, CandidateParts {
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
   readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
+  /** One gets into a room at a time. */
+  readonly turns: RoomTurns;
 }
 
 /** Who wants to get into which room, and with whose help. */
@@ -46,7 +48,6 @@ export class RemoteMemberships {
   readonly #knock: RemoteKnock;
   readonly #invite: RemoteInvite;
   /** One handshake at a time about each room: whoever comes second may find that this server is in it. */
-  readonly #turns = new RoomTurns();
   readonly #joining = new Map<string, Promise<StoredEvent | undefined>>();
 
   constructor(parts: RemoteMembershipsParts) {
@@ -68,7 +69,9 @@ export class RemoteMemberships {
     const key = JSON.stringify([userId, roomId]);
     let joining = this.#joining.get(key);
     if (!joining) {
-      joining = this.#turns.take(roomId, () => this.#joinNow(place)).finally(() => this.#joining.delete(key));
+      joining = this.#parts.turns
+        .take(roomId, () => this.#joinNow(place))
+        .finally(() => this.#joining.delete(key));
       this.#joining.set(key, joining);
     }
     return joining;
@@ -105,10 +108,11 @@ export class RemoteMemberships {
   /** As `join`. */
   knock(place: RemotePlace): Promise<StoredEvent | undefined> {
     const { userId, roomId, via } = place;
-    return this.#outside(userId, roomId, async () => {
+    const knock = async () => {
       const servers = await this.#candidates.of(userId, roomId, via);
       return this.#knock.knock({ ...place, servers });
-    });
+    };
+    return this.#parts.turns.take(roomId, () => this.#outside(userId, roomId, knock));
   }
 
   /**

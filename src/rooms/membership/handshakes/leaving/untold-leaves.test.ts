@@ -9,6 +9,7 @@ import { Jobs, jobMigrations } from '../../../../kernel/jobs/index.ts';
 import { silentLogger } from '../../../../kernel/observability/index.ts';
 import { systemRandomness } from '../../../../kernel/randomness.ts';
 import type { BuiltEvent, JsonObject } from '../../../../protocol/index.ts';
+import { RoomTurns } from '../../../room-turns.ts';
 import { RemoteLeave } from './remote-leave.ts';
 import { UntoldLeaves } from './untold-leaves.ts';
 
@@ -22,11 +23,13 @@ forEachDatabase((open) => {
       const room = new SignedRoom('11', { serverName: 'far.test', key: newSigningKey('far') });
       const asked: string[] = [];
       const taken: [server: string, event: JsonObject][] = [];
+      let hold: ((server: string) => Promise<void>) | undefined;
       const [down, refusing] = [new Set<string>(), new Set<string>()];
       /** Servers as far as this one sees them. */
       const peers = {
         async template(server: string) {
           asked.push(server);
+          await hold?.(server);
           if (down.has(server)) throw new ServerUnavailable(server);
           if (refusing.has(server)) throw new RemoteError(server, 403, { errcode: 'M_FORBIDDEN' });
           return { roomVersion: '11', event: room.template(alice, 'leave').event as JsonObject };
@@ -38,11 +41,12 @@ forEachDatabase((open) => {
       const start = async (under: RoomsUnderTest) => {
         const jobs = new Jobs({ ...under, log: silentLogger, alone: true });
         const parts = { ...under, jobs, peers, signer, randomness: systemRandomness, log: silentLogger };
-        const untoldLeaves = new UntoldLeaves({ ...parts, serverName: 'test' });
+        const turns = new RoomTurns();
+        const untoldLeaves = new UntoldLeaves({ ...parts, turns, serverName: 'test' });
         const { placement } = under.engine;
         const remoteLeave = new RemoteLeave({ ...parts, placement, untoldLeaves } as never);
         await jobs.start();
-        return { under, jobs, untoldLeaves, remoteLeave };
+        return { under, jobs, turns, untoldLeaves, remoteLeave };
       };
       let run = await start(await RoomsUnderTest.open(open, jobMigrations));
       const place = { roomId: room.roomId, version: room.version };
@@ -57,6 +61,16 @@ forEachDatabase((open) => {
         taken,
         down,
         refusing,
+        /** The next server that is asked answers when it may. */
+        holdBack() {
+          const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+          const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
+          hold = () => {
+            isAsked();
+            return mayAnswer;
+          };
+          return { asked, proceed };
+        },
         async inviteAgain() {
           present = await invite();
         },
@@ -168,6 +182,40 @@ forEachDatabase((open) => {
       await test.pass(minute);
       assert.deepEqual([test.taken, await test.jobs()], [[], []]);
       assert.equal(await test.membership(), 'invite');
+    });
+
+    it('is not told while somebody gets into the room, and not after that', async () => {
+      const test = await setUp();
+      test.down.add('far.test');
+      await test.leave(['far.test']);
+      test.down.clear();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const joining = test.run.turns.take(test.room.roomId, () => promise);
+      test.run.under.clock.advance(minute);
+      await test.inviteAgain();
+      assert.deepEqual(test.asked.splice(0), ['far.test']);
+      resolve();
+      await joining;
+      await test.pass(0);
+      assert.deepEqual([test.asked, await test.jobs()], [[], []]);
+    });
+
+    it('is told before others get into the room when that has begun', async () => {
+      const test = await setUp();
+      test.down.add('far.test');
+      await test.leave(['far.test']);
+      test.down.clear();
+      const order: string[] = [];
+      const held = test.holdBack();
+      test.run.under.clock.advance(minute);
+      await held.asked;
+      const joining = test.run.turns.take(test.room.roomId, async () => void order.push('join'));
+      order.push('leave');
+      held.proceed();
+      await joining;
+      await test.pass(0);
+      assert.deepEqual(order, ['leave', 'join']);
+      assert.equal(test.taken.length, 1);
     });
 
     it('is not told again when all have heard of a newer one', async () => {

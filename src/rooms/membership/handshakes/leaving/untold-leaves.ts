@@ -3,6 +3,7 @@ import type { Database } from '../../../../kernel/database/index.ts';
 import type { JobAttempt, Jobs } from '../../../../kernel/jobs/index.ts';
 import type { Logger } from '../../../../kernel/observability/index.ts';
 import type { RoomEngine } from '../../../engine.ts';
+import type { RoomTurns } from '../../../room-turns.ts';
 import { isHere } from '../../room-presence.ts';
 import { type Hearers, type LeaveToTell, type TellLeaveParts, tellLeave } from './tell-leave.ts';
 import { withinTime } from './within-time.ts';
@@ -11,6 +12,8 @@ export interface UntoldLeavesParts extends TellLeaveParts {
   readonly engine: Pick<RoomEngine, 'heads' | 'events' | 'userRooms' | 'timeline'>;
   readonly database: Database;
   readonly jobs: Jobs;
+  /** In which others get into rooms: a leave must not reach a server after the join that came later. */
+  readonly turns: Pick<RoomTurns, 'take'>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
@@ -36,8 +39,8 @@ const patience = 26 * 3_600_000;
 /** More attempts than fit into that time. */
 const mostAttempts = 20;
 
-/** Milliseconds for one attempt at all servers, and for a request. */
-const [attemptTime, requestTime] = [120_000, 30_000];
+/** Milliseconds for one attempt at all servers, and for a request: whoever joins the room meanwhile waits. */
+const [attemptTime, requestTime] = [20_000, 10_000];
 
 /** Milliseconds after a server has shown that it is back: it may do so by another invite, which is taken first. */
 const afterReturn = 3_000;
@@ -94,7 +97,11 @@ export class UntoldLeaves {
   }
 
   /** @throws when servers could still not be reached */
-  async #attempt({ payload, signal, progress }: JobAttempt<UntoldLeave>) {
+  #attempt(attempt: JobAttempt<UntoldLeave>): Promise<void> {
+    return this.#parts.turns.take(attempt.payload.roomId, () => this.#tell(attempt));
+  }
+
+  async #tell({ payload, signal, progress }: JobAttempt<UntoldLeave>): Promise<void> {
     const { clock } = this.#parts;
     const { each, others, ...leave } = payload;
     if (clock.now() >= leave.until || !(await this.#isStillSo(payload))) return;
