@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { ClientIdentity } from '../../../test/support/people/client-device.ts';
 import { E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
@@ -12,10 +12,16 @@ forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let announcer: Announcer;
   let alice: KeyedPerson;
-  afterEach(async () => {
-    await announcer.stop();
-    await server.stop();
-  });
+  /** A test at whose end both are stopped, while their database is still there. */
+  const scenario = (title: string, run: () => Promise<void>) =>
+    it(title, async () => {
+      try {
+        await run();
+      } finally {
+        await announcer.stop();
+        await server.stop();
+      }
+    });
 
   async function start(tellNames = false): Promise<void> {
     server = await E2eeServer.start(open);
@@ -24,9 +30,10 @@ forServerDatabases(import.meta.url, (open) => {
   }
 
   async function startAnnouncer(tellNames = false): Promise<void> {
-    const { database, clock, slice } = server.server;
+    const { database, streams, clock, slice } = server.server;
     announcer = await Announcer.start({
       database,
+      streams,
       clock,
       log: silentLogger,
       devices: slice.devices,
@@ -67,7 +74,7 @@ forServerDatabases(import.meta.url, (open) => {
   const login = async () => server.device('alice');
 
   describe('changes of devices', () => {
-    it('are told to every server in a room with the user, each naming the one before', async () => {
+    scenario('are told to every server in a room with the user, each naming the one before', async () => {
       await start();
       await sharedRoom('@bob:b', '@carol:c', '@dan:c');
       await sent();
@@ -95,36 +102,42 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('count on though nobody is told, so that who comes back knows that something was missed', async () => {
-      await start();
-      const roomId = await sharedRoom('@bob:b');
-      await sent();
-      const before = await announcer.streamIdOf(alice.userId);
-      await member('@bob:b', roomId, 'leave');
-      await login();
-      assert.deepEqual(await sent(), []);
-      await member('@bob:b', roomId, 'join');
-      await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Another name');
-      const [[, , content] = []] = await sent();
-      assert.ok((content!['prev_id'] as number[])[0]! > before);
-    });
-
-    it('tell names only where the operator allows it [option: allow_device_name_lookup_over_federation]', async () => {
-      for (const tellNames of [false, true]) {
-        await start(tellNames);
-        await sharedRoom('@bob:b');
+    scenario(
+      'count on though nobody is told, so that who comes back knows that something was missed',
+      async () => {
+        await start();
+        const roomId = await sharedRoom('@bob:b');
         await sent();
-        await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Telephone');
+        const before = await announcer.streamIdOf(alice.userId);
+        await member('@bob:b', roomId, 'leave');
+        await login();
+        assert.deepEqual(await sent(), []);
+        await member('@bob:b', roomId, 'join');
+        await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Another name');
         const [[, , content] = []] = await sent();
-        assert.equal(content!['device_display_name'], tellNames ? 'Telephone' : undefined);
-        assert.equal((content!['keys'] as JsonObject).unsigned, undefined);
-        if (tellNames) break;
-        await announcer.stop();
-        await server.stop();
-      }
-    });
+        assert.ok((content!['prev_id'] as number[])[0]! > before);
+      },
+    );
 
-    it('of cross-signing keys are told with the keys that others may see', async () => {
+    scenario(
+      'tell names only where the operator allows it [option: allow_device_name_lookup_over_federation]',
+      async () => {
+        for (const tellNames of [false, true]) {
+          await start(tellNames);
+          await sharedRoom('@bob:b');
+          await sent();
+          await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Telephone');
+          const [[, , content] = []] = await sent();
+          assert.equal(content!['device_display_name'], tellNames ? 'Telephone' : undefined);
+          assert.equal((content!['keys'] as JsonObject).unsigned, undefined);
+          if (tellNames) break;
+          await announcer.stop();
+          await server.stop();
+        }
+      },
+    );
+
+    scenario('of cross-signing keys are told with the keys that others may see', async () => {
       await start();
       await sharedRoom('@bob:b');
       await sent();
@@ -148,7 +161,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((content!['keys'] as JsonObject).signatures, signed.signatures);
     });
 
-    it('of cross-signing keys count, so that who was not told of them sees a gap', async () => {
+    scenario('of cross-signing keys count, so that who was not told of them sees a gap', async () => {
       await start();
       const roomId = await sharedRoom('@bob:b');
       await sent();
@@ -163,7 +176,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok((content!['prev_id'] as number[])[0]! > before);
     });
 
-    it('that were made just before the server stopped are told after the next start', async () => {
+    scenario('that were made just before the server stopped are told after the next start', async () => {
       await start();
       await sharedRoom('@bob:b');
       await sent();
@@ -185,7 +198,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await sent(), []);
     });
 
-    it('are many: hundreds of devices that go at once are all told, in one chain', async () => {
+    scenario('are many: hundreds of devices that go at once are all told, in one chain', async () => {
       await start();
       await sharedRoom('@bob:b');
       const ids = Array.from({ length: 450 }, (_, n) => `DEVICE${n}`);
@@ -204,28 +217,50 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('are told to servers that share their first room with the user, who are thus made to ask', async () => {
-      await start();
-      await login();
-      const roomId = await server.room(await server.user('bob'));
-      await member('@carol:c', roomId, 'join');
-      await announcer.settled();
-      await sent();
-      await server.rooms.memberships.join(alice.userId, roomId);
-      const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
-      assert.deepEqual(
-        edus.map(([server]) => server),
-        ['c'],
-      );
-      assert.equal(edus[0]![2]['stream_id'], await announcer.streamIdOf(alice.userId));
-      const other = await server.room(await server.user('dan'));
-      await member('@carol:c', other, 'join');
-      await sent();
-      await server.rooms.memberships.join(alice.userId, other);
-      assert.deepEqual(
-        (await sent()).filter(([, , content]) => content['user_id'] === alice.userId),
-        [],
-      );
-    });
+    scenario(
+      'are told to servers that share their first room with the user, who are thus made to ask',
+      async () => {
+        await start();
+        await login();
+        const roomId = await server.room(await server.user('bob'));
+        await member('@carol:c', roomId, 'join');
+        await announcer.settled();
+        await sent();
+        await server.rooms.memberships.join(alice.userId, roomId);
+        const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
+        assert.deepEqual(
+          edus.map(([server]) => server),
+          ['c'],
+        );
+        assert.equal(edus[0]![2]['stream_id'], await announcer.streamIdOf(alice.userId));
+        const other = await server.room(await server.user('dan'));
+        await member('@carol:c', other, 'join');
+        await sent();
+        await server.rooms.memberships.join(alice.userId, other);
+        assert.deepEqual(
+          (await sent()).filter(([, , content]) => content['user_id'] === alice.userId),
+          [],
+        );
+      },
+    );
+
+    scenario(
+      'are told to servers of a room that the user came into just before the server stopped',
+      async () => {
+        await start();
+        await login();
+        const roomId = await server.room(await server.user('bob'));
+        await member('@carol:c', roomId, 'join');
+        await sent();
+        await announcer.stop();
+        await server.rooms.memberships.join(alice.userId, roomId);
+        await startAnnouncer();
+        const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
+        assert.deepEqual(
+          edus.map(([server, , content]) => [server, content['stream_id']]),
+          [['c', await announcer.streamIdOf(alice.userId)]],
+        );
+      },
+    );
   });
 });

@@ -2,9 +2,9 @@ import { crossSigningKeys, type Devices, type UnannouncedChange } from '../../de
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import { Sequence } from '../../kernel/streams/index.ts';
+import { Sequence, type Streams } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
 import type { Edu } from '../sender/edus/edu.ts';
 import { Audience } from './audience.ts';
 import {
@@ -14,6 +14,7 @@ import {
   readOwnDevices,
   signingKeyUpdate,
 } from './edu-contents.ts';
+import { Introductions } from './introductions.ts';
 import { type LastUpdate, readLastUpdate, writeLastUpdate } from './store.ts';
 import type { AnnouncementTables } from './tables.ts';
 
@@ -24,6 +25,7 @@ export interface Outbox {
 
 export interface AnnouncerDeps extends OwnKeysDeps {
   readonly database: Database;
+  readonly streams: Streams;
   readonly clock: Clock;
   readonly log: Logger;
   readonly devices: Devices;
@@ -51,12 +53,13 @@ export class Announcer {
   readonly #stopping = new AbortController();
   #isDue = false;
   #running: Promise<void> | undefined;
-  #introductions: Promise<void> = Promise.resolve();
+  readonly #introductions: Introductions;
 
   private constructor(deps: AnnouncerDeps, ids: Sequence) {
     this.#deps = deps;
     this.#ids = ids;
     this.#audience = new Audience(deps.engine, deps.serverName);
+    this.#introductions = new Introductions(deps, ({ roomId, userId }) => this.#introduceIn(roomId, userId));
   }
 
   /** Begins to announce, first what was left. */
@@ -65,7 +68,7 @@ export class Announcer {
     deps.devices.deviceListStream.subscribe(({ userId }) => {
       if (serverOfUser(userId) === deps.serverName) announcer.#wake();
     });
-    deps.engine.stream.subscribe((fact) => announcer.#introduce(fact));
+    await announcer.#introductions.start();
     announcer.#wake();
     return announcer;
   }
@@ -73,13 +76,14 @@ export class Announcer {
   /** Waits for the round at work; what is left is announced after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.settled();
+    while (this.#running) await this.#running;
+    await this.#introductions.stop();
   }
 
   /** Resolves when everything that has changed so far is on its way. */
   async settled(): Promise<void> {
     while (this.#running) await this.#running;
-    await this.#introductions;
+    await this.#introductions.settled();
   }
 
   /** The place of a user's list in the sequence of its updates: what is read after this contains that one. */
@@ -142,23 +146,10 @@ export class Announcer {
     });
   }
 
-  /** Servers that share their first room with a local user are told of that user's list. */
-  #introduce({ roomId, membershipChanges }: RoomFact): void {
-    const { serverName, log } = this.#deps;
-    for (const { userId, from, to } of membershipChanges) {
-      if (to !== 'join' || from === 'join' || serverOfUser(userId) !== serverName) continue;
-      this.#introductions = this.#introductions
-        .then(() => this.#introduceIn(roomId, userId))
-        .catch((error: unknown) =>
-          log.error(
-            { err: error, roomId, userId },
-            'devices could not be announced to the servers of a room',
-          ),
-        );
-    }
-  }
-
-  /** The last update again: who does not know the one before it fetches the list, and so does who knows nothing. */
+  /**
+   * Servers that share their first room with a user are told of their list: the last update again. Who does not know the one before it
+   * fetches the list, and so does who knows nothing.
+   */
   async #introduceIn(roomId: string, userId: string): Promise<void> {
     const { database, outbox } = this.#deps;
     const servers = await this.#audience.inRoom(roomId);

@@ -1,0 +1,102 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { Follower, type Streams } from '../../kernel/streams/index.ts';
+import { serverOfUser } from '../../protocol/index.ts';
+import type { RoomEngine } from '../../rooms/index.ts';
+
+export interface IntroductionsDeps {
+  readonly database: Database;
+  readonly streams: Streams;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly engine: RoomEngine;
+  readonly serverName: string;
+}
+
+/** A local user has come into a room. */
+interface Arrival {
+  readonly roomId: string;
+  readonly userId: string;
+}
+
+/**
+ * Sees to it that servers are told of the local users who come into their rooms, also of those who came just before
+ * this server stopped: it may have been in vain that they were told of something earlier.
+ */
+export class Introductions {
+  readonly #deps: IntroductionsDeps;
+  readonly #introduce: (arrival: Arrival) => Promise<void>;
+  readonly #follower: Follower;
+  /** Arrivals after this position have been noted; earlier ones must be looked up. */
+  readonly #notedFrom: number;
+  #due: Arrival[] = [];
+  #isLookedUp = false;
+
+  /** @param introduce may be called twice for the same arrival */
+  constructor(deps: IntroductionsDeps, introduce: (arrival: Arrival) => Promise<void>) {
+    this.#deps = deps;
+    this.#introduce = introduce;
+    this.#notedFrom = deps.streams.current;
+    deps.engine.stream.subscribe(({ roomId, membershipChanges }) => {
+      for (const { userId, from, to } of membershipChanges) {
+        if (to === 'join' && from !== 'join' && this.#isLocal(userId)) this.#due.push({ roomId, userId });
+      }
+    });
+    this.#follower = new Follower(deps, {
+      name: 'federation/introductions',
+      follow: (after) => this.#follow(after),
+    });
+  }
+
+  start(): Promise<void> {
+    return this.#follower.start();
+  }
+
+  /** What is left is done after the next start. */
+  stop(): Promise<void> {
+    return this.#follower.stop();
+  }
+
+  /** Resolves when everybody who has come until now was introduced. */
+  settled(): Promise<void> {
+    return this.#follower.caughtUp();
+  }
+
+  async #follow(after: number): Promise<void> {
+    const isLate = !this.#isLookedUp && after < this.#notedFrom;
+    const due = [...(isLate ? await this.#arrivedSince(after) : []), ...this.#due];
+    this.#isLookedUp = true;
+    this.#due = [];
+    try {
+      for (let arrival = due[0]; arrival; arrival = due[0]) {
+        await this.#introduce(arrival);
+        due.shift();
+      }
+    } catch (error) {
+      this.#due = [...due, ...this.#due];
+      throw error;
+    }
+  }
+
+  /** Who came while nobody listened. */
+  async #arrivedSince(after: number): Promise<Arrival[]> {
+    const { engine } = this.#deps;
+    const arrivals: Arrival[] = [];
+    for (const roomId of await engine.events.roomsBetween(after, this.#notedFrom)) {
+      const head = await engine.heads.get(roomId);
+      const local = [...(head?.members ?? [])].filter(
+        ([userId, membership]) => membership === 'join' && this.#isLocal(userId),
+      );
+      for (const [userId] of local) {
+        const room = (await engine.userRooms.of(userId)).get(roomId);
+        if (room && room.membership === 'join' && room.stream > after) arrivals.push({ roomId, userId });
+      }
+    }
+    return arrivals;
+  }
+
+  #isLocal(userId: string): boolean {
+    return serverOfUser(userId) === this.#deps.serverName;
+  }
+}
