@@ -148,7 +148,8 @@ export class Announcer {
 
   /**
    * Servers that share their first room with a user are told of their list: the last update again. Who does not know the one before it
-   * fetches the list, and so does who knows nothing.
+   * fetches the list, and so does who knows nothing. Who does know it takes it as the next one, which it may have been
+   * for cross-signing keys, so these go with it.
    */
   async #introduceIn(roomId: string, userId: string): Promise<void> {
     const { database, outbox } = this.#deps;
@@ -161,6 +162,7 @@ export class Announcer {
     await database.transaction<AnnouncementTables, void>(async (writer) => {
       const last = await readLastUpdate(writer, userId);
       if (!last) return;
+      if (own.masterKey) await outbox.addForAll(writerFor(writer), newcomers, signingKeys(userId, own));
       await outbox.addForAll(writerFor(writer), newcomers, listUpdate(userId, last.deviceId, own, last));
     });
   }
