@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { describe, it } from 'node:test';
+import { describe, test } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { ClientIdentity } from '../../../test/support/people/client-device.ts';
 import { E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
@@ -13,8 +13,8 @@ forServerDatabases(import.meta.url, (open) => {
   let announcer: Announcer;
   let alice: KeyedPerson;
   /** A test at whose end both are stopped, while their database is still there. */
-  const scenario = (title: string, run: () => Promise<void>) =>
-    it(title, async () => {
+  const it = (title: string, run: () => Promise<void>) =>
+    test(title, async () => {
       try {
         await run();
       } finally {
@@ -74,7 +74,7 @@ forServerDatabases(import.meta.url, (open) => {
   const login = async () => server.device('alice');
 
   describe('changes of devices', () => {
-    scenario('are told to every server in a room with the user, each naming the one before', async () => {
+    it('are told to every server in a room with the user, each naming the one before', async () => {
       await start();
       await sharedRoom('@bob:b', '@carol:c', '@dan:c');
       await sent();
@@ -102,42 +102,36 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    scenario(
-      'count on though nobody is told, so that who comes back knows that something was missed',
-      async () => {
-        await start();
-        const roomId = await sharedRoom('@bob:b');
+    it('count on though nobody is told, so that who comes back knows that something was missed', async () => {
+      await start();
+      const roomId = await sharedRoom('@bob:b');
+      await sent();
+      const before = await announcer.streamIdOf(alice.userId);
+      await member('@bob:b', roomId, 'leave');
+      await login();
+      assert.deepEqual(await sent(), []);
+      await member('@bob:b', roomId, 'join');
+      await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Another name');
+      const [[, , content] = []] = await sent();
+      assert.ok((content!['prev_id'] as number[])[0]! > before);
+    });
+
+    it('tell names only where the operator allows it [option: allow_device_name_lookup_over_federation]', async () => {
+      for (const tellNames of [false, true]) {
+        await start(tellNames);
+        await sharedRoom('@bob:b');
         await sent();
-        const before = await announcer.streamIdOf(alice.userId);
-        await member('@bob:b', roomId, 'leave');
-        await login();
-        assert.deepEqual(await sent(), []);
-        await member('@bob:b', roomId, 'join');
-        await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Another name');
+        await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Telephone');
         const [[, , content] = []] = await sent();
-        assert.ok((content!['prev_id'] as number[])[0]! > before);
-      },
-    );
+        assert.equal(content!['device_display_name'], tellNames ? 'Telephone' : undefined);
+        assert.equal((content!['keys'] as JsonObject).unsigned, undefined);
+        if (tellNames) break;
+        await announcer.stop();
+        await server.stop();
+      }
+    });
 
-    scenario(
-      'tell names only where the operator allows it [option: allow_device_name_lookup_over_federation]',
-      async () => {
-        for (const tellNames of [false, true]) {
-          await start(tellNames);
-          await sharedRoom('@bob:b');
-          await sent();
-          await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Telephone');
-          const [[, , content] = []] = await sent();
-          assert.equal(content!['device_display_name'], tellNames ? 'Telephone' : undefined);
-          assert.equal((content!['keys'] as JsonObject).unsigned, undefined);
-          if (tellNames) break;
-          await announcer.stop();
-          await server.stop();
-        }
-      },
-    );
-
-    scenario('of cross-signing keys are told with the keys that others may see', async () => {
+    it('of cross-signing keys are told with the keys that others may see', async () => {
       await start();
       await sharedRoom('@bob:b');
       await sent();
@@ -161,7 +155,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((content!['keys'] as JsonObject).signatures, signed.signatures);
     });
 
-    scenario('of cross-signing keys count, so that who was not told of them sees a gap', async () => {
+    it('of cross-signing keys count, so that who was not told of them sees a gap', async () => {
       await start();
       const roomId = await sharedRoom('@bob:b');
       await sent();
@@ -176,7 +170,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok((content!['prev_id'] as number[])[0]! > before);
     });
 
-    scenario('that were made just before the server stopped are told after the next start', async () => {
+    it('that were made just before the server stopped are told after the next start', async () => {
       await start();
       await sharedRoom('@bob:b');
       await sent();
@@ -198,7 +192,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await sent(), []);
     });
 
-    scenario('are many: hundreds of devices that go at once are all told, in one chain', async () => {
+    it('are many: hundreds of devices that go at once are all told, in one chain', async () => {
       await start();
       await sharedRoom('@bob:b');
       const ids = Array.from({ length: 450 }, (_, n) => `DEVICE${n}`);
@@ -217,50 +211,44 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    scenario(
-      'are told to servers that share their first room with the user, who are thus made to ask',
-      async () => {
-        await start();
-        await login();
-        const roomId = await server.room(await server.user('bob'));
-        await member('@carol:c', roomId, 'join');
-        await announcer.settled();
-        await sent();
-        await server.rooms.memberships.join(alice.userId, roomId);
-        const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
-        assert.deepEqual(
-          edus.map(([server]) => server),
-          ['c'],
-        );
-        assert.equal(edus[0]![2]['stream_id'], await announcer.streamIdOf(alice.userId));
-        const other = await server.room(await server.user('dan'));
-        await member('@carol:c', other, 'join');
-        await sent();
-        await server.rooms.memberships.join(alice.userId, other);
-        assert.deepEqual(
-          (await sent()).filter(([, , content]) => content['user_id'] === alice.userId),
-          [],
-        );
-      },
-    );
+    it('are told to servers that share their first room with the user, who are thus made to ask', async () => {
+      await start();
+      await login();
+      const roomId = await server.room(await server.user('bob'));
+      await member('@carol:c', roomId, 'join');
+      await announcer.settled();
+      await sent();
+      await server.rooms.memberships.join(alice.userId, roomId);
+      const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
+      assert.deepEqual(
+        edus.map(([server]) => server),
+        ['c'],
+      );
+      assert.equal(edus[0]![2]['stream_id'], await announcer.streamIdOf(alice.userId));
+      const other = await server.room(await server.user('dan'));
+      await member('@carol:c', other, 'join');
+      await sent();
+      await server.rooms.memberships.join(alice.userId, other);
+      assert.deepEqual(
+        (await sent()).filter(([, , content]) => content['user_id'] === alice.userId),
+        [],
+      );
+    });
 
-    scenario(
-      'are told to servers of a room that the user came into just before the server stopped',
-      async () => {
-        await start();
-        await login();
-        const roomId = await server.room(await server.user('bob'));
-        await member('@carol:c', roomId, 'join');
-        await sent();
-        await announcer.stop();
-        await server.rooms.memberships.join(alice.userId, roomId);
-        await startAnnouncer();
-        const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
-        assert.deepEqual(
-          edus.map(([server, , content]) => [server, content['stream_id']]),
-          [['c', await announcer.streamIdOf(alice.userId)]],
-        );
-      },
-    );
+    it('are told to servers of a room that the user came into just before the server stopped', async () => {
+      await start();
+      await login();
+      const roomId = await server.room(await server.user('bob'));
+      await member('@carol:c', roomId, 'join');
+      await sent();
+      await announcer.stop();
+      await server.rooms.memberships.join(alice.userId, roomId);
+      await startAnnouncer();
+      const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
+      assert.deepEqual(
+        edus.map(([server, , content]) => [server, content['stream_id']]),
+        [['c', await announcer.streamIdOf(alice.userId)]],
+      );
+    });
   });
 });
