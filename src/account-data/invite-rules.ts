@@ -15,7 +15,7 @@ export type InviteDecision = 'allow' | 'ignore' | 'block';
 export type InviteRules = (inviter: string) => InviteDecision | undefined;
 
 /** Entries with wildcards of one list that count: matching them takes time, which others wait for. */
-const mostGlobs = 500;
+const maxGlobs = 500;
 
 /** In the order in which they are asked: who is allowed is not asked any further, and users come before servers. */
 const lists = [
@@ -53,6 +53,6 @@ function matcherOf(list: JsonValue | undefined): GlobMatcher {
   const entries = list.filter((entry) => typeof entry === 'string').filter((entry) => entry !== '');
   const isGlob = (entry: string) => /[*?]/.test(entry);
   const literals = new Set(entries.filter((entry) => !isGlob(entry)));
-  const globs = entries.filter(isGlob).slice(0, mostGlobs).map(compileGlob);
+  const globs = entries.filter(isGlob).slice(0, maxGlobs).map(compileGlob);
   return (text) => literals.has(text) || globs.some((matches) => matches(text));
 }

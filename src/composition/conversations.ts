@@ -30,11 +30,11 @@ export interface Conversations {
 }
 
 /** Page size where the operator sets no limit: memory has one. */
-const mostEventsWithoutLimit = 1_000;
+const maxEventsWithoutLimit = 1_000;
 
-function mostEvents({ configuration }: Kernel): number {
+function maxEvents({ configuration }: Kernel): number {
   const { filter_timeline_limit } = configuration.sync;
-  return filter_timeline_limit === -1 ? mostEventsWithoutLimit : filter_timeline_limit;
+  return filter_timeline_limit === -1 ? maxEventsWithoutLimit : filter_timeline_limit;
 }
 
 export async function startConversations(
@@ -73,7 +73,7 @@ export async function startConversations(
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
     invitePolicy: people.invitePermissions,
-    mostEvents: mostEvents(kernel),
+    maxEvents: maxEvents(kernel),
     answersKept: kernel.configuration.caches.caches.sync_response_cache_duration,
   });
   const { feeds } = sync;
@@ -143,7 +143,7 @@ export function conversationRoutes(
 ): Route[] {
   const setPresence: SetPresence = (requester, state) => presence.beginSync(requester, state);
   return [
-    ...roomRoutes(rooms, mostEvents(kernel), delayed, thirdParties),
+    ...roomRoutes(rooms, maxEvents(kernel), delayed, thirdParties),
     ...receiptRoutes(receipts),
     ...typingRoutes(typing, rooms.engine),
     ...presenceRoutes(presence, kernel.clock),
@@ -152,13 +152,13 @@ export function conversationRoutes(
       sync.sync,
       (userId, filter) => people.filters.peek(userId, filter) ?? people.filters.resolve(userId, filter),
       setPresence,
-      mostEvents(kernel),
+      maxEvents(kernel),
     ),
     ...slidingSyncRoutes(sync.slidingSync, setPresence),
     ...threadSubscriptionRoutes({
       engine: rooms.engine,
       threads: people.threadSubscriptions,
     }),
-    ...eventStreamRoutes(sync.eventStream, mostEvents(kernel)),
+    ...eventStreamRoutes(sync.eventStream, maxEvents(kernel)),
   ];
 }

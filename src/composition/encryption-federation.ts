@@ -10,7 +10,7 @@ import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
 
-interface Parts {
+interface Deps {
   readonly kernel: Kernel;
   readonly people: People;
   readonly rooms: Rooms;
@@ -23,8 +23,8 @@ interface Parts {
 const devicesInMemory = 50_000;
 
 /** Lets other servers have part in encryption. @returns what they may ask */
-export async function federateEncryption(parts: Parts, shutdown: Shutdown): Promise<Route[]> {
-  const { kernel, people, rooms, federation, e2ee, toDevice } = parts;
+export async function federateEncryption(deps: Deps, shutdown: Shutdown): Promise<Route[]> {
+  const { kernel, people, rooms, federation, e2ee, toDevice } = deps;
   const { eduHandlers: edus, outbox, destinations } = federation;
   const log = kernel.namedLog('e2ee');
   const lists = e2ee.remoteLists;
@@ -50,14 +50,14 @@ export async function federateEncryption(parts: Parts, shutdown: Shutdown): Prom
         .serverIsBack(server)
         .catch((error: unknown) => log.error({ err: error, server }, 'device lists could not be ordered'));
     });
-    followSenders(parts, sawDevice);
+    followSenders(deps, sawDevice);
   }
   return deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer });
 }
 
 /** Who encrypts on a device that is not known here has a list that something is missing of. */
 function followSenders(
-  { kernel, rooms }: Parts,
+  { kernel, rooms }: Deps,
   sawDevice: (userId: string, deviceId: string) => Promise<unknown>,
 ): void {
   const seen = new RecentlyUsed<string, true>({ max: devicesInMemory });

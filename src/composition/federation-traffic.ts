@@ -22,18 +22,18 @@ import type { Shutdown } from './shutdown.ts';
 
 type EduSources = Pick<Conversations, 'typing' | 'receipts' | 'presence'>;
 
-interface Parts<Sources extends EduSources = Conversations> {
+interface Deps<Sources extends EduSources = Conversations> {
   readonly kernel: Kernel;
   readonly federation: Federation;
   readonly rooms: Rooms;
   readonly conversations: Sources;
 }
 
-type EduParts = Parts<EduSources>;
+type EduDeps = Deps<EduSources>;
 
 /** Lets events and EDUs go to other servers and come from them. Before jobs are started. */
-export async function startFederationTraffic(parts: Parts, shutdown: Shutdown): Promise<Route[]> {
-  const { kernel, federation, rooms } = parts;
+export async function startFederationTraffic(deps: Deps, shutdown: Shutdown): Promise<Route[]> {
+  const { kernel, federation, rooms } = deps;
   const log = kernel.namedLog('federation');
   const metrics = kernel.metrics && openMetrics(kernel);
   const sender = new FederationSender({
@@ -45,7 +45,7 @@ export async function startFederationTraffic(parts: Parts, shutdown: Shutdown): 
     ...(metrics && { observer: metrics }),
   });
   metrics?.watch(sender);
-  exchangeEdus(parts, sender, shutdown);
+  exchangeEdus(deps, sender, shutdown);
   const transactions = new Transactions({
     ...kernel,
     incoming: rooms.incoming,
@@ -70,13 +70,13 @@ function openMetrics({ metrics, clock, configuration, database, serverName }: Ke
 }
 
 /** Lets other servers hear of who types, has read and is online, and hears of it from them. */
-export function exchangeEdus(parts: EduParts, sender: FederationSender, shutdown: Shutdown): void {
-  takeEdus(parts);
-  tellEdus(parts, sender, shutdown);
+export function exchangeEdus(deps: EduDeps, sender: FederationSender, shutdown: Shutdown): void {
+  takeEdus(deps);
+  tellEdus(deps, sender, shutdown);
 }
 
 /** What other servers tell of who types, has read, and is online. */
-function takeEdus({ kernel, federation: { eduHandlers }, rooms, conversations }: EduParts): void {
+function takeEdus({ kernel, federation: { eduHandlers }, rooms, conversations }: EduDeps): void {
   const rates = new EduRates(kernel.clock);
   const shared = { ...kernel, ...rooms, ...conversations, rates };
   eduHandlers.register('m.typing', typingHandler(shared));
@@ -86,7 +86,7 @@ function takeEdus({ kernel, federation: { eduHandlers }, rooms, conversations }:
 
 /** What they are told. */
 function tellEdus(
-  { kernel, rooms, conversations }: EduParts,
+  { kernel, rooms, conversations }: EduDeps,
   sender: FederationSender,
   shutdown: Shutdown,
 ): void {

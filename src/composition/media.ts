@@ -43,7 +43,7 @@ export async function startMedia(kernel: Kernel, federation: Federation, shutdow
 }
 
 /** Redirects on the way to where a server has said that its media is. */
-const mostRedirects = 3;
+const maxRedirects = 3;
 
 /** Milliseconds, when the signal does not end it before. */
 const longestFetch = 15 * 60_000;
@@ -55,7 +55,7 @@ function mediaServers({ requests, http }: Federation): MediaServers {
     downloadOpenly: ({ serverName, mediaId }, request) =>
       told(request, api.downloadOpenly(serverName, mediaId, request)),
     fetch: (url, { maxBody, signal }) =>
-      told({ signal }, http.open(url, { timeout: longestFetch, maxBody, signal, redirects: mostRedirects })),
+      told({ signal }, http.open(url, { timeout: longestFetch, maxBody, signal, redirects: maxRedirects })),
   };
 }
 

@@ -15,7 +15,7 @@ import {
   limitOverrideRoutes,
 } from '../accounts/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
-import { mostScheduled } from '../delayed-events/index.ts';
+import { maxScheduled } from '../delayed-events/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
 import { UserIndex } from '../directory/index.ts';
 import { KeyUpkeep } from '../e2ee/index.ts';
@@ -187,7 +187,7 @@ export function peopleRoutes(
           loginTokens: false,
           locking: true,
           suspension: true,
-          delayedEvents: mostScheduled,
+          delayedEvents: maxScheduled,
         },
       },
       {

@@ -24,7 +24,7 @@ import type { DelayedEvent, Finalised } from './delayed-event.ts';
 import * as store from './store.ts';
 import type { DelayedEventTables } from './tables.ts';
 
-export interface DelayedEventsParts {
+export interface DelayedEventsDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -41,10 +41,10 @@ export type Action = 'send' | 'cancel' | 'restart';
 const job = 'delayed-events/send';
 
 /** Events of one user that may wait at the same time. */
-export const mostScheduled = 100;
+export const maxScheduled = 100;
 
 /** Delayed events that one answer lists. */
-const mostListed = 1_000;
+const maxListed = 1_000;
 
 /** Milliseconds for which it is remembered how a delayed event ended. */
 const retention = 7 * 24 * 3_600_000;
@@ -56,15 +56,15 @@ const idLength = 32;
 
 /** Sends events later. Source: MSC4140, "Cancellable delayed events". */
 export class DelayedEvents implements DelayedSending {
-  readonly #parts: DelayedEventsParts;
+  readonly #deps: DelayedEventsDeps;
   readonly #reader: Reader<DelayedEventTables>;
 
-  constructor(parts: DelayedEventsParts) {
-    this.#parts = parts;
-    this.#reader = parts.database.reader<DelayedEventTables>();
-    parts.jobs.register<string>(job, { run: ({ payload }) => this.#due(payload) });
-    parts.jobs.every('delayed-events/clean', hour, {
-      run: () => this.#write((writer) => store.deleteFinalised(writer, this.#parts.clock.now() - retention)),
+  constructor(deps: DelayedEventsDeps) {
+    this.#deps = deps;
+    this.#reader = deps.database.reader<DelayedEventTables>();
+    deps.jobs.register<string>(job, { run: ({ payload }) => this.#due(payload) });
+    deps.jobs.every('delayed-events/clean', hour, {
+      run: () => this.#write((writer) => store.deleteFinalised(writer, this.#deps.clock.now() - retention)),
     });
   }
 
@@ -81,7 +81,7 @@ export class DelayedEvents implements DelayedSending {
   }
 
   async #schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
-    const { clock, jobs, randomness, rooms } = this.#parts;
+    const { clock, jobs, randomness, rooms } = this.#deps;
     if (sender.isSuspended) throw suspended();
     const { userId } = sender;
     if (![event.roomId, event.type, event.stateKey ?? ''].every(isText)) {
@@ -121,7 +121,7 @@ export class DelayedEvents implements DelayedSending {
 
   /** Those that the user has scheduled, also such that have ended since. */
   all(userId: string): Promise<DelayedEvent[]> {
-    return store.readDelayedEventsOf(this.#reader, userId, mostListed);
+    return store.readDelayedEventsOf(this.#reader, userId, maxListed);
   }
 
   /**
@@ -137,7 +137,7 @@ export class DelayedEvents implements DelayedSending {
   }
 
   async #restart({ delayId, delay }: DelayedEvent): Promise<void> {
-    const { clock, jobs } = this.#parts;
+    const { clock, jobs } = this.#deps;
     const since = clock.now();
     await this.#write(async (writer) => {
       if (!(await store.restartDelayedEvent(writer, delayId, since))) return;
@@ -159,7 +159,7 @@ export class DelayedEvents implements DelayedSending {
   }
 
   async #send(event: DelayedEvent, reason: Finalised['reason']): Promise<void> {
-    const { isSuspended, rooms } = this.#parts;
+    const { isSuspended, rooms } = this.#deps;
     const { sending } = rooms;
     const { delayId, userId, roomId, type, stateKey, content } = event;
     const sender = { userId, deviceId: delayingDevice, isSuspended: (await isSuspended?.(userId)) ?? false };
@@ -174,7 +174,7 @@ export class DelayedEvents implements DelayedSending {
     { delayId }: DelayedEvent,
     result: Pick<Finalised, 'outcome' | 'reason'> & Partial<Finalised>,
   ): Promise<void> {
-    const { clock, jobs } = this.#parts;
+    const { clock, jobs } = this.#deps;
     const finalised = { eventId: undefined, error: undefined, ...result, ts: clock.now() };
     await this.#write(async (writer) => {
       await store.finaliseDelayedEvent(writer, delayId, finalised);
@@ -183,7 +183,7 @@ export class DelayedEvents implements DelayedSending {
   }
 
   #checkDelay(delay: number, status: number, errcode: 'M_UNKNOWN' | 'M_FORBIDDEN'): void {
-    const { longestDelay } = this.#parts;
+    const { longestDelay } = this.#deps;
     if (!Number.isSafeInteger(delay) || delay <= 0) throw invalidParam('The delay must be above 0');
     if (longestDelay === null) {
       throw new MatrixError(status, errcode, 'Events can not be delayed on this server', {
@@ -202,8 +202,8 @@ export class DelayedEvents implements DelayedSending {
   async #checkCount(userId: string): Promise<void> {
     const waiting = (await this.all(userId)).filter(({ finalised }) => !finalised);
     const [next] = waiting;
-    if (!next || waiting.length < mostScheduled) return;
-    throw limitExceeded(Math.max(0, next.since + next.delay - this.#parts.clock.now()));
+    if (!next || waiting.length < maxScheduled) return;
+    throw limitExceeded(Math.max(0, next.since + next.delay - this.#deps.clock.now()));
   }
 
   async #get(delayId: string): Promise<DelayedEvent> {
@@ -213,7 +213,7 @@ export class DelayedEvents implements DelayedSending {
   }
 
   #write<T>(work: (writer: Writer<DelayedEventTables>) => Promise<T>): Promise<T> {
-    return this.#parts.database.transaction(work);
+    return this.#deps.database.transaction(work);
   }
 }
 

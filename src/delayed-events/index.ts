@@ -1,5 +1,5 @@
 /** Delayed events: sent by the server later, unless somebody says otherwise. */
-export { DelayedEvents, mostScheduled } from './delayed-events.ts';
+export { DelayedEvents, maxScheduled } from './delayed-events.ts';
 export { delayedEventMigrations } from './migrations.ts';
 export { delayedEventRoomRows } from './room-rows.ts';
 export { delayedEventRoutes } from './routes.ts';

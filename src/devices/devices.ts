@@ -79,7 +79,7 @@ export interface DevicesDeps {
 const [longestName, longestId] = [100, 255];
 
 /** How many addresses of a user are listed. */
-const mostConnections = 1000;
+const maxConnections = 1000;
 
 /** How many stale devices are removed in one transaction. */
 const staleBatch = 100;
@@ -195,7 +195,7 @@ export class Devices {
 
   /** Where a user was seen, the latest 1000 at most, the latest first. */
   connections(userId: string): Promise<Connection[]> {
-    return listConnections(this.#deps.database.reader<DeviceTables>(), userId, mostConnections);
+    return listConnections(this.#deps.database.reader<DeviceTables>(), userId, maxConnections);
   }
 
   /** Forgets the addresses that a user was seen at, inside the caller's transaction. */

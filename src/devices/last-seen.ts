@@ -14,7 +14,7 @@ export interface Sighting {
 const flushInterval = 60_000;
 
 /** A flush comes early when this many different sightings wait. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 /** Milliseconds between two rounds of forgetting. */
 const forgettingInterval = 3_600_000;
@@ -75,7 +75,7 @@ export class LastSeen {
     if (ofUser) ofUser.push({ ...sighting, at });
     else this.#waiting.set(userId, [{ ...sighting, at }]);
     this.#count += 1;
-    if (this.#count >= mostWaiting) void this.flush();
+    if (this.#count >= maxWaiting) void this.flush();
     else this.#timer ??= this.#clock.setTimer(flushInterval, () => void this.flush());
   }
 

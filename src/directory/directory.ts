@@ -19,7 +19,7 @@ import { userDirectoryRoutes } from './users/routes.ts';
 import { UserDirectory } from './users/user-directory.ts';
 import type { DirectoryPeople, UserIndex } from './users/user-index.ts';
 
-export interface DirectoryParts {
+export interface DirectoryDeps {
   readonly database: Database;
   readonly streams: Streams;
   readonly clock: Clock;
@@ -45,21 +45,21 @@ export interface Directory {
 }
 
 /** Opens the directories; those of them that follow rooms begin with `startDirectory`. */
-export function openDirectory(parts: DirectoryParts): Directory {
-  const { rooms, options } = parts;
+export function openDirectory(deps: DirectoryDeps): Directory {
+  const { rooms, options } = deps;
   const { engine, published } = rooms;
-  const stats = new RoomStats({ ...parts, engine });
-  const remote = new RemoteRooms(parts.remoteHierarchies, parts.clock);
-  const remoteUsers = new RemoteUsers({ ...parts, engine });
-  const indexes = [stats, remoteUsers, parts.userIndex];
+  const stats = new RoomStats({ ...deps, engine });
+  const remote = new RemoteRooms(deps.remoteHierarchies, deps.clock);
+  const remoteUsers = new RemoteUsers({ ...deps, engine });
+  const indexes = [stats, remoteUsers, deps.userIndex];
   return {
     stats,
-    publicRooms: new PublicRooms({ ...parts, published, stats, remote: parts.remoteRoomLists }, options),
+    publicRooms: new PublicRooms({ ...deps, published, stats, remote: deps.remoteRoomLists }, options),
     publication: new Publication(engine, published),
-    summaries: new RoomSummaries({ ...rooms, ...parts, remote }),
-    hierarchy: new SpaceHierarchy({ ...rooms, ...parts, remote }),
+    summaries: new RoomSummaries({ ...rooms, ...deps, remote }),
+    hierarchy: new SpaceHierarchy({ ...rooms, ...deps, remote }),
     remoteUsers,
-    users: new UserDirectory({ ...parts, engine, indexes }, options.user_directory),
+    users: new UserDirectory({ ...deps, engine, indexes }, options.user_directory),
   };
 }
 

@@ -2,7 +2,7 @@
 
 export {
   type Directory,
-  type DirectoryParts,
+  type DirectoryDeps as DirectoryParts,
   directoryRoutes,
   openDirectory,
   startDirectory,

@@ -26,7 +26,7 @@ import type { RemoteKeys } from './keys/remote-keys.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { RemoteDeviceLists } from './remote-lists/remote-device-lists.ts';
 
-export interface E2eeParts {
+export interface E2eeDeps {
   readonly database: Database;
   readonly streams: Streams;
   readonly caches: CacheRegistry;
@@ -47,26 +47,26 @@ export interface E2eeParts {
 export type E2ee = Awaited<ReturnType<typeof openE2ee>>;
 
 /** Puts end-to-end encryption together. */
-export async function openE2ee(parts: E2eeParts) {
-  const { database, streams, caches, upkeep, remote, jobs } = parts;
+export async function openE2ee(deps: E2eeDeps) {
+  const { database, streams, caches, upkeep, remote, jobs } = deps;
   const { keyStream } = upkeep;
   const signatureStream = new Stream<SignatureChange>('user_signatures');
   const keyIds = await Sequence.open(database, 'one_time_keys');
-  const lists = remote && jobs && new RemoteDeviceLists({ ...parts, remote, jobs });
+  const lists = remote && jobs && new RemoteDeviceLists({ ...deps, remote, jobs });
   await lists?.start();
-  const query = new KeyQuery({ ...parts, remote, lists });
-  const upload = new KeyUpload({ ...parts, keyStream, keyIds });
+  const query = new KeyQuery({ ...deps, remote, lists });
+  const upload = new KeyUpload({ ...deps, keyStream, keyIds });
   return {
     signatureStream,
     upload,
     query,
     backups: new KeyBackups(database),
-    dehydrated: new DehydratedDevices({ ...parts, upload }),
-    crossSigning: new CrossSigning(parts),
-    signatures: new SignatureUpload({ ...parts, query, signatureStream }),
-    claiming: new KeyClaiming({ ...parts, remote, claims: new KeyClaims(database, streams, keyStream) }),
+    dehydrated: new DehydratedDevices({ ...deps, upload }),
+    crossSigning: new CrossSigning(deps),
+    signatures: new SignatureUpload({ ...deps, query, signatureStream }),
+    claiming: new KeyClaiming({ ...deps, remote, claims: new KeyClaims(database, streams, keyStream) }),
     counts: new KeyCounts(database, caches, keyStream),
-    deviceLists: new DeviceLists({ ...parts, signatureStream }),
+    deviceLists: new DeviceLists({ ...deps, signatureStream }),
     /** Absent where nothing is kept of other servers. */
     remoteLists: lists,
   };

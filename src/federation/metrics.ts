@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Metrics } from '../kernel/observability/index.ts';
 import { isJsonObject, type JsonValue } from '../protocol/index.ts';
 import type { FederationSender } from './sender/federation-sender.ts';
-import type { SenderObserver } from './sender/sender-parts.ts';
+import type { SenderObserver } from './sender/queues/queue-deps.ts';
 import type { Transaction } from './sender/transactions/transaction.ts';
 import type { TransactionObserver } from './transactions/transactions.ts';
 

@@ -11,7 +11,7 @@ import { deleteFilters, deleteOldest, insertFilter, readFilter } from './store.t
 import type { FilterTables } from './tables.ts';
 
 /** Filters that a user can have; the oldest go first. Clients store a handful. */
-const mostFilters = 500;
+const maxFilters = 500;
 
 /** Compiled filters that are kept in memory. */
 const cached = 2000;
@@ -48,7 +48,7 @@ export class Filters implements AccountCompanion {
     if (await readFilter(this.#database.reader<FilterTables>(), userId, filterId)) return filterId;
     await this.#database.transaction<FilterTables, void>(async (writer) => {
       await insertFilter(writer, row);
-      await deleteOldest(writer, userId, mostFilters);
+      await deleteOldest(writer, userId, maxFilters);
     });
     return filterId;
   }

@@ -16,7 +16,7 @@ import { readStoredInvite, type StoredInvite } from './stored-invite.ts';
 const patience = 10_000;
 
 /** Bytes of an answer. */
-const mostBytes = 65_536;
+const maxBytes = 65_536;
 
 /** Errors of an identity server that clients can do something about; others they need not know. */
 const forClients = new Set(['M_TERMS_NOT_SIGNED', 'M_THREEPID_IN_USE', 'M_UNRECOGNIZED', 'M_LIMIT_EXCEEDED']);
@@ -116,7 +116,7 @@ export class IdentityServers {
     const { status, body } = await this.#http.fetch(url, {
       ...request,
       timeout: patience,
-      maxBody: mostBytes,
+      maxBody: maxBytes,
     });
     try {
       return { status, json: parseJson(body.toString('utf8')) };

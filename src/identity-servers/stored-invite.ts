@@ -19,7 +19,7 @@ export interface StoredInvite {
 }
 
 /** Keys of one invite; identity servers give two. */
-const mostKeys = 16;
+const maxKeys = 16;
 
 /** @returns `undefined` when it is not as it should be */
 export function readStoredInvite(json: JsonObject): StoredInvite | undefined {
@@ -41,7 +41,7 @@ export function readInviteKeys(content: JsonObject): InviteKey[] {
     if (typeof publicKey !== 'string' || keys.has(publicKey)) continue;
     if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(publicKey)) continue;
     keys.set(publicKey, { publicKey, validityUrl: typeof url === 'string' ? url : undefined });
-    if (keys.size === mostKeys) break;
+    if (keys.size === maxKeys) break;
   }
   return [...keys.values()];
 }

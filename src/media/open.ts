@@ -56,7 +56,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
   const store = await ThumbnailStore.open({
     directory: options.media_store_path,
     randomness,
-    mostKept: 2 * options.thumbnail_sizes.length + 64,
+    maxKept: 2 * options.thumbnail_sizes.length + 64,
   });
   const thumbnails = new Thumbnails({ ...deps, disk, store, tasks: new PictureTasks(deps) });
   const local = new LocalMedia({ ...deps, disk, uploaded: (file) => void thumbnails.prepare(file) });

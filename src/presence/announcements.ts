@@ -25,7 +25,7 @@ interface Pending {
 }
 
 /** Joined members of a room beyond whom its members are not told of each other's presence. */
-export const mostMembers = 1_000;
+export const maxMembers = 1_000;
 
 /** Milliseconds for which changes are collected before they are announced together: least and most. */
 const [shortestPause, longestPause] = [500, 60_000];
@@ -94,7 +94,7 @@ export class Announcements {
       changes.set(userId, status);
       for (const roomId of only ?? (await this.#roomsOf(userId))) {
         const members = (await this.#deps.engine.heads.get(roomId))?.memberCount('join') ?? 0;
-        if (members > mostMembers) continue;
+        if (members > maxMembers) continue;
         told += members;
         const users = rooms.get(roomId);
         if (users) users.push(userId);

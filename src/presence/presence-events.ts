@@ -2,7 +2,7 @@ import type { EventFilter } from '../filters/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../rooms/index.ts';
-import { mostMembers } from './announcements.ts';
+import { maxMembers } from './announcements.ts';
 import type { Presence } from './presence.ts';
 import { offline, type PresenceStatus, statusContent } from './presence-status.ts';
 import { RecentChanges } from './recent-changes.ts';
@@ -30,7 +30,7 @@ export interface PresenceRequest {
 }
 
 /** Users whose presence one answer tells at most. */
-const mostUsers = 5_000;
+const maxUsers = 5_000;
 
 /** The part of a sync that tells of presence. Source: client-server API, `GET /sync`, `presence`. */
 export class PresenceEvents {
@@ -56,7 +56,7 @@ export class PresenceEvents {
     const events: JsonObject[] = [];
     for (const [sender, status] of statuses) {
       if (unwanted.has(sender) || !filter.passes({ type: 'm.presence', sender })) continue;
-      if (events.length >= (filter.limit ?? mostUsers)) break;
+      if (events.length >= (filter.limit ?? maxUsers)) break;
       events.push({ type: 'm.presence', sender, content: statusContent(status, clock.now()) });
     }
     return events;
@@ -91,7 +91,7 @@ export class PresenceEvents {
     const missing = new Set<string>();
     for (const { roomId } of rooms) {
       for (const [member, membership] of (await this.#head(roomId))?.members ?? []) {
-        if (missing.size >= mostUsers) break;
+        if (missing.size >= maxUsers) break;
         if (membership === 'join' && member !== userId && !found.has(member)) missing.add(member);
       }
     }
@@ -122,7 +122,7 @@ export class PresenceEvents {
   /** The room, unless it is too large for its members to hear of each other. */
   async #head(roomId: string) {
     const head = await this.#deps.engine.heads.get(roomId);
-    return head && head.memberCount('join') <= mostMembers ? head : undefined;
+    return head && head.memberCount('join') <= maxMembers ? head : undefined;
   }
 }
 

@@ -19,7 +19,7 @@ const idleAfter = 5 * 60_000;
 const activeFor = 60_000;
 
 /** Devices of one user that are told apart; those that were seen longest ago are forgotten first. */
-const mostDevices = 50;
+const maxDevices = 50;
 
 /** No client can call its device so. */
 const formerDevice = '\0';
@@ -110,7 +110,7 @@ export class UserActivity implements PresenceSource {
   }
 
   #add(deviceId: string, device: DeviceActivity): void {
-    if (this.#devices.size >= mostDevices) {
+    if (this.#devices.size >= maxDevices) {
       const [oldest] = [...this.#devices].sort(([, a], [, b]) => lastSeen(a) - lastSeen(b));
       if (oldest) this.#devices.delete(oldest[0]);
     }

@@ -36,7 +36,7 @@ export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'event
  * How many of a room's receipts a client is given at most, the newest: in a room of ten thousand members nobody looks
  * at more, and each is about a hundred bytes.
  */
-const mostInContent = 500;
+const maxInContent = 500;
 
 /** Another receipt, for a later event, was written in the meantime. */
 class Overtaken extends Error {}
@@ -115,7 +115,7 @@ export class Receipts {
     viewer: string,
   ): Promise<ReceiptContent[]> {
     const recent = this.#recent.between(roomId, after, upTo);
-    const range = { after, upTo, limit: mostInContent };
+    const range = { after, upTo, limit: maxInContent };
     const receipts =
       recent?.filter((receipt) => maySee(receipt, viewer)) ??
       (await readReceipts(this.#reader, roomId, viewer, range));
@@ -154,9 +154,9 @@ export class Receipts {
       contents.set(roomId, await this.#contents(receipts, viewer));
     };
     for (const [roomId, count] of counts) {
-      if (count > mostInContent) await take(roomId, await this.#newest(roomId, viewer));
+      if (count > maxInContent) await take(roomId, await this.#newest(roomId, viewer));
     }
-    for (const together of inGroups(counts, mostInContent)) {
+    for (const together of inGroups(counts, maxInContent)) {
       const receipts = await readReceiptsIn(this.#reader, together, viewer);
       for (const [roomId, ofRoom] of Map.groupBy(receipts, (receipt) => receipt.roomId)) {
         await take(roomId, ofRoom);
@@ -166,7 +166,7 @@ export class Receipts {
   }
 
   async #newest(roomId: string, viewer: string): Promise<PlacedReceipt[]> {
-    const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: mostInContent };
+    const range = { after: 0, upTo: Number.MAX_SAFE_INTEGER, limit: maxInContent };
     const newest = await readReceipts(this.#reader, roomId, viewer, range);
     return [...newest, ...(await readReceiptsOf(this.#reader, roomId, viewer))];
   }

@@ -23,7 +23,7 @@ export interface Ignoring {
   of(userId: string): Promise<ReadonlySet<string>>;
 }
 
-export interface BundlerParts {
+export interface BundlerDeps {
   readonly engine: RoomEngine;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
@@ -34,7 +34,7 @@ export interface BundlerParts {
 const aggregated = new Set(['m.thread', 'm.replace', 'm.reference']);
 
 /** Edits among which the newest valid one is looked for, and references that are listed. */
-const [mostEdits, mostReferences] = [20, 500];
+const [maxEdits, maxReferences] = [20, 500];
 
 /** What is told of an event's children, with events that are still to be made ready for the client. */
 interface Facts {
@@ -46,15 +46,15 @@ interface Facts {
 
 /** Makes bundled aggregations. Source: client-server API, "Aggregations of child events". */
 export class Bundler {
-  readonly #parts: BundlerParts;
+  readonly #deps: BundlerDeps;
 
-  constructor(parts: BundlerParts) {
-    this.#parts = parts;
+  constructor(deps: BundlerDeps) {
+    this.#deps = deps;
   }
 
   /** The nids of the events that have something to bundle, for somebody at least. */
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>> {
-    const { index } = this.#parts;
+    const { index } = this.#deps;
     const nids = new Set<number>();
     for (const { stored } of events) {
       if (stored.event.stateKey !== undefined) continue;
@@ -70,7 +70,7 @@ export class Bundler {
     const bundles = new Map<number, JsonObject>();
     const parents = await this.parents(events);
     if (parents.size === 0 || viewer.userId === '') return bundles;
-    const { clientEvents } = this.#parts;
+    const { clientEvents } = this.#deps;
     const facts = await this.#facts(
       events.filter(({ stored }) => parents.has(stored.nid)),
       viewer.userId,
@@ -93,7 +93,7 @@ export class Bundler {
 
   async #readParents(events: readonly VisibleEvent[]): Promise<ReadonlySet<number>> {
     const messages = events.map(({ stored }) => stored).filter(({ event }) => event.stateKey === undefined);
-    const children = await this.#parts.index.children(messages.map(({ event }) => event.eventId));
+    const children = await this.#deps.index.children(messages.map(({ event }) => event.eventId));
     const parents = messages.filter((stored) =>
       children.get(stored.event.eventId)?.some((child) => isBundled(child, stored)),
     );
@@ -101,7 +101,7 @@ export class Bundler {
   }
 
   async #facts(parents: readonly VisibleEvent[], userId: string): Promise<Facts[]> {
-    const { engine, index, ignored } = this.#parts;
+    const { engine, index, ignored } = this.#deps;
     const ignoredUsers = await ignored.of(userId);
     const children = await index.children(parents.map(({ stored }) => stored.event.eventId));
     const views = new Map<string, ChildrenInView>();
@@ -139,7 +139,7 @@ async function replacementOf(
   const candidates = edits
     .filter((edit) => edit.sender === sender && edit.type === type)
     .sort((a, b) => b.ts - a.ts)
-    .slice(0, mostEdits);
+    .slice(0, maxEdits);
   if (candidates.length === 0 || parent.redactedBy !== undefined) return undefined;
   const visible = await view.events(candidates);
   const latest = latestReplacement(
@@ -164,6 +164,6 @@ async function threadOf(
 
 async function referencesOf(view: ChildrenInView, references: readonly Child[]): Promise<string[]> {
   if (references.length === 0) return [];
-  const visible = await view.events(references.slice(-mostReferences));
+  const visible = await view.events(references.slice(-maxReferences));
   return visible.map(({ stored }) => stored.event.eventId);
 }

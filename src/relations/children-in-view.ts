@@ -3,7 +3,7 @@ import { type RoomEngine, type RoomHead, RoomView, type VisibleEvent } from '../
 import type { Child } from './child.ts';
 
 /** Children that are looked at one by one where not everything may be seen: the latest. */
-const mostExamined = 500;
+const maxExamined = 500;
 
 const visibilityKey = stateKeyOf('m.room.history_visibility', '');
 
@@ -48,7 +48,7 @@ export class ChildrenInView {
   async visible(children: readonly Child[]): Promise<readonly Child[]> {
     // What other servers have told of the past later may come from a time before what is known of the room's state.
     if (this.#seesAll && children.every(({ stream }) => stream > 0)) return children;
-    const examined = children.slice(-mostExamined);
+    const examined = children.slice(-maxExamined);
     const seen = new Set((await this.events(examined)).map(({ stored }) => stored.nid));
     return examined.filter(({ nid }) => seen.has(nid));
   }

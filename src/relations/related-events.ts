@@ -16,7 +16,7 @@ import type { Child } from './child.ts';
 import type { RelationIndex } from './relation-index.ts';
 import { readChildNids, readChildrenPage } from './store.ts';
 
-export interface RelatedEventsParts {
+export interface RelatedEventsDeps {
   readonly engine: RoomEngine;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
@@ -46,19 +46,19 @@ export interface RelatedEventsPage {
 const [deepest, widest] = [3, 1_000];
 
 /** Events that one request may look at to fill its page. */
-const mostScanned = 1_000;
+const maxScanned = 1_000;
 
 /** Lists the events that relate to another. Source: client-server API, "Relationships API". */
 export class RelatedEvents {
-  readonly #parts: RelatedEventsParts;
+  readonly #deps: RelatedEventsDeps;
 
-  constructor(parts: RelatedEventsParts) {
-    this.#parts = parts;
+  constructor(deps: RelatedEventsDeps) {
+    this.#deps = deps;
   }
 
   /** @throws MatrixError M_NOT_FOUND when the user may not see the parent, M_INVALID_PARAM for foreign tokens */
   async page(viewer: Viewer, roomId: string, request: RelatedEventsRequest): Promise<RelatedEventsPage> {
-    const { engine, clientEvents } = this.#parts;
+    const { engine, clientEvents } = this.#deps;
     const view = await viewOfParent(engine, viewer.userId, roomId, request.eventId);
     // No event is of a type that no database can hold, and not all databases can be asked for it.
     if (![request.relType ?? '', request.type ?? ''].every(isText)) return { chunk: [], ...depthOf(request) };
@@ -74,7 +74,7 @@ export class RelatedEvents {
 
   /** The event, and with `recurse` those whose children are asked for as well. */
   async #parents(roomNid: number, request: RelatedEventsRequest): Promise<string[]> {
-    const { engine, index } = this.#parts;
+    const { engine, index } = this.#deps;
     const { eventId, relType, type, recurse } = request;
     const parents = new Set([eventId]);
     let level = [eventId];
@@ -93,13 +93,13 @@ export class RelatedEvents {
     parentIds: readonly string[],
     { relType, type, direction, limit, ...request }: RelatedEventsRequest,
   ): Promise<{ events: VisibleEvent[]; next: HistoryPlace | undefined }> {
-    const { index, ignored } = this.#parts;
+    const { index, ignored } = this.#deps;
     const { roomNid } = view.head;
     const ignoredUsers = await ignored.of(view.userId);
     const to = await this.#place(roomNid, request.to);
     let from = await this.#place(roomNid, request.from);
     const events: VisibleEvent[] = [];
-    for (let scanned = 0; scanned < mostScanned; ) {
+    for (let scanned = 0; scanned < maxScanned; ) {
       const size = Math.max(limit - events.length, 20);
       const range = { roomNid, parentIds, relType, type, direction, from, limit: size };
       const children = await readChildrenPage(index.reader, range);
@@ -122,7 +122,7 @@ export class RelatedEvents {
     children: readonly Child[],
     ignoredUsers: ReadonlySet<string>,
   ): Promise<Map<number, VisibleEvent>> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const found = await engine.events.getMany(children.map(({ nid }) => nid));
     const wanted = [...found.values()].filter(
       ({ event }) => event.stateKey !== undefined || !ignoredUsers.has(event.sender),
@@ -133,7 +133,7 @@ export class RelatedEvents {
   async #place(roomNid: number, token: string | undefined): Promise<HistoryPlace | undefined> {
     if (token === undefined) return undefined;
     const place = decodePlace(token);
-    return 'position' in place ? this.#parts.engine.events.placeAt(roomNid, place.position) : place;
+    return 'position' in place ? this.#deps.engine.events.placeAt(roomNid, place.position) : place;
   }
 }
 

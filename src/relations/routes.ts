@@ -7,7 +7,7 @@ import type { ThreadList } from './thread-list.ts';
 
 /** Events of a page when the client does not say, and at most. */
 const usualLimit = { relations: 5, threads: 20 };
-const mostEvents = 100;
+const maxEvents = 100;
 
 const chunk = Type.Array(Type.Unsafe<JsonObject>(Type.Object({})));
 
@@ -112,5 +112,5 @@ const paths = <const P extends string>(path: P) =>
 
 function pageSize(asked: number | undefined, usual: number): number {
   if (asked !== undefined && asked < 1) throw invalidParam('limit must be above 0');
-  return Math.min(asked ?? usual, mostEvents);
+  return Math.min(asked ?? usual, maxEvents);
 }

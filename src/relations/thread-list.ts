@@ -12,7 +12,7 @@ import type { Ignoring } from './bundler.ts';
 import type { RelationIndex } from './relation-index.ts';
 import { readThreads, type ThreadRow } from './store.ts';
 
-export interface ThreadListParts {
+export interface ThreadListDeps {
   readonly engine: RoomEngine;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
@@ -32,24 +32,24 @@ export interface ThreadListPage {
 }
 
 /** Threads that one request may look at to fill its page. */
-const mostScanned = 500;
+const maxScanned = 500;
 
 /** Lists the threads of a room. Source: client-server API, "Querying threads in a room". */
 export class ThreadList {
-  readonly #parts: ThreadListParts;
+  readonly #deps: ThreadListDeps;
 
-  constructor(parts: ThreadListParts) {
-    this.#parts = parts;
+  constructor(deps: ThreadListDeps) {
+    this.#deps = deps;
   }
 
   /** @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a foreign token */
   async page(viewer: Viewer, roomId: string, request: ThreadListRequest): Promise<ThreadListPage> {
-    const { engine, index } = this.#parts;
+    const { engine, index } = this.#deps;
     const { limit, include } = request;
     const view = await RoomView.forReading(engine, await engine.heads.get(roomId), viewer.userId);
     const chunk: ClientEvent[] = [];
     let before = request.from === undefined ? undefined : streamOf(request.from);
-    for (let scanned = 0; scanned < mostScanned; ) {
+    for (let scanned = 0; scanned < maxScanned; ) {
       const rows = await readThreads(index.reader, view.head.roomNid, before, limit);
       scanned += rows.length;
       const roots = await this.#roots(view, viewer, rows);
@@ -72,7 +72,7 @@ export class ThreadList {
     viewer: Viewer,
     rows: readonly ThreadRow[],
   ): Promise<Map<string, ClientEvent>> {
-    const { engine, clientEvents, ignored } = this.#parts;
+    const { engine, clientEvents, ignored } = this.#deps;
     const ignoredUsers = await ignored.of(viewer.userId);
     const found = await engine.events.getManyById(rows.map(({ rootId }) => rootId));
     const here = [...found.values()].filter(

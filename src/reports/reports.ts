@@ -4,7 +4,7 @@ import { notFound, serverOfUser } from '../protocol/index.ts';
 import { type ActionLimit, type RoomEngine, RoomView } from '../rooms/index.ts';
 import type { ReportTables } from './tables.ts';
 
-export interface ReportsParts {
+export interface ReportsDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly engine: RoomEngine;
@@ -40,15 +40,15 @@ const longestReason = 10_000;
  * server does not know are accepted and not kept. Source: client-server API, "Reporting Content".
  */
 export class Reports {
-  readonly #parts: ReportsParts;
+  readonly #deps: ReportsDeps;
 
-  constructor(parts: ReportsParts) {
-    this.#parts = parts;
+  constructor(deps: ReportsDeps) {
+    this.#deps = deps;
   }
 
   /** @throws MatrixError M_NOT_FOUND when the reporter is not in the room or may not see the event, M_LIMIT_EXCEEDED */
   async event(reporter: string, roomId: string, eventId: string, complaint: Complaint): Promise<void> {
-    const { engine, limit } = this.#parts;
+    const { engine, limit } = this.#deps;
     limit.take(reporter);
     const head = await engine.heads.get(roomId);
     const stored = await engine.events.getById(eventId);
@@ -60,14 +60,14 @@ export class Reports {
 
   /** @throws MatrixError M_LIMIT_EXCEEDED */
   async room(reporter: string, roomId: string, complaint: Complaint): Promise<void> {
-    const { engine, limit } = this.#parts;
+    const { engine, limit } = this.#deps;
     limit.take(reporter);
     if (await engine.heads.get(roomId)) await this.#keep('room', reporter, complaint, { roomId });
   }
 
   /** @throws MatrixError M_LIMIT_EXCEEDED */
   async user(reporter: string, userId: string, complaint: Complaint): Promise<void> {
-    const { limit, serverName, userExists } = this.#parts;
+    const { limit, serverName, userExists } = this.#deps;
     limit.take(reporter);
     const isKnown = serverOfUser(userId) !== serverName || (await userExists(userId));
     if (isKnown) await this.#keep('user', reporter, complaint, { userId });
@@ -75,7 +75,7 @@ export class Reports {
 
   /** The latest reports first. @param before only those with lower ids */
   async list({ before, limit }: { before?: number; limit: number }): Promise<Report[]> {
-    const reader = this.#parts.database.reader<ReportTables>();
+    const reader = this.#deps.database.reader<ReportTables>();
     let query = reader.selectFrom('reports').selectAll().orderBy('id', 'desc').limit(limit);
     if (before !== undefined) query = query.where('id', '<', before);
     return (await query.execute()).map(toReport);
@@ -89,7 +89,7 @@ export class Reports {
   ): Promise<void> {
     const row = {
       kind,
-      received_ts: this.#parts.clock.now(),
+      received_ts: this.#deps.clock.now(),
       reporter,
       room_id: roomId ?? null,
       event_id: eventId ?? null,
@@ -98,7 +98,7 @@ export class Reports {
       reason: reason?.slice(0, longestReason).replaceAll('\0', '') ?? null,
       score: score ?? null,
     };
-    await this.#parts.database.transaction<ReportTables, void>(async (writer) => {
+    await this.#deps.database.transaction<ReportTables, void>(async (writer) => {
       await writer
         .insertInto('reports')
         .values(row as ReportTables['reports'])

@@ -32,7 +32,7 @@ export interface EngineOptions {
   readonly use_frozen_dicts?: boolean;
 }
 
-export interface RoomEngineParts {
+export interface RoomEngineDeps {
   readonly database: Database;
   readonly streams: Streams;
   readonly signer: EventSigner;
@@ -87,22 +87,22 @@ export class RoomEngine {
   readonly #signer: BackgroundSigner;
 
   private constructor(
-    parts: RoomEngineParts,
+    deps: RoomEngineDeps,
     sequences: { keys: Sequence; groups: Sequence; rooms: Sequence },
   ) {
-    const { database } = parts;
+    const { database } = deps;
     const reader = database.reader<RoomTables>();
     // One for all: what they do comes one after the other in the same turn of the event loop.
-    const slices = new TimeSlices(parts.clock);
+    const slices = new TimeSlices(deps.clock);
     this.#reader = reader;
-    this.relations = parts.relations ?? noRelations;
-    this.ignored = parts.ignored ?? ignoringNobody;
-    this.erased = parts.erased ?? nobodyErased;
+    this.relations = deps.relations ?? noRelations;
+    this.ignored = deps.ignored ?? ignoringNobody;
+    this.erased = deps.erased ?? nobodyErased;
     this.stream = new Stream<RoomFact>('rooms');
-    this.events = new EventStore(reader, parts.caches, {
-      size: parts.eventCacheSize,
+    this.events = new EventStore(reader, deps.caches, {
+      size: deps.eventCacheSize,
       slices,
-      freezes: parts.options?.use_frozen_dicts === true,
+      freezes: deps.options?.use_frozen_dicts === true,
     });
     const scanner = database.scanner<RoomTables>();
     this.groups = new StateGroups({ reader, scanner, slices, size: groupEntriesInMemory });
@@ -112,13 +112,13 @@ export class RoomEngine {
     this.transactions = new TransactionIds(reader);
     this.userRooms = new UserRooms(database, this.stream);
     this.policies = new RoomPolicies({
-      serverName: parts.signer.serverName,
+      serverName: deps.signer.serverName,
       events: this.events,
-      clock: parts.clock,
-      peers: parts.policyPeers,
+      clock: deps.clock,
+      peers: deps.policyPeers,
     });
     const { events, groups, authEdges, stateKeys, heads, stream, relations, policies } = this;
-    this.#signer = new BackgroundSigner(parts.signer.key.privateKey);
+    this.#signer = new BackgroundSigner(deps.signer.key.privateKey);
     this.#writer = new EventWriter({
       database,
       stateKeys,
@@ -131,7 +131,7 @@ export class RoomEngine {
       slices,
     });
     const shared = {
-      ...parts,
+      ...deps,
       heads,
       events,
       stateKeys,
@@ -150,12 +150,12 @@ export class RoomEngine {
   }
 
   /** Opens the sequences that number rooms, state keys and state groups. */
-  static async open(parts: RoomEngineParts): Promise<RoomEngine> {
+  static async open(deps: RoomEngineDeps): Promise<RoomEngine> {
     const [keys, groups, rooms] = await Promise.all(
-      ['state_keys', 'state_groups', 'rooms'].map((name) => Sequence.open(parts.database, name)),
+      ['state_keys', 'state_groups', 'rooms'].map((name) => Sequence.open(deps.database, name)),
     );
     if (!keys || !groups || !rooms) throw new Error('the sequences of rooms could not be opened');
-    return new RoomEngine(parts, { keys, groups, rooms });
+    return new RoomEngine(deps, { keys, groups, rooms });
   }
 
   /** All values that an entry of a room's current state has had, oldest first. @param key as `stateKeyOf` */

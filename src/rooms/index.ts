@@ -49,7 +49,7 @@ export { RoomPurge } from './purge/room-purge.ts';
 export type { PurgedRoom, RoomRows, RoomTable } from './purge/room-rows.ts';
 export { RedactionRetention } from './redactions/redaction-retention.ts';
 export { RoomTurns } from './room-turns.ts';
-export { openRooms, type Rooms, type RoomsParts } from './rooms.ts';
+export { openRooms, type Rooms, type RoomsDeps as RoomsParts } from './rooms.ts';
 export { roomRoutes } from './routes/room-routes.ts';
 export type { Sender } from './sending.ts';
 export { ServerAcls } from './server-acls.ts';

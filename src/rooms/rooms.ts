@@ -33,7 +33,7 @@ import { ServerView } from './serving/server-view.ts';
 import { StateChecks } from './state-checks.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
-export interface RoomsParts {
+export interface RoomsDeps {
   readonly database: Database;
   readonly streams: Streams;
   readonly signer: EventSigner;
@@ -87,34 +87,34 @@ export interface Rooms {
 }
 
 /** Puts the parts of rooms together; events of other servers that wait from before are taken up. */
-export async function openRooms(parts: RoomsParts): Promise<Rooms> {
-  const { database, clock, randomness, options } = parts;
-  const { serverName } = parts.signer;
-  const engine = await RoomEngine.open({ ...parts, policyPeers: parts.otherServers?.policies });
-  const rules = parts.directoryRules ?? noDirectoryRules;
+export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
+  const { database, clock, randomness, options } = deps;
+  const { serverName } = deps.signer;
+  const engine = await RoomEngine.open({ ...deps, policyPeers: deps.otherServers?.policies });
+  const rules = deps.directoryRules ?? noDirectoryRules;
   const aliases = new RoomAliases({
     database,
     engine,
     serverName,
     options,
     rules,
-    remote: parts.remoteAliases,
+    remote: deps.remoteAliases,
   });
   const published = new PublishedRooms(database, aliases, rules);
-  const throttle = new Throttle(parts.limits);
+  const throttle = new Throttle(deps.limits);
   const contents = new MemberContents({
-    profiles: parts.profiles,
+    profiles: deps.profiles,
     serverName,
     allowPerRoomProfiles: options.allow_per_room_profiles,
   });
-  const { invitePolicy = inviteAnybody, otherServers: others = noOtherServers } = parts;
-  const memberships = new Memberships({ ...parts, engine, contents, throttle, invitePolicy, serverName });
+  const { invitePolicy = inviteAnybody, otherServers: others = noOtherServers } = deps;
+  const memberships = new Memberships({ ...deps, engine, contents, throttle, invitePolicy, serverName });
   const clientEvents = new ClientEvents(engine, clock);
   const serverAcls = new ServerAcls(engine.events);
   const incoming = await Incoming.open({
     database,
     clock,
-    log: parts.log ?? silentLogger,
+    log: deps.log ?? silentLogger,
     serverName,
     heads: engine.heads,
     placement: engine.placement,
@@ -128,7 +128,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
       serverName,
       strippedState: (roomId, userId) => shownState(database, roomId, userId),
     }),
-    metrics: parts.metrics,
+    metrics: deps.metrics,
   });
   const completion = new StateCompletion({
     engine,
@@ -136,7 +136,7 @@ export async function openRooms(parts: RoomsParts): Promise<Rooms> {
     health: others.health,
     serverName,
     clock,
-    log: parts.log ?? silentLogger,
+    log: deps.log ?? silentLogger,
   });
   memberships.wait((roomId) => completion.whole(roomId));
   return {

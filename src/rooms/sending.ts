@@ -24,7 +24,7 @@ export interface Sender extends Requesting {
   readonly deviceId: string | undefined;
 }
 
-export interface SendingParts {
+export interface SendingDeps {
   readonly engine: RoomEngine;
   readonly memberships: Memberships;
   readonly stateChecks: StateChecks;
@@ -33,11 +33,11 @@ export interface SendingParts {
 
 /** Sends events for local users. Source: client-server API, "Sending events to a room" and "Redactions". */
 export class Sending {
-  readonly #parts: SendingParts;
+  readonly #deps: SendingDeps;
   readonly #annotations = new AnnotationsUnderWay();
 
-  constructor(parts: SendingParts) {
-    this.#parts = parts;
+  constructor(deps: SendingDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -61,9 +61,9 @@ export class Sending {
     const draft: EventToSend = { type, sender: sender.userId, content, originServerTs };
     return this.#annotations.guard(roomId, draft, (claim) =>
       this.#once(sender, roomId, draft, txnId, () => {
-        this.#parts.throttle.message(sender);
+        this.#deps.throttle.message(sender);
         claim();
-        return this.#parts.engine.relations.check(roomId, draft);
+        return this.#deps.engine.relations.check(roomId, draft);
       }),
     );
   }
@@ -107,17 +107,17 @@ export class Sending {
     }: { type: string; stateKey: string; originServerTs?: number | undefined },
     content: JsonObject,
   ): Promise<string> {
-    const { engine, throttle } = this.#parts;
+    const { engine, throttle } = this.#deps;
     if (type === 'm.room.redaction') throw invalidParam('Redactions are not part of the state');
     const isOwnLeave =
       type === 'm.room.member' && stateKey === sender.userId && content['membership'] === 'leave';
     if (sender.isSuspended && !isOwnLeave) throw suspended();
     if (type === 'm.room.member') {
       const place = { roomId, userId: stateKey, originServerTs };
-      return (await setMembership(this.#parts, sender, place, content)).event.eventId;
+      return (await setMembership(this.#deps, sender, place, content)).event.eventId;
     }
     throttle.message(sender);
-    if (stateKey === '') await this.#parts.stateChecks.check(sender.userId, roomId, type, content);
+    if (stateKey === '') await this.#deps.stateChecks.check(sender.userId, roomId, type, content);
     const draft = { type, stateKey, sender: sender.userId, content, originServerTs };
     return (await engine.timeline.append(roomId, draft)).event.eventId;
   }
@@ -130,7 +130,7 @@ export class Sending {
     txnId: string | undefined,
     check: () => void | Promise<void>,
   ): Promise<string> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     if (txnId === undefined) {
       await check();
       return (await engine.timeline.append(roomId, draft)).event.eventId;
@@ -149,7 +149,7 @@ export class Sending {
   }
 
   async #checkRedaction(sender: Sender, roomId: string, eventId: string): Promise<void> {
-    const { engine, throttle } = this.#parts;
+    const { engine, throttle } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (head?.membership(sender.userId) !== 'join') throw forbidden('You are not in this room');
     const target = await engine.events.getById(eventId);
@@ -170,6 +170,6 @@ export class Sending {
 
   async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
     const entry = head.entry(type, '');
-    return entry && (await this.#parts.engine.events.get(entry.nid))?.event;
+    return entry && (await this.#deps.engine.events.get(entry.nid))?.event;
   }
 }

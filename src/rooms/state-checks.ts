@@ -14,24 +14,24 @@ import type { RoomAliases } from './aliases/room-aliases.ts';
 import type { RoomEngine } from './engine.ts';
 import type { RoomHead } from './timeline/room-head.ts';
 
-export interface StateChecksParts {
+export interface StateChecksDeps {
   readonly engine: RoomEngine;
   readonly aliases: Pick<RoomAliases, 'find' | 'locate'>;
   readonly serverName: string;
 }
 
 /** Aliases of other servers that one event may bring: each is asked for at its server. */
-const mostForeignAliases = 20;
+const maxForeignAliases = 20;
 
 /**
  * Checks state that local users send for what the authorization rules do not look at, or would call a lack of power.
  * Source: client-server API, `PUT /rooms/{roomId}/state/{eventType}/{stateKey}`.
  */
 export class StateChecks {
-  readonly #parts: StateChecksParts;
+  readonly #deps: StateChecksDeps;
 
-  constructor(parts: StateChecksParts) {
-    this.#parts = parts;
+  constructor(deps: StateChecksDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -39,9 +39,9 @@ export class StateChecks {
    * @throws MatrixError M_BAD_JSON and M_INVALID_PARAM for what is malformed, M_BAD_ALIAS
    */
   async check(sender: string, roomId: string, type: string, content: JsonObject): Promise<void> {
-    if (type === 'm.room.server_acl') checkAcl(content, this.#parts.serverName);
+    if (type === 'm.room.server_acl') checkAcl(content, this.#deps.serverName);
     if (type !== 'm.room.canonical_alias' && type !== 'm.room.power_levels') return;
-    const head = await this.#parts.engine.heads.get(roomId);
+    const head = await this.#deps.engine.heads.get(roomId);
     // Those who are not in the room learn nothing of it here; the authorization rules refuse them.
     if (head?.membership(sender) !== 'join') return;
     if (type === 'm.room.power_levels') await this.#checkLevels(head, content);
@@ -59,19 +59,19 @@ export class StateChecks {
     const present = await this.#current(head, 'm.room.canonical_alias');
     const before = new Set(present ? aliasesIn(present.content) : []);
     const added = checkedAliases(content).filter((alias) => !before.has(alias));
-    const isOwn = (alias: string) => parseRoomAlias(alias)?.serverName === this.#parts.serverName;
+    const isOwn = (alias: string) => parseRoomAlias(alias)?.serverName === this.#deps.serverName;
     const foreign = added.filter((alias) => !isOwn(alias));
-    if (foreign.length > mostForeignAliases) {
-      throw invalidParam(`At most ${mostForeignAliases} aliases of other servers can be added at once`);
+    if (foreign.length > maxForeignAliases) {
+      throw invalidParam(`At most ${maxForeignAliases} aliases of other servers can be added at once`);
     }
     for (const alias of added.filter(isOwn)) {
-      if ((await this.#parts.aliases.find(alias)) !== head.roomId) throw badAlias(alias);
+      if ((await this.#deps.aliases.find(alias)) !== head.roomId) throw badAlias(alias);
     }
     await Promise.all(foreign.map((alias) => this.#checkForeign(head.roomId, alias)));
   }
 
   async #checkForeign(roomId: string, alias: string): Promise<void> {
-    const place = await this.#parts.aliases.locate(alias).catch((error: unknown) => {
+    const place = await this.#deps.aliases.locate(alias).catch((error: unknown) => {
       if (error instanceof MatrixError) return undefined;
       throw error;
     });
@@ -80,7 +80,7 @@ export class StateChecks {
 
   async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
     const entry = head.entry(type, '');
-    return entry && (await this.#parts.engine.events.get(entry.nid))?.event;
+    return entry && (await this.#deps.engine.events.get(entry.nid))?.event;
   }
 }
 

@@ -1,7 +1,7 @@
 import { foldText } from '../kernel/database/index.ts';
 
 /** Words that are highlighted because of what was found, beyond those that were searched for. */
-const mostFound = 50;
+const maxFound = 50;
 
 const wordsOf = (text: string): readonly string[] => text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
 
@@ -18,7 +18,7 @@ export function highlightsOf(term: string, texts: readonly string[]): string[] {
   for (const word of texts.flatMap(wordsOf)) {
     const lower = word.toLowerCase();
     const plain = foldText(word);
-    if (found.size === mostFound) break;
+    if (found.size === maxFound) break;
     if (plain !== lower && folded.some((searched) => plain.includes(searched))) found.add(lower);
   }
   return [...new Set([...folded, ...wordsOf(term.toLowerCase()), ...found])];

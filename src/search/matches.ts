@@ -11,7 +11,7 @@ export interface Match extends VisibleEvent {
   readonly rank: number;
 }
 
-export interface MatchesParts {
+export interface MatchesDeps {
   readonly engine: RoomEngine;
   readonly index: SearchIndex;
 }
@@ -35,18 +35,18 @@ export interface Matches {
 }
 
 /** Candidates that are looked at together, and by one search. */
-const [candidatesAtOnce, mostCandidates] = [200, 2_000];
+const [candidatesAtOnce, maxCandidates] = [200, 2_000];
 
 /** Finds the events that a user may see and that match, in the rooms that they are in or were in. */
 export class MatchFinder {
-  readonly #parts: MatchesParts;
+  readonly #deps: MatchesDeps;
 
-  constructor(parts: MatchesParts) {
-    this.#parts = parts;
+  constructor(deps: MatchesDeps) {
+    this.#deps = deps;
   }
 
   async find(request: MatchesRequest): Promise<Matches> {
-    const { engine, index } = this.#parts;
+    const { engine, index } = this.#deps;
     const { term, place, limit } = request;
     const query = new TextQuery(term);
     const views = await this.#views(request);
@@ -55,7 +55,7 @@ export class MatchFinder {
     const scopes = [...views.keys()];
     const found: Match[] = [];
     let before = place.before;
-    for (let seen = 0; seen < mostCandidates; seen += candidatesAtOnce) {
+    for (let seen = 0; seen < maxCandidates; seen += candidatesAtOnce) {
       const range = { query, scopes, limit: candidatesAtOnce };
       const nids = await index.candidates(before === undefined ? range : { ...range, before });
       const events = await engine.events.getMany(nids);
@@ -76,7 +76,7 @@ export class MatchFinder {
 
   /** The rooms to be searched, by nid. */
   async #views({ userId, filter, place }: MatchesRequest): Promise<Map<number, RoomView>> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const views = new Map<number, RoomView>();
     for (const { roomId, roomNid, membership, forgotten } of (await engine.userRooms.of(userId)).values()) {
       if (forgotten || membership === 'invite' || membership === 'knock') continue;
@@ -94,7 +94,7 @@ export class MatchFinder {
     views: ReadonlyMap<number, RoomView>,
     { filter }: MatchesRequest,
   ): Promise<VisibleEvent[]> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const visible = new Map<number, VisibleEvent>();
     for (const [roomNid, ofRoom] of Map.groupBy(events, (stored) => stored.roomNid)) {
       const view = views.get(roomNid);

@@ -8,7 +8,7 @@ import { searchedText } from './searched-text.ts';
 /** The index of the texts by which events are found. */
 export const eventTexts = 'event_texts';
 
-export interface SearchIndexParts {
+export interface SearchIndexDeps {
   readonly database: Database;
   readonly streams: Streams;
   readonly clock: Clock;
@@ -27,7 +27,7 @@ const interval = 1_000;
 
 /** Keeps the index of what is said in rooms. It follows their stream, behind those who send. */
 export class SearchIndex {
-  readonly #parts: SearchIndexParts;
+  readonly #deps: SearchIndexDeps;
   readonly #texts: FullText;
   readonly #follower: Follower;
   /** Events after this position have been noted; earlier ones must be looked up. */
@@ -35,11 +35,11 @@ export class SearchIndex {
   /** Events to be looked at, in their order. */
   #noted: StoredEvent[] = [];
 
-  constructor(parts: SearchIndexParts) {
-    this.#parts = parts;
-    this.#texts = parts.database.fullText(eventTexts);
-    this.#notedFrom = parts.streams.current;
-    this.#follower = new Follower(parts, {
+  constructor(deps: SearchIndexDeps) {
+    this.#deps = deps;
+    this.#texts = deps.database.fullText(eventTexts);
+    this.#notedFrom = deps.streams.current;
+    this.#follower = new Follower(deps, {
       name: 'search/events',
       startAt: 0,
       interval,
@@ -48,7 +48,7 @@ export class SearchIndex {
   }
 
   start(): Promise<void> {
-    this.#parts.engine.stream.subscribe(({ stored }) => {
+    this.#deps.engine.stream.subscribe(({ stored }) => {
       if (concernsIndex(stored)) this.#noted.push(stored);
     });
     return this.#follower.start();
@@ -69,7 +69,7 @@ export class SearchIndex {
   }
 
   async #follow(after: number, upTo: number): Promise<void> {
-    const { events } = this.#parts.engine;
+    const { events } = this.#deps.engine;
     for (let from = after; from < this.#notedFrom; ) {
       const found = await events.learnt(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
       await this.#write(found.map(({ stored }) => stored).filter(concernsIndex));
@@ -93,12 +93,12 @@ export class SearchIndex {
       if (target) redacted.push(target.nid);
     }
     if (documents.length === 0 && redacted.length === 0) return;
-    await this.#parts.database.batch(this.#texts.statements(documents, redacted));
+    await this.#deps.database.batch(this.#texts.statements(documents, redacted));
   }
 
   async #redactedBy({ nid, event }: StoredEvent): Promise<StoredEvent | undefined> {
     if (event.redacts === undefined) return undefined;
-    const target = await this.#parts.engine.events.getById(event.redacts);
+    const target = await this.#deps.engine.events.getById(event.redacts);
     return target?.redactedBy === nid ? target : undefined;
   }
 }

@@ -25,30 +25,30 @@ export interface RoomEventsCriteria {
   readonly groupings?: { readonly group_by?: readonly { readonly key?: GroupKey }[] };
 }
 
-export interface SearchParts {
+export interface SearchDeps {
   readonly rooms: Pick<Rooms, 'engine' | 'clientEvents' | 'stateReading'>;
   readonly index: SearchIndex;
 }
 
 /** Results of a page when the client does not say, and at most. */
-const [usualLimit, mostResults] = [10, 50];
+const [usualLimit, maxResults] = [10, 50];
 
 /** Matches among which the best are chosen, and up to which the latest are counted. */
-const [mostRanked, mostCounted] = [500, 500];
+const [maxRanked, maxCounted] = [500, 500];
 
 /** Events of a context on each side when the client does not say, and at most. */
-const [usualContext, mostContext] = [5, 20];
+const [usualContext, maxContext] = [5, 20];
 
 /** Searches what was said in the rooms of a user. Source: client-server API, "Server Side Search". */
 export class Search {
-  readonly #parts: SearchParts;
+  readonly #deps: SearchDeps;
   readonly #finder: MatchFinder;
   readonly #contexts: ResultContexts;
 
-  constructor(parts: SearchParts) {
-    this.#parts = parts;
-    this.#finder = new MatchFinder({ ...parts, engine: parts.rooms.engine });
-    this.#contexts = new ResultContexts(parts.rooms);
+  constructor(deps: SearchDeps) {
+    this.#deps = deps;
+    this.#finder = new MatchFinder({ ...deps, engine: deps.rooms.engine });
+    this.#contexts = new ResultContexts(deps.rooms);
   }
 
   /**
@@ -64,7 +64,7 @@ export class Search {
       keys: criteria.keys ?? searchKeys,
       filter,
       place: token === undefined ? {} : decodeSearchPlace(token),
-      limit: Math.max(1, Math.min(filter.limit ?? usualLimit, mostResults)),
+      limit: Math.max(1, Math.min(filter.limit ?? usualLimit, maxResults)),
     };
     const page = criteria.order_by === 'recent' ? await this.#latest(request) : await this.#best(request);
     return {
@@ -84,7 +84,7 @@ export class Search {
   async #latest(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
     const given = Math.max(0, place.skip ?? 0);
-    const found: Matches = await this.#finder.find({ ...request, limit: mostCounted });
+    const found: Matches = await this.#finder.find({ ...request, limit: maxCounted });
     const matches = found.found.slice(0, limit);
     const before = found.found.length > limit ? matches.at(-1)?.stored.nid : found.before;
     const skip = given + matches.length;
@@ -96,7 +96,7 @@ export class Search {
   async #best(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
     const skip = Math.max(0, place.skip ?? 0);
-    const { found } = await this.#finder.find({ ...request, limit: mostRanked });
+    const { found } = await this.#finder.find({ ...request, limit: maxRanked });
     const ranked = found.toSorted((a, b) => b.rank - a.rank || b.stored.nid - a.stored.nid);
     const isMore = ranked.length > skip + limit;
     const next = isMore ? encodeSearchPlace({ ...place, skip: skip + limit }) : undefined;
@@ -108,8 +108,8 @@ export class Search {
     { event_context: context }: RoomEventsCriteria,
     matches: readonly Match[],
   ): Promise<object[]> {
-    const events = await this.#parts.rooms.clientEvents.render(matches, viewer);
-    const limitOf = (asked = usualContext) => Math.max(0, Math.min(asked, mostContext));
+    const events = await this.#deps.rooms.clientEvents.render(matches, viewer);
+    const limitOf = (asked = usualContext) => Math.max(0, Math.min(asked, maxContext));
     const request = {
       beforeLimit: limitOf(context?.before_limit),
       afterLimit: limitOf(context?.after_limit),
@@ -126,7 +126,7 @@ export class Search {
   async #state(viewer: Viewer, matches: readonly Match[]): Promise<Record<string, ClientEvent[]>> {
     const state: Record<string, ClientEvent[]> = {};
     for (const roomId of new Set(matches.map(({ stored }) => stored.event.roomId))) {
-      state[roomId] = await this.#parts.rooms.stateReading.all(viewer, roomId);
+      state[roomId] = await this.#deps.rooms.stateReading.all(viewer, roomId);
     }
     return state;
   }

@@ -1,10 +1,10 @@
 import type { Rooms } from '../rooms/index.ts';
 
 /** What of rooms it takes. */
-export type ClosingParts = Pick<Rooms, 'engine' | 'memberships'>;
+export type ClosingDeps = Pick<Rooms, 'engine' | 'memberships'>;
 
 /** Who has made a room for notices leaves it and forgets it: there is nobody to talk to any more. */
-export async function closeRoom({ engine, memberships }: ClosingParts, roomId: string): Promise<void> {
+export async function closeRoom({ engine, memberships }: ClosingDeps, roomId: string): Promise<void> {
   const head = await engine.heads.get(roomId);
   const creation = head?.entry('m.room.create', '');
   // Not always the present notices user: operators may name another.

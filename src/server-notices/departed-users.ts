@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
-import { type ClosingParts, closeRoom } from './close-room.ts';
+import { type ClosingDeps, closeRoom } from './close-room.ts';
 import { readNoticeRoom } from './store.ts';
 import type { ServerNoticeTables } from './tables.ts';
 
@@ -18,7 +18,7 @@ export class DepartedUsers {
   }
 
   /** Registers how the job is done; before jobs are started. */
-  register(rooms: ClosingParts): void {
+  register(rooms: ClosingDeps): void {
     this.#jobs.register<string>(job, { run: ({ payload: roomId }) => closeRoom(rooms, roomId) });
   }
 

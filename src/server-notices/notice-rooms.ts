@@ -14,7 +14,7 @@ export interface RoomTags {
   set(userId: string, roomId: string, tag: string, info: JsonObject): Promise<void>;
 }
 
-export interface NoticeRoomsParts {
+export interface NoticeRoomsDeps {
   readonly database: Database;
   readonly rooms: Pick<Rooms, 'engine' | 'creation' | 'memberships'>;
   readonly tags: RoomTags;
@@ -32,17 +32,17 @@ const noticeTag = 'm.server_notice';
  * (`m.federate`), and never encrypted, for the server has no keys.
  */
 export class NoticeRooms {
-  readonly #parts: NoticeRoomsParts;
+  readonly #deps: NoticeRoomsDeps;
   /** A second notice waits until the room for the first is there. */
   readonly #turns = new RoomTurns();
 
-  constructor(parts: NoticeRoomsParts) {
-    this.#parts = parts;
+  constructor(deps: NoticeRoomsDeps) {
+    this.#deps = deps;
   }
 
   /** The room of a user who has been sent notices. */
   of(userId: string): Promise<string | undefined> {
-    return readNoticeRoom(this.#parts.database.reader<ServerNoticeTables>(), userId);
+    return readNoticeRoom(this.#deps.database.reader<ServerNoticeTables>(), userId);
   }
 
   /**
@@ -54,13 +54,13 @@ export class NoticeRooms {
   prepare(userId: string): Promise<string> {
     return this.#turns.take(userId, async () => {
       const known = await this.of(userId);
-      const head = known === undefined ? undefined : await this.#parts.rooms.engine.heads.get(known);
+      const head = known === undefined ? undefined : await this.#deps.rooms.engine.heads.get(known);
       if (head && this.#isOpen(head, userId)) {
         await this.#renew(head);
         await this.#bring(userId, head.roomId);
         return head.roomId;
       }
-      if (head) await closeRoom(this.#parts.rooms, head.roomId);
+      if (head) await closeRoom(this.#deps.rooms, head.roomId);
       const roomId = await this.#create(userId);
       await this.#bring(userId, roomId);
       return roomId;
@@ -71,11 +71,11 @@ export class NoticeRooms {
   #isOpen(head: RoomHead, userId: string): boolean {
     const membership = head.membership(userId);
     const isReached = membership === undefined || membership === 'invite' || membership === 'join';
-    return isReached && head.membership(this.#parts.user.userId) === 'join';
+    return isReached && head.membership(this.#deps.user.userId) === 'join';
   }
 
   async #create(userId: string): Promise<string> {
-    const { rooms, user, options, roomVersion, database } = this.#parts;
+    const { rooms, user, options, roomVersion, database } = this.#deps;
     const traits = roomTraits(options).filter(({ removes }) => !removes);
     const request = {
       preset: 'private_chat',
@@ -93,7 +93,7 @@ export class NoticeRooms {
 
   /** Gives an existing room what the options say now. What is as it should be is not sent again. */
   async #renew(head: RoomHead): Promise<void> {
-    const { rooms, user, options } = this.#parts;
+    const { rooms, user, options } = this.#deps;
     const { timeline } = rooms.engine;
     const sender = user.userId;
     const member = { ...(await rooms.memberships.profileContent(sender)), membership: 'join' };
@@ -109,7 +109,7 @@ export class NoticeRooms {
    * invites from.
    */
   async #bring(userId: string, roomId: string): Promise<void> {
-    const { rooms, tags, user, options } = this.#parts;
+    const { rooms, tags, user, options } = this.#deps;
     const { engine, memberships } = rooms;
     if (!Object.hasOwn(await tags.list(userId, roomId), noticeTag)) {
       await tags.set(userId, roomId, noticeTag, {});

@@ -17,7 +17,7 @@ import {
 import type { NoticeRooms } from './notice-rooms.ts';
 import type { NoticesUser } from './notices-user.ts';
 
-export interface ServerNoticesParts {
+export interface ServerNoticesDeps {
   readonly rooms: Pick<Rooms, 'engine'>;
   readonly serverName: string;
   /** Whether that account exists on this server and is active. */
@@ -43,15 +43,15 @@ const refused = (message: string) => new MatrixError(400, 'M_UNKNOWN', message);
 
 /** Talks to users in the name of the server. Source: client-server API, "Server Notices". */
 export class ServerNotices {
-  readonly #parts: ServerNoticesParts;
+  readonly #deps: ServerNoticesDeps;
 
-  constructor(parts: ServerNoticesParts) {
-    this.#parts = parts;
+  constructor(deps: ServerNoticesDeps) {
+    this.#deps = deps;
   }
 
   /** Whether the options say who sends notices. */
   get isEnabled(): boolean {
-    return this.#parts.sending !== undefined;
+    return this.#deps.sending !== undefined;
   }
 
   /**
@@ -62,7 +62,7 @@ export class ServerNotices {
    */
   async send(userId: string, content: JsonObject, manner: NoticeManner = {}): Promise<string> {
     const { once } = manner;
-    const { engine } = this.#parts.rooms;
+    const { engine } = this.#deps.rooms;
     if (!once) return (await this.#send(userId, content, manner)).event.eventId;
     if (!isText(once.txnId)) throw invalidParam('The transaction id is not text');
     const scope = transactionScope(`notices of ${once.userId}`, once.deviceId);
@@ -80,7 +80,7 @@ export class ServerNotices {
     { type = 'm.room.message', stateKey }: NoticeManner,
     options?: AppendOptions,
   ): Promise<StoredEvent> {
-    const { rooms, sending, serverName, userExists } = this.#parts;
+    const { rooms, sending, serverName, userExists } = this.#deps;
     if (!sending) throw refused('Server notices are not enabled on this server');
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     if (serverOfUser(userId) !== serverName) {
@@ -102,7 +102,7 @@ export class ServerNotices {
    * @throws MatrixError 403 M_CANNOT_LEAVE_SERVER_NOTICE_ROOM
    */
   async checkDeparture(userId: string, roomId: string): Promise<void> {
-    const { rooms, sending } = this.#parts;
+    const { rooms, sending } = this.#deps;
     if (!sending || (await sending.noticeRooms.of(userId)) !== roomId) return;
     const membership = (await rooms.engine.heads.get(roomId))?.membership(userId);
     if (membership !== 'invite' && membership !== 'join') return;

@@ -25,7 +25,7 @@ import type { ThreadSubscriptionSource } from './sliding/sources.ts';
 import type { SyncSources } from './sources.ts';
 import { ToldInvites } from './told-invites.ts';
 
-export interface SyncServicesParts {
+export interface SyncServicesDeps {
   readonly rooms: Rooms;
   readonly streams: Streams;
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export interface SyncServicesParts {
   /** What users want to become of invites. */
   readonly invitePolicy: InvitePolicy;
   /** Most events of a timeline, whatever the client asks for. */
-  readonly mostEvents: number;
+  readonly maxEvents: number;
   /** Milliseconds for which answers are remembered (`caches.sync_response_cache_duration`). */
   readonly answersKept: number;
 }
@@ -56,20 +56,20 @@ export interface SyncServices {
 }
 
 /** Puts the parts of all kinds of sync together, on the same feeds and texts. */
-export function openSync(parts: SyncServicesParts): SyncServices {
-  const { streams, clock, sources, deviceSources } = parts;
-  const { engine, clientEvents } = parts.rooms;
+export function openSync(deps: SyncServicesDeps): SyncServices {
+  const { streams, clock, sources, deviceSources } = deps;
+  const { engine, clientEvents } = deps.rooms;
   const feeds = new Feeds(engine, streams, clock);
   const text = new EventText(clientEvents, engine.relations, clock);
   const sentMembers = new SentMembers();
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
-  const toldInvites = new ToldInvites(engine, parts.invitePolicy);
-  const otherRooms = new OtherRooms(engine, text, parts.prejoinKeys);
+  const toldInvites = new ToldInvites(engine, deps.invitePolicy);
+  const otherRooms = new OtherRooms(engine, text, deps.prejoinKeys);
   const departures = new Departures(engine);
   const devicePart = new DevicePart(deviceSources);
   const news = new RoomNews({ engine, text, sources });
   const sync = new Sync({
-    ...parts,
+    ...deps,
     engine,
     feeds,
     joinedRooms,
@@ -77,9 +77,9 @@ export function openSync(parts: SyncServicesParts): SyncServices {
     toldInvites,
     departures,
     devicePart,
-    promptAnswers: new PromptAnswers({ ...parts, engine, news, devicePart, sentMembers }),
+    promptAnswers: new PromptAnswers({ ...deps, engine, news, devicePart, sentMembers }),
   });
-  const repeated = new RepeatedSyncs(sync, clock, parts.answersKept);
+  const repeated = new RepeatedSyncs(sync, clock, deps.answersKept);
   sources.accountData.accountDataStream.subscribe(({ userId, type }) => {
     const isAboutOthers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');
     if (isAboutOthers) repeated.forget(userId);
@@ -87,7 +87,7 @@ export function openSync(parts: SyncServicesParts): SyncServices {
   return {
     sync: repeated,
     slidingSync: openSlidingSync({
-      ...parts,
+      ...deps,
       engine,
       feeds,
       text,
@@ -97,28 +97,28 @@ export function openSync(parts: SyncServicesParts): SyncServices {
       extensionSources: {
         ...deviceSources,
         toDevice: deviceSources.queues,
-        threadSubscriptions: parts.threadSubscriptions,
+        threadSubscriptions: deps.threadSubscriptions,
       },
     }),
-    eventStream: openEventStream({ ...parts, toldInvites, feeds }),
+    eventStream: openEventStream({ ...deps, toldInvites, feeds }),
     feeds,
   };
 }
 
 function openEventStream(
-  parts: SyncServicesParts & { toldInvites: ToldInvites; feeds: Feeds },
+  deps: SyncServicesDeps & { toldInvites: ToldInvites; feeds: Feeds },
 ): EventStreamServices {
-  const { rooms, streams, clock, sources } = parts;
+  const { rooms, streams, clock, sources } = deps;
   const { engine, clientEvents } = rooms;
-  const roomInfos = new RoomInfos(parts);
+  const roomInfos = new RoomInfos(deps);
   return {
     rooms,
     streams,
     accountData: sources.accountData,
     roomInfos,
-    initialSync: new InitialSync({ ...parts, engine, clientEvents, roomInfos }),
+    initialSync: new InitialSync({ ...deps, engine, clientEvents, roomInfos }),
     eventStream: new EventStream({
-      ...parts,
+      ...deps,
       engine,
       clientEvents,
       waiters: new RoomWaiters(engine, streams, clock),

@@ -3,7 +3,7 @@ import { forbidden, isJsonObject, type JsonValue, MatrixError, serverOfUser } fr
 import type { ActionLimit } from '../rooms/index.ts';
 import type { Redemption } from './redemption.ts';
 
-export interface OnBindParts {
+export interface OnBindDeps {
   readonly redemption: Redemption;
   readonly serverName: string;
   /** Against whoever makes this server ask others again and again. */
@@ -12,7 +12,7 @@ export interface OnBindParts {
 }
 
 /** Invites that one notice may bring. */
-const mostInvites = 100;
+const maxInvites = 100;
 
 /**
  * An identity server tells that a user of this server has an address that was invited to rooms. Anybody can say so:
@@ -20,17 +20,17 @@ const mostInvites = 100;
  * Source: server-server API, `PUT /3pid/onbind`.
  */
 export class OnBind {
-  readonly #parts: OnBindParts;
+  readonly #deps: OnBindDeps;
 
-  constructor(parts: OnBindParts) {
-    this.#parts = parts;
+  constructor(deps: OnBindDeps) {
+    this.#deps = deps;
   }
 
   /** What can not be done for one room does not keep the others waiting. @throws MatrixError M_FORBIDDEN, M_LIMIT_EXCEEDED */
   async bound(userId: string, invites: readonly JsonValue[]): Promise<void> {
-    const { serverName, limit, log } = this.#parts;
+    const { serverName, limit, log } = this.#deps;
     if (serverOfUser(userId) !== serverName) throw forbidden('This is no user of this server');
-    for (const invite of invites.slice(0, mostInvites)) {
+    for (const invite of invites.slice(0, maxInvites)) {
       limit.take(`bound ${userId}`);
       try {
         await this.#redeem(userId, invite);
@@ -46,6 +46,6 @@ export class OnBind {
     if (typeof roomId !== 'string' || typeof sender !== 'string' || !isJsonObject(signed)) return;
     if (signed['mxid'] !== userId)
       throw new MatrixError(403, 'M_FORBIDDEN', 'This is signed for another user');
-    await this.#parts.redemption.invite(roomId, sender, signed);
+    await this.#deps.redemption.invite(roomId, sender, signed);
   }
 }

@@ -13,7 +13,7 @@ import { isHere, type Memberships, type RoomEngine, type RoomHead, visibleConten
 /** Asks the server of somebody who has invited an address to invite the user who has it. */
 export type Exchange = (server: string, roomId: string, event: JsonObject) => Promise<void>;
 
-export interface RedemptionParts {
+export interface RedemptionDeps {
   readonly engine: RoomEngine;
   readonly memberships: Memberships;
   readonly identityServers: Pick<IdentityServers, 'isKeyValid'>;
@@ -32,10 +32,10 @@ interface Signed extends JsonObject {
  * Source: client-server API, "Third-party invites"; server-server API, "Third-party invites".
  */
 export class Redemption {
-  readonly #parts: RedemptionParts;
+  readonly #deps: RedemptionDeps;
 
-  constructor(parts: RedemptionParts) {
-    this.#parts = parts;
+  constructor(deps: RedemptionDeps) {
+    this.#deps = deps;
   }
 
   /** A user joins with what an identity server has signed for them. @throws MatrixError M_BAD_JSON, M_FORBIDDEN */
@@ -44,7 +44,7 @@ export class Redemption {
     const signed = readSigned(given);
     if (!isUserId(sender)) throw badJson('third_party_signed must name its sender');
     if (signed.mxid !== userId) throw forbidden('This is signed for another user');
-    const membership = (await this.#parts.engine.heads.get(roomId))?.membership(userId);
+    const membership = (await this.#deps.engine.heads.get(roomId))?.membership(userId);
     if (membership === 'join' || membership === 'invite') return;
     await this.#invite(roomId, sender, signed, true);
   }
@@ -60,7 +60,7 @@ export class Redemption {
 
   /** @param isWanted the user asks for it, whoever else may not invite them */
   async #invite(roomId: string, sender: string, signed: Signed, isWanted: boolean): Promise<void> {
-    const { engine, memberships, exchange, serverName } = this.#parts;
+    const { engine, memberships, exchange, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
     const isOurs = serverOfUser(sender) === serverName;
     if (isOurs && isHere(head, serverName)) {
@@ -84,7 +84,7 @@ export class Redemption {
   /** @returns the member `third_party_invite` of the invite */
   async #check(head: RoomHead, sender: string, signed: Signed): Promise<JsonObject> {
     const entry = head.entry('m.room.third_party_invite', signed.token);
-    const earlier = entry && (await this.#parts.engine.events.get(entry.nid));
+    const earlier = entry && (await this.#deps.engine.events.get(entry.nid));
     if (earlier?.event.sender !== sender) throw forbidden('There is no such invite');
     const content = visibleContent(earlier);
     const key = readInviteKeys(content).find(({ publicKey }) => isSignedWithAnyKey(signed, [publicKey]));
@@ -97,7 +97,7 @@ export class Redemption {
 
   /** A key without an address for that question counts as long as the invite does. */
   async #isStillValid({ publicKey, validityUrl }: InviteKey): Promise<boolean> {
-    return validityUrl === undefined || this.#parts.identityServers.isKeyValid(validityUrl, publicKey);
+    return validityUrl === undefined || this.#deps.identityServers.isKeyValid(validityUrl, publicKey);
   }
 }
 

@@ -28,7 +28,7 @@ export interface ThirdPartyInvitesOptions {
   readonly webClient: string | undefined;
 }
 
-export interface ThirdPartyInvitesParts {
+export interface ThirdPartyInvitesDeps {
   readonly engine: RoomEngine;
   readonly memberships: Memberships;
   readonly identityServers: IdentityServers;
@@ -42,14 +42,14 @@ export interface ThirdPartyInvitesParts {
 
 /** Invites people by mail address or phone number. Source: client-server API, "Third-party invites". */
 export class ThirdPartyInvites implements ThirdPartyInviting {
-  readonly #parts: ThirdPartyInvitesParts;
+  readonly #deps: ThirdPartyInvitesDeps;
 
-  constructor(parts: ThirdPartyInvitesParts) {
-    this.#parts = parts;
+  constructor(deps: ThirdPartyInvitesDeps) {
+    this.#deps = deps;
   }
 
   async invite(requester: Requesting, roomId: string, invite: AddressInvite): Promise<void> {
-    const { engine, memberships, identityServers } = this.#parts;
+    const { engine, memberships, identityServers } = this.#deps;
     const address = readAddress(invite);
     await this.#checkMayInvite(requester);
     await this.#checkMayInviteTo(requester.userId, await engine.heads.get(roomId));
@@ -60,7 +60,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
   }
 
   async prepare(requester: Requesting, invites: readonly AddressInvite[]) {
-    const { identityServers } = this.#parts;
+    const { identityServers } = this.#deps;
     const addresses = invites.map(readAddress);
     if (addresses.length > 0) await this.#checkMayInvite(requester);
     const userIds: string[] = [];
@@ -78,7 +78,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
   }
 
   redeem(userId: string, roomId: string, signed: JsonObject): Promise<void> {
-    return this.#parts.redemption.byJoining(userId, roomId, signed);
+    return this.#deps.redemption.byJoining(userId, roomId, signed);
   }
 
   /** The room is there: that somebody can not be invited must not hide it from its creator. */
@@ -92,7 +92,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
         await this.#inviteLater(sender, roomId, address);
       } catch (error) {
         if (!(error instanceof MatrixError)) throw error;
-        this.#parts.log.warn(
+        this.#deps.log.warn(
           { err: error, roomId, server: address.server },
           'An address could not be invited',
         );
@@ -102,7 +102,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
 
   /** Nobody has the address yet: the identity server tells who does when that is known. */
   async #inviteLater(sender: string, roomId: string, address: ThirdPartyAddress): Promise<void> {
-    const { engine, memberships, identityServers, options } = this.#parts;
+    const { engine, memberships, identityServers, options } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     const profile = await memberships.profileContent(sender);
@@ -121,7 +121,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
   }
 
   async #checkMayInvite({ userId }: Requesting): Promise<void> {
-    const { options, users } = this.#parts;
+    const { options, users } = this.#deps;
     if (!options.enable_3pid_lookup) {
       throw forbidden('This server does not look up mail addresses and phone numbers');
     }
@@ -135,13 +135,13 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
     const current = async (type: string): Promise<RoomEvent | undefined> => {
       const entry = head.entry(type, '');
-      return entry && (await this.#parts.engine.events.get(entry.nid))?.event;
+      return entry && (await this.#deps.engine.events.get(entry.nid))?.event;
     };
     const levels = new PowerLevels(await current('m.room.create'), await current('m.room.power_levels'));
     if (!levels.reaches(userId, 'invite')) throw forbidden('You may not invite to this room');
   }
 
   #count(requester: Requesting): void {
-    if (requester.appservice === undefined) this.#parts.limit.take(requester.userId);
+    if (requester.appservice === undefined) this.#deps.limit.take(requester.userId);
   }
 }

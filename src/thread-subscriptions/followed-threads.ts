@@ -1,7 +1,7 @@
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 
 /** Users whose threads are in memory, and threads of one user: rules see the newest of those who follow more. */
-const [usersInMemory, mostThreads] = [20_000, 10_000];
+const [usersInMemory, maxThreads] = [20_000, 10_000];
 
 type Threads = ReadonlyMap<string, ReadonlySet<string>>;
 const none: ReadonlySet<string> = new Set();
@@ -52,7 +52,7 @@ export class FollowedThreads {
 
   async #read(userId: string): Promise<Threads> {
     const threads = new Map<string, Set<string>>();
-    for (const { roomId, rootId } of await this.#load(userId, mostThreads)) {
+    for (const { roomId, rootId } of await this.#load(userId, maxThreads)) {
       const inRoom = threads.get(roomId);
       if (inRoom) inRoom.add(rootId);
       else threads.set(roomId, new Set([rootId]));

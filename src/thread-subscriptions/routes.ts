@@ -11,19 +11,19 @@ const threadPath =
   '/_proto/client/unstable/io.element.msc4306/rooms/:roomId/thread/:rootId/subscription' as const;
 
 /** Threads of a page when the client does not say, and at most. */
-const [usualThreads, mostThreads] = [100, 500];
+const [usualThreads, maxThreads] = [100, 500];
 
-export interface ThreadRouteParts {
+export interface ThreadRouteDeps {
   readonly engine: RoomEngine;
   readonly threads: ThreadSubscriptions;
 }
 
 /** MSC4306, "New Endpoints", and MSC4308, "Companion endpoint", under their unstable names. */
-export function threadSubscriptionRoutes(parts: ThreadRouteParts): Route[] {
-  return [...subscriptionRoutes(parts), changesRoute(parts)];
+export function threadSubscriptionRoutes(deps: ThreadRouteDeps): Route[] {
+  return [...subscriptionRoutes(deps), changesRoute(deps)];
 }
 
-function subscriptionRoutes({ engine, threads }: ThreadRouteParts): Route[] {
+function subscriptionRoutes({ engine, threads }: ThreadRouteDeps): Route[] {
   const contract = { path: threadPath, auth: 'user' } as const;
   return [
     route({ ...contract, method: 'GET' }, async ({ params, requester }) => {
@@ -52,7 +52,7 @@ function subscriptionRoutes({ engine, threads }: ThreadRouteParts): Route[] {
   ];
 }
 
-function changesRoute({ threads }: ThreadRouteParts): Route {
+function changesRoute({ threads }: ThreadRouteDeps): Route {
   return route(
     {
       method: 'GET',
@@ -68,7 +68,7 @@ function changesRoute({ threads }: ThreadRouteParts): Route {
     ({ requester, query: { from, to, limit = usualThreads } }) => {
       if (limit < 1) throw invalidParam('limit must be above 0');
       const after = to === undefined ? 0 : decodePosition(to);
-      return threads.page(requester.userId, { from, after, limit: Math.min(limit, mostThreads) });
+      return threads.page(requester.userId, { from, after, limit: Math.min(limit, maxThreads) });
     },
   );
 }

@@ -45,7 +45,7 @@ export interface ToDeviceDeps {
 }
 
 /** Messages and UTF-16 units of JSON that one request may cause: a wildcard can mean many. */
-const [mostMessages, mostText] = [10_000, 32 * 1024 * 1024];
+const [maxMessages, maxText] = [10_000, 32 * 1024 * 1024];
 
 /** Milliseconds for which a transaction id is remembered, and between two rounds of forgetting. */
 const [memory, forgettingInterval] = [24 * 3_600_000, 3_600_000];
@@ -157,7 +157,7 @@ interface Batch {
 function add(batch: Batch, message: QueuedMessage): void {
   batch.queued.push(message);
   batch.size += message.message.length;
-  if (batch.queued.length > mostMessages || batch.size > mostText) {
+  if (batch.queued.length > maxMessages || batch.size > maxText) {
     throw tooLarge('These are too many messages');
   }
 }

@@ -21,7 +21,7 @@ export interface TypingDeps {
 const longestTimeout = 120_000;
 
 /** How many users type in one room at most, and in all rooms together: nobody reads a longer list. */
-const [mostInRoom, mostTypists] = [100, 100_000];
+const [maxInRoom, maxTypists] = [100, 100_000];
 
 /** Of how many rooms it is remembered when somebody last began or ceased to type. */
 const roomsRemembered = 50_000;
@@ -81,7 +81,7 @@ export class Typing {
   #start(roomId: string, userId: string, timeout: number): void {
     const typists = this.#rooms.get(roomId) ?? new Map<string, Timer>();
     const before = typists.get(userId);
-    if (!before && (typists.size >= mostInRoom || this.#count >= mostTypists)) return;
+    if (!before && (typists.size >= maxInRoom || this.#count >= maxTypists)) return;
     before?.cancel();
     typists.set(
       userId,

@@ -3,7 +3,7 @@ import type { Member } from './network.ts';
 import type { Someone } from './someone.ts';
 
 /** Lines of each log that are shown, and characters of each. */
-const [mostLines, longestLine] = [12, 400];
+const [maxLines, longestLine] = [12, 400];
 
 /** What servers say of what they could not do, and of what they said to each other. */
 const telling = [
@@ -28,7 +28,7 @@ export function lastWords(people: readonly Someone[], since: LogEnds): string {
   );
   const logs = [...since].flatMap(([server, end]) => {
     const lines = logOf(server).slice(end).split('\n');
-    const shown = telling.flatMap((kind) => lines.filter((line) => kind.test(line)).slice(-mostLines));
+    const shown = telling.flatMap((kind) => lines.filter((line) => kind.test(line)).slice(-maxLines));
     return [`${server.name} logged last:`, ...(shown.length > 0 ? shown.map(cut) : ['nothing'])];
   });
   return [...answers, ...logs].join('\n');

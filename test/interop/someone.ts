@@ -26,7 +26,7 @@ type Membership = 'invite' | 'knock' | 'leave' | 'join' | 'ban';
 const requestTimeout = 180_000;
 
 /** Answers that are kept of each person's, for who wants to know why something did not come; characters of each. */
-const [mostAnswers, longestAnswer] = [5, 300];
+const [maxAnswers, longestAnswer] = [5, 300];
 
 let transactions = 0;
 
@@ -85,7 +85,7 @@ export class Someone {
   #note(answer: string): void {
     if (this.lastAnswers.at(-1) === answer) return;
     this.lastAnswers.push(answer);
-    if (this.lastAnswers.length > mostAnswers) this.lastAnswers.shift();
+    if (this.lastAnswers.length > maxAnswers) this.lastAnswers.shift();
   }
 
   /** As `call`, where nothing but success will do. */

@@ -20,7 +20,7 @@ export interface SharedSecretRequest {
 type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types' | 'password_config'>;
 
 /** Milliseconds that a nonce is good for, and how many may be out at once. */
-const [nonceLifetime, mostNonces] = [60_000, 1000];
+const [nonceLifetime, maxNonces] = [60_000, 1000];
 
 /** Types of users that are always there. */
 const knownUserTypes = ['bot', 'support'];
@@ -49,7 +49,7 @@ export class SharedSecretRegistration {
     this.#secret();
     const now = this.#clock.now();
     for (const [nonce, expiry] of this.#nonces) {
-      if (expiry > now && this.#nonces.size < mostNonces) break;
+      if (expiry > now && this.#nonces.size < maxNonces) break;
       this.#nonces.delete(nonce);
     }
     const nonce = randomString(this.#randomness, 64);

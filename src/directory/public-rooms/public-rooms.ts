@@ -37,7 +37,7 @@ export interface PublicRoomsOptions {
 }
 
 /** Rooms in an answer: when the client does not say, and at most. */
-const [usualLimit, mostRooms] = [100, 500];
+const [usualLimit, maxRooms] = [100, 500];
 
 /** Terms that are longer find nothing more. */
 const longestTerm = 256;
@@ -85,7 +85,7 @@ export class PublicRooms {
 
 function limitOf({ limit }: ListRequest): number {
   if (limit !== undefined && limit < 0) throw invalidParam('limit must not be negative');
-  return Math.min(limit || usualLimit, mostRooms);
+  return Math.min(limit || usualLimit, maxRooms);
 }
 
 function filterOf(request: ListRequest, federatableOnly: boolean): ListFilter {

@@ -3,7 +3,7 @@ import type { DirectoryTables } from '../tables.ts';
 import type { RoomDetails } from './room-description.ts';
 
 /** Characters of a room's name, alias and topic that are searched. */
-const mostSearched = 2_000;
+const maxSearched = 2_000;
 
 export async function writeRoomStats(writer: Writer<DirectoryTables>, room: RoomDetails): Promise<void> {
   const { room_nid, ...row } = toRow(room);
@@ -39,7 +39,7 @@ function toRow(room: RoomDetails): DirectoryTables['room_stats'] {
     joined_local_members: room.joinedLocalMembers,
     invited_members: room.invitedMembers,
     state_events: room.stateEvents,
-    search_text: withoutNul(foldText(searched.join('\n').slice(0, mostSearched))),
+    search_text: withoutNul(foldText(searched.join('\n').slice(0, maxSearched))),
   };
 }
 

@@ -21,7 +21,7 @@ export interface SpaceChild {
 }
 
 /** Children of one space that count; nobody looks through more. */
-const mostChildren = 1_000;
+const maxChildren = 1_000;
 
 /**
  * The children of a space in the order in which they are shown.
@@ -52,7 +52,7 @@ const inOrder = (children: readonly (SpaceChild | undefined)[]): SpaceChild[] =>
   children
     .filter((found) => found !== undefined)
     .sort(compare)
-    .slice(0, mostChildren);
+    .slice(0, maxChildren);
 
 function childOf(stored: StoredEvent): SpaceChild | undefined {
   const { stateKey = '', sender, originServerTs } = stored.event;

@@ -21,7 +21,7 @@ interface TreeRoom {
 }
 
 /** Rooms in one answer, levels of a tree, and rooms of a tree that are looked at, at most. */
-const [mostRooms, mostLevels, mostVisited] = [50, 50, 2_000];
+const [maxRooms, maxLevels, maxVisited] = [50, 50, 2_000];
 
 /**
  * Walks the trees of spaces, parents before their children. A page is found by walking from the root again, past the
@@ -48,12 +48,12 @@ export class SpaceHierarchy {
 
   /** @throws MatrixError M_FORBIDDEN when the user may not see the root, M_INVALID_PARAM */
   async page(userId: string, roomId: string, request: HierarchyRequest): Promise<JsonObject> {
-    const { suggestedOnly, limit = mostRooms, maxDepth = mostLevels } = request;
+    const { suggestedOnly, limit = maxRooms, maxDepth = maxLevels } = request;
     if (limit < 1) throw invalidParam('limit must be above 0');
     if (maxDepth < 0) throw invalidParam('max_depth must not be negative');
-    const depth = Math.min(maxDepth, mostLevels);
+    const depth = Math.min(maxDepth, maxLevels);
     const skip = request.from === undefined ? 0 : decodeFrom(request.from, suggestedOnly, depth);
-    const size = Math.min(limit, mostRooms);
+    const size = Math.min(limit, maxRooms);
     const rooms: TreeRoom[] = [];
     let seen = 0;
     for await (const room of this.#walk(userId, roomId, suggestedOnly, depth)) {
@@ -81,7 +81,7 @@ export class SpaceHierarchy {
     const children = await this.#children(root, suggestedOnly);
     const summaries: JsonObject[] = [];
     const inaccessible: string[] = [];
-    for (const child of children.slice(0, mostRooms)) {
+    for (const child of children.slice(0, maxRooms)) {
       const found = await this.#local(child.roomId);
       if (!found) continue;
       if (await this.#mayServerSee(found, serverName)) {
@@ -107,7 +107,7 @@ export class SpaceHierarchy {
     const depths = new Map<string, number>();
     const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];
     let looked = 0;
-    for (let next = stack.pop(); next && looked < mostVisited; next = stack.pop()) {
+    for (let next = stack.pop(); next && looked < maxVisited; next = stack.pop()) {
       const { roomId, depth } = next;
       const before = depths.get(roomId);
       if (before !== undefined && before <= depth) continue;
@@ -116,7 +116,7 @@ export class SpaceHierarchy {
       depths.set(roomId, found && found.children.length > 0 ? depth : 0);
       if (!found) continue;
       if (before === undefined) yield found;
-      if (depth >= maxDepth || stack.length > mostVisited) continue;
+      if (depth >= maxDepth || stack.length > maxVisited) continue;
       for (const child of found.children.toReversed()) {
         stack.push({ roomId: child.roomId, via: child.via, depth: depth + 1 });
       }

@@ -31,7 +31,7 @@ export interface RemoteTree {
 const [answersKept, answerHolds] = [500, 5 * 60_000];
 
 /** Servers that are asked for one room, at most. */
-const mostServers = 5;
+const maxServers = 5;
 
 /** What other servers tell of rooms that this one is not in. */
 export class RemoteRooms {
@@ -55,7 +55,7 @@ export class RemoteRooms {
     const key = `${suggestedOnly ? '+' : '-'}${roomId}`;
     const known = this.#answers.get(key);
     if (known && known.until > this.#clock.monotonic()) return known.tree;
-    const answer = await this.#remote.hierarchy(roomId, via.slice(0, mostServers), suggestedOnly);
+    const answer = await this.#remote.hierarchy(roomId, via.slice(0, maxServers), suggestedOnly);
     const tree = answer && treeFromJson(roomId, answer);
     this.#answers.set(key, { until: this.#clock.monotonic() + answerHolds, tree });
     return tree;

@@ -3,7 +3,7 @@ import type { SpaceChild } from './children.ts';
 import type { RemoteRooms } from './remote-rooms.ts';
 
 /** Questions to other servers that one walk asks at most. */
-const mostQuestions = 20;
+const maxQuestions = 20;
 
 /** What one walk through a tree learns of rooms that this server is not in. */
 export class RemoteWalk {
@@ -26,7 +26,7 @@ export class RemoteWalk {
     if (this.#inaccessible.has(roomId)) return undefined;
     const summary = this.#summaries.get(roomId);
     const known = summary && { room: summary, children: [] };
-    if ((summary && summary.roomType !== 'm.space') || this.#questions >= mostQuestions) return known;
+    if ((summary && summary.roomType !== 'm.space') || this.#questions >= maxQuestions) return known;
     this.#questions++;
     const tree = await this.#rooms.tree(roomId, via, this.#suggestedOnly);
     if (!tree) return known;

@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { UserDirectory } from './user-directory.ts';
 
 /** Results when the client does not say, and at most. */
-const [usualLimit, mostResults] = [10, 50];
+const [usualLimit, maxResults] = [10, 50];
 
 /** Client-server API, "User directory". */
 export function userDirectoryRoutes(directory: UserDirectory): Route[] {
@@ -20,7 +20,7 @@ export function userDirectoryRoutes(directory: UserDirectory): Route[] {
         }),
       },
       async ({ requester: { userId }, body: { search_term: term, limit = usualLimit } }) => {
-        const wanted = Math.min(limit, mostResults);
+        const wanted = Math.min(limit, maxResults);
         const { results, limited } = await directory.search({ userId, term, limit: wanted });
         return {
           limited,

@@ -31,7 +31,7 @@ export interface UserSearchResult {
 const longestTerm = 256;
 
 /** Candidates that are looked at together, and how often, before a search is content with what it has. */
-const [candidatesAtOnce, mostRounds] = [500, 10] as const;
+const [candidatesAtOnce, maxRounds] = [500, 10] as const;
 
 /** Visible users among whom the best are chosen. */
 const enough = 1_000;
@@ -70,7 +70,7 @@ export class UserDirectory {
     const reader = this.#deps.database.reader<DirectoryTables>();
     const found: DirectoryEntry[] = [];
     let before = Number.MAX_SAFE_INTEGER;
-    for (let round = 0; round < mostRounds && found.length < enough; round++) {
+    for (let round = 0; round < maxRounds && found.length < enough; round++) {
       const nids = await this.#texts.candidates({ query, before, limit: candidatesAtOnce });
       const users = await readUsersByNid(reader, nids);
       const matching = users.filter(

@@ -28,7 +28,7 @@ export interface BackupState {
 }
 
 /** Backups that a user may have at a time, keys in each, and UTF-16 units of what describes one. */
-const [mostBackups, mostKeys, largestDescription] = [100, 1_000_000, 65_536];
+const [maxBackups, maxKeys, largestDescription] = [100, 1_000_000, 65_536];
 
 /** How many keys are read at a time. */
 const pageSize = 1_000;
@@ -48,8 +48,8 @@ export class KeyBackups {
     checkSize({ algorithm, authData });
     return this.#write(async (writer) => {
       const version = (await readLastVersion(writer, userId)) + 1;
-      if ((await countBackups(writer, userId)) >= mostBackups) {
-        throw tooLarge(`You have ${mostBackups} backups: delete one first`);
+      if ((await countBackups(writer, userId)) >= maxBackups) {
+        throw tooLarge(`You have ${maxBackups} backups: delete one first`);
       }
       await insertBackup(writer, userId, { version, algorithm, authData });
       return String(version);
@@ -104,7 +104,7 @@ export class KeyBackups {
       });
       if (better.length === 0) return stateOf(backup);
       const count = backup.count + better.filter((key) => !present.has(nameOf(key))).length;
-      if (count > mostKeys) throw tooLarge(`A backup has at most ${mostKeys} keys`);
+      if (count > maxKeys) throw tooLarge(`A backup has at most ${maxKeys} keys`);
       await writeKeys(writer, name, better);
       return changed(writer, userId, backup, count);
     });

@@ -26,7 +26,7 @@ interface Demand {
 }
 
 /** How many claims share a transaction. */
-const mostAtOnce = 5_000;
+const maxAtOnce = 5_000;
 
 const nameOf = ({ userId, deviceId, algorithm }: KeyWish) => `${userId}\0${deviceId}\0${algorithm}`;
 
@@ -60,7 +60,7 @@ export class KeyClaims {
     this.#running = true;
     await Promise.resolve(); // what the same request still asks for comes along
     while (this.#waiting.length > 0) {
-      const claims = this.#waiting.splice(0, mostAtOnce);
+      const claims = this.#waiting.splice(0, maxAtOnce);
       try {
         await this.#settle(claims);
       } catch (error) {

@@ -49,7 +49,7 @@ export interface KeyUploadDeps {
 }
 
 /** One-time keys that a device may have, and claimed ones that are remembered; clients keep up to about 100. */
-const [mostKeys, claimedRemembered] = [1_000, 1_000];
+const [maxKeys, claimedRemembered] = [1_000, 1_000];
 
 /** Takes the keys that devices upload. Source: client-server API, `POST /keys/upload`. */
 export class KeyUpload {
@@ -98,8 +98,8 @@ export class KeyUpload {
     if (oneTimeKeys.length > 0) await this.#addOneTimeKeys(writer, device, oneTimeKeys);
     for (const key of fallbackKeys) await writeFallbackKey(writer, device, key);
     const counts = await countKeys(writer, device);
-    if (Object.values(counts).reduce((sum, count) => sum + count, 0) > mostKeys) {
-      throw tooLarge(`A device has at most ${mostKeys} one-time keys`);
+    if (Object.values(counts).reduce((sum, count) => sum + count, 0) > maxKeys) {
+      throw tooLarge(`A device has at most ${maxKeys} one-time keys`);
     }
     if (deviceKeys || oneTimeKeys.length > 0 || fallbackKeys.length > 0) publish(keyStream, device);
     return withUsual(counts);
@@ -145,7 +145,7 @@ export class KeyUpload {
     device: DeviceAddress,
     keys: readonly OneTimeKey[],
   ): Promise<void> {
-    if (keys.length > mostKeys) throw tooLarge(`A device has at most ${mostKeys} one-time keys`);
+    if (keys.length > maxKeys) throw tooLarge(`A device has at most ${maxKeys} one-time keys`);
     const known = await readDigests(
       writer,
       device,

@@ -49,7 +49,7 @@ export interface QueriedKeys {
 export const noKeys = (): QueriedKeys => ({ device_keys: {}, master_keys: {}, self_signing_keys: {} });
 
 /** Devices that a user of another server may have; the others are as if they were not there. */
-export const mostDevices = 2_000;
+export const maxDevices = 2_000;
 
 /** UTF-16 units of the keys of a device or of a cross-signing key, and of a one-time key, and how deep they may be. */
 const [largestKeys, largestOneTimeKey, deepest] = [16_384, 4_096, 20];
@@ -71,7 +71,7 @@ export function soundKeys(answer: JsonObject, users: ReadonlyMap<string, readonl
       const device = isWanted && isJsonObject(keys) ? soundDevice(keys, userId, id) : undefined;
       return device ? [[id, device] as const] : [];
     });
-    if (answered) sound.device_keys[userId] = Object.fromEntries(devices.slice(0, mostDevices));
+    if (answered) sound.device_keys[userId] = Object.fromEntries(devices.slice(0, maxDevices));
     for (const [section, usage] of [
       ['master_keys', 'master'],
       ['self_signing_keys', 'self_signing'],

@@ -31,7 +31,7 @@ const day = 86_400_000;
 const pageSize = 200;
 
 /** Members who come at once, up to which their lists are fetched before anybody asks for them. */
-const mostAwaited = 20;
+const maxAwaited = 20;
 
 /**
  * Drops the lists of users who share no room with a local user any more, since their servers tell nothing of them from
@@ -87,7 +87,7 @@ export class Departures {
     if (isOver) await this.#dropUnshared([...(await this.#listed([...head.members.keys()]))]);
     await this.#dropUnshared(gone);
     const isEncrypted = head.entry('m.room.encryption', '') !== undefined;
-    if (isEncrypted && come.length > 0 && come.length <= mostAwaited) await wanted(come);
+    if (isEncrypted && come.length > 0 && come.length <= maxAwaited) await wanted(come);
   }
 
   #listed(userIds: readonly string[]): Promise<Set<string>> {

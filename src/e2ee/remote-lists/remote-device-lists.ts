@@ -6,7 +6,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { Publish, Streams } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine } from '../../rooms/index.ts';
-import { mostDevices, type RemoteKeys } from '../keys/remote-keys.ts';
+import { maxDevices, type RemoteKeys } from '../keys/remote-keys.ts';
 import type { E2eeTables } from '../tables.ts';
 import { AskedUsers } from './asked-users.ts';
 import { Departures } from './departures.ts';
@@ -159,7 +159,7 @@ export class RemoteDeviceLists {
     }
     const text = JSON.stringify(keys);
     if (text === before) return false;
-    const isOneTooMany = before === undefined && (await countDevices(writer, userId)) >= mostDevices;
+    const isOneTooMany = before === undefined && (await countDevices(writer, userId)) >= maxDevices;
     if (!isOneTooMany) await writeDevice(writer, userId, deviceId, text);
     return !isOneTooMany;
   }

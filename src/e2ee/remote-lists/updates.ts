@@ -1,5 +1,5 @@
 import { isCompliantUserId, isJsonObject, type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import { isDeviceId, memberOf, mostDevices, soundCrossSigningKey, soundDevice } from '../keys/remote-keys.ts';
+import { isDeviceId, maxDevices, memberOf, soundCrossSigningKey, soundDevice } from '../keys/remote-keys.ts';
 import type { RemoteList, RemoteSnapshot } from './remote-list.ts';
 
 /** One device of a user of another server has changed. Source: server-server API, `m.device_list_update`. */
@@ -23,7 +23,7 @@ export interface SigningKeyUpdate {
 }
 
 /** How many updates are remembered of a list, and how many one update may follow. */
-const [mostRemembered, mostPrevious] = [32, 32];
+const [maxRemembered, maxPrevious] = [32, 32];
 
 /** @returns `undefined` when it is not about a user of that server */
 export function parseDeviceListUpdate(origin: string, content: JsonObject): DeviceListUpdate | undefined {
@@ -56,7 +56,7 @@ export function parseUserDevices(answer: JsonObject, userId: string): RemoteSnap
   if (named !== userId || !Array.isArray(devices)) return undefined;
   const sound = new Map<string, JsonObject>();
   for (const device of devices as unknown[]) {
-    if (sound.size >= mostDevices) break;
+    if (sound.size >= maxDevices) break;
     const keys = memberOf(device, 'keys');
     if (!isJsonObject(device) || !keys || !isDeviceId(device['device_id'])) continue;
     const unsigned = { device_display_name: device['device_display_name'] };
@@ -84,7 +84,7 @@ export function placeOf(
 }
 
 export const remembered = (streamIds: readonly number[], next: number) =>
-  [...streamIds, next].slice(-mostRemembered);
+  [...streamIds, next].slice(-maxRemembered);
 
 function signingKeys(content: JsonObject, userId: string) {
   return {
@@ -95,7 +95,7 @@ function signingKeys(content: JsonObject, userId: string) {
 
 function parsePrevious(value: unknown): readonly number[] | undefined {
   if (value === undefined) return [];
-  if (!Array.isArray(value) || value.length > mostPrevious || !value.every(isStreamId)) return undefined;
+  if (!Array.isArray(value) || value.length > maxPrevious || !value.every(isStreamId)) return undefined;
   return value;
 }
 

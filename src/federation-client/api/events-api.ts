@@ -13,7 +13,7 @@ const maxBody = {
 } as const;
 
 /** Entries of a list in an answer. Rooms of the network have up to some hundred thousand members. */
-const mostEntries = 500_000;
+const maxEntries = 500_000;
 
 /**
  * What other servers are asked about events and the state of rooms. Nobody has checked the events that come back, not
@@ -58,7 +58,7 @@ export class EventsApi {
       },
       maxBody: maxBody.page,
     });
-    return answer.list('events', mostEntries).slice(0, gap.limit);
+    return answer.list('events', maxEntries).slice(0, gap.limit);
   }
 
   /** The state before an event, as ids. */
@@ -67,8 +67,8 @@ export class EventsApi {
     const query = { event_id: eventId };
     const answer = await this.#get(server, path, request, { query, maxBody: maxBody.ids });
     return {
-      state: answer.eventIds('pdu_ids', mostEntries),
-      authChain: answer.eventIds('auth_chain_ids', mostEntries),
+      state: answer.eventIds('pdu_ids', maxEntries),
+      authChain: answer.eventIds('auth_chain_ids', maxEntries),
     };
   }
 
@@ -78,8 +78,8 @@ export class EventsApi {
     const query = { event_id: eventId };
     const answer = await this.#get(server, path, request, { query, maxBody: maxBody.state });
     return {
-      state: answer.list('pdus', mostEntries),
-      authChain: answer.list('auth_chain', mostEntries),
+      state: answer.list('pdus', maxEntries),
+      authChain: answer.list('auth_chain', maxEntries),
     };
   }
 
@@ -92,7 +92,7 @@ export class EventsApi {
   ): Promise<readonly JsonValue[]> {
     const path = federationPath`/_proto/federation/v1/event_auth/${roomId}/${eventId}`;
     const answer = await this.#get(server, path, request, { maxBody: maxBody.page });
-    return answer.list('auth_chain', mostEntries);
+    return answer.list('auth_chain', maxEntries);
   }
 
   /** These events and those before them, `limit` at the most. */
@@ -108,7 +108,7 @@ export class EventsApi {
       query: { v: eventIds, limit },
       maxBody: maxBody.page,
     });
-    return answer.list('pdus', mostEntries).slice(0, limit);
+    return answer.list('pdus', maxEntries).slice(0, limit);
   }
 
   /** The event that is closest to a time. @param ts milliseconds since the epoch */

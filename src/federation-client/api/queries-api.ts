@@ -15,10 +15,10 @@ import type { ApiRequest } from './api-request.ts';
 const maxBody = { profile: 128 * 1024, alias: 256 * 1024, rooms: 8 * 1024 * 1024 } as const;
 
 /** Servers behind an alias, as they come; rooms in a list or under a space. */
-const [mostNamed, mostRooms] = [10_000, 10_000];
+const [maxNamed, maxRooms] = [10_000, 10_000];
 
 /** Servers behind an alias that are worth knowing. */
-const mostServers = 50;
+const maxServers = 50;
 
 /** Where an alias leads. */
 export interface AliasAnswer {
@@ -74,9 +74,9 @@ export class QueriesApi {
     });
     const roomId = answer['room_id'];
     if (!isRoomId(roomId)) throw new MalformedAnswer(server, 'room_id is no id of a room');
-    const named = new AnswerShape(server, answer).list('servers', mostNamed);
+    const named = new AnswerShape(server, answer).list('servers', maxNamed);
     const servers = new Set(named.filter((name) => typeof name === 'string').filter(isServerName));
-    return { roomId, servers: [...servers].slice(0, mostServers) };
+    return { roomId, servers: [...servers].slice(0, maxServers) };
   }
 
   /** A page of the rooms that the server publishes. */
@@ -93,7 +93,7 @@ export class QueriesApi {
             maxBody: maxBody.rooms,
           });
     return {
-      rooms: new AnswerShape(server, answer).list('chunk', mostRooms).filter(isJsonObject),
+      rooms: new AnswerShape(server, answer).list('chunk', maxRooms).filter(isJsonObject),
       nextBatch: textOf(answer['next_batch']),
       previousBatch: textOf(answer['prev_batch']),
       estimate: countOf(answer['total_room_count_estimate']),
@@ -120,9 +120,9 @@ export class QueriesApi {
     const { room } = answer;
     if (!isJsonObject(room)) throw new MalformedAnswer(server, 'room is no object');
     const shape = new AnswerShape(server, answer);
-    shape.list('children', mostRooms);
-    shape.list('inaccessible_children', mostRooms);
-    new AnswerShape(server, room).list('children_state', mostRooms);
+    shape.list('children', maxRooms);
+    shape.list('inaccessible_children', maxRooms);
+    new AnswerShape(server, room).list('children_state', maxRooms);
     return answer;
   }
 

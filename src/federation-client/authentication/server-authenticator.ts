@@ -16,7 +16,7 @@ export interface ServerAuthenticatorDeps {
 }
 
 /** Signatures on one request. Servers send one, or one for each of their keys. */
-const mostSignatures = 5;
+const maxSignatures = 5;
 
 /**
  * Checks who sent a request: the signatures that go with it, over method, URI as sent, both names and the body.
@@ -52,7 +52,7 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
   #signaturesOf({ authorization }: SignedRequest): readonly [XMatrix, ...XMatrix[]] {
     const [first, ...more] = authorization.flatMap((header) => parseXMatrix(header) ?? []);
     if (first === undefined) throw unauthorized('The request is not signed with X-Matrix');
-    if (more.length >= mostSignatures) throw unauthorized('The request has too many signatures');
+    if (more.length >= maxSignatures) throw unauthorized('The request has too many signatures');
     if (more.some(({ origin }) => origin !== first.origin)) {
       throw unauthorized('The request is signed by different servers');
     }

@@ -10,7 +10,7 @@ import type { WellKnown } from './well-known.ts';
 const [remembered, period] = [20_000, 300_000];
 
 /** How many targets of a service are tried. */
-const mostPlaces = 8;
+const maxPlaces = 8;
 
 export interface DiscoveryDeps {
   readonly wellKnown: WellKnown;
@@ -65,7 +65,7 @@ export class Discovery {
       const targets = records.filter(({ name }) => name !== '' && name !== '.');
       if (targets.length === 0) throw new OutboundError('unknown-host', `${host} is not a server`);
       return orderServices(targets, this.#deps.randomness)
-        .slice(0, mostPlaces)
+        .slice(0, maxPlaces)
         .map(({ name, port }) => ({ host: name, port, tlsName: host, authority: host }));
     }
     return [{ host, port: defaultPort, tlsName: host, authority: host }];

@@ -11,7 +11,7 @@ const [ownerMaxBody, notaryMaxBody] = [128 * 1024, 16 * 1024 * 1024];
 const [ownerTimeout, notaryTimeout] = [10_000, 20_000];
 
 /** Servers in one question to a notary. */
-const mostServers = 250;
+const maxServers = 250;
 
 export type KeyServer = FederationClientConfig['trusted_key_servers'][number];
 
@@ -72,8 +72,8 @@ export async function fetchFromNotary(
 }
 
 const batches = (servers: readonly string[]) =>
-  Array.from({ length: Math.ceil(servers.length / mostServers) }, (_, index) =>
-    servers.slice(index * mostServers, (index + 1) * mostServers),
+  Array.from({ length: Math.ceil(servers.length / maxServers) }, (_, index) =>
+    servers.slice(index * maxServers, (index + 1) * maxServers),
   );
 
 /** The wants of each server, as the body of the question has them. */

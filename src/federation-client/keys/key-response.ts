@@ -23,7 +23,7 @@ export interface KeyResponse {
 const longestValidity = 7 * 24 * 60 * 60 * 1000;
 
 /** Keys in one response; servers have a handful. */
-const mostKeys = 200;
+const maxKeys = 200;
 
 /**
  * Reads a response and checks that it is signed with one of the keys that it names as in use.
@@ -46,7 +46,7 @@ export function readKeyResponse(
   const old = keysIn(json.old_verify_keys, ({ expired_ts: expiredTs }) =>
     isTime(expiredTs) ? { validUntilTs, expiredTs } : undefined,
   );
-  if (current.size + old.size > mostKeys) return undefined;
+  if (current.size + old.size > maxKeys) return undefined;
   if (!verifyJson(json, serverName, (keyId) => current.get(keyId)?.key)) return undefined;
   return { serverName, keys: new Map([...old, ...current]), text: canonicalJson(json, 'as written') };
 }
@@ -60,7 +60,7 @@ function keysIn(
 ): Map<string, ServerKey> {
   const found = new Map<string, ServerKey>();
   if (!isJsonObject(json)) return found;
-  for (const [keyId, entry] of Object.entries(json).slice(0, mostKeys + 1)) {
+  for (const [keyId, entry] of Object.entries(json).slice(0, maxKeys + 1)) {
     if (parseKeyId(keyId)?.algorithm !== 'ed25519' || !isJsonObject(entry)) continue;
     const times = timesOf(entry);
     const key = typeof entry.key === 'string' ? VerifyKey.fromBase64(entry.key) : undefined;

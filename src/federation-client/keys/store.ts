@@ -39,7 +39,7 @@ export async function readResponses(
     .where('server_name', '=', serverName)
     .orderBy('fetched_ts', 'desc')
     .orderBy('key_id')
-    .limit(mostRows)
+    .limit(maxRows)
     .execute();
   return rows.map((row) => ({
     keyId: row.key_id,
@@ -51,7 +51,7 @@ export async function readResponses(
 }
 
 /** Keys of one server that are kept: one that has more gets no new ones. */
-const mostRows = 1_000;
+const maxRows = 1_000;
 
 /**
  * Keeps the keys of a response. From the server itself it replaces what was known; from a notary only what is not
@@ -69,12 +69,12 @@ export async function saveResponse(
     .selectFrom('server_keys')
     .select(['key_id', 'valid_until_ts'])
     .where('server_name', '=', serverName)
-    .limit(mostRows + 1)
+    .limit(maxRows + 1)
     .execute();
   const known = new Map(rows.map((row) => [row.key_id, row.valid_until_ts]));
   const taken = [...keys].filter(([keyId, { validUntilTs }]) => {
     const before = known.get(keyId);
-    if (before === undefined) return known.size < mostRows;
+    if (before === undefined) return known.size < maxRows;
     return (isFromOwner && validUntilTs >= fetchedTs) || before <= validUntilTs;
   });
   for (const [keyId, { key, validUntilTs, expiredTs }] of taken) {

@@ -13,7 +13,7 @@ const largestEdu = 65_536;
 const [idLength, longestId, longestType] = [32, 255, 255];
 
 /** Messages in one EDU that comes in. */
-const mostMessages = 10_000;
+const maxMessages = 10_000;
 
 /** Sends messages to devices of other servers' users. Source: server-server API, "Send-to-device messaging". */
 export class DirectMessages implements RemoteDelivery {
@@ -102,7 +102,7 @@ function readMessages(value: unknown, serverName: string): MessageMap {
     if (!isUserId(userId) || serverOfUser(userId) !== serverName || !isJsonObject(devices)) continue;
     const contents = new Map<string, JsonObject>();
     for (const [deviceId, content] of Object.entries(devices)) {
-      if (++count > mostMessages) return messages;
+      if (++count > maxMessages) return messages;
       if (isJsonObject(content) && isFitContent(content)) contents.set(deviceId, content);
     }
     if (contents.size > 0) messages.set(userId, contents);

@@ -12,7 +12,7 @@ export interface DeviceQueryDeps extends OwnKeysDeps {
 }
 
 /** Users in one question for keys, and devices in one for one-time keys. */
-const [mostUsers, mostClaims] = [5_000, 5_000];
+const [maxUsers, maxClaims] = [5_000, 5_000];
 
 /** UTF-8 bytes of a request. */
 const bodyLimit = 1024 * 1024;
@@ -67,7 +67,7 @@ function queryRoute({ query, tellNames, serverName }: DeviceQueryDeps): Route {
     },
     ({ body }) => {
       const users = Object.entries(body.device_keys).filter(([userId]) => isOf(serverName, userId));
-      if (users.length > mostUsers) throw tooLarge(`Ask for ${mostUsers} users at the most`);
+      if (users.length > maxUsers) throw tooLarge(`Ask for ${maxUsers} users at the most`);
       return query.local(new Map(users), tellNames);
     },
   );
@@ -93,7 +93,7 @@ function claimRoute({ claiming, serverName }: DeviceQueryDeps): Route {
         return [userId, new Map(entries)] as const;
       });
       const count = wishes.reduce((sum, [, devices]) => sum + devices.size, 0);
-      if (count > mostClaims) throw tooLarge(`Ask for ${mostClaims} keys at the most`);
+      if (count > maxClaims) throw tooLarge(`Ask for ${maxClaims} keys at the most`);
       return { one_time_keys: await claiming.local(new Map(wishes)) };
     },
   );

@@ -3,7 +3,7 @@ import { errorForClient, type QueriesApi } from '../../federation-client/index.t
 import { isRoomAlias, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 
 /** Rooms of a page, when the client does not say, and at most. */
-const [usualLimit, mostRooms] = [100, 500];
+const [usualLimit, maxRooms] = [100, 500];
 
 /** Asks other servers for their public rooms. */
 export class RemoteRoomLists {
@@ -18,7 +18,7 @@ export class RemoteRoomLists {
    * @throws MatrixError M_FORBIDDEN where the other server does not show its list, 502 when it can not be asked
    */
   async list(serverName: string, request: ListRequest): Promise<JsonObject> {
-    const limit = Math.min(request.limit && request.limit > 0 ? request.limit : usualLimit, mostRooms);
+    const limit = Math.min(request.limit && request.limit > 0 ? request.limit : usualLimit, maxRooms);
     try {
       const page = await this.#queries.publicRooms(serverName, { ...request, limit });
       return {

@@ -8,14 +8,14 @@ import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 const limit = { per_second: 200, burst_count: 5_000 };
 
 /** Servers of which that is counted. */
-const mostServers = 10_000;
+const maxServers = 10_000;
 
 /** Bounds the work that EDUs of one server cause. */
 export class EduRates {
   readonly #limiter: RateLimiter;
 
   constructor(clock: Clock) {
-    this.#limiter = new RateLimiter(limit, clock, mostServers);
+    this.#limiter = new RateLimiter(limit, clock, maxServers);
   }
 
   /** Whether one thing more may be looked at. */

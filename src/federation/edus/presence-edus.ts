@@ -14,7 +14,7 @@ export interface PresenceEduDeps {
 }
 
 /** Users in one EDU: more are not looked at. */
-const mostUsers = 500;
+const maxUsers = 500;
 
 /** Characters of a status message that are kept. */
 const longestStatus = 1_000;
@@ -28,7 +28,7 @@ const states: readonly string[] = ['online', 'unavailable', 'offline'] satisfies
 export function presenceHandler({ engine, presence, clock, rates }: PresenceEduDeps): EduHandler {
   return async (origin, { push }) => {
     if (!presence.isEnabled || !Array.isArray(push)) return;
-    for (const update of (push as readonly JsonValue[]).slice(0, mostUsers)) {
+    for (const update of (push as readonly JsonValue[]).slice(0, maxUsers)) {
       if (!isJsonObject(update)) continue;
       const { user_id: userId } = update;
       const status = statusIn(update, clock.now());

@@ -15,7 +15,7 @@ export interface ReceiptEduDeps {
 }
 
 /** Rooms in one EDU, users in each, and events that one receipt names: more are not looked at. */
-const [mostRooms, mostUsers, mostEvents] = [100, 500, 10];
+const [maxRooms, maxUsers, maxEvents] = [100, 500, 10];
 
 /** Characters of the id of a thread's root. */
 const longestThreadId = 255;
@@ -23,12 +23,12 @@ const longestThreadId = 255;
 /** How far users of another server have read. Source: server-server API, "Receipts". */
 export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
   return async (origin, content) => {
-    for (const [roomId, types] of Object.entries(content).slice(0, mostRooms)) {
+    for (const [roomId, types] of Object.entries(content).slice(0, maxRooms)) {
       const read = isJsonObject(types) ? types['m.read'] : undefined;
       if (!isRoomId(roomId) || !isJsonObject(read) || !deps.rates.allow(origin)) continue;
       const head = await deps.engine.heads.get(roomId);
       if (!head?.servers.has(origin) || !(await deps.serverAcls.allows(head, origin))) continue;
-      for (const [userId, receipt] of Object.entries(read).slice(0, mostUsers)) {
+      for (const [userId, receipt] of Object.entries(read).slice(0, maxUsers)) {
         if (!isTellableUserOf(origin, userId)) continue;
         if (head.membership(userId) !== 'join' || !isJsonObject(receipt) || !deps.rates.allow(origin))
           continue;
@@ -46,7 +46,7 @@ async function take(
 ): Promise<void> {
   const { ts, thread_id: threadId } = isJsonObject(data) ? data : ({} as JsonObject);
   if (!Array.isArray(ids) || !isThread(threadId)) return;
-  const eventIds = (ids as readonly JsonValue[]).slice(0, mostEvents).filter(isEventId);
+  const eventIds = (ids as readonly JsonValue[]).slice(0, maxEvents).filter(isEventId);
   const known = await engine.events.getManyById(eventIds);
   const elsewhere = [...known.values()].some(({ roomNid }) => roomNid !== head.roomNid);
   const newest = [...known.values()].sort((one, other) => (other.stream ?? 0) - (one.stream ?? 0))[0];

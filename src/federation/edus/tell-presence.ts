@@ -23,10 +23,10 @@ export interface TellPresenceDeps {
 const lifetime = 5 * 60_000;
 
 /** Users in one EDU. */
-const mostInEdu = 50;
+const maxInEdu = 50;
 
 /** Members of a room beyond whom a server that comes to it is not told who is there. */
-const mostMembers = 1_000;
+const maxMembers = 1_000;
 
 /** Tells servers that share rooms with users of this one who is online. Source: server-server API, "Presence". */
 export class TellPresence {
@@ -76,7 +76,7 @@ export class TellPresence {
   async #welcome(roomId: string, server: string): Promise<void> {
     const { engine, presence, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
-    if (head?.servers.get(server) !== 1 || head.memberCount('join') > mostMembers) return;
+    if (head?.servers.get(server) !== 1 || head.memberCount('join') > maxMembers) return;
     for (const [userId, membership] of head.members) {
       if (membership !== 'join' || serverOfUser(userId) !== serverName) continue;
       const status = presence.present.has(userId) ? presence.peek(userId) : undefined;
@@ -94,8 +94,8 @@ export class TellPresence {
 function combine(contents: readonly JsonObject[]): JsonObject[] {
   const updates = contents.flatMap(({ push }) => push as readonly JsonObject[]);
   const combined: JsonObject[] = [];
-  for (let start = 0; start < updates.length; start += mostInEdu) {
-    combined.push({ push: updates.slice(start, start + mostInEdu) });
+  for (let start = 0; start < updates.length; start += maxInEdu) {
+    combined.push({ push: updates.slice(start, start + maxInEdu) });
   }
   return combined;
 }

@@ -20,7 +20,7 @@ export interface TellReceiptsDeps {
 const lifetime = 3_600_000;
 
 /** Receipts that wait for the next round of a room; further ones wait for their users' next. */
-const mostWaiting = 1_000;
+const maxWaiting = 1_000;
 
 /**
  * Tells the servers of a room how far users of this one have read. Each receipt is a transaction to every server, so
@@ -49,7 +49,7 @@ export class TellReceipts {
     const key = `${userId}\0${threadId}`;
     const waiting = this.#rooms.get(roomId);
     if (waiting) {
-      if (waiting.has(key) || waiting.size < mostWaiting) waiting.set(key, receipt);
+      if (waiting.has(key) || waiting.size < maxWaiting) waiting.set(key, receipt);
     } else void this.#tell(roomId, new Map([[key, receipt]]));
   }
 

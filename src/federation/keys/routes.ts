@@ -4,7 +4,7 @@ import { badJson, type JsonObject } from '../../protocol/index.ts';
 import { Notary, type NotaryDeps } from './notary.ts';
 
 /** Servers in one question. */
-const mostServers = 1_000;
+const maxServers = 1_000;
 
 const timestamp = Type.Optional(Type.Integer());
 const answer = Type.Object({ server_keys: Type.Array(Type.Object({})) });
@@ -57,7 +57,7 @@ type Criteria = Readonly<Record<string, Readonly<Record<string, { minimum_valid_
 
 function questionsIn(criteria: Criteria) {
   const servers = Object.entries(criteria);
-  if (servers.length > mostServers) throw badJson('These are too many servers at once');
+  if (servers.length > maxServers) throw badJson('These are too many servers at once');
   return servers.map(([serverName, byKey]) => {
     const times = Object.values(byKey).flatMap(({ minimum_valid_until_ts: time }) => time ?? []);
     const validUntil = times.length === 0 ? undefined : Math.max(...times);

@@ -49,7 +49,7 @@ async function essential(
 }
 
 /** So many members are looked at, to find some who are in the room. */
-const mostLookedAt = 50;
+const maxLookedAt = 50;
 
 async function heroesOf(
   state: ReadonlyMap<string, number>,
@@ -59,7 +59,7 @@ async function heroesOf(
   const nids = [...state]
     .filter(([key]) => splitStateKey(key)[0] === 'm.room.member')
     .map(([, nid]) => nid)
-    .slice(0, mostLookedAt);
+    .slice(0, maxLookedAt);
   const members = [...(await engine.events.getMany(nids)).values()]
     .sort((a, b) => a.nid - b.nid)
     .map(({ event }) => ({ userId: event.stateKey!, membership: membershipOf(event.content) }));

@@ -12,9 +12,9 @@ import { DeliveryNotes } from './events/delivery-notes.ts';
 import { EventFanOut } from './events/event-fan-out.ts';
 import type { OutgoingPdu } from './events/outgoing-pdu.ts';
 import { LazyQueue } from './queues/lazy-queue.ts';
+import type { QueueDeps, SenderObserver } from './queues/queue-deps.ts';
 import { SendSlots } from './queues/send-slots.ts';
 import { type QueueState, ServerQueue } from './queues/server-queue.ts';
-import type { SenderObserver, SenderParts } from './sender-parts.ts';
 import { readPositions, readUnfinished } from './store.ts';
 import type { SenderTables } from './tables.ts';
 import { KeptTransactions } from './transactions/kept-transactions.ts';
@@ -61,7 +61,7 @@ export interface SenderStatus {
  */
 export class FederationSender {
   readonly #deps: FederationSenderDeps;
-  readonly #parts: SenderParts;
+  readonly #queueDeps: QueueDeps;
   readonly #notes: DeliveryNotes;
   readonly #queues = new Map<string, ServerQueue>();
   readonly #lazy: LazyQueue;
@@ -84,7 +84,7 @@ export class FederationSender {
     this.#handedOut = this.#settled = streams.current;
     const run = randomLetters(randomness, 10);
     let transactions = 0;
-    this.#parts = {
+    this.#queueDeps = {
       ...deps,
       observer,
       notes: this.#notes,
@@ -182,7 +182,7 @@ export class FederationSender {
   #queueOf(destination: string, behind = false): ServerQueue {
     let queue = this.#queues.get(destination);
     if (!queue) {
-      queue = new ServerQueue(destination, this.#parts, { behind });
+      queue = new ServerQueue(destination, this.#queueDeps, { behind });
       this.#queues.set(destination, queue);
     }
     return queue;

@@ -27,7 +27,7 @@ export interface TransactionObserver {
 }
 
 /** Source: server-server API, "Transactions". */
-const [mostPdus, mostEdus] = [50, 100];
+const [maxPdus, maxEdus] = [50, 100];
 
 /** Characters of a transaction id; those in use have some twenty. */
 const longestTransactionId = 255;
@@ -35,7 +35,7 @@ const longestTransactionId = 255;
 const hour = 3_600_000;
 
 /** Milliseconds for which a repeated transaction is known to be one, and how many are known at most. */
-const [memory, mostRemembered] = [24 * hour, 1_000_000];
+const [memory, maxRemembered] = [24 * hour, 1_000_000];
 
 const silentObserver: TransactionObserver = { received: () => undefined, repeated: () => undefined };
 
@@ -93,7 +93,7 @@ export class Transactions {
   }
 
   /** One round of the upkeep. @param most how many transactions are remembered */
-  forget(most = mostRemembered): Promise<void> {
+  forget(most = maxRemembered): Promise<void> {
     const { database, clock } = this.#deps;
     return database.transaction<TransactionTables, void>(async (writer) => {
       await deleteTransactionsBefore(writer, clock.now() - memory);
@@ -114,8 +114,8 @@ export function readTransaction(origin: string, txnId: string, body: JsonObject)
   if (body['origin'] !== undefined && body['origin'] !== origin) {
     throw forbidden('The transaction is of another server');
   }
-  const pdus = listIn(body, 'pdus', mostPdus);
-  return { pdus, edus: listIn(body, 'edus', mostEdus) };
+  const pdus = listIn(body, 'pdus', maxPdus);
+  return { pdus, edus: listIn(body, 'edus', maxEdus) };
 }
 
 function listIn(body: JsonObject, name: string, most: number): readonly JsonValue[] {

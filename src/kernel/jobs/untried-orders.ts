@@ -9,7 +9,7 @@ interface Order {
 }
 
 /** Keys of a kind that are remembered; whoever waits for others waits for nothing. */
-const mostOrders = 10_000;
+const maxOrders = 10_000;
 
 /**
  * What this process has ordered and nobody has tried yet, so that whoever has ordered something can wait for it. It is
@@ -31,7 +31,7 @@ export class UntriedOrders {
     const order = orders.get(key) ?? { count: 0, isSlow: false, tried: Promise.withResolvers<void>() };
     order.count++;
     order.isSlow = false;
-    if (orders.size < mostOrders) orders.set(key, order);
+    if (orders.size < maxOrders) orders.set(key, order);
   }
 
   /** An attempt begins. @returns to be called when it has ended, however it did; what was ordered meanwhile stays */

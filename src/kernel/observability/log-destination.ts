@@ -1,7 +1,7 @@
 import { close, write, writeSync } from 'node:fs';
 
 /** Characters that may wait for a disk that is full or a reader who does not read; lines beyond that are lost. */
-const mostWaiting = 8 * 2 ** 20;
+const maxWaiting = 8 * 2 ** 20;
 /** Milliseconds until a full pipe is tried again. */
 const pause = 50;
 /** How often a full pipe is tried again when the process ends. */
@@ -28,7 +28,7 @@ export class LogDestination {
   #lost = 0;
   readonly #atExit = () => this.#writeAtExit();
 
-  constructor(fd: number, name: string, most = mostWaiting) {
+  constructor(fd: number, name: string, most = maxWaiting) {
     this.#fd = fd;
     this.#name = name;
     this.#most = most;

@@ -7,7 +7,7 @@ import type { Resolver } from './resolver.ts';
 import { hostAndPort, type Target } from './target.ts';
 
 /** Servers to which connections are kept, connections to each, and milliseconds for which an idle one stays open. */
-const [mostPools, connections, keepAliveTimeout] = [1_000, 16, 20_000];
+const [maxPools, connections, keepAliveTimeout] = [1_000, 16, 20_000];
 
 /** A way to a target: the pool to use, and what must be said differently on the way. */
 export interface Way {
@@ -26,7 +26,7 @@ export interface PoolsDeps {
 export class Pools {
   readonly #deps: PoolsDeps;
   readonly #pools = new RecentlyUsed<string, Pool>({
-    max: mostPools,
+    max: maxPools,
     dispose: (pool) => void pool.close().catch(() => undefined),
   });
 

@@ -13,7 +13,7 @@ interface Caller {
 }
 
 /** Servers of which something is known; when there are more, those that do nothing are forgotten. */
-const mostCallers = 10_000;
+const maxCallers = 10_000;
 
 /**
  * How much of other servers' requests is worked on: those beyond a number in a window are delayed, some are worked on
@@ -69,7 +69,7 @@ export class ServerLimiter {
   #callerOf(serverName: string): Caller {
     const known = this.#callers.get(serverName);
     if (known) return known;
-    if (this.#callers.size >= mostCallers) this.#forget();
+    if (this.#callers.size >= maxCallers) this.#forget();
     const caller: Caller = { times: [], waiting: 0, active: 0, queue: [] };
     this.#callers.set(serverName, caller);
     return caller;

@@ -14,7 +14,7 @@ describe('thumbnails on disk', () => {
   let directory: string;
   let media: MediaStore;
   let store: ThumbnailStore;
-  const opened = () => ThumbnailStore.open({ directory, randomness: systemRandomness, mostKept: 5 });
+  const opened = () => ThumbnailStore.open({ directory, randomness: systemRandomness, maxKept: 5 });
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'hearth-thumbnails-'));
     media = await MediaStore.open(

@@ -13,7 +13,7 @@ export interface ThumbnailStoreDeps {
   readonly directory: string;
   readonly randomness: Randomness;
   /** Thumbnails of one file: those of the list, and what clients have asked for lately. */
-  readonly mostKept: number;
+  readonly maxKept: number;
 }
 
 /** What is being written. */
@@ -29,13 +29,13 @@ const facts = 'picture.json';
 export class ThumbnailStore {
   readonly #directory: string;
   readonly #randomness: Randomness;
-  readonly #mostKept: number;
+  readonly #maxKept: number;
 
-  private constructor({ directory, randomness, mostKept }: ThumbnailStoreDeps) {
+  private constructor({ directory, randomness, maxKept }: ThumbnailStoreDeps) {
     // The process that writes has another working directory, perhaps.
     this.#directory = resolve(directory);
     this.#randomness = randomness;
-    this.#mostKept = mostKept;
+    this.#maxKept = maxKept;
   }
 
   /** Clears out what a crash has left behind. */
@@ -98,14 +98,14 @@ export class ThumbnailStore {
   /** The oldest go, when there are too many. */
   async #makeRoom(owner: Owner): Promise<void> {
     const names = (await readdir(this.#place(owner))).filter((name) => name !== facts);
-    if (names.length <= this.#mostKept) return;
+    if (names.length <= this.#maxKept) return;
     const withAge = await Promise.all(
       names.map(async (name) => {
         const path = this.#path(owner, name);
         return { path, madeAt: (await stat(path).catch(ignoreMissing))?.mtimeMs ?? 0 };
       }),
     );
-    const oldest = withAge.sort((a, b) => a.madeAt - b.madeAt).slice(0, names.length - this.#mostKept);
+    const oldest = withAge.sort((a, b) => a.madeAt - b.madeAt).slice(0, names.length - this.#maxKept);
     for (const { path } of oldest) await rm(path, { force: true });
   }
 

@@ -7,7 +7,7 @@ export class MalformedMultipart extends Error {
 }
 
 /** Bytes of a line, lines of headers, bytes of the metadata. */
-const [longestLine, mostLines, longestMetadata] = [8_192, 32, 65_536];
+const [longestLine, maxLines, longestMetadata] = [8_192, 32, 65_536];
 
 /** Characters of the header that names the boundary. */
 const longestType = 1_000;
@@ -67,7 +67,7 @@ async function endOfBoundary(source: ByteSource): Promise<void> {
 
 async function readHeaders(source: ByteSource): Promise<ReadonlyMap<string, string>> {
   const headers = new Map<string, string>();
-  for (let count = 0; count <= mostLines; count++) {
+  for (let count = 0; count <= maxLines; count++) {
     const line = await source.line(longestLine);
     if (line === '') return headers;
     const colon = line?.indexOf(':') ?? -1;

@@ -42,7 +42,7 @@ export interface RemoteWish {
 }
 
 /** Downloads that go on at the same time. */
-const mostDownloads = 64;
+const maxDownloads = 64;
 
 /** Milliseconds until an answer begins, on top of the patience, and until it has ended. */
 const [untilBegin, untilEnd] = [30_000, 10 * 60_000];
@@ -96,7 +96,7 @@ export class RemoteMedia {
     const key = `${wish.isOpen ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
     const underWay = this.#downloads.get(key);
     if (underWay !== undefined) return underWay;
-    if (this.#downloads.size >= mostDownloads) throw limitExceeded(1_000);
+    if (this.#downloads.size >= maxDownloads) throw limitExceeded(1_000);
     const download = this.#fetch(address, wish).finally(() => this.#downloads.delete(key));
     this.#downloads.set(key, download);
     return download;

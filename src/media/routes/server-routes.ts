@@ -15,7 +15,7 @@ import { askedThumbnail, thumbnailQuery } from './thumbnail-query.ts';
  */
 const longestWait = 5_000;
 
-export interface ServerRouteParts {
+export interface ServerRouteDeps {
   readonly serverName: string;
   readonly disk: MediaStore;
   readonly local: LocalMedia;
@@ -30,7 +30,7 @@ export function mediaServerRoutes({
   local,
   thumbnails,
   randomness,
-}: ServerRouteParts): Route[] {
+}: ServerRouteDeps): Route[] {
   const timeout = { timeout_ms: Type.Integer({ default: 20_000 }) };
   const find = (mediaId: string, timeout_ms: number, signal: AbortSignal) =>
     local.find(mediaAddress(serverName, mediaId).mediaId, patienceOf(timeout_ms, longestWait), signal);

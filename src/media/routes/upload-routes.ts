@@ -5,7 +5,7 @@ import { describeUpload } from '../description.ts';
 import type { LocalMedia } from '../local/local-media.ts';
 import { mediaAddress, noMedia } from '../media-address.ts';
 
-export interface UploadRouteParts {
+export interface UploadRouteDeps {
   readonly local: LocalMedia;
   readonly serverName: string;
   /** Addresses that users create. */
@@ -19,8 +19,8 @@ export interface UploadRouteParts {
 const query = Type.Object({ filename: Type.Optional(Type.String()) });
 
 /** Uploads. Source: client-server API, "Content repository". */
-export function uploadRoutes(parts: UploadRouteParts): Route[] {
-  const { local, serverName, createLimit, options } = parts;
+export function uploadRoutes(deps: UploadRouteDeps): Route[] {
+  const { local, serverName, createLimit, options } = deps;
   const uri = (mediaId: string) => `mxc://${serverName}/${mediaId}`;
   const upload = {
     auth: 'user',
@@ -79,7 +79,7 @@ export function uploadRoutes(parts: UploadRouteParts): Route[] {
 function configRoute(
   operationId: string,
   path: string | readonly string[],
-  { max_upload_size }: UploadRouteParts['options'],
+  { max_upload_size }: UploadRouteDeps['options'],
 ): Route {
   return route({ operationId, method: 'GET', path, auth: 'guest' }, () => ({
     'm.upload.size': max_upload_size,

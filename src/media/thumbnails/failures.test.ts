@@ -48,7 +48,7 @@ describe('thumbnails that can not be made', () => {
     directory = mkdtempSync(join(folder, 'media-'));
     const [randomness, log] = [systemRandomness, silentLogger];
     disk = await MediaStore.open({ directory, randomness, log }, async () => true);
-    const store = await ThumbnailStore.open({ directory, randomness, mostKept: 10 });
+    const store = await ThumbnailStore.open({ directory, randomness, maxKept: 10 });
     const tasks = new PictureTasks({ clock, log }, relative(import.meta.dirname, join(folder, 'program')));
     const options = { dynamic_thumbnails: true, thumbnail_sizes: [], max_image_pixels: 1_000_000 };
     thumbnails = new Thumbnails({ clock, log, disk, store, tasks, options });

@@ -64,14 +64,14 @@ async function beginningOf(source: string): Promise<PictureFormat | undefined> {
 }
 
 /** Chunks that may come before the pixels. */
-const mostChunks = 1_000;
+const maxChunks = 1_000;
 
 /** Whether there is an `acTL` chunk before the pixels. Source: Portable Network Graphics, third edition, 11.3.7.1. */
 async function isAnimatedPng(source: string): Promise<boolean> {
   const file = await open(source);
   try {
     const header = Buffer.alloc(8);
-    for (let [count, at] = [0, 8]; count < mostChunks; count++) {
+    for (let [count, at] = [0, 8]; count < maxChunks; count++) {
       const { bytesRead } = await file.read(header, 0, 8, at);
       const type = header.toString('latin1', 4);
       if (bytesRead < 8 || type === 'IDAT') return false;
@@ -92,9 +92,9 @@ const writers: Readonly<Record<ThumbnailFormat, (picture: Sharp) => Sharp>> = {
 
 /** Colours become those of the web, and what else was said of the picture is left out. */
 async function make(task: Extract<PictureTask, { kind: 'make' }>): Promise<void> {
-  const { source, destination, target, format, isAnimated, mostPixels } = task;
+  const { source, destination, target, format, isAnimated, maxPixels } = task;
   const picture = sharp(source, {
-    limitInputPixels: mostPixels,
+    limitInputPixels: maxPixels,
     failOn,
     animated: isAnimated,
     autoOrient: !isAnimated,

@@ -16,7 +16,7 @@ export type PictureTask =
       /** Of all frames, or of the first. */
       readonly isAnimated: boolean;
       /** Of all frames that are read. */
-      readonly mostPixels: number;
+      readonly maxPixels: number;
     };
 
 export type PictureResult =

@@ -33,7 +33,7 @@ describe('pictures of strangers', () => {
       assert.ok(width >= 1 && height >= 1 && frames >= 1);
       const isAnimated = frames > 1;
       const format = isAnimated ? 'webp' : 'png';
-      const task = { source, destination, target, format, isAnimated, mostPixels: 1_000_000 } as const;
+      const task = { source, destination, target, format, isAnimated, maxPixels: 1_000_000 } as const;
       await tasks.make(task, 'urgent');
     } catch (error) {
       assert.ok(error instanceof NoThumbnail, String(error));

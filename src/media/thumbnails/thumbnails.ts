@@ -42,26 +42,26 @@ interface Variant {
 }
 
 /** Pictures of which is remembered what they are, and thumbnails that could not be made. */
-const [mostPictures, mostFailures] = [5_000, 5_000];
+const [maxPictures, maxFailures] = [5_000, 5_000];
 
 /** Thumbnails of one file that are asked for at the same time. */
-const mostWaiting = 50;
+const maxWaiting = 50;
 
 /** Milliseconds for which what has failed is not tried again. */
 const failureTime = 10 * 60_000;
 
 /** Frames of an animation, beside `max_image_pixels` for all together. */
-const mostFrames = 1_000;
+const maxFrames = 1_000;
 
 /** Thumbnails of files. Source: client-server API, "Content repository", "Thumbnails". */
 export class Thumbnails {
   readonly #deps: ThumbnailsDeps;
-  readonly #pictures = new RecentlyUsed<string, Picture>({ max: mostPictures });
+  readonly #pictures = new RecentlyUsed<string, Picture>({ max: maxPictures });
   /** When they failed, by file, and whether it was to move. */
-  readonly #failures = new RecentlyUsed<string, number>({ max: mostFailures });
+  readonly #failures = new RecentlyUsed<string, number>({ max: maxFailures });
   readonly #underWay = new Map<string, Promise<unknown>>();
   /** One file occupies one process at most, however many sizes of it are asked for; another beforehand. */
-  readonly #turns = new Turns(mostWaiting);
+  readonly #turns = new Turns(maxWaiting);
 
   constructor(deps: ThumbnailsDeps) {
     this.#deps = deps;
@@ -115,7 +115,7 @@ export class Thumbnails {
   async #findVariant(file: MediaFile, picture: Picture, target: Target, moves: boolean): Promise<Content> {
     const { options } = this.#deps;
     const pixels = areaOf(picture) * picture.frames;
-    const canMove = picture.frames > 1 && picture.frames <= mostFrames && pixels <= options.max_image_pixels;
+    const canMove = picture.frames > 1 && picture.frames <= maxFrames && pixels <= options.max_image_pixels;
     if (moves && canMove) {
       try {
         return await this.#provide(file, variantOf(picture, target, true), 'urgent');
@@ -146,7 +146,7 @@ export class Thumbnails {
     const { disk, store, tasks, options } = this.#deps;
     const name = nameOf(variant);
     const source = disk.pathOf(file.area, file.fileId);
-    const task = { ...variant, source, mostPixels: Math.max(1, options.max_image_pixels) };
+    const task = { ...variant, source, maxPixels: Math.max(1, options.max_image_pixels) };
     await this.#try(file, urgency, variant.isAnimated, () =>
       store.keep(file, name, (destination) => tasks.make({ ...task, destination }, urgency)),
     );

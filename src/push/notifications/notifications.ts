@@ -21,7 +21,7 @@ import { PushEvents } from '../unread/push-events.ts';
 import type { FollowedThreads, IgnoredUsers } from '../unread/unread.ts';
 import { NewestFirst } from './newest-first.ts';
 
-export interface NotificationsParts {
+export interface NotificationsDeps {
   readonly engine: RoomEngine;
   readonly clientEvents: ClientEvents;
   readonly streams: Streams;
@@ -61,19 +61,19 @@ interface Notification {
 }
 
 /** Events that one request may look at to fill its page. */
-const mostScanned = 2_000;
+const maxScanned = 2_000;
 
 /**
  * What users have been notified of, as their rules are now: nothing is written down when an event arrives.
  * Source: client-server API, "Listing notifications".
  */
 export class Notifications {
-  readonly #parts: NotificationsParts;
+  readonly #deps: NotificationsDeps;
   readonly #pushEvents: PushEvents;
 
-  constructor(parts: NotificationsParts) {
-    this.#parts = parts;
-    this.#pushEvents = new PushEvents(parts.engine);
+  constructor(deps: NotificationsDeps) {
+    this.#deps = deps;
+    this.#pushEvents = new PushEvents(deps.engine);
   }
 
   /** The latest first. @throws MatrixError M_INVALID_PARAM for a foreign token */
@@ -81,7 +81,7 @@ export class Notifications {
     viewer: Viewer,
     { from, limit, onlyHighlights }: NotificationsRequest,
   ): Promise<NotificationsPage> {
-    const { streams, rules, ignored, engine, invitePolicy } = this.#parts;
+    const { streams, rules, ignored, engine, invitePolicy } = this.#deps;
     const subject = {
       viewer,
       rules: await rules.compiled(viewer.userId),
@@ -93,7 +93,7 @@ export class Notifications {
       (await invitePolicy.decide(viewer.userId, event.sender)) === 'allow';
     const events = await NewestFirst.open(engine, viewer.userId, before, isTold);
     const found: Notification[] = [];
-    for (let scanned = 0; scanned < mostScanned; scanned++) {
+    for (let scanned = 0; scanned < maxScanned; scanned++) {
       const next = await events.next();
       if (!next) return { notifications: await this.#render(viewer, found) };
       if (found.length === limit) return this.#withNext(viewer, found, (next.stored.stream ?? 0) + 1);
@@ -118,14 +118,14 @@ export class Notifications {
     const { event, threadId } = await this.#pushEvents.get(head, stored);
     const { notify, highlight, actions } = evaluateRules(subject.rules, event, member);
     if (!notify || (onlyHighlights && !highlight)) return undefined;
-    const read = await this.#parts.receipts.readUpTo(userId, head.roomId);
+    const read = await this.#deps.receipts.readUpTo(userId, head.roomId);
     return { stored, actions: [...actions], read: (stored.stream ?? 0) <= read.thread(threadId) };
   }
 
   async #member(head: RoomHead, userId: string): Promise<PushMember> {
     const entry = head.entry('m.room.member', userId);
-    const name = entry && (await this.#parts.engine.events.get(entry.nid))?.event.content['displayname'];
-    const followedThreads = await this.#parts.threads.in(userId, head.roomId);
+    const name = entry && (await this.#deps.engine.events.get(entry.nid))?.event.content['displayname'];
+    const followedThreads = await this.#deps.threads.in(userId, head.roomId);
     return { userId, displayName: typeof name === 'string' ? name : undefined, followedThreads };
   }
 
@@ -144,7 +144,7 @@ export class Notifications {
       stored,
       membership: isInvite(stored) ? ('invite' as const) : ('join' as const),
     }));
-    const events = await this.#parts.clientEvents.render(visible, viewer, 'without room id');
+    const events = await this.#deps.clientEvents.render(visible, viewer, 'without room id');
     return found.map(({ stored, actions, read }, index) => ({
       actions,
       event: events[index] ?? {},

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { Notifications } from './notifications.ts';
 
 /** Notifications of a page when the client does not say, and at most. */
-const [usualLimit, mostNotifications] = [20, 100];
+const [usualLimit, maxNotifications] = [20, 100];
 
 /** Client-server API, "Listing notifications". */
 export function notificationRoutes(notifications: Notifications): Route[] {
@@ -28,7 +28,7 @@ export function notificationRoutes(notifications: Notifications): Route[] {
       ({ query: { from, limit = usualLimit, only }, requester }) =>
         notifications.page(requester, {
           from,
-          limit: Math.max(1, Math.min(limit, mostNotifications)),
+          limit: Math.max(1, Math.min(limit, maxNotifications)),
           onlyHighlights: only === 'highlight',
         }),
     ),

@@ -40,7 +40,7 @@ interface Known {
 const remembered = 20_000;
 
 /** Bytes of a user's rules together: room for thousands of muted rooms, and not for a data store. */
-const mostBytes = 2_097_152;
+const maxBytes = 2_097_152;
 
 /** The push rules of local users. Source: client-server API, "Push Rules". */
 export class PushRules {
@@ -96,8 +96,8 @@ export class PushRules {
       for (;;) {
         const present = await readRules(writer, userId);
         const json = JSON.stringify(edit(present?.rules ?? NO_USER_RULES));
-        if (Buffer.byteLength(json) > mostBytes) {
-          throw tooLarge(`Push rules may have ${mostBytes} bytes together`);
+        if (Buffer.byteLength(json) > maxBytes) {
+          throw tooLarge(`Push rules may have ${maxBytes} bytes together`);
         }
         if (await replaceRules(writer, userId, present?.position, { json, position })) return;
       }

@@ -28,7 +28,7 @@ const slice = 100;
  * How many new events are looked at, the newest: who was away for longer has lost count anyhow, and no room's history
  * is so long that opening it could stop the server.
  */
-const mostEvents = 2_000;
+const maxEvents = 2_000;
 
 /**
  * One look at the events of a room that are new to one user, newest first.
@@ -62,7 +62,7 @@ export class Evaluation implements NewMarks {
       this.count += events.length;
       before = events.at(-1)?.stream ?? after;
       if (events.length < slice) break;
-      if (this.count >= mostEvents) this.startsAnew = true;
+      if (this.count >= maxEvents) this.startsAnew = true;
       await new Promise(setImmediate);
     }
   }

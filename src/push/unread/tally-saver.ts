@@ -10,7 +10,7 @@ import { type OwnedTally, saveTallies } from './store.ts';
 const worthSaving = 200;
 
 /** Milliseconds between two times of saving, and how many tallies do not wait for it. */
-const [interval, mostWaiting] = [60_000, 1_000];
+const [interval, maxWaiting] = [60_000, 1_000];
 
 /** How many tallies go into one transaction. */
 const batch = 500;
@@ -34,7 +34,7 @@ export class TallySaver {
   changed(key: string, owned: OwnedTally): void {
     if (owned.tally.unsaved < worthSaving) return;
     this.#waiting.set(key, owned);
-    if (this.#waiting.size >= mostWaiting) this.#begin();
+    if (this.#waiting.size >= maxWaiting) this.#begin();
     else this.#timer ??= this.#clock.setTimer(interval, () => this.#begin());
   }
 

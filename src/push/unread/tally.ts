@@ -34,7 +34,7 @@ export interface NewMarks {
 }
 
 /** How many unread events of a room are counted: clients show "99+", and the memory of a tally is bounded. */
-const mostMarks = 1_000;
+const maxMarks = 1_000;
 
 /** What is unread for one user in one room, as far as it was looked at. */
 export class Tally {
@@ -73,7 +73,7 @@ export class Tally {
       this.#keep(({ threadId, stream }) => !ownThreads.has(threadId) && !redacted.has(stream));
     }
     for (let index = marks.length - 1; index >= 0; index--) this.#push(marks[index]!);
-    if (this.#marks.length > mostMarks) {
+    if (this.#marks.length > maxMarks) {
       this.#marks = newest(this.#marks);
       this.#counts = undefined;
     }
@@ -100,7 +100,7 @@ export class Tally {
     this.#marks.push(mark);
     this.#counts &&= recounted(this.#counts, mark, 1);
     const [oldest] = this.#marks;
-    if (this.#marks.length <= mostMarks || !oldest || oldest.highlight) return;
+    if (this.#marks.length <= maxMarks || !oldest || oldest.highlight) return;
     this.#marks.shift();
     this.#counts &&= recounted(this.#counts, oldest, -1);
   }
@@ -149,8 +149,8 @@ class Count implements UnreadCount {
 
 /** As many marks as are counted: the oldest go first, and highlights last. */
 function newest(marks: readonly UnreadMark[]): UnreadMark[] {
-  let excess = marks.length - mostMarks;
-  return marks.filter(({ highlight }) => highlight || excess-- <= 0).slice(-mostMarks);
+  let excess = marks.length - maxMarks;
+  return marks.filter(({ highlight }) => highlight || excess-- <= 0).slice(-maxMarks);
 }
 
 export const nothingUnread: UnreadCounts = { notification_count: 0, highlight_count: 0, threads: new Map() };

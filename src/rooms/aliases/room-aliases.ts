@@ -20,7 +20,7 @@ import { withoutAlias } from './canonical-alias.ts';
 const canonicalAlias = 'm.room.canonical_alias';
 
 /** Most servers that the answer to a look-up names. */
-const mostServers = 20;
+const maxServers = 20;
 
 export interface AliasOptions {
   readonly require_membership_for_aliases: boolean;
@@ -39,7 +39,7 @@ export interface LocatedRoom {
   readonly servers: readonly string[];
 }
 
-export interface RoomAliasesParts {
+export interface RoomAliasesDeps {
   readonly database: Database;
   readonly engine: RoomEngine;
   readonly serverName: string;
@@ -59,7 +59,7 @@ export class RoomAliases {
   readonly #rules: DirectoryRules;
   readonly #remote: RemoteAliases | undefined;
 
-  constructor({ database, engine, serverName, options, rules, remote }: RoomAliasesParts) {
+  constructor({ database, engine, serverName, options, rules, remote }: RoomAliasesDeps) {
     this.#database = database;
     this.#reader = database.reader<RoomTables>();
     this.#engine = engine;
@@ -107,7 +107,7 @@ export class RoomAliases {
       .sort(([, some], [, more]) => more - some)
       .map(([server]) => server);
     const own = head?.servers.has(this.#serverName) ? [this.#serverName] : [];
-    return [...own, ...others].slice(0, mostServers);
+    return [...own, ...others].slice(0, maxServers);
   }
 
   /** The room behind an alias of this server. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */

@@ -18,7 +18,7 @@ export type AutoJoinOptions = Pick<
   | 'auto_join_rooms_for_guests'
 >;
 
-export interface AutoJoinParts {
+export interface AutoJoinDeps {
   readonly jobs: Jobs;
   readonly clock: Clock;
   readonly log: Logger;
@@ -44,15 +44,15 @@ interface Newcomer {
  * the server stops in between. Source: requirement document 2, "auto_join_rooms".
  */
 export class AutoJoin {
-  readonly #parts: AutoJoinParts;
+  readonly #deps: AutoJoinDeps;
 
-  constructor(parts: AutoJoinParts) {
-    this.#parts = parts;
+  constructor(deps: AutoJoinDeps) {
+    this.#deps = deps;
   }
 
   /** Registers how the job is done; before jobs are started. */
   register(rooms: Rooms): void {
-    const { jobs, log, options } = this.#parts;
+    const { jobs, log, options } = this.#deps;
     jobs.register<Newcomer>(job, {
       run: async ({ payload: newcomer, signal }) => {
         for (const room of options.auto_join_rooms) {
@@ -73,7 +73,7 @@ export class AutoJoin {
     _publish: unknown,
     { userId, isGuest }: { userId: string; isGuest: boolean },
   ): Promise<void> {
-    const { jobs, clock, options, isFirst } = this.#parts;
+    const { jobs, clock, options, isFirst } = this.#deps;
     if (options.auto_join_rooms.length === 0 || (isGuest && !options.auto_join_rooms_for_guests)) return;
     const payload = { userId, isFirst: !isGuest && (await isFirst(writer, userId)) };
     await jobs.schedule(writer, { kind: job, key: userId, payload, runAt: clock.now() });
@@ -85,15 +85,15 @@ export class AutoJoin {
   }
 
   settled(userId: string): Promise<void> {
-    return this.#parts.jobs.tried(job, userId, patience);
+    return this.#deps.jobs.tried(job, userId, patience);
   }
 
   async #bring(rooms: Rooms, { userId, isFirst }: Newcomer, room: string): Promise<void> {
     const alias = parseRoomAlias(room);
     const roomId = alias ? await rooms.aliases.find(room) : room;
     if (roomId !== undefined) return this.#join(rooms, userId, roomId);
-    const isOurs = alias?.serverName === this.#parts.serverName;
-    if (!alias || !isOurs || !isFirst || !this.#parts.options.autocreate_auto_join_rooms) {
+    const isOurs = alias?.serverName === this.#deps.serverName;
+    if (!alias || !isOurs || !isFirst || !this.#deps.options.autocreate_auto_join_rooms) {
       throw notFound('There is no such room');
     }
     const created = await this.#create(rooms, userId, alias.localpart);
@@ -101,7 +101,7 @@ export class AutoJoin {
   }
 
   #create(rooms: Rooms, userId: string, localpart: string): Promise<string> {
-    const { options } = this.#parts;
+    const { options } = this.#deps;
     return rooms.creation.create(this.#host() ?? userId, {
       preset: options.autocreate_auto_join_room_preset,
       room_alias_name: localpart,
@@ -120,7 +120,7 @@ export class AutoJoin {
       if (membership !== 'invite') {
         await rooms.engine.timeline.append(roomId, await rooms.memberships.invitation(host, userId));
       }
-      if (this.#parts.options.autocreate_auto_join_room_preset === 'trusted_private_chat') {
+      if (this.#deps.options.autocreate_auto_join_room_preset === 'trusted_private_chat') {
         await trust(rooms, head, host, userId);
       }
     }
@@ -129,7 +129,7 @@ export class AutoJoin {
 
   /** Who makes the rooms and invites to them. */
   #host(): string | undefined {
-    const { options, serverName } = this.#parts;
+    const { options, serverName } = this.#deps;
     const localpart = options.auto_join_mxid_localpart;
     return localpart === null ? undefined : `@${localpart}:${serverName}`;
   }

@@ -41,7 +41,7 @@ export interface CreationOptions {
   >;
 }
 
-export interface RoomCreationParts {
+export interface RoomCreationDeps {
   readonly engine: RoomEngine;
   readonly memberships: Memberships;
   readonly aliases: RoomAliases;
@@ -70,10 +70,10 @@ const levelsKey = stateKeyOf('m.room.power_levels', '');
 
 /** Makes rooms. Source: client-server API, `POST /createRoom`. */
 export class RoomCreation {
-  readonly #parts: RoomCreationParts;
+  readonly #deps: RoomCreationDeps;
 
-  constructor(parts: RoomCreationParts) {
-    this.#parts = parts;
+  constructor(deps: RoomCreationDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -89,7 +89,7 @@ export class RoomCreation {
     requester?: Requesting,
     nature: RoomNature = {},
   ): Promise<string> {
-    const { aliases, published, throttle, memberships } = this.#parts;
+    const { aliases, published, throttle, memberships } = this.#deps;
     const version = this.#version(request);
     const preset = request.preset ?? presetFor(request.visibility ?? 'private');
     const invitees = [...new Set(request.invite)];
@@ -97,7 +97,7 @@ export class RoomCreation {
     for (const userId of invitees) await memberships.checkInvitee(creator, userId);
     const name = request.room_alias_name;
     const alias = name === undefined ? undefined : await aliases.checkNew(creator, name);
-    checkInitialState(request.initial_state ?? [], alias, this.#parts.serverName);
+    checkInitialState(request.initial_state ?? [], alias, this.#deps.serverName);
     throttle.creation(requester, invitees.length);
     const roomId = await this.#makeRoom(creator, request, { ...nature, version, preset, alias, invitees });
     if (alias !== undefined) await aliases.put(creator, alias, roomId);
@@ -108,7 +108,7 @@ export class RoomCreation {
   }
 
   #isLocal(userId: string): boolean {
-    return serverOfUser(userId) === this.#parts.serverName;
+    return serverOfUser(userId) === this.#deps.serverName;
   }
 
   /** Users of other servers, whom these have to accept first. The room is made whether they do or not. */
@@ -119,14 +119,14 @@ export class RoomCreation {
     given: JsonObject,
   ): Promise<void> {
     const invite = (userId: string) =>
-      this.#parts.memberships.invite(creator, roomId, userId, { given }).catch((error: unknown) => {
+      this.#deps.memberships.invite(creator, roomId, userId, { given }).catch((error: unknown) => {
         if (!(error instanceof MatrixError)) throw error;
       });
     await Promise.all(invitees.map(invite));
   }
 
   #version(request: RoomRequest): RoomVersion {
-    const id = request.room_version ?? this.#parts.options.default_room_version;
+    const id = request.room_version ?? this.#deps.options.default_room_version;
     const version = getRoomVersion(id);
     if (!version)
       throw new MatrixError(400, 'M_UNSUPPORTED_ROOM_VERSION', `Room version ${id} is not known here`);
@@ -134,7 +134,7 @@ export class RoomCreation {
   }
 
   async #makeRoom(creator: string, request: RoomRequest, facts: RoomPlan): Promise<string> {
-    const { engine, randomness, serverName } = this.#parts;
+    const { engine, randomness, serverName } = this.#deps;
     const { version } = facts;
     const roomId =
       version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
@@ -152,7 +152,7 @@ export class RoomCreation {
 
   /** What comes after `m.room.create`. */
   async #firstEvents(creator: string, request: RoomRequest, facts: RoomPlan): Promise<EventToSend[]> {
-    const { memberships } = this.#parts;
+    const { memberships } = this.#deps;
     const join = { ...(await memberships.profileContent(creator)), membership: 'join' };
     const state = this.#presetState(request, facts);
     const levels = state.get(levelsKey)?.content ?? this.#powerLevels(creator, request, facts);
@@ -174,7 +174,7 @@ export class RoomCreation {
   #powerLevels(creator: string, request: RoomRequest, { version, preset, invitees }: RoomPlan): JsonObject {
     const rules = presetRules[preset];
     const trusted = rules.inviteesAreTrusted ? invitees : [];
-    const { default_power_level_content_override: byPreset } = this.#parts.options;
+    const { default_power_level_content_override: byPreset } = this.#deps.options;
     const operators = byPreset[preset] as JsonObject | null | undefined;
     const users = { creator, trusted };
     return initialPowerLevels(version, rules, users, [
@@ -207,7 +207,7 @@ export class RoomCreation {
   }
 
   #isEncrypted(preset: Preset): boolean {
-    const rule = this.#parts.options.encryption_enabled_by_default_for_room_type;
+    const rule = this.#deps.options.encryption_enabled_by_default_for_room_type;
     return rule === 'all' || (rule === 'invite' && preset !== 'public_chat');
   }
 }

@@ -13,7 +13,7 @@ import {
 import type { RoomEngine } from '../engine.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 
-export interface DummyEventsParts {
+export interface DummyEventsDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
@@ -33,25 +33,25 @@ const delay = 30_000;
 const pause = 3_600_000;
 
 /** Rooms that are remembered to be left alone, and events that are sent to a room at a time. */
-const [pausedRooms, mostEvents] = [10_000, 10];
+const [pausedRooms, maxEvents] = [10_000, 10];
 
 /**
  * Ties the loose ends of rooms together (`dummy_events_threshold`): each event that comes after many others means that
  * their states are resolved, so a history must not fray. In the name of a local user who may send to the room.
  */
 export class DummyEvents {
-  readonly #parts: DummyEventsParts;
+  readonly #deps: DummyEventsDeps;
   readonly #ordered = new Set<string>();
   /** Until when. */
   readonly #paused = new RecentlyUsed<string, number>({ max: pausedRooms });
 
-  constructor(parts: DummyEventsParts) {
-    this.#parts = parts;
+  constructor(deps: DummyEventsDeps) {
+    this.#deps = deps;
   }
 
   /** Says how the work is done, and watches rooms for it; before jobs are started. */
   register(): void {
-    const { jobs, engine } = this.#parts;
+    const { jobs, engine } = this.#deps;
     jobs.register<string>(job, { run: ({ payload: roomId }) => this.#tie(roomId), parallel: 1 });
     engine.stream.subscribe(({ roomId }) => {
       if (this.#isFrayed(engine.heads.peek(roomId))) this.#order(roomId);
@@ -60,12 +60,12 @@ export class DummyEvents {
 
   #isFrayed(head: RoomHead | undefined): head is RoomHead {
     return (
-      head !== undefined && head.extremities.length >= this.#parts.threshold && head.extremities.length > 1
+      head !== undefined && head.extremities.length >= this.#deps.threshold && head.extremities.length > 1
     );
   }
 
   #order(roomId: string): void {
-    const { database, jobs, clock, log } = this.#parts;
+    const { database, jobs, clock, log } = this.#deps;
     if (this.#ordered.has(roomId) || (this.#paused.get(roomId) ?? 0) > clock.now()) return;
     this.#ordered.add(roomId);
     const order = { kind: job, key: roomId, payload: roomId, runAt: clock.now() + delay };
@@ -79,9 +79,9 @@ export class DummyEvents {
   }
 
   async #tie(roomId: string): Promise<void> {
-    const { engine, clock } = this.#parts;
+    const { engine, clock } = this.#deps;
     this.#ordered.delete(roomId);
-    for (let sent = 0; sent < mostEvents; sent++) {
+    for (let sent = 0; sent < maxEvents; sent++) {
       const head = await engine.heads.get(roomId);
       if (!this.#isFrayed(head)) return;
       const before = head.extremities.length;
@@ -97,7 +97,7 @@ export class DummyEvents {
     const sender = await this.#sender(head);
     if (sender === undefined) return false;
     try {
-      await this.#parts.engine.timeline.append(head.roomId, { type: dummyEventType, sender, content: {} });
+      await this.#deps.engine.timeline.append(head.roomId, { type: dummyEventType, sender, content: {} });
       return true;
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;
@@ -107,7 +107,7 @@ export class DummyEvents {
 
   /** A local user in the room who may send it. */
   async #sender(head: RoomHead): Promise<string | undefined> {
-    const { serverName, engine } = this.#parts;
+    const { serverName, engine } = this.#deps;
     const current = async (type: string): Promise<RoomEvent | undefined> => {
       const entry = head.entry(type, '');
       return entry && (await engine.events.get(entry.nid))?.event;

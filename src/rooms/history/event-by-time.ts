@@ -8,7 +8,7 @@ import type { OlderHistory } from './older-history.ts';
 import { RoomView } from './room-view.ts';
 
 /** Events that are looked at together, and altogether, until one is found that the user may see. */
-const [pageSize, mostScanned] = [50, 1_000];
+const [pageSize, maxScanned] = [50, 1_000];
 
 /** Finds events by the time at which their senders say they were sent. */
 export class EventByTime {
@@ -65,7 +65,7 @@ export class EventByTime {
     choose: (events: readonly StoredEvent[]) => Promise<readonly StoredEvent[]>,
   ): Promise<StoredEvent | undefined> {
     let from = { ts, nid: direction === 'forward' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER };
-    for (let scanned = 0; scanned < mostScanned; scanned += pageSize) {
+    for (let scanned = 0; scanned < maxScanned; scanned += pageSize) {
       const rows = await this.#page(roomNid, from, direction);
       const found = await this.#engine.events.getMany(rows.map(({ nid }) => nid));
       const ordered = rows.map(({ nid }) => found.get(nid)).filter((stored) => stored !== undefined);

@@ -26,7 +26,7 @@ export interface Page {
 }
 
 /** Events that one request may look at to fill its page; then it gets a shorter one and a token to go on. */
-const mostScanned = 1_000;
+const maxScanned = 1_000;
 
 /**
  * Reads what a user is shown and wants, from `start` until the page is full, the history or `to` is reached, or enough
@@ -42,8 +42,8 @@ export async function readPage(
   const events: VisibleEvent[] = [];
   const gaps = direction === 'backward' ? HistoryGaps.of(engine, older, view.head) : undefined;
   let place = start;
-  for (let scanned = 0; scanned < mostScanned && events.length < limit; ) {
-    const size = Math.min(Math.max(limit - events.length, 20), mostScanned - scanned);
+  for (let scanned = 0; scanned < maxScanned && events.length < limit; ) {
+    const size = Math.min(Math.max(limit - events.length, 20), maxScanned - scanned);
     const read = await engine.events.history(view.head.roomNid, place, { limit: size, direction });
     if (await gaps?.fill(read, read.length < size, limit)) continue;
     scanned += read.length;

@@ -12,7 +12,7 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import type { RoomHeads } from '../timeline/room-heads.ts';
 import { Inquiries } from './asking/inquiries.ts';
 import { Patience } from './asking/patience.ts';
-import { mostConsidered, RoomServers } from './asking/room-servers.ts';
+import { maxConsidered, RoomServers } from './asking/room-servers.ts';
 import { Intake } from './checking/intake.ts';
 import { KnownEvents } from './checking/known-events.ts';
 import { RefusedEvents } from './checking/refused-events.ts';
@@ -22,7 +22,7 @@ import { EventFetcher } from './fetching/event-fetcher.ts';
 import { GapFiller } from './fetching/gap-filler.ts';
 import { StateFetcher, type StateOptions } from './fetching/state-fetcher.ts';
 import { Backfilling } from './history/backfilling.ts';
-import { MissedHistory, type MissedHistoryParts } from './history/missed-history.ts';
+import { MissedHistory, type MissedHistoryDeps } from './history/missed-history.ts';
 import { OlderEvents } from './history/older-events.ts';
 import { RemoteEventByTime, type TimeQuestion } from './history/remote-event-by-time.ts';
 import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
@@ -36,7 +36,7 @@ import { Staging } from './staging/staging.ts';
 /** An event that was checked, or why it may not be used. */
 export type Verification = VerifiedEvent | Refusal;
 
-export interface IncomingParts extends Pick<MissedHistoryParts, 'eventsByNid' | 'wasHere'> {
+export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasHere'> {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
@@ -52,7 +52,7 @@ export interface IncomingParts extends Pick<MissedHistoryParts, 'eventsByNid' | 
 
 /** Events from other servers: checked, completed with what they refer to, and put at their places. */
 export class Incoming {
-  readonly #parts: IncomingParts;
+  readonly #deps: IncomingDeps;
   readonly #verifier: Verifier;
   readonly #staging: Staging;
   readonly #patience: Patience;
@@ -67,26 +67,26 @@ export class Incoming {
   readonly #turns = new RoomTurns();
   readonly #metrics: IncomingMetrics;
 
-  private constructor(parts: IncomingParts, staging: Staging) {
-    this.#parts = parts;
+  private constructor(deps: IncomingDeps, staging: Staging) {
+    this.#deps = deps;
     this.#staging = staging;
-    const { clock, placement, database, metrics } = parts;
-    const { events: remote, keys } = parts.others;
+    const { clock, placement, database, metrics } = deps;
+    const { events: remote, keys } = deps.others;
     this.#metrics = incomingMetrics(metrics, () => ({
       count: staging.size,
       oldestAge: clock.now() - (staging.oldestTs ?? clock.now()),
     }));
     const verifier = new Verifier({ keys, clock });
     const patience = new Patience(clock);
-    const servers = new RoomServers({ ...parts, ...parts.others, patience });
-    const inquiries = new Inquiries({ ...parts, servers, patience });
+    const servers = new RoomServers({ ...deps, ...deps.others, patience });
+    const inquiries = new Inquiries({ ...deps, servers, patience });
     const refused = new RefusedEvents(clock);
     const known = new KnownEvents(database);
     const intake = new Intake({ verifier, refused, known });
     const fetcher = new EventFetcher({ remote, intake, refused });
     const auth = new AuthFetcher({ remote, intake, fetcher, known, placement });
     const states = new StateFetcher({ remote, intake, fetcher, known, auth });
-    const shared = { ...parts, remote, intake, fetcher, auth, states, servers, inquiries, staging, verifier };
+    const shared = { ...deps, remote, intake, fetcher, auth, states, servers, inquiries, staging, verifier };
     this.#verifier = verifier;
     this.#patience = patience;
     this.#inquiries = inquiries;
@@ -130,8 +130,8 @@ export class Incoming {
   }
 
   /** Reads which events wait from before. */
-  static async open(parts: IncomingParts): Promise<Incoming> {
-    return new Incoming(parts, await Staging.open(parts.database, parts.log));
+  static async open(deps: IncomingDeps): Promise<Incoming> {
+    return new Incoming(deps, await Staging.open(deps.database, deps.log));
   }
 
   /**
@@ -157,7 +157,7 @@ export class Incoming {
    * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when what it needs can not be had
    */
   async process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
-    const head = await this.#parts.heads.get(roomId);
+    const head = await this.#deps.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     this.#patience.helped(roomId, origin);
     return this.#turns.take(roomId, () => this.#process(head, origin, event));
@@ -175,10 +175,10 @@ export class Incoming {
     eventId: string,
     options?: StateOptions,
   ): Promise<readonly string[]> {
-    const head = await this.#parts.heads.get(roomId);
+    const head = await this.#deps.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     if (options?.anew) {
-      for (const server of first.slice(0, mostConsidered)) this.#patience.helped(roomId, server);
+      for (const server of first.slice(0, maxConsidered)) this.#patience.helped(roomId, server);
     }
     return this.#inquiries.run(head, first, (inquiry) => this.#states.before(inquiry, eventId, options));
   }
@@ -230,7 +230,7 @@ export class Incoming {
     event: VerifiedEvent,
     options?: StateOptions,
   ): Promise<StoredEvent> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const begun = clock.monotonic();
     const first = [origin, serverOfUser(event.event.sender)];
     try {

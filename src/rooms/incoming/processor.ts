@@ -12,12 +12,12 @@ import { isSettled, verifiedAgain } from './settled.ts';
 import type { Staging } from './staging/staging.ts';
 
 /** Earlier events that may fail before the others are not tried any more. */
-const mostFailures = 3;
+const maxFailures = 3;
 
 /** Previous events of one event whose state is fetched; if more are missing, only the state before the event itself is. */
-const mostTips = 5;
+const maxTips = 5;
 
-interface Parts {
+interface Deps {
   readonly placement: Placement;
   readonly staging: Staging;
   readonly gaps: GapFiller;
@@ -31,10 +31,10 @@ interface Parts {
 
 /** Gives events their places, with everything that they refer to. */
 export class Processor {
-  readonly #parts: Parts;
+  readonly #deps: Deps;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -45,7 +45,7 @@ export class Processor {
     { event }: VerifiedEvent,
     isUnderWay: (eventId: string) => boolean = () => false,
   ): Promise<boolean> {
-    const known = await this.#parts.placement.known([...event.prevEventIds, ...event.authEventIds]);
+    const known = await this.#deps.placement.known([...event.prevEventIds, ...event.authEventIds]);
     const isPlaced = (id: string) => {
       const stored = known.get(id);
       return isUnderWay(id) || (stored !== undefined && isSettled(stored));
@@ -58,7 +58,7 @@ export class Processor {
   /** What an event refers to and has no place here, or is not here. */
   async lacking({ event }: VerifiedEvent): Promise<string[]> {
     const { prevEventIds, authEventIds } = event;
-    const known = await this.#parts.placement.known([...prevEventIds, ...authEventIds]);
+    const known = await this.#deps.placement.known([...prevEventIds, ...authEventIds]);
     const isPlaced = (id: string) => {
       const stored = known.get(id);
       return stored !== undefined && isSettled(stored);
@@ -68,8 +68,8 @@ export class Processor {
 
   /** Gives a complete event its place. @throws as `Placement.append` does */
   async place(roomId: string, one: VerifiedEvent): Promise<StoredEvent> {
-    const stored = await this.#parts.placement.append(roomId, one);
-    this.#parts.onPlaced(stored);
+    const stored = await this.#deps.placement.append(roomId, one);
+    this.#deps.onPlaced(stored);
     return stored;
   }
 
@@ -78,7 +78,7 @@ export class Processor {
    * @throws Unobtainable, MatrixError of `Placement.append`
    */
   async process(inquiry: Inquiry, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
-    const { placement, staging, gaps, log } = this.#parts;
+    const { placement, staging, gaps, log } = this.#deps;
     const { eventId } = one.event;
     const known = (await placement.known([eventId])).get(eventId);
     if (known && isSettled(known)) {
@@ -92,19 +92,19 @@ export class Processor {
       } catch (error) {
         const failed = earlier.event.eventId;
         log.info({ err: error, eventId: failed }, 'An event of a gap has no place');
-        if (inquiry.signal.aborted || ++failures === mostFailures) break;
+        if (inquiry.signal.aborted || ++failures === maxFailures) break;
       }
     }
     return this.#place(inquiry, one, options);
   }
 
   async #place(inquiry: Inquiry, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
-    const { auth, states } = this.#parts;
+    const { auth, states } = this.#deps;
     const { eventId, prevEventIds } = one.event;
     await auth.complete(inquiry, one.event);
     const prev = [...new Set(prevEventIds)];
     let missing = await this.#withoutState(prev);
-    if (missing.length > 0 && missing.length < prev.length && missing.length <= mostTips) {
+    if (missing.length > 0 && missing.length < prev.length && missing.length <= maxTips) {
       await this.#placeTips(inquiry, missing, options);
       missing = await this.#withoutState(prev);
     }
@@ -112,7 +112,7 @@ export class Processor {
     try {
       return await this.#append(inquiry, one, await states.before(inquiry, eventId, options));
     } catch (error) {
-      if (!(error instanceof Unobtainable) || missing.length > mostTips) throw error;
+      if (!(error instanceof Unobtainable) || missing.length > maxTips) throw error;
       // Not every server tells the state before an event that it has sent just now.
       await this.#placeTips(inquiry, missing, options);
       if ((await this.#withoutState(prev)).length > 0) throw error;
@@ -125,7 +125,7 @@ export class Processor {
    * that the states are resolved here, and no server alone says what the state is.
    */
   async #placeTips(inquiry: Inquiry, eventIds: readonly string[], options?: StateOptions): Promise<void> {
-    const { placement, fetcher, auth, states, log } = this.#parts;
+    const { placement, fetcher, auth, states, log } = this.#deps;
     const tips = new Map<string, VerifiedEvent>();
     for (const [id, stored] of await placement.known(eventIds)) {
       if (stored.roomNid === inquiry.roomNid) tips.set(id, verifiedAgain(stored));
@@ -143,7 +143,7 @@ export class Processor {
   }
 
   async #withoutState(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#parts.placement.known(eventIds);
+    const known = await this.#deps.placement.known(eventIds);
     return eventIds.filter((id) => known.get(id)?.stateGroup === undefined);
   }
 
@@ -152,7 +152,7 @@ export class Processor {
     one: VerifiedEvent,
     stateBefore?: readonly string[],
   ): Promise<StoredEvent> {
-    const { placement, staging, onPlaced } = this.#parts;
+    const { placement, staging, onPlaced } = this.#deps;
     try {
       const stored = await placement.append(roomId, one, { ...(stateBefore && { stateBefore }) });
       onPlaced(stored);

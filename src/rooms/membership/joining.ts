@@ -10,7 +10,7 @@ import type { MembershipRequest } from './membership-request.ts';
 import { restrictedJoin } from './restricted-join.ts';
 import { isHereFor } from './room-presence.ts';
 
-export interface JoiningParts {
+export interface JoiningDeps {
   readonly engine: RoomEngine;
   readonly contents: MemberContents;
   readonly throttle: Throttle;
@@ -21,25 +21,25 @@ export interface JoiningParts {
 
 /** Joins a room of this server or, with the help of others, of theirs: see `Memberships.join`. */
 export async function join(
-  parts: JoiningParts,
+  deps: JoiningDeps,
   userId: string,
   roomId: string,
   request: MembershipRequest,
 ): Promise<StoredEvent> {
-  const { engine, serverName, remote } = parts;
+  const { engine, serverName, remote } = deps;
   if (!remote || (await isHereFor(engine, userId, roomId, serverName)))
-    return joinHere(parts, userId, roomId, request);
-  const joined = await joinElsewhere(parts, remote, userId, roomId, request);
-  return joined ?? joinHere(parts, userId, roomId, request);
+    return joinHere(deps, userId, roomId, request);
+  const joined = await joinElsewhere(deps, remote, userId, roomId, request);
+  return joined ?? joinHere(deps, userId, roomId, request);
 }
 
 async function joinHere(
-  parts: JoiningParts,
+  deps: JoiningDeps,
   userId: string,
   roomId: string,
   { requester, given, originServerTs }: MembershipRequest,
 ): Promise<StoredEvent> {
-  const { contents, throttle, engine, serverName, remote } = parts;
+  const { contents, throttle, engine, serverName, remote } = deps;
   const head = await knownHead(engine, roomId);
   const present = head.membership(userId);
   if (present === 'join' && !given) return presentMember(engine, head, userId);
@@ -71,7 +71,7 @@ async function joinHere(
 
 /** @returns `undefined` when this server has got into the room in the meantime */
 async function joinElsewhere(
-  { contents, throttle }: JoiningParts,
+  { contents, throttle }: JoiningDeps,
   remote: RemoteMemberships,
   userId: string,
   roomId: string,

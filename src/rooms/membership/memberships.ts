@@ -34,7 +34,7 @@ export interface MembershipOptions {
   readonly allow_per_room_profiles: boolean;
 }
 
-export interface MembershipsParts {
+export interface MembershipsDeps {
   readonly engine: RoomEngine;
   readonly contents: MemberContents;
   readonly users: LocalUsers;
@@ -46,14 +46,14 @@ export interface MembershipsParts {
 
 /** Joins, invites, leaves, bans. Source: client-server API, "Room membership". */
 export class Memberships {
-  readonly #parts: MembershipsParts;
+  readonly #deps: MembershipsDeps;
   /** Absent: there are no other servers. */
   #remote: RemoteMemberships | undefined;
   #whole: (roomId: string) => Promise<void> = async () => undefined;
   #checkDeparture: (userId: string, roomId: string) => Promise<void> = async () => undefined;
 
-  constructor(parts: MembershipsParts) {
-    this.#parts = parts;
+  constructor(deps: MembershipsDeps) {
+    this.#deps = deps;
   }
 
   /** From now on users get into rooms of other servers, and users of these are asked before they are invited. */
@@ -73,7 +73,7 @@ export class Memberships {
 
   /** The part of a membership event that says who somebody is. */
   profileContent(userId: string): Promise<JsonObject> {
-    return this.#parts.contents.profile(userId);
+    return this.#deps.contents.profile(userId);
   }
 
   /**
@@ -81,7 +81,7 @@ export class Memberships {
    * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN for guests where they may not join
    */
   join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
-    return join({ ...this.#parts, remote: this.#remote }, userId, roomId, request);
+    return join({ ...this.#deps, remote: this.#remote }, userId, roomId, request);
   }
 
   /** @throws MatrixError M_FORBIDDEN also when the user is in the room or banned from it */
@@ -93,11 +93,11 @@ export class Memberships {
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     await this.checkInvitee(sender, userId);
-    const head = await knownHead(this.#parts.engine, roomId);
+    const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
-    this.#parts.throttle.invite(requester, roomId, userId);
-    const { serverName, engine } = this.#parts;
+    this.#deps.throttle.invite(requester, roomId, userId);
+    const { serverName, engine } = this.#deps;
     const remote = this.#remote;
     const draft = await this.invitation(sender, userId, given);
     const invitation = { ...draft, stateKey: userId, originServerTs };
@@ -112,7 +112,7 @@ export class Memberships {
    * @throws MatrixError M_FORBIDDEN, M_INVITE_BLOCKED, M_NOT_FOUND for no user
    */
   async checkInvitee(sender: string, userId: string): Promise<void> {
-    const { options, users, serverName, invitePolicy } = this.#parts;
+    const { options, users, serverName, invitePolicy } = this.#deps;
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     const isLocal = serverOfUser(userId) === serverName;
     if (isLocal && options.block_non_admin_invites && !(await users.isAdmin(sender))) {
@@ -127,7 +127,7 @@ export class Memberships {
 
   /** The event that invites a user. */
   async invitation(sender: string, userId: string, given: JsonObject = {}): Promise<EventToSend> {
-    const { contents, options } = this.#parts;
+    const { contents, options } = this.#deps;
     const content = options.include_profile_data_on_invite
       ? await contents.withProfile(userId, given, 'invite')
       : { ...contents.without(given), membership: 'invite' };
@@ -139,15 +139,15 @@ export class Memberships {
     roomId: string,
     { given = {}, via, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    const { engine, serverName, contents } = this.#parts;
+    const { engine, serverName, contents } = this.#deps;
     const remote = this.#remote;
     const content = await contents.withProfile(userId, given, 'knock');
     if (remote && !(await isHereFor(engine, userId, roomId, serverName))) {
       const knocked = await remote.knock({ userId, roomId, via, content });
       if (knocked) return knocked;
     }
-    await knownHead(this.#parts.engine, roomId);
-    return sendMember(this.#parts.engine, userId, roomId, userId, content, originServerTs);
+    await knownHead(this.#deps.engine, roomId);
+    return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
   /** Leaves a room, turns an invite down or takes a knock back. For one who has left before it does nothing. */
@@ -156,7 +156,7 @@ export class Memberships {
     roomId: string,
     { requester, given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    const { engine, serverName } = this.#parts;
+    const { engine, serverName } = this.#deps;
     const remote = this.#remote;
     if (requester) await this.#checkDeparture(userId, roomId);
     const content = this.#content(given, 'leave');
@@ -174,21 +174,21 @@ export class Memberships {
     content: JsonObject,
     originServerTs: number | undefined,
   ): Promise<StoredEvent> {
-    const room = (await this.#parts.engine.userRooms.of(userId)).get(roomId);
-    const known = await knownHead(this.#parts.engine, roomId);
+    const room = (await this.#deps.engine.userRooms.of(userId)).get(roomId);
+    const known = await knownHead(this.#deps.engine, roomId);
     // Whether the room knows of an invite that came before this server did, its members tell.
     if (room && known.isPartial && known.membership(userId) === undefined) await this.#whole(roomId);
-    const head = await knownHead(this.#parts.engine, roomId);
+    const head = await knownHead(this.#deps.engine, roomId);
     const present = head.membership(userId);
     if (present === undefined) return this.#leftBefore(userId, roomId);
     if (present === 'ban') throw forbidden('You are banned from this room');
-    if (present === 'leave') return presentMember(this.#parts.engine, head, userId);
-    return sendMember(this.#parts.engine, userId, roomId, userId, content, originServerTs);
+    if (present === 'leave') return presentMember(this.#deps.engine, head, userId);
+    return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
   /** What ended an invite of which the room knows nothing. */
   async #leftBefore(userId: string, roomId: string): Promise<StoredEvent> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     const end = room?.membership === 'leave' ? await engine.events.get(room.eventNid) : undefined;
     if (!end) throw notFound('You are not in this room');
@@ -202,7 +202,7 @@ export class Memberships {
     roomId: string,
     content: JsonObject,
   ): Promise<StoredEvent | undefined> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     if (!room) throw notFound('You are not in this room');
     if (room.membership === 'ban') throw forbidden('You are banned from this room');
@@ -218,7 +218,7 @@ export class Memberships {
     { requester, given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
-    const head = await knownHead(this.#parts.engine, roomId);
+    const head = await knownHead(this.#deps.engine, roomId);
     if (requester && userId === sender) await this.#checkDeparture(userId, roomId);
     if (userId !== sender) checkMember(head, sender);
     const present = head.membership(userId);
@@ -236,7 +236,7 @@ export class Memberships {
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
-    await knownHead(this.#parts.engine, roomId);
+    await knownHead(this.#deps.engine, roomId);
     return this.#remove(sender, roomId, userId, this.#content(given, 'ban'), originServerTs);
   }
 
@@ -248,7 +248,7 @@ export class Memberships {
     { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#whole(roomId);
-    const head = await knownHead(this.#parts.engine, roomId);
+    const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
     return this.#remove(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
@@ -262,29 +262,29 @@ export class Memberships {
     content: JsonObject,
     originServerTs: number | undefined,
   ): Promise<StoredEvent> {
-    const removed = await sendMember(this.#parts.engine, sender, roomId, userId, content, originServerTs);
+    const removed = await sendMember(this.#deps.engine, sender, roomId, userId, content, originServerTs);
     await this.#forgetIfWanted(userId, roomId);
     return removed;
   }
 
   /** Stops remembering a room. @throws MatrixError M_UNKNOWN while the user is in it */
   async forget(userId: string, roomId: string): Promise<void> {
-    const room = (await this.#parts.engine.userRooms.of(userId)).get(roomId);
+    const room = (await this.#deps.engine.userRooms.of(userId)).get(roomId);
     if (!room) throw notFound('You have never been in this room');
     if (room.membership !== 'leave' && room.membership !== 'ban') {
       throw new MatrixError(400, 'M_UNKNOWN', 'Leave the room before you forget it');
     }
-    if (!room.forgotten) await this.#parts.engine.userRooms.forget(userId, room);
+    if (!room.forgotten) await this.#deps.engine.userRooms.forget(userId, room);
   }
 
   async #forgetIfWanted(userId: string, roomId: string): Promise<void> {
-    const { options, serverName } = this.#parts;
+    const { options, serverName } = this.#deps;
     const isLocal = serverOfUser(userId) === serverName;
     if (options.forget_rooms_on_leave && isLocal) await this.forget(userId, roomId);
   }
 
   #content(given: JsonObject, membership: string): JsonObject {
-    return { ...this.#parts.contents.without(given), membership };
+    return { ...this.#deps.contents.without(given), membership };
   }
 }
 

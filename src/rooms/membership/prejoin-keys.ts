@@ -1,7 +1,7 @@
 import { splitStateKey, stateKeyOf } from '../../protocol/index.ts';
 
 /** Entries that are chosen by their type alone: other servers take no more than a hundred in all. */
-const mostOfTypes = 80;
+const maxOfTypes = 80;
 
 /** The state of a room, by `stateKeyOf`. */
 type State = Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'>;
@@ -31,7 +31,7 @@ export class PrejoinKeys {
     const chosen = this.single.filter((key) => state.has(key));
     if (this.areSingle) return chosen;
     const known = new Set(chosen);
-    const most = known.size + mostOfTypes;
+    const most = known.size + maxOfTypes;
     for (const key of state.keys()) {
       if (known.size >= most) break;
       if (this.#types.has(splitStateKey(key)[0])) known.add(key);

@@ -16,7 +16,7 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import type { PrejoinKeys } from './prejoin-keys.ts';
 
 /** Of what another server shows of a room: entries that are looked at, and bytes of JSON that are kept. */
-const [mostEntries, mostBytes] = [100, 128 * 1024];
+const [maxEntries, maxBytes] = [100, 128 * 1024];
 
 const createKey = stateKeyOf('m.room.create', '');
 
@@ -63,10 +63,10 @@ export async function readPrejoinState(
   { roomId, version }: { readonly roomId: string; readonly version: RoomVersion },
   given: readonly JsonValue[],
 ): Promise<PrejoinState> {
-  const entries = given.slice(0, mostEntries);
+  const entries = given.slice(0, maxEntries);
   const verified = await incoming.verify(version, entries);
   const kept = new Map<string, StrippedState>();
-  let problem = given.length > mostEntries ? 'there are too many entries' : undefined;
+  let problem = given.length > maxEntries ? 'there are too many entries' : undefined;
   let bytes = 0;
   for (const [index, one] of verified.entries()) {
     const isRight = !('error' in one) && one.event.roomId === roomId && one.event.stateKey !== undefined;
@@ -84,7 +84,7 @@ export async function readPrejoinState(
         : parseStrippedState(entries[index]!);
     if (!stripped || !isUserId(stripped.sender)) continue;
     bytes += Buffer.byteLength(JSON.stringify(stripped));
-    if (bytes > mostBytes) {
+    if (bytes > maxBytes) {
       problem ??= 'it is too long';
       break;
     }

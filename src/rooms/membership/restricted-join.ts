@@ -41,12 +41,12 @@ export async function restrictedJoin(
     if (membership !== 'join' || !levels.reaches(member, 'invite')) continue;
     const server = serverOfUser(member);
     if (server === serverName) return { kind: 'authorised', authoriser: member };
-    if (servers.size < mostServers) servers.add(server);
+    if (servers.size < maxServers) servers.add(server);
   }
   return { kind: 'elsewhere', servers: [...servers] };
 }
 
-const mostServers = 30;
+const maxServers = 30;
 
 /** Whether the user is in one of the rooms of the rule's `allow` list. */
 async function meetsCondition(

@@ -12,14 +12,14 @@ import { Backfill } from './events/backfill.ts';
 import { Outliers } from './events/outliers.ts';
 import { type PlacedEvent, PlaceEvent } from './events/place-event.ts';
 import type { Placement, PlaceOptions } from './placement.ts';
-import type { PlacementParts } from './placement-parts.ts';
+import type { PlacementDeps } from './placement-deps.ts';
 import { BeforeStates } from './states/before-state.ts';
 import { readAllBackwardExtremities, readPartialRooms, readStrippedState } from './store.ts';
 import type { VerifiedEvent } from './verified-event.ts';
 
 /** Puts the events of other servers at their places: one at a time in each room, so that each finds its forebears. */
 export class RoomPlacement implements Placement {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
   readonly #turns = new RoomTurns();
   readonly #outliers: Outliers;
@@ -29,19 +29,19 @@ export class RoomPlacement implements Placement {
   readonly #backfill: Backfill;
   readonly #completing: CompleteState;
 
-  constructor(parts: PlacementParts) {
-    const before = new BeforeStates(parts);
-    this.#parts = parts;
+  constructor(deps: PlacementDeps) {
+    const before = new BeforeStates(deps);
+    this.#deps = deps;
     this.#before = before;
-    this.#outliers = new Outliers(parts);
-    this.#placing = new PlaceEvent(parts, before);
-    this.#entering = new EnterRoom({ ...parts, before, outliers: this.#outliers, placing: this.#placing });
-    this.#outOfBand = new OutOfBand(parts);
-    this.#backfill = new Backfill(parts, before);
-    this.#completing = new CompleteState(parts, before);
+    this.#outliers = new Outliers(deps);
+    this.#placing = new PlaceEvent(deps, before);
+    this.#entering = new EnterRoom({ ...deps, before, outliers: this.#outliers, placing: this.#placing });
+    this.#outOfBand = new OutOfBand(deps);
+    this.#backfill = new Backfill(deps, before);
+    this.#completing = new CompleteState(deps, before);
   }
 
-  known: Placement['known'] = (eventIds) => this.#parts.events.getManyById(eventIds);
+  known: Placement['known'] = (eventIds) => this.#deps.events.getManyById(eventIds);
 
   addOutliers: Placement['addOutliers'] = (room, events) =>
     this.#turns.take(room.roomId, () => this.#outliers.add(room, events));
@@ -55,10 +55,10 @@ export class RoomPlacement implements Placement {
   readonly sending: SendingApart = {
     sendOverForks: (roomId, draft, options) =>
       this.#send(roomId, options, () =>
-        this.#turns.take(roomId, () => buildOverForks(this.#parts, this.#before, roomId, draft)),
+        this.#turns.take(roomId, () => buildOverForks(this.#deps, this.#before, roomId, draft)),
       ),
     sendVouched: (roomId, draft, options) =>
-      this.#send(roomId, options, () => buildAtEnd(this.#parts, roomId, draft)),
+      this.#send(roomId, options, () => buildAtEnd(this.#deps, roomId, draft)),
   };
 
   enter: Placement['enter'] = async (room, entry) => {
@@ -70,7 +70,7 @@ export class RoomPlacement implements Placement {
     this.#placed(room.roomId, () => this.#outOfBand.take(room, event, shown));
 
   strippedState: Placement['strippedState'] = async (userId, { roomId, roomNid, eventNid }) => {
-    const { heads, database } = this.#parts;
+    const { heads, database } = this.#deps;
     const head = await heads.get(roomId);
     if (head?.entry('m.room.member', userId)?.nid === eventNid) return undefined;
     return readStrippedState(database.reader(), roomNid, userId);
@@ -80,7 +80,7 @@ export class RoomPlacement implements Placement {
     this.#turns.take(roomId, () => this.#backfill.add(roomId, events));
 
   backwardExtremities: Placement['backwardExtremities'] = async (roomId) => {
-    const { heads, database } = this.#parts;
+    const { heads, database } = this.#deps;
     const head = await heads.get(roomId);
     return head ? [...(await readAllBackwardExtremities(database.reader(), head.roomNid)).keys()] : [];
   };
@@ -88,16 +88,16 @@ export class RoomPlacement implements Placement {
   stateAt: Placement['stateAt'] = async ({ stateBefore, stateGroup }, when) => {
     const group = when === 'before' ? stateBefore : stateGroup;
     if (group === undefined) return undefined;
-    const state = await this.#parts.groups.load(group);
-    const names = await this.#parts.stateKeys.names([...state.keys()]);
+    const state = await this.#deps.groups.load(group);
+    const names = await this.#deps.stateKeys.names([...state.keys()]);
     return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
   };
 
-  authChain: Placement['authChain'] = (nids, limit) => authChain(this.#parts.authEdges, nids, limit);
+  authChain: Placement['authChain'] = (nids, limit) => authChain(this.#deps.authEdges, nids, limit);
 
-  template: Placement['template'] = (roomId, draft) => templateFor(this.#parts, roomId, draft);
+  template: Placement['template'] = (roomId, draft) => templateFor(this.#deps, roomId, draft);
 
-  partialRooms: Placement['partialRooms'] = () => readPartialRooms(this.#parts.database.reader());
+  partialRooms: Placement['partialRooms'] = () => readPartialRooms(this.#deps.database.reader());
 
   completeState: Placement['completeState'] = (roomId, state) =>
     this.#turns.take(roomId, () => this.#completing.complete(roomId, state));
@@ -118,7 +118,7 @@ export class RoomPlacement implements Placement {
    * @throws MatrixError when there is none and the event is refused without it
    */
   async #vouched(roomId: string, event: VerifiedEvent, { refuse }: PlaceOptions): Promise<VerifiedEvent> {
-    const { heads, policies, signer } = this.#parts;
+    const { heads, policies, signer } = this.#deps;
     const head = await heads.get(roomId);
     if (!head?.servers.has(signer.serverName)) return event;
     return refuse ? policies.vouched(head, event) : policies.vouchedIfPossible(head, event);

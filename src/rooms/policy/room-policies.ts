@@ -27,9 +27,9 @@ const patience = { own: 30_000, received: 10_000 } as const;
 const pause = 10_000;
 
 /** Policy servers that are remembered not to have answered. */
-const mostPauses = 1_000;
+const maxPauses = 1_000;
 
-export interface RoomPoliciesParts {
+export interface RoomPoliciesDeps {
   readonly serverName: string;
   readonly events: EventStore;
   readonly clock: Clock;
@@ -48,15 +48,15 @@ interface Said {
  * Source: server-server API, "Policy Servers".
  */
 export class RoomPolicies {
-  readonly #parts: RoomPoliciesParts;
+  readonly #deps: RoomPoliciesDeps;
   readonly #said = new WeakMap<RoomHead, Said>();
   /** Events that were found signed, and by which key. */
   readonly #signed = new WeakMap<RoomEvent, PolicyServer>();
   /** Until when a policy server is not asked about events of other servers; monotonic. */
   readonly #pauses = new Map<string, number>();
 
-  constructor(parts: RoomPoliciesParts) {
-    this.#parts = parts;
+  constructor(deps: RoomPoliciesDeps) {
+    this.#deps = deps;
   }
 
   /** Whether `of` has an answer: for rooms that have never named a policy server, a look into memory. */
@@ -68,7 +68,7 @@ export class RoomPolicies {
   async load(head: RoomHead): Promise<void> {
     const entry = head.entry(policyType, '');
     if (!entry || this.isLoaded(head)) return;
-    const stored = await this.#parts.events.get(entry.nid);
+    const stored = await this.#deps.events.get(entry.nid);
     if (!stored) throw new Error(`event ${entry.nid} of a room's state is missing`);
     this.#said.set(head, { stored, policy: policyServerIn(stored.event.content) });
   }
@@ -79,11 +79,11 @@ export class RoomPolicies {
     if (!entry) return undefined;
     const said = this.#said.get(head);
     if (said?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
-    const { redactedBy } = this.#parts.events.peek(entry.nid) ?? said.stored;
+    const { redactedBy } = this.#deps.events.peek(entry.nid) ?? said.stored;
     const { policy } = said;
-    if (!policy || redactedBy !== undefined || !this.#parts.peers) return undefined;
+    if (!policy || redactedBy !== undefined || !this.#deps.peers) return undefined;
     // This server is none; who else answers under its name may sign for other servers.
-    if (policy.serverName === this.#parts.serverName) return undefined;
+    if (policy.serverName === this.#deps.serverName) return undefined;
     return head.servers.has(policy.serverName) ? policy : undefined;
   }
 
@@ -134,7 +134,7 @@ export class RoomPolicies {
   }
 
   async #ask(policy: PolicyServer, { event }: VerifiedEvent, timeout: number): Promise<VerifiedEvent> {
-    const { peers } = this.#parts;
+    const { peers } = this.#deps;
     const { serverName } = policy;
     const signature = await peers!.sign(serverName, event.pdu, { timeout }).then(
       (answer) => signatureIn(answer, serverName),
@@ -148,12 +148,12 @@ export class RoomPolicies {
   }
 
   #isPaused(serverName: string): boolean {
-    return (this.#pauses.get(serverName) ?? 0) > this.#parts.clock.monotonic();
+    return (this.#pauses.get(serverName) ?? 0) > this.#deps.clock.monotonic();
   }
 
   #rest(serverName: string): void {
-    if (this.#pauses.size >= mostPauses) this.#pauses.clear();
-    this.#pauses.set(serverName, this.#parts.clock.monotonic() + pause);
+    if (this.#pauses.size >= maxPauses) this.#pauses.clear();
+    this.#pauses.set(serverName, this.#deps.clock.monotonic() + pause);
   }
 }
 

@@ -7,7 +7,7 @@ import type { RoomPurge } from './room-purge.ts';
 import type { PurgedRoom } from './room-rows.ts';
 import * as store from './store.ts';
 
-export interface ForgottenRoomsParts {
+export interface ForgottenRoomsDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
@@ -32,15 +32,15 @@ const roomsAtOnce = 200;
  * counted from the last time that somebody forgot the room.
  */
 export class ForgottenRooms {
-  readonly #parts: ForgottenRoomsParts;
+  readonly #deps: ForgottenRoomsDeps;
 
-  constructor(parts: ForgottenRoomsParts) {
-    this.#parts = parts;
+  constructor(deps: ForgottenRoomsDeps) {
+    this.#deps = deps;
   }
 
   /** Says how the work is done; before jobs are started. */
   register(): void {
-    const { jobs, engine, period } = this.#parts;
+    const { jobs, engine, period } = this.#deps;
     jobs.register<{ roomId: string; roomNid: number }>(job, {
       run: ({ payload, signal }) => this.#due(payload, signal),
       parallel: 1,
@@ -50,13 +50,13 @@ export class ForgottenRooms {
   }
 
   #order(writer: AnyWriter, { roomId, roomNid }: PurgedRoom, replace: boolean): Promise<void> {
-    const { jobs, clock, period } = this.#parts;
+    const { jobs, clock, period } = this.#deps;
     const runAt = clock.now() + (period ?? 0);
     return jobs.schedule(writer, { kind: job, key: roomId, payload: { roomId, roomNid }, runAt, replace });
   }
 
   async #due(room: PurgedRoom, signal: AbortSignal): Promise<void> {
-    const { purge, database, serverName, period, log } = this.#parts;
+    const { purge, database, serverName, period, log } = this.#deps;
     if (period === null) return;
     const mayGo = async () => !(await store.isRemembered(database, room, serverName));
     const isGone = await purge.purge(room, mayGo, signal);
@@ -66,7 +66,7 @@ export class ForgottenRooms {
 
   /** Those that were forgotten when nobody counted are kept for the period from now on. */
   async #search(signal: AbortSignal): Promise<void> {
-    const { database, serverName, period } = this.#parts;
+    const { database, serverName, period } = this.#deps;
     if (period === null) return;
     for (let after = 0; !signal.aborted; ) {
       const rooms = await store.forgottenRooms(database, after, roomsAtOnce);

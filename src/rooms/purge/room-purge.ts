@@ -5,7 +5,7 @@ import { ownRoomRows } from './own-rows.ts';
 import type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';
 import * as store from './store.ts';
 
-export interface RoomPurgeParts {
+export interface RoomPurgeDeps {
   readonly database: Database;
   readonly engine: RoomEngine;
 }
@@ -18,11 +18,11 @@ const [rowsAtOnce, eventsAtOnce, groupsAtOnce] = [1_000, 200, 100];
  * begun again after it was interrupted, it goes on.
  */
 export class RoomPurge {
-  readonly #parts: RoomPurgeParts;
+  readonly #deps: RoomPurgeDeps;
   readonly #rows: RoomRows[] = [ownRoomRows];
 
-  constructor(parts: RoomPurgeParts) {
-    this.#parts = parts;
+  constructor(deps: RoomPurgeDeps) {
+    this.#deps = deps;
   }
 
   /** Adds what a slice keeps of rooms. */
@@ -42,7 +42,7 @@ export class RoomPurge {
    * @returns whether the room is gone: not if it may not go, or if `signal` aborted before the end
    */
   async purge(room: PurgedRoom, mayGo: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-    const { database, engine } = this.#parts;
+    const { database, engine } = this.#deps;
     const { heads } = engine;
     if ((await store.roomIsThere(database, room)) && !(await mayGo())) return false;
     heads.retire(room.roomId);
@@ -66,7 +66,7 @@ export class RoomPurge {
   }
 
   async #deleteTable(table: RoomTable, room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
-    const { database } = this.#parts;
+    const { database } = this.#deps;
     for (;;) {
       const rows = await store.someRows(database, table, room, rowsAtOnce);
       if (rows.length === 0) return true;
@@ -76,7 +76,7 @@ export class RoomPurge {
   }
 
   async #deleteGroups(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
-    const { database } = this.#parts;
+    const { database } = this.#deps;
     for (;;) {
       const ids = await store.someGroups(database, room, groupsAtOnce);
       if (ids.length === 0) return true;
@@ -86,7 +86,7 @@ export class RoomPurge {
   }
 
   async #deleteEvents(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
-    const { database, engine } = this.#parts;
+    const { database, engine } = this.#deps;
     for (;;) {
       const nids = await store.someEvents(database, room, eventsAtOnce);
       if (nids.length === 0) return true;

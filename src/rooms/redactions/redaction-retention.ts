@@ -6,7 +6,7 @@ import type { RoomEngine } from '../engine.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 
-export interface RedactionRetentionParts {
+export interface RedactionRetentionDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
@@ -23,19 +23,19 @@ const eventsAtOnce = 200;
 
 /** Removes what redactions took away from the disk, too, once it has been kept for as long as the operator wants. */
 export class RedactionRetention {
-  readonly #parts: RedactionRetentionParts;
+  readonly #deps: RedactionRetentionDeps;
 
-  constructor(parts: RedactionRetentionParts) {
-    this.#parts = parts;
+  constructor(deps: RedactionRetentionDeps) {
+    this.#deps = deps;
   }
 
   /** Says how the work is done; before jobs are started. */
   register(): void {
-    this.#parts.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
+    this.#deps.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
   }
 
   async #prune(signal: AbortSignal): Promise<void> {
-    const { engine, clock, period } = this.#parts;
+    const { engine, clock, period } = this.#deps;
     if (period === null) return;
     for (let isMore = true; isMore && !signal.aborted; ) {
       const due = await this.#due(clock.now() - period);
@@ -47,7 +47,7 @@ export class RedactionRetention {
   }
 
   async #due(before: number): Promise<number[]> {
-    const rows = await this.#parts.database
+    const rows = await this.#deps.database
       .reader<RoomTables>()
       .selectFrom('redacted_events')
       .select('event_nid')
@@ -60,7 +60,7 @@ export class RedactionRetention {
 
   async #write(due: readonly number[], events: ReadonlyMap<number, StoredEvent>): Promise<void> {
     if (due.length === 0) return;
-    await this.#parts.database.transaction<RoomTables, void>(async (writer) => {
+    await this.#deps.database.transaction<RoomTables, void>(async (writer) => {
       for (const { nid, event, redactedBy } of events.values()) {
         if (redactedBy === undefined) continue;
         await writer

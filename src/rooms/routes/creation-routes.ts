@@ -10,7 +10,7 @@ import { clientPath } from './paths.ts';
 const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}));
 
 /** Addresses that may be invited to a new room: each is looked up while the client waits. */
-const mostAddresses = 20;
+const maxAddresses = 20;
 
 const createRoomBody = Type.Object({
   visibility: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('private')])),
@@ -18,7 +18,7 @@ const createRoomBody = Type.Object({
   name: Type.Optional(Type.String()),
   topic: Type.Optional(Type.String()),
   invite: Type.Optional(Type.Array(Type.String())),
-  invite_3pid: Type.Optional(Type.Array(addressInvite, { maxItems: mostAddresses })),
+  invite_3pid: Type.Optional(Type.Array(addressInvite, { maxItems: maxAddresses })),
   room_version: Type.Optional(Type.String()),
   creation_content: Type.Optional(jsonObject),
   initial_state: Type.Optional(

@@ -22,9 +22,9 @@ function readFilter(json: string | undefined): RoomEventFilter {
 /** Characters of a filter, and levels of its JSON. */
 const filterLimits = { maxSize: 65_536, maxDepth: 10 };
 
-/** Client-server API, "Getting events for a room". @param mostEvents the largest page (`filter_timeline_limit`) */
-export function readingRoutes(reading: Reading, stateReading: StateReading, mostEvents: number): Route[] {
-  const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? usualLimit, mostEvents));
+/** Client-server API, "Getting events for a room". @param maxEvents the largest page (`filter_timeline_limit`) */
+export function readingRoutes(reading: Reading, stateReading: StateReading, maxEvents: number): Route[] {
+  const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? usualLimit, maxEvents));
   return [
     ...pageRoutes(reading, limitOf),
     ...stateRoutes(stateReading),

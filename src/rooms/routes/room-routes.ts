@@ -12,11 +12,11 @@ import { timeRoutes } from './time-routes.ts';
 
 /**
  * All routes of this slice.
- * @param mostEvents the largest page of events (`filter_timeline_limit`)
+ * @param maxEvents the largest page of events (`filter_timeline_limit`)
  */
 export function roomRoutes(
   rooms: Rooms,
-  mostEvents: number,
+  maxEvents: number,
   delayed: DelayedSending,
   thirdParties: ThirdPartyInviting,
 ): Route[] {
@@ -27,6 +27,6 @@ export function roomRoutes(
     ...sendingRoutes(rooms.sending, delayed),
     ...timeRoutes(rooms.eventByTime),
     eventRoute(rooms),
-    ...readingRoutes(rooms.reading, rooms.stateReading, mostEvents),
+    ...readingRoutes(rooms.reading, rooms.stateReading, maxEvents),
   ];
 }

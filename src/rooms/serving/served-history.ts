@@ -8,10 +8,10 @@ import type { PduStore } from './pdu-store.ts';
 import { ServerView } from './server-view.ts';
 
 /** Events in one answer. */
-const mostEvents = 100;
+const maxEvents = 100;
 
 /** Events from which one walk starts. */
-const mostStarts = 100;
+const maxStarts = 100;
 
 /** The part of the history between events that the other server knows and those that it is missing the way to. */
 export interface Gap {
@@ -42,7 +42,7 @@ export class ServedHistory {
    * none is.
    */
   async wasThere(head: RoomHead, serverName: string, eventIds: readonly string[]): Promise<boolean> {
-    if (eventIds.length > mostStarts) return false;
+    if (eventIds.length > maxStarts) return false;
     const found = await this.#engine.events.getManyById(eventIds);
     const events = [...found.values()].filter(({ roomNid }) => roomNid === head.roomNid);
     return events.length > 0 && new ServerView(this.#engine, head, serverName).wasThere(events);
@@ -70,14 +70,14 @@ export class ServedHistory {
     limit: number,
   ): Promise<string[]> {
     const walk = new EventWalk(this.#engine, head.roomNid);
-    const events = await walk.newestFirst(from.slice(0, mostStarts), bounded(limit));
+    const events = await walk.newestFirst(from.slice(0, maxStarts), bounded(limit));
     return this.#texts(head, serverName, events);
   }
 
   /** The JSON of what a server is missing, oldest first. */
   async missing(head: RoomHead, serverName: string, { limit, ...gap }: Gap): Promise<string[]> {
     const walk = new EventWalk(this.#engine, head.roomNid);
-    const latest = gap.latest.slice(0, mostStarts);
+    const latest = gap.latest.slice(0, maxStarts);
     const events = await walk.between(gap.earliest, latest, { ...gap, limit: bounded(limit) });
     return this.#texts(head, serverName, events);
   }
@@ -105,4 +105,4 @@ export class ServedHistory {
   }
 }
 
-const bounded = (limit: number) => Math.min(Math.max(limit, 0), mostEvents);
+const bounded = (limit: number) => Math.min(Math.max(limit, 0), maxEvents);

@@ -15,10 +15,10 @@ import type { RoomHead } from '../timeline/room-head.ts';
 const visibilityKey = stateKeyOf('m.room.history_visibility', '');
 
 /** Up to so many users of a server are looked up one by one in the states at events; whole states are read for more. */
-const mostLookUps = 50;
+const maxLookUps = 50;
 
 /** How large states may be, and how many are read as a whole, to find users of whom nothing is known any more. */
-const [mostEntriesRead, mostStatesRead] = [500, 3];
+const [maxEntriesRead, maxStatesRead] = [500, 3];
 
 /**
  * What a server that is in a room, or was when some event was sent, may see of its history.
@@ -82,7 +82,7 @@ export class ServerView {
   async #joins(): Promise<number[]> {
     const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
     const joins: number[] = [];
-    for (const user of users.slice(0, mostLookUps)) {
+    for (const user of users.slice(0, maxLookUps)) {
       const key = stateKeyOf('m.room.member', user);
       for (const { stream, event } of await this.#engine.stateHistory(this.#head.roomNid, key)) {
         if (membershipOf(event?.event.content) === 'join') joins.push(stream);
@@ -155,8 +155,8 @@ export class ServerView {
    */
   async #memberKeysIn(events: readonly StoredEvent[]): Promise<Set<number>> {
     const keys = new Set<number>();
-    if (this.#head.state.size > mostEntriesRead) return keys;
-    const groups = new Set(events.slice(0, mostStatesRead).map(({ stateBefore }) => stateBefore!));
+    if (this.#head.state.size > maxEntriesRead) return keys;
+    const groups = new Set(events.slice(0, maxStatesRead).map(({ stateBefore }) => stateBefore!));
     for (const group of groups) {
       for (const [keyNid, nid] of await this.#engine.groups.load(group)) {
         const { type, stateKey = '' } = (await this.#engine.events.get(nid))?.event ?? {};
@@ -173,7 +173,7 @@ export class ServerView {
   ): Promise<Map<number, number[]>> {
     const members = new Map<number, number[]>();
     if (keyNids.size === 0) return members;
-    if (keyNids.size <= mostLookUps) {
+    if (keyNids.size <= maxLookUps) {
       const states = await this.#engine.groups.entries(groups, [...keyNids]);
       for (const [group, state] of states) members.set(group, [...state.values()]);
       return members;

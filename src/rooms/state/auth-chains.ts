@@ -7,7 +7,7 @@ const batch = 250;
 const atOnce = 100;
 
 /** As many sets are told apart at a time: each has a bit. */
-const mostSets = 30;
+const maxSets = 30;
 
 /**
  * The difference of the auth chains of state sets: what is in the chain of at least one of them, but not of all.
@@ -31,8 +31,8 @@ export async function authDifference(
     return sorted;
   };
   // What not all chains have differs between the first one and another one.
-  for (let start = 0; start < others.length; start += mostSets - 1) {
-    const walk = new DifferenceWalk(edges, [first, ...others.slice(start, start + mostSets - 1)]);
+  for (let start = 0; start < others.length; start += maxSets - 1) {
+    const walk = new DifferenceWalk(edges, [first, ...others.slice(start, start + maxSets - 1)]);
     for (const nid of await walk.run(highestFirst)) difference.add(nid);
   }
   return difference;

@@ -16,7 +16,7 @@ interface LinkId {
 }
 
 /** Keys in one query, and how many of them are looked up without going to another thread. */
-const [mostKeys, fewKeys] = [2_000, 50];
+const [maxKeys, fewKeys] = [2_000, 50];
 
 /** How many entries of deltas are kept in memory, where histories part. */
 const deltaEntriesInMemory = 300_000;
@@ -29,7 +29,7 @@ export interface GroupDifferences {
   entryIn(group: number, key: number): number;
 }
 
-export interface StateGroupsParts {
+export interface StateGroupsDeps {
   readonly reader: Reader<RoomTables>;
   /** For whole states. */
   readonly scanner: Reader<RoomTables>;
@@ -55,7 +55,7 @@ export class StateGroups {
   /** Groups that are not on disk yet. */
   readonly #unsaved = new Map<number, GroupRows>();
 
-  constructor({ reader, scanner, slices, size }: StateGroupsParts) {
+  constructor({ reader, scanner, slices, size }: StateGroupsDeps) {
     this.#reader = reader;
     this.#scanner = scanner;
     this.#slices = slices;
@@ -190,8 +190,8 @@ export class StateGroups {
     const groups = [...asked.keys()];
     const keys = [...new Set([...asked.values()].flatMap((all) => all.flatMap((one) => [...one.keys])))];
     for (let start = 0; start < groups.length; start += 200) {
-      for (let first = 0; first < keys.length; first += mostKeys) {
-        const [some, ofKeys] = [groups.slice(start, start + 200), keys.slice(first, first + mostKeys)];
+      for (let first = 0; first < keys.length; first += maxKeys) {
+        const [some, ofKeys] = [groups.slice(start, start + 200), keys.slice(first, first + maxKeys)];
         const values = await this.#fetchEntries(some, ofKeys);
         for (const saved of some) {
           for (const { group, keys: wanted } of asked.get(saved) ?? []) {

@@ -6,10 +6,10 @@ import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import {
   type ComposedEvent,
-  type ComposerParts,
+  type ComposerDeps,
   composeCreation,
   composeEvent,
-  mostPrevEvents,
+  maxPrevEvents,
 } from './compose-event.ts';
 import type { EventStore } from './event-store.ts';
 import { checkStorable, type EventToSend } from './event-to-send.ts';
@@ -33,7 +33,7 @@ export interface SendingApart {
 
 type Send = (roomId: string, draft: EventToSend, options: AppendOptions) => Promise<StoredEvent>;
 
-export interface AppendParts extends ComposerParts, SendingApart {
+export interface AppendDeps extends ComposerDeps, SendingApart {
   readonly heads: RoomHeads;
   readonly events: EventStore;
   readonly stateKeys: StateKeys;
@@ -57,10 +57,10 @@ interface Staged {
  * others. So senders in one room do not queue for each other's flush.
  */
 export class Append {
-  readonly #parts: AppendParts;
+  readonly #deps: AppendDeps;
 
-  constructor(parts: AppendParts) {
-    this.#parts = parts;
+  constructor(deps: AppendDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -76,7 +76,7 @@ export class Append {
 
   /** Resolves when a state event that a head holds is on disk; rejects when it never will be. */
   durable(stored: StoredEvent): Promise<void> {
-    return this.#parts.writer.durable(stored);
+    return this.#deps.writer.durable(stored);
   }
 
   /**
@@ -91,14 +91,14 @@ export class Append {
     roomId: string | undefined,
     first: readonly [EventToSend, ...EventToSend[]],
   ): Promise<string> {
-    const { heads, events, roomNids, stateKeys, writer } = this.#parts;
+    const { heads, events, roomNids, stateKeys, writer } = this.#deps;
     for (const draft of first) {
       checkStorable(draft);
       await stateKeys.prepare(stateKeyOf(draft.type, draft.stateKey ?? ''));
     }
     // Nothing is awaited from here, and so all of it is committed together.
     const [creation, ...others] = first;
-    const created = composeCreation(this.#parts, creation, version, roomId);
+    const created = composeCreation(this.#deps, creation, version, roomId);
     const head = heads.fresh(roomNids.next(), created.unsigned.event.roomId, version);
     const writes: PreparedWrite[] = [];
     try {
@@ -108,7 +108,7 @@ export class Append {
       for (const draft of others) {
         const surroundings = new Surroundings(events, draft);
         for (const { stored } of writes) surroundings.add(stored);
-        const composed = composeEvent(this.#parts, draft, head, surroundings);
+        const composed = composeEvent(this.#deps, draft, head, surroundings);
         writes.push(this.#extend(head, draft, composed, surroundings));
       }
     } catch (error) {
@@ -121,7 +121,7 @@ export class Append {
   }
 
   async #stage(roomId: string, draft: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
-    const { heads, events, stateKeys, writer, policies } = this.#parts;
+    const { heads, events, stateKeys, writer, policies } = this.#deps;
     checkStorable(draft);
     const surroundings = new Surroundings(events, draft);
     for (;;) {
@@ -135,7 +135,7 @@ export class Append {
       const unchanged = unchangedEntry(head, draft, surroundings);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       if (policies.concerns(head, draft)) return this.#sendApart('sendVouched', roomId, draft, transaction);
-      const composed = composeEvent(this.#parts, draft, head, surroundings);
+      const composed = composeEvent(this.#deps, draft, head, surroundings);
       const write = this.#extend(head, draft, composed, surroundings);
       return { stored: write.stored, durable: writer.stage({ ...write, transaction }) };
     }
@@ -148,7 +148,7 @@ export class Append {
     transaction: AppendOptions['transaction'],
   ): Promise<Staged> {
     const options = transaction === undefined ? {} : { transaction };
-    const stored = await this.#parts[how](roomId, draft, options);
+    const stored = await this.#deps[how](roomId, draft, options);
     return { stored, durable: Promise.resolve() };
   }
 
@@ -159,7 +159,7 @@ export class Append {
     { unsigned, prev, auth }: ComposedEvent,
     surroundings: Surroundings,
   ): PreparedWrite {
-    const { streams, stream } = this.#parts;
+    const { streams, stream } = this.#deps;
     const { event } = unsigned;
     const verdict = authorize(event, (type, key) => surroundings.state(head, type, key)?.event);
     if (!verdict.allowed) throw forbidden(verdict.reason);
@@ -217,9 +217,9 @@ export class Append {
   /** The id of the state group that a state event makes, and the number of the entry that it sets. */
   #newGroup({ type, stateKey }: EventToSend): { id: number; keyNid: number } | undefined {
     if (stateKey === undefined) return undefined;
-    const keyNid = this.#parts.stateKeys.peek(stateKeyOf(type, stateKey));
+    const keyNid = this.#deps.stateKeys.peek(stateKeyOf(type, stateKey));
     if (keyNid === undefined) throw new Error('a state key was not prepared');
-    return { id: this.#parts.groupIds.next(), keyNid };
+    return { id: this.#deps.groupIds.next(), keyNid };
   }
 }
 
@@ -228,7 +228,7 @@ export class Append {
  * before the event is not the current one.
  */
 function hasManyStates({ extremities }: RoomHead): boolean {
-  if (extremities.length <= mostPrevEvents) return false;
+  if (extremities.length <= maxPrevEvents) return false;
   return extremities.some(({ stateGroup }) => stateGroup !== extremities[0]?.stateGroup);
 }
 

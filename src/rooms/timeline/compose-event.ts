@@ -11,7 +11,7 @@ import type { EventToSend } from './event-to-send.ts';
 import type { Extremity, RoomHead } from './room-head.ts';
 import type { Surroundings } from './surroundings.ts';
 
-export interface ComposerParts {
+export interface ComposerDeps {
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -33,7 +33,7 @@ export interface Place {
 }
 
 /** Most events that one may name as its `prev_events`. Source: server-server API, "PDUs". */
-export const mostPrevEvents = 10;
+export const maxPrevEvents = 10;
 
 /** An integer field of an event can not hold more. */
 const greatestDepth = Number.MAX_SAFE_INTEGER;
@@ -43,21 +43,21 @@ const greatestDepth = Number.MAX_SAFE_INTEGER;
  * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
  */
 export function composeEvent(
-  parts: ComposerParts,
+  deps: ComposerDeps,
   draft: EventToSend,
   head: RoomHead,
   surroundings: Surroundings,
 ): ComposedEvent {
   const prev =
-    head.extremities.length <= mostPrevEvents
+    head.extremities.length <= maxPrevEvents
       ? head.extremities
-      : [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, mostPrevEvents);
+      : [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, maxPrevEvents);
   const authEntries = surroundings
     .authKeys(head.version)
     .map((key) => head.state.get(key))
     .filter((entry) => entry !== undefined);
   const place = { roomId: head.roomId, prev, authEventIds: authEntries.map(({ eventId }) => eventId) };
-  const unsigned = eventAt(parts, draft, head.version, place, surroundings);
+  const unsigned = eventAt(deps, draft, head.version, place, surroundings);
   return { unsigned, prev, auth: authEntries.map(({ nid }) => nid) };
 }
 
@@ -67,18 +67,18 @@ export function composeEvent(
  * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
  */
 export function composeCreation(
-  parts: ComposerParts,
+  deps: ComposerDeps,
   draft: EventToSend,
   version: RoomVersion,
   roomId: string | undefined,
 ): ComposedEvent {
   const place = { roomId, prev: [], authEventIds: [] };
-  return { unsigned: eventAt(parts, draft, version, place, undefined), prev: [], auth: [] };
+  return { unsigned: eventAt(deps, draft, version, place, undefined), prev: [], auth: [] };
 }
 
 /** What a draft becomes at a place; the same for every event of this server. */
 export function eventAt(
-  parts: ComposerParts,
+  deps: ComposerDeps,
   draft: EventToSend,
   version: RoomVersion,
   place: Place,
@@ -93,20 +93,20 @@ export function eventAt(
       sender: draft.sender,
       content: draft.content,
       redacts: draft.redacts,
-      originServerTs: draft.originServerTs ?? parts.clock.now(),
+      originServerTs: draft.originServerTs ?? deps.clock.now(),
       depth: Math.min(deepest + 1, greatestDepth),
       authEventIds: place.authEventIds,
       prevEventIds: place.prev.map(({ eventId }) => eventId),
-      ...(version.eventId === 'origin' ? originChosen(parts, surroundings) : undefined),
+      ...(version.eventId === 'origin' ? originChosen(deps, surroundings) : undefined),
     },
     version,
-    parts.signer,
+    deps.signer,
   );
 }
 
 /** What only room versions 1 and 2 need: an id of our own choice, and hashes of the events that are referred to. */
 function originChosen(
-  { randomness, signer }: ComposerParts,
+  { randomness, signer }: ComposerDeps,
   surroundings: Pick<Surroundings, 'byId'> | undefined,
 ) {
   return {

@@ -28,7 +28,7 @@ import {
 export type { HistoryPlace } from './stream-places.ts';
 
 /** How many events one query reads at most: they have to be parsed. */
-const mostRead = 200;
+const maxRead = 200;
 
 /** An event, and where on the stream this server learnt of it: also of those that are older than the timeline was. */
 export interface LearntEvent {
@@ -142,9 +142,9 @@ export class EventStore {
       if (cached) found.set(nid, cached);
       else missing.push(nid);
     });
-    for (let start = 0; start < missing.length; start += mostRead) {
+    for (let start = 0; start < missing.length; start += maxRead) {
       if (start > 0) await this.#slices.rest();
-      const rows = await readEvents(this.#reader, missing.slice(start, start + mostRead));
+      const rows = await readEvents(this.#reader, missing.slice(start, start + maxRead));
       for (const row of rows) found.set(row.nid, this.#restore(row));
     }
     const others = missing.filter((nid) => !found.has(nid));
@@ -178,9 +178,9 @@ export class EventStore {
       if (cached) found.set(eventId, cached);
       else if (isText(eventId)) missing.push(eventId);
     });
-    for (let start = 0; start < missing.length; start += mostRead) {
+    for (let start = 0; start < missing.length; start += maxRead) {
       if (start > 0) await this.#slices.rest();
-      const rows = await readEventsById(this.#reader, missing.slice(start, start + mostRead));
+      const rows = await readEventsById(this.#reader, missing.slice(start, start + maxRead));
       for (const row of rows) found.set(row.event_id, this.#restore(row));
     }
     return found;

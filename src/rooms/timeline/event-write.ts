@@ -33,11 +33,11 @@ export interface EventWrite {
   readonly redacts: StoredEvent | undefined;
   /** Milliseconds since the epoch; set for the first event of a room. */
   readonly roomCreatedTs?: number;
-  readonly remote?: RemoteParts;
+  readonly remote?: RemoteDeps;
 }
 
 /** What there is to write about events of other servers in particular. */
-export interface RemoteParts {
+export interface RemoteDeps {
   /** `stateKeyOf` of entries of the groups, so that their rows are there. */
   readonly stateKeys?: Iterable<string>;
   /** Events that have their places and of which something else is known now, by number; they do not change any more. */

@@ -4,7 +4,7 @@ import type { IndexBatch } from '../event-relations.ts';
 import type { GroupRows } from '../state/group-chain.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
-import { type EventWrite, flagsOf, type RemoteParts } from './event-write.ts';
+import { type EventWrite, flagsOf, type RemoteDeps } from './event-write.ts';
 
 /** In the order in which they are executed. */
 const sqlText = {
@@ -140,7 +140,7 @@ export class WriteBatch {
     yield* inSteps(group.delta, ([key, event]) => this.#push('groupState', [group.id, key, event]));
   }
 
-  *#addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteParts): Generator<void> {
+  *#addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteDeps): Generator<void> {
     yield* inSteps(remote.stateKeys ?? [], (key) => {
       if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
     });
@@ -170,7 +170,7 @@ export class WriteBatch {
     if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
   }
 
-  #addMissing(roomNid: number, eventId: string, namedBy: number, { answersLeft }: RemoteParts): void {
+  #addMissing(roomNid: number, eventId: string, namedBy: number, { answersLeft }: RemoteDeps): void {
     const before = this.#last.get(`backward:${eventId}`);
     if (answersLeft === undefined && before?.table === 'backward') return;
     this.#keep('backward', eventId, 'backward', [roomNid, eventId, answersLeft ?? null, namedBy]);

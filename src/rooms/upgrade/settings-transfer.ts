@@ -7,7 +7,7 @@ import type { RoomEngine } from '../engine.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 
-export interface SettingsTransferParts {
+export interface SettingsTransferDeps {
   readonly database: Database;
   readonly streams: Streams;
   readonly clock: Clock;
@@ -27,24 +27,24 @@ const eventsAtOnce = 500;
  * Source: client-server API, "Room Upgrades", last sentence of "Server behaviour".
  */
 export class SettingsTransfer {
-  readonly #parts: SettingsTransferParts;
+  readonly #deps: SettingsTransferDeps;
   readonly #follower: Follower;
   /** Events after this position have been noted; earlier ones must be looked up. */
   readonly #notedFrom: number;
   /** Joins and tombstones to be looked at. */
   #noted: StoredEvent[] = [];
 
-  constructor(parts: SettingsTransferParts) {
-    this.#parts = parts;
-    this.#notedFrom = parts.streams.current;
-    this.#follower = new Follower(parts, {
+  constructor(deps: SettingsTransferDeps) {
+    this.#deps = deps;
+    this.#notedFrom = deps.streams.current;
+    this.#follower = new Follower(deps, {
       name: 'rooms/settings-transfer',
       follow: (after, upTo) => this.#follow(after, upTo),
     });
   }
 
   start(): Promise<void> {
-    this.#parts.engine.stream.subscribe(({ stored, onTimeline }) => {
+    this.#deps.engine.stream.subscribe(({ stored, onTimeline }) => {
       if (onTimeline && this.#isOfInterest(stored)) this.#noted.push(stored);
     });
     return this.#follower.start();
@@ -55,7 +55,7 @@ export class SettingsTransfer {
   }
 
   async #follow(after: number, upTo: number): Promise<void> {
-    const { events } = this.#parts.engine;
+    const { events } = this.#deps.engine;
     for (let from = after; from < this.#notedFrom; ) {
       const found = await events.between(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
       for (const stored of found) if (this.#isOfInterest(stored)) await this.#take(stored);
@@ -70,13 +70,13 @@ export class SettingsTransfer {
   #isOfInterest({ event, rejected, softFailed }: StoredEvent): boolean {
     const { type, stateKey, sender, content } = event;
     if (stateKey === undefined || rejected || softFailed) return false;
-    const isLocal = (userId: string) => serverOfUser(userId) === this.#parts.serverName;
+    const isLocal = (userId: string) => serverOfUser(userId) === this.#deps.serverName;
     if (type === 'm.room.tombstone') return stateKey === '' && isLocal(sender);
     return type === 'm.room.member' && membershipOf(content) === 'join' && isLocal(stateKey);
   }
 
   async #take({ event, replaces }: StoredEvent): Promise<void> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const { type, roomId, sender, stateKey = '', content } = event;
     if (type === 'm.room.tombstone') {
       const next = content['replacement_room'];
@@ -90,7 +90,7 @@ export class SettingsTransfer {
 
   /** A user is in a room, which may replace another. */
   async #follows(userId: string, roomId: string): Promise<void> {
-    const { engine, transfer } = this.#parts;
+    const { engine, transfer } = this.#deps;
     const head = await engine.heads.get(roomId);
     const predecessor = head && (await this.#text(head, 'm.room.create', 'predecessor'));
     const old = isJsonObject(predecessor) ? predecessor['room_id'] : undefined;
@@ -103,6 +103,6 @@ export class SettingsTransfer {
 
   async #text(head: RoomHead, type: string, member: string) {
     const entry = head.entry(type, '');
-    return entry && (await this.#parts.engine.events.get(entry.nid))?.event.content[member];
+    return entry && (await this.#deps.engine.events.get(entry.nid))?.event.content[member];
   }
 }

@@ -22,7 +22,7 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import { carriedLevels, closedLevels, levelsToBegin, type OldLevels } from './carried-levels.ts';
 import { carriedCreation, carriedState, splitCanonicalAlias } from './carried-state.ts';
 
-export interface RoomUpgradeParts {
+export interface RoomUpgradeDeps {
   readonly engine: RoomEngine;
   readonly memberships: Memberships;
   readonly aliases: RoomAliases;
@@ -54,11 +54,11 @@ const [createKey, levelsKey, canonicalAliasKey] = [
 
 /** Replaces rooms by such of another version. Source: client-server API, "Room Upgrades". */
 export class RoomUpgrade {
-  readonly #parts: RoomUpgradeParts;
+  readonly #deps: RoomUpgradeDeps;
   readonly #underWay = new Map<string, Promise<string>>();
 
-  constructor(parts: RoomUpgradeParts) {
-    this.#parts = parts;
+  constructor(deps: RoomUpgradeDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -82,7 +82,7 @@ export class RoomUpgrade {
     const version = versionOf(request);
     const creators = version.privilegedCreators ? additionalCreators(userId, request) : [];
     const old = await this.#oldRoom(userId, roomId);
-    this.#parts.throttle.creation(requester, 0);
+    this.#deps.throttle.creation(requester, 0);
     const newRoomId = await this.#makeRoom(userId, old, version, creators);
     const tombstone = { body: 'This room has been replaced', replacement_room: newRoomId };
     await this.#send(roomId, userId, 'm.room.tombstone', tombstone);
@@ -92,7 +92,7 @@ export class RoomUpgrade {
   }
 
   async #oldRoom(userId: string, roomId: string): Promise<OldRoom> {
-    const { engine, aliases } = this.#parts;
+    const { engine, aliases } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     if (head.membership(userId) !== 'join') throw forbidden('You are not in this room');
@@ -119,7 +119,7 @@ export class RoomUpgrade {
     version: RoomVersion,
     creators: readonly string[],
   ): Promise<string> {
-    const { engine, randomness, serverName, memberships } = this.#parts;
+    const { engine, randomness, serverName, memberships } = this.#deps;
     const chosenId =
       version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
     const state = (type: string, content: JsonObject): EventToSend => ({
@@ -151,7 +151,7 @@ export class RoomUpgrade {
 
   /** Aliases and the entry in the directory go to the new room. */
   async #moveNames(userId: string, old: OldRoom, newRoomId: string): Promise<void> {
-    const { aliases, published } = this.#parts;
+    const { aliases, published } = this.#deps;
     const { roomId } = old.head;
     await aliases.moveAll(roomId, newRoomId);
     const { moved, left } = this.#canonicalAlias(old);
@@ -175,7 +175,7 @@ export class RoomUpgrade {
   }
 
   async #send(roomId: string, sender: string, type: string, content: JsonObject): Promise<void> {
-    await this.#parts.engine.timeline.append(roomId, { type, stateKey: '', sender, content });
+    await this.#deps.engine.timeline.append(roomId, { type, stateKey: '', sender, content });
   }
 }
 

@@ -21,7 +21,7 @@ export interface DeviceAnswer {
 }
 
 /** Most messages to a device in one answer; the next sync brings the others. */
-const mostMessages = 100;
+const maxMessages = 100;
 
 const noKeys: KeySupply = { oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] };
 
@@ -110,7 +110,7 @@ export class DevicePart {
     return this.#sources.queues.forSync(userId, deviceId, {
       after: since?.toDevice ?? 0,
       upTo,
-      limit: mostMessages,
+      limit: maxMessages,
     });
   }
 

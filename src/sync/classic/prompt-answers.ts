@@ -10,7 +10,7 @@ import { joinedRoomText, timelineText } from './rooms/room-text.ts';
 import type { SentMembers } from './rooms/sent-members.ts';
 import type { Subject } from './subject.ts';
 
-export interface PromptAnswersParts {
+export interface PromptAnswersDeps {
   readonly engine: RoomEngine;
   readonly clock: Clock;
   readonly news: RoomNews;
@@ -31,7 +31,7 @@ interface Range {
 const promptParts = RoomPart.timeline | RoomPart.receipts | RoomPart.typing;
 
 /** More rooms than these are not looked at in one go. */
-const mostRooms = 20;
+const maxRooms = 20;
 
 /**
  * Answers to those who follow their rooms closely: messages, receipts and typing in rooms that they have been in all
@@ -40,10 +40,10 @@ const mostRooms = 20;
  * the same of it at greater length.
  */
 export class PromptAnswers {
-  readonly #parts: PromptAnswersParts;
+  readonly #deps: PromptAnswersDeps;
 
-  constructor(parts: PromptAnswersParts) {
-    this.#parts = parts;
+  constructor(deps: PromptAnswersDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -53,8 +53,8 @@ export class PromptAnswers {
    */
   answer(subject: Subject, changes: Changes, range: Range): string | Promise<void> | undefined {
     const { rooms, user } = changes;
-    if (user !== 0 || rooms.size === 0 || rooms.size > mostRooms) return undefined;
-    const { devicePart } = this.#parts;
+    if (user !== 0 || rooms.size === 0 || rooms.size > maxRooms) return undefined;
+    const { devicePart } = this.#deps;
     const devices = devicePart.quietNow(subject.userId, subject.deviceId);
     if (devices === undefined) return undefined;
     const texts: string[] = [];
@@ -72,7 +72,7 @@ export class PromptAnswers {
     parts: number,
     { after, upTo }: Range,
   ): string | Promise<void> | undefined {
-    const { engine, clock, sources, excludedRooms } = this.#parts;
+    const { engine, clock, sources, excludedRooms } = this.#deps;
     const { userId, filter } = subject;
     if (parts & ~promptParts || excludedRooms.has(roomId) || !filter.room.passesRoom(roomId))
       return undefined;
@@ -102,9 +102,9 @@ export class PromptAnswers {
     const { userId, filter, timelineLimit } = subject;
     const { timeline } = filter.room;
     const isUsual = filter.format === 'client' && !filter.selectFields && !timeline.asksForRelations;
-    const ignored = this.#parts.engine.ignored.peek(userId);
+    const ignored = this.#deps.engine.ignored.peek(userId);
     if (!isUsual || !ignored || timeline.passesNothing || !timeline.passesRoom(head.roomId)) return undefined;
-    const news = this.#parts.news.find(head, after, upTo);
+    const news = this.#deps.news.find(head, after, upTo);
     if (news === undefined || news instanceof Promise) return news;
     const { events, senders } = news;
     if (events.length > timelineLimit || senders.has(userId)) return undefined;
@@ -123,7 +123,7 @@ export class PromptAnswers {
     const filter = subject.filter.room.state;
     if (!filter.lazyLoadMembers || !filter.passesRoom(head.roomId)) return true;
     if (filter.includeRedundantMembers) return false;
-    const told = this.#parts.sentMembers.of(subject, head.roomId);
+    const told = this.#deps.sentMembers.of(subject, head.roomId);
     for (const sender of senders) {
       const entry = head.state.get(stateKeyOf('m.room.member', sender));
       if (!entry || entry.stream > upTo || !told.knows(sender, entry.nid, after)) return false;
@@ -138,7 +138,7 @@ export class PromptAnswers {
     parts: number,
     { after, upTo }: Range,
   ): readonly string[] | undefined {
-    const { receipts, typing } = this.#parts.sources;
+    const { receipts, typing } = this.#deps.sources;
     const wanted = filter.room.ephemeral;
     const texts: string[] = [];
     if (!(parts & (RoomPart.receipts | RoomPart.typing)) || !wanted.passesRoom(roomId)) return texts;
@@ -148,7 +148,7 @@ export class PromptAnswers {
       for (const content of contents) texts.push(JSON.stringify({ type: 'm.receipt', content }));
     }
     if (parts & RoomPart.typing && wanted.passesType('m.typing')) {
-      const ignored = this.#parts.engine.ignored.peek(userId);
+      const ignored = this.#deps.engine.ignored.peek(userId);
       if (!ignored) return undefined;
       const content = { user_ids: typing.inRoom(roomId, ignored) };
       texts.push(JSON.stringify({ type: 'm.typing', content }));

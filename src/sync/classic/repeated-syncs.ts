@@ -15,7 +15,7 @@ export interface RepeatableRequest extends SyncRequest {
 }
 
 /** Characters of all answers that are remembered, with their keys, and of one: a larger one is made again. */
-const [mostCharacters, longestAnswer] = [32 * 1024 * 1024, 8 * 1024 * 1024];
+const [maxCharacters, longestAnswer] = [32 * 1024 * 1024, 8 * 1024 * 1024];
 
 interface Running {
   readonly request: RepeatableRequest;
@@ -37,7 +37,7 @@ export class RepeatedSyncs {
     this.#sync = sync;
     if (duration === 0) return;
     this.#answers = new LRUCache({
-      maxSize: mostCharacters,
+      maxSize: maxCharacters,
       maxEntrySize: longestAnswer,
       sizeCalculation: (text, key) => text.length + key.length,
       ttl: duration,

@@ -32,7 +32,7 @@ export interface SyncAnswer {
   readonly isNews: boolean;
 }
 
-export interface SyncParts {
+export interface SyncDeps {
   readonly engine: RoomEngine;
   readonly streams: Streams;
   readonly clock: Clock;
@@ -56,10 +56,10 @@ const roomsAtOnce = 16;
 
 /** The classic sync. Source: client-server API, `GET /sync`. */
 export class Sync {
-  readonly #parts: SyncParts;
+  readonly #deps: SyncDeps;
 
-  constructor(parts: SyncParts) {
-    this.#parts = parts;
+  constructor(deps: SyncDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -69,7 +69,7 @@ export class Sync {
    */
   quietAnswer({ since, timeout, fullState, userId, deviceId }: SyncRequest): string | undefined {
     if (since === undefined || timeout > 0 || fullState) return undefined;
-    const { feeds, streams, devicePart } = this.#parts;
+    const { feeds, streams, devicePart } = this.#deps;
     const from = decodeSyncPosition(since);
     const upTo = streams.current;
     const feed = from.position <= upTo ? feeds.peek(userId) : undefined;
@@ -85,7 +85,7 @@ export class Sync {
 
   /** @throws MatrixError M_INVALID_PARAM for a foreign token */
   async sync(request: SyncRequest): Promise<SyncAnswer> {
-    const { feeds, clock, streams, devicePart } = this.#parts;
+    const { feeds, clock, streams, devicePart } = this.#deps;
     const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);
     if (since && since.position > streams.current) throw invalidParam('This token is from the future');
     const acknowledging = since && devicePart.acknowledge(request.userId, request.deviceId, since);
@@ -118,7 +118,7 @@ export class Sync {
 
   /** See `PromptAnswers`. */
   #promptAnswer(request: SyncRequest, feed: Feed, since: SyncPosition): string | Promise<void> | undefined {
-    const { streams, devicePart, promptAnswers } = this.#parts;
+    const { streams, devicePart, promptAnswers } = this.#deps;
     const upTo = streams.current;
     const changes = feed.changes(since.position, upTo);
     if (!changes || request.fullState || !devicePart.isQuiet(since)) return undefined;
@@ -132,12 +132,12 @@ export class Sync {
     from: SyncPosition | undefined,
     upTo: number,
   ): Promise<{ text: string } | 'outdated' | undefined> {
-    const { devicePart } = this.#parts;
+    const { devicePart } = this.#deps;
     const since = from?.position;
     const changes = since === undefined ? undefined : feed.changes(since, upTo);
     const isQuiet = changes && isNothing(changes) && from && devicePart.isQuiet(from);
     if (isQuiet && !request.fullState) return undefined;
-    const accountData = await accountDataSince(this.#parts.sources, request.userId, { since, upTo, changes });
+    const accountData = await accountDataSince(this.#deps.sources, request.userId, { since, upTo, changes });
     const rooms = await this.#candidates(request, since, request.fullState ? undefined : changes?.rooms);
     if (rooms.some(({ stream }) => stream > upTo)) return 'outdated';
     const presence = await this.#presence(request, { since, upTo, changes, rooms });
@@ -165,7 +165,7 @@ export class Sync {
     const after = fullState ? undefined : since;
     const isNew = rooms.some(({ membership, stream }) => membership === 'join' && stream > (after ?? 0));
     if (changes && !isNew && !(changes.user & UserPart.presence)) return [];
-    return this.#parts.sources.presence.events({ userId, after, upTo, filter: filter.presence });
+    return this.#deps.sources.presence.events({ userId, after, upTo, filter: filter.presence });
   }
 
   /** The rooms that the answer may have to mention. */
@@ -174,7 +174,7 @@ export class Sync {
     since: number | undefined,
     changed: ReadonlyMap<string, number> | undefined,
   ): Promise<UserRoom[]> {
-    const { engine, excludedRooms } = this.#parts;
+    const { engine, excludedRooms } = this.#deps;
     const rooms = await engine.userRooms.of(userId);
     const candidates = changed
       ? [...changed.keys()].map((roomId) => rooms.get(roomId)).filter((room) => room !== undefined)
@@ -198,7 +198,7 @@ export class Sync {
     { rooms, accountData }: Pieces,
   ): Promise<void> {
     const { since, upTo } = range;
-    const { engine, joinedRooms, otherRooms, toldInvites } = this.#parts;
+    const { engine, joinedRooms, otherRooms, toldInvites } = this.#deps;
     const isNew = isNewTo(room, since);
     const head = await engine.heads.get(room.roomId);
     if (!head) return;
@@ -237,7 +237,7 @@ export class Sync {
     since: number | undefined,
   ): Promise<ReadonlyMap<string, readonly ReceiptContent[]>> {
     const unknown = rooms.filter((room) => room.membership === 'join' && isNewTo(room, since));
-    return this.#parts.sources.receipts.contentsOfRooms(
+    return this.#deps.sources.receipts.contentsOfRooms(
       unknown.map(({ roomId }) => roomId),
       userId,
     );
@@ -250,7 +250,7 @@ export class Sync {
     since: number | undefined,
   ): Promise<boolean> {
     if (filter.room.includeLeave) return true;
-    return since === undefined ? this.#parts.departures.isRemoval(userId, room) : room.stream > since;
+    return since === undefined ? this.#deps.departures.isRemoval(userId, room) : room.stream > since;
   }
 
   /** Of a room that the user has come into all of it, and what has changed otherwise. */
@@ -260,13 +260,13 @@ export class Sync {
     isReturn: boolean,
     changed: readonly ClientAccountData[],
   ): Promise<readonly ClientAccountData[]> {
-    const all = isReturn ? await this.#parts.sources.accountData.all(userId) : changed;
+    const all = isReturn ? await this.#deps.sources.accountData.all(userId) : changed;
     return all.filter((entry) => entry.roomId === roomId);
   }
 
   /** What may have changed in each room, for a client that comes back after a time: from the database. */
   async #partsSince(rooms: readonly UserRoom[], since: number): Promise<ReadonlyMap<string, number>> {
-    const { engine, sources } = this.#parts;
+    const { engine, sources } = this.#deps;
     const changed = await engine.events.changedRooms(
       rooms.map(({ roomNid }) => roomNid),
       since,

@@ -14,7 +14,7 @@ import type { Feeds } from '../feeds/feeds.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import type { RoomWaiters } from './room-waiters.ts';
 
-export interface EventStreamParts {
+export interface EventStreamDeps {
   readonly engine: RoomEngine;
   readonly streams: Streams;
   readonly clock: Clock;
@@ -43,7 +43,7 @@ export interface EventChunk {
 const longestWait = 5 * 60 * 1000;
 
 /** Events of one answer, and pages of a room that are looked through for it while nothing is found. */
-const [mostEvents, mostPages] = [100, 10];
+const [maxEvents, maxPages] = [100, 10];
 
 /** What was found in a range of the streams. */
 interface Found {
@@ -59,10 +59,10 @@ interface Followed extends Found {
 
 /** Events as they come, without anything around them. Source: client-server API, `GET /events`. */
 export class EventStream {
-  readonly #parts: EventStreamParts;
+  readonly #deps: EventStreamDeps;
 
-  constructor(parts: EventStreamParts) {
-    this.#parts = parts;
+  constructor(deps: EventStreamDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -71,7 +71,7 @@ export class EventStream {
    * @throws MatrixError M_FORBIDDEN for users who may not, M_INVALID_PARAM for a foreign token
    */
   ofRoom(viewer: Viewer, roomId: string, request: EventStreamRequest): Promise<EventChunk> {
-    const { engine, streams, waiters } = this.#parts;
+    const { engine, streams, waiters } = this.#deps;
     return this.#follow(viewer, request, async (after, upTo) => {
       const view = await RoomView.forReading(engine, await engine.heads.get(roomId), viewer.userId);
       const wait = async (remaining: number) => {
@@ -87,7 +87,7 @@ export class EventStream {
    * @throws MatrixError M_INVALID_PARAM for a foreign token
    */
   ofUser(viewer: Viewer, request: EventStreamRequest): Promise<EventChunk> {
-    const { feeds, streams } = this.#parts;
+    const { feeds, streams } = this.#deps;
     return this.#follow(viewer, request, async (after, upTo) => {
       const feed = await feeds.open(viewer.userId);
       const rooms = await this.#changedRooms(viewer.userId, after, feed.changes(after, upTo));
@@ -110,7 +110,7 @@ export class EventStream {
 
   /** Rooms of a user in which something may have happened after a position. */
   async #changedRooms(userId: string, after: number, changes: Changes | undefined): Promise<UserRoom[]> {
-    const { engine, excludedRooms } = this.#parts;
+    const { engine, excludedRooms } = this.#deps;
     const all = [...(await engine.userRooms.of(userId)).values()].filter(
       ({ roomId, forgotten }) => !excludedRooms.has(roomId) && !forgotten,
     );
@@ -129,7 +129,7 @@ export class EventStream {
 
   /** What a user is told of one of their rooms. */
   async #ofOne(userId: string, room: UserRoom, after: number, upTo: number): Promise<Found> {
-    const { engine, toldInvites } = this.#parts;
+    const { engine, toldInvites } = this.#deps;
     const { roomId, membership, stream } = room;
     const nothing = { events: [], reached: upTo };
     const head = await engine.heads.get(roomId);
@@ -153,7 +153,7 @@ export class EventStream {
     { from, timeout, signal }: EventStreamRequest,
     read: (after: number, upTo: number) => Promise<Followed>,
   ): Promise<EventChunk> {
-    const { streams, clock, clientEvents } = this.#parts;
+    const { streams, clock, clientEvents } = this.#deps;
     const after = from === undefined ? streams.current : decodePosition(from);
     if (after > streams.current) throw invalidParam('This token is from the future');
     const deadline = clock.monotonic() + Math.min(Math.max(0, timeout), longestWait);
@@ -162,7 +162,7 @@ export class EventStream {
       const { events, reached, wait } = await read(after, upTo);
       const remaining = deadline - clock.monotonic();
       if (events.length > 0 || reached < upTo || remaining <= 0 || signal.aborted) {
-        const shown = events.filter(({ stored }) => (stored.stream ?? 0) <= reached).slice(0, mostEvents);
+        const shown = events.filter(({ stored }) => (stored.stream ?? 0) <= reached).slice(0, maxEvents);
         const last = shown.length < events.length ? shown.at(-1)?.stored.stream : undefined;
         return {
           start: encodePosition(after),
@@ -176,15 +176,15 @@ export class EventStream {
 
   /** About as many as an answer holds. */
   async #next(view: RoomView, after: number, upTo: number): Promise<Found> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const events: VisibleEvent[] = [];
     let reached = after;
-    for (let page = 0; page < mostPages && events.length < mostEvents; page++) {
-      const range = { after: reached, upTo, limit: mostEvents, direction: 'forward' } as const;
+    for (let page = 0; page < maxPages && events.length < maxEvents; page++) {
+      const range = { after: reached, upTo, limit: maxEvents, direction: 'forward' } as const;
       const read = await engine.events.timeline(view.head.roomNid, range);
       events.push(...(await view.shown(read)));
       const last = read.at(-1)?.stream;
-      if (last === undefined || read.length < mostEvents) return { events, reached: upTo };
+      if (last === undefined || read.length < maxEvents) return { events, reached: upTo };
       reached = last;
     }
     return { events, reached };

@@ -6,7 +6,7 @@ import type { SyncSources } from '../sources.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import type { RoomInfo, RoomInfos } from './room-info.ts';
 
-export interface InitialSyncParts {
+export interface InitialSyncDeps {
   readonly engine: RoomEngine;
   readonly streams: Streams;
   readonly clientEvents: ClientEvents;
@@ -37,10 +37,10 @@ export interface InitialState {
  * Source: client-server API, `GET /initialSync`.
  */
 export class InitialSync {
-  readonly #parts: InitialSyncParts;
+  readonly #deps: InitialSyncDeps;
 
-  constructor(parts: InitialSyncParts) {
-    this.#parts = parts;
+  constructor(deps: InitialSyncDeps) {
+    this.#deps = deps;
   }
 
   /** @param archived also of the rooms that the user has left */
@@ -48,7 +48,7 @@ export class InitialSync {
     viewer: Viewer,
     { limit, archived }: { limit: number; archived: boolean },
   ): Promise<InitialState> {
-    const { engine, streams, sources } = this.#parts;
+    const { engine, streams, sources } = this.#deps;
     const { userId } = viewer;
     const upTo = streams.current;
     const accountData = await sources.accountData.all(userId);
@@ -59,7 +59,7 @@ export class InitialSync {
       rooms.push(
         membership === 'invite'
           ? await this.#invited(viewer, room)
-          : await this.#parts.roomInfos.of(viewer, roomId, { limit, upTo, accountData }),
+          : await this.#deps.roomInfos.of(viewer, roomId, { limit, upTo, accountData }),
       );
     }
     const range = { userId, after: undefined, upTo, filter: everything.presence };
@@ -74,7 +74,7 @@ export class InitialSync {
   }
 
   async #isTold(userId: string, room: UserRoom, archived: boolean): Promise<boolean> {
-    const { engine, excludedRooms, toldInvites } = this.#parts;
+    const { engine, excludedRooms, toldInvites } = this.#deps;
     if (excludedRooms.has(room.roomId) || room.forgotten) return false;
     if (room.membership === 'join') return true;
     if (room.membership === 'invite') return toldInvites.isTold(userId, room);
@@ -86,7 +86,7 @@ export class InitialSync {
   }
 
   async #invited(viewer: Viewer, { roomId, eventNid }: UserRoom): Promise<InvitedRoom> {
-    const { engine, clientEvents } = this.#parts;
+    const { engine, clientEvents } = this.#deps;
     const stored = await engine.events.get(eventNid);
     const [invite] = stored ? await clientEvents.render([{ stored, membership: 'invite' }], viewer) : [];
     return { room_id: roomId, membership: 'invite', invite };

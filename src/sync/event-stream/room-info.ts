@@ -18,15 +18,15 @@ export interface RoomInfo {
   readonly account_data: readonly JsonObject[];
 }
 
-export interface RoomInfosParts {
+export interface RoomInfosDeps {
   readonly rooms: Pick<Rooms, 'engine' | 'reading' | 'stateReading' | 'published'>;
 }
 
 /** Tells all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */
 export class RoomInfos {
-  readonly #rooms: RoomInfosParts['rooms'];
+  readonly #rooms: RoomInfosDeps['rooms'];
 
-  constructor({ rooms }: RoomInfosParts) {
+  constructor({ rooms }: RoomInfosDeps) {
     this.#rooms = rooms;
   }
 

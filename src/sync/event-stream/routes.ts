@@ -25,10 +25,10 @@ const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0$
 /**
  * What clients synchronised with before there was `/sync`, and still look into rooms with that they are not in.
  * Source: client-server API, "Room Previews" and the deprecated endpoints of "Syncing".
- * @param mostEvents the largest page (`filter_timeline_limit`)
+ * @param maxEvents the largest page (`filter_timeline_limit`)
  */
-export function eventStreamRoutes(services: EventStreamServices, mostEvents: number): Route[] {
-  const limitOf = (asked = usualLimit) => Math.max(1, Math.min(asked, mostEvents));
+export function eventStreamRoutes(services: EventStreamServices, maxEvents: number): Route[] {
+  const limitOf = (asked = usualLimit) => Math.max(1, Math.min(asked, maxEvents));
   return [...initialRoutes(services, limitOf), ...streamRoutes(services)];
 }
 

@@ -17,7 +17,7 @@ import type { OtherRoom } from './rooms/other-room.ts';
 import type { RelevantRoom } from './rooms/relevant-room.ts';
 import { type RoomRequest, silent } from './rooms/room-request.ts';
 
-export interface AnswersParts {
+export interface AnswersDeps {
   readonly engine: RoomEngine;
   readonly roomList: RoomList;
   readonly listFilter: ListFilter;
@@ -26,7 +26,7 @@ export interface AnswersParts {
   readonly otherRoom: OtherRoom;
   readonly extensions: Extensions;
   /** Most events of a timeline (`filter_timeline_limit`). */
-  readonly mostEvents: number;
+  readonly maxEvents: number;
 }
 
 /** What has happened in `(since, upTo]`, for one client. */
@@ -56,10 +56,10 @@ const roomsAtOnce = 16;
 
 /** Makes answers; changes nothing. */
 export class Answers {
-  readonly #parts: AnswersParts;
+  readonly #deps: AnswersDeps;
 
-  constructor(parts: AnswersParts) {
-    this.#parts = parts;
+  constructor(deps: AnswersDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -71,18 +71,18 @@ export class Answers {
     range: AnswerRange,
     devices: readonly ExtensionAnswer[],
   ): Promise<Answer | 'outdated'> {
-    const { roomList, listFilter, marks, mostEvents } = this.#parts;
+    const { roomList, listFilter, marks, maxEvents } = this.#deps;
     const { userId, body } = request;
     const { connection, since, upTo } = range;
     const listed = await roomList.of(userId, connection.rooms, since);
     if (listed.some(({ stream }) => stream > upTo)) return 'outdated';
     const marked = await marks.of(userId);
-    const selection = await selectRooms(listFilter, listed, { userId, body, marks: marked, mostEvents });
+    const selection = await selectRooms(listFilter, listed, { userId, body, marks: marked, maxEvents });
     const happenings = await this.#happenings(listed, range);
     const context = { request, range, happenings, isDirect: (roomId: string) => marked.direct.has(roomId) };
     const relevant = await this.#rooms(context, [...selection.rooms.values()]);
     const deviceId = request.deviceId ?? '';
-    const extensions = await this.#parts.extensions.answers(
+    const extensions = await this.#deps.extensions.answers(
       { ...range, userId, deviceId, rooms: relevant },
       body.extensions ?? {},
       devices,
@@ -110,7 +110,7 @@ export class Answers {
     const grown =
       since === undefined
         ? new Set<number>()
-        : await this.#parts.engine.events.changedRooms(
+        : await this.#deps.engine.events.changedRooms(
             known.map(({ roomNid }) => roomNid),
             since,
           );
@@ -140,7 +140,7 @@ export class Answers {
   }
 
   async #room(context: AnswerContext, subject: Subject, selected: SelectedRoom): Promise<RelevantRoom> {
-    const { engine, joinedRoom, otherRoom } = this.#parts;
+    const { engine, joinedRoom, otherRoom } = this.#deps;
     const { room } = selected;
     const request = this.#roomRequest(context, subject, selected);
     const parts = context.happenings.partsOf(room);

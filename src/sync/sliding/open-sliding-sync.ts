@@ -22,7 +22,7 @@ import { RoomActivity } from './rooms/room-activity.ts';
 import { SlidingSync } from './sliding-sync.ts';
 import type { ExtensionSources } from './sources.ts';
 
-export interface SlidingSyncServicesParts {
+export interface SlidingSyncServicesDeps {
   readonly database: Database;
   readonly streams: Streams;
   readonly clock: Clock;
@@ -37,22 +37,22 @@ export interface SlidingSyncServicesParts {
   readonly departures: Departures;
   readonly excludedRooms: ReadonlySet<string>;
   /** Most events of a timeline. */
-  readonly mostEvents: number;
+  readonly maxEvents: number;
 }
 
 /** Puts simplified sliding sync together. */
-export function openSlidingSync(parts: SlidingSyncServicesParts): SlidingSync {
-  const { engine, sources } = parts;
+export function openSlidingSync(deps: SlidingSyncServicesDeps): SlidingSync {
+  const { engine, sources } = deps;
   const activity = new RoomActivity(engine);
-  const extensions = new Extensions(sources, parts.extensionSources, engine.ignored);
+  const extensions = new Extensions(sources, deps.extensionSources, engine.ignored);
   const answers = new Answers({
-    ...parts,
-    roomList: new RoomList({ ...parts, activity }),
+    ...deps,
+    roomList: new RoomList({ ...deps, activity }),
     listFilter: new ListFilter({ engine, traits: new RoomTraitsReader(engine) }),
     marks: new UserMarks(sources.accountData),
-    joinedRoom: new JoinedRoom({ ...parts, activity }),
-    otherRoom: new OtherRoom(parts),
+    joinedRoom: new JoinedRoom({ ...deps, activity }),
+    otherRoom: new OtherRoom(deps),
     extensions,
   });
-  return new SlidingSync({ ...parts, connections: new Connections(parts), answers, extensions });
+  return new SlidingSync({ ...deps, connections: new Connections(deps), answers, extensions });
 }

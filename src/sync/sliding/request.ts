@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 
 /** How many lists, and how many single rooms, one request may ask for. Source: MSC4186, "Request Body". */
-const [mostLists, mostSubscriptions] = [100, 1_000];
+const [maxLists, maxSubscriptions] = [100, 1_000];
 
 const requiredEntry = Type.Tuple([Type.String(), Type.String()]);
 
@@ -60,9 +60,9 @@ const extensions = Type.Object({
 /** The body of a request. Source: MSC4186, "Request Body", in the form of its unstable endpoint. */
 export const slidingSyncBody = Type.Object({
   conn_id: optional(Type.String({ maxLength: 255 })),
-  lists: optional(Type.Record(Type.String(), list, { maxProperties: mostLists })),
+  lists: optional(Type.Record(Type.String(), list, { maxProperties: maxLists })),
   room_subscriptions: optional(
-    Type.Record(Type.String(), Type.Object(roomConfig), { maxProperties: mostSubscriptions }),
+    Type.Record(Type.String(), Type.Object(roomConfig), { maxProperties: maxSubscriptions }),
   ),
   extensions: optional(extensions),
 });

@@ -11,7 +11,7 @@ import type { ExtensionAnswer } from './extensions/extension.ts';
 import type { Extensions } from './extensions/extensions.ts';
 import type { SlidingSyncRequest } from './request.ts';
 
-export interface SlidingSyncParts {
+export interface SlidingSyncDeps {
   readonly streams: Streams;
   readonly clock: Clock;
   readonly feeds: Feeds;
@@ -34,10 +34,10 @@ interface Turn {
 
 /** Simplified sliding sync. Source: MSC4186. */
 export class SlidingSync {
-  readonly #parts: SlidingSyncParts;
+  readonly #deps: SlidingSyncDeps;
 
-  constructor(parts: SlidingSyncParts) {
-    this.#parts = parts;
+  constructor(deps: SlidingSyncDeps) {
+    this.#deps = deps;
   }
 
   /** @returns the answer as JSON text. @throws MatrixError M_UNKNOWN_POS when the client has to begin anew */
@@ -47,7 +47,7 @@ export class SlidingSync {
     // Whoever has gone or has sent another request does not get this answer, and it must not count as given.
     if (!turn.isCurrent() || request.signal.aborted) return emptyAnswer(request.pos);
     const { connection } = turn;
-    const generation = await this.#parts.connections.save(connection, answer.sent);
+    const generation = await this.#deps.connections.save(connection, answer.sent);
     for (const { request: asked, result } of answer.relevant) {
       const { roomNid } = asked.room;
       if (result.isInitial) connection.told.forgetRoom(roomNid);
@@ -64,7 +64,7 @@ export class SlidingSync {
   }
 
   async #begin({ userId, deviceId, body, pos, signal }: SlidingSyncRequest): Promise<Turn> {
-    const { connections, streams } = this.#parts;
+    const { connections, streams } = this.#deps;
     const address = { userId, deviceId: deviceId ?? '', name: body.conn_id ?? '' };
     if (pos === undefined) {
       const connection = connections.begin(address);
@@ -79,7 +79,7 @@ export class SlidingSync {
   }
 
   async #answer(request: SlidingSyncRequest, turn: Turn): Promise<Answer> {
-    const { feeds, clock, streams, answers } = this.#parts;
+    const { feeds, clock, streams, answers } = this.#deps;
     const { connection, since, signal } = turn;
     const deadline = clock.monotonic() + Math.min(request.timeout, longestWait);
     for (;;) {
@@ -98,7 +98,7 @@ export class SlidingSync {
   }
 
   #ofDevice({ userId, deviceId = '', body }: SlidingSyncRequest, range: AnswerRange) {
-    return this.#parts.extensions.ofDevice({ ...range, userId, deviceId }, body.extensions ?? {});
+    return this.#deps.extensions.ofDevice({ ...range, userId, deviceId }, body.extensions ?? {});
   }
 
   /** When nothing has happened and the client asks for what it asked for before. */
@@ -121,7 +121,7 @@ export class SlidingSync {
 
   /** @returns whether something has happened after `upTo`; otherwise the time is up or nobody waits any more */
   async #waitForMore(feed: Feed, upTo: number, deadline: number, signal: AbortSignal): Promise<boolean> {
-    const { feeds, clock, streams } = this.#parts;
+    const { feeds, clock, streams } = this.#deps;
     for (;;) {
       const changes = feed.changes(upTo, streams.current);
       if (!changes || !isNothing(changes)) return !signal.aborted;

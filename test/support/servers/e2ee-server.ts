@@ -36,7 +36,7 @@ const roomsOn = (surroundings: Surroundings & { caches: CacheRegistry }) =>
     eventCacheSize: 10_000,
   });
 
-type Parts = Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'upkeep' | 'jobs' | 'toDevice'>;
+type Deps = Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'upkeep' | 'jobs' | 'toDevice'>;
 
 /** A server with accounts, rooms, to-device messages and keys. */
 export class E2eeServer {
@@ -48,20 +48,20 @@ export class E2eeServer {
   readonly jobs: Jobs;
   readonly toDevice: ToDevice;
 
-  private constructor(server: AccountsServer, parts: Parts) {
+  private constructor(server: AccountsServer, deps: Deps) {
     this.server = server;
-    this.e2ee = parts.e2ee;
-    this.rooms = parts.rooms;
-    this.queues = parts.queues;
-    this.upkeep = parts.upkeep;
-    this.jobs = parts.jobs;
-    this.toDevice = parts.toDevice;
+    this.e2ee = deps.e2ee;
+    this.rooms = deps.rooms;
+    this.queues = deps.queues;
+    this.upkeep = deps.upkeep;
+    this.jobs = deps.jobs;
+    this.toDevice = deps.toDevice;
   }
 
   static async start(open: OpenDatabase, more: Partial<E2eeParts> = {}): Promise<E2eeServer> {
     const upkeep = new KeyUpkeep();
     let queues: MessageQueues;
-    let parts: Parts;
+    let parts: Deps;
     const server = await AccountsServer.start(open, {
       migrations: [
         ...jobMigrations,

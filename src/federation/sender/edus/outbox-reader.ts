@@ -4,7 +4,7 @@ import type { SenderTables } from '../tables.ts';
 import type { DurableEdu } from '../transactions/transaction.ts';
 
 /** Characters of durable EDUs in one transaction, beyond which no further one is added. */
-const mostCharacters = 2 * 1024 * 1024;
+const maxCharacters = 2 * 1024 * 1024;
 
 /** The part of the outbox that is for one destination. */
 export class OutboxReader {
@@ -68,7 +68,7 @@ function fitting(edus: readonly DurableEdu[]): number {
   let size = 0;
   const tooMany = edus.findIndex(({ content }) => {
     size += content.length;
-    return size > mostCharacters;
+    return size > maxCharacters;
   });
   return tooMany === -1 ? edus.length : Math.max(1, tooMany);
 }

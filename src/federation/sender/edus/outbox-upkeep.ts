@@ -12,7 +12,7 @@ export interface OutboxUpkeepDeps {
 const hour = 3_600_000;
 
 /** Milliseconds for which an EDU waits for its destination, and how many do for one destination. */
-const [memory, mostWaiting] = [30 * 24 * hour, 50_000];
+const [memory, maxWaiting] = [30 * 24 * hour, 50_000];
 
 /** Forgets EDUs of the outbox that nobody has taken for a month, and the oldest where there are very many. */
 export function registerOutboxUpkeep(jobs: Jobs, deps: OutboxUpkeepDeps): void {
@@ -20,7 +20,7 @@ export function registerOutboxUpkeep(jobs: Jobs, deps: OutboxUpkeepDeps): void {
 }
 
 /** One round of `registerOutboxUpkeep`. @param most how many may wait for one destination */
-export function trimOutbox({ database, clock }: OutboxUpkeepDeps, most = mostWaiting): Promise<void> {
+export function trimOutbox({ database, clock }: OutboxUpkeepDeps, most = maxWaiting): Promise<void> {
   return database.transaction<SenderTables, void>(async (writer) => {
     await deleteOutgoingBefore(writer, clock.now() - memory);
     for (const destination of await readLongQueues(writer, most)) {

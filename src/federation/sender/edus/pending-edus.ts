@@ -18,10 +18,10 @@ interface Pending {
 }
 
 /** How many wait for one destination at most; when there are more, the oldest are dropped. */
-const mostPending = 500;
+const maxPending = 500;
 
 /** How many of those that can be combined are taken at a time. */
-const mostCombined = 100;
+const maxCombined = 100;
 
 /** The ephemeral EDUs that wait for one destination. */
 export class PendingEdus {
@@ -42,7 +42,7 @@ export class PendingEdus {
     const key = `${edu.type}\0${edu.key}`;
     this.#pending.delete(key);
     this.#pending.set(key, { edu, until: this.#clock.monotonic() + edu.lifetime });
-    if (this.#pending.size <= mostPending) return;
+    if (this.#pending.size <= maxPending) return;
     for (const oldest of this.#pending.keys()) {
       this.#pending.delete(oldest);
       break;
@@ -59,7 +59,7 @@ export class PendingEdus {
     const newer = this.#pending;
     this.#pending = new Map([...this.#taken, ...newer]);
     this.#taken.clear();
-    for (const oldest of [...this.#pending.keys()].slice(0, Math.max(0, this.size - mostPending))) {
+    for (const oldest of [...this.#pending.keys()].slice(0, Math.max(0, this.size - maxPending))) {
       this.#pending.delete(oldest);
     }
   }
@@ -98,7 +98,7 @@ export class PendingEdus {
     for (const [key, pending] of this.#pending) {
       if (pending.edu.type !== type) continue;
       if (pending.until <= now) this.#pending.delete(key);
-      else if (chosen.size < mostCombined) chosen.set(key, pending);
+      else if (chosen.size < maxCombined) chosen.set(key, pending);
     }
     const render = () => combine(Array.from(chosen.values(), ({ edu }) => edu.content));
     let contents = render();

@@ -17,7 +17,7 @@ export interface CatchUpDeps {
 }
 
 /** Ends of a room's history that are of other servers, and are sent as well: the newest ones. */
-const mostOfOthers = 10;
+const maxOfOthers = 10;
 
 type Placed = StoredEvent & { readonly stream: number };
 
@@ -87,7 +87,7 @@ export class CatchUp {
     const others = ends
       .filter((stored) => !this.#isOurs(stored))
       .sort(byAge)
-      .slice(-mostOfOthers);
+      .slice(-maxOfOthers);
     const left = [...ends.filter((stored) => this.#isOurs(stored)), ...others]
       .filter(({ stream }) => stream > arrivedAt)
       .sort(byAge);

@@ -17,7 +17,7 @@ export interface EventFanOutDeps {
 type Placed = StoredEvent & { readonly stream: number };
 
 /** Facts that wait for the follower; when there are more, events are read from the disk. */
-const mostFacts = 10_000;
+const maxFacts = 10_000;
 
 /** Events that are read at a time. */
 const page = 500;
@@ -56,7 +56,7 @@ export class EventFanOut {
   #take({ stored }: RoomFact, position: number): void {
     if (!this.#isOurs(stored) && stored.event.stateKey === undefined) return;
     this.#facts.push({ stored, position });
-    if (this.#facts.length <= mostFacts) return;
+    if (this.#facts.length <= maxFacts) return;
     this.#facts = [];
     this.#factsSince = position;
   }

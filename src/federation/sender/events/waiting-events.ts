@@ -1,9 +1,9 @@
-import type { SenderParts } from '../sender-parts.ts';
+import type { QueueDeps } from '../queues/queue-deps.ts';
 import type { CaughtUp, Transaction } from '../transactions/transaction.ts';
 import type { OutgoingPdu } from './outgoing-pdu.ts';
 
 /** Events that wait in memory for one destination; with more it is behind and catches up from the disk. */
-const mostWaiting = 500;
+const maxWaiting = 500;
 
 /** Events for the next transaction. */
 export interface NextEvents {
@@ -18,7 +18,7 @@ export interface NextEvents {
  */
 export class WaitingEvents {
   readonly #destination: string;
-  readonly #parts: Pick<SenderParts, 'notes' | 'catchUp'>;
+  readonly #deps: Pick<QueueDeps, 'notes' | 'catchUp'>;
   #waiting: OutgoingPdu[] = [];
   /** On their way, or to be sent again before anything else. */
   #inFlight: readonly OutgoingPdu[] = [];
@@ -30,11 +30,11 @@ export class WaitingEvents {
 
   constructor(
     destination: string,
-    parts: Pick<SenderParts, 'notes' | 'catchUp'>,
+    deps: Pick<QueueDeps, 'notes' | 'catchUp'>,
     { behind }: { readonly behind: boolean },
   ) {
     this.#destination = destination;
-    this.#parts = parts;
+    this.#deps = deps;
     this.#behind = behind;
   }
 
@@ -56,11 +56,11 @@ export class WaitingEvents {
   add(pdu: OutgoingPdu): void {
     if (this.#behind) {
       this.#missed++;
-      this.#parts.notes.missed(this.#destination, pdu);
+      this.#deps.notes.missed(this.#destination, pdu);
       return;
     }
     this.#waiting.push(pdu);
-    if (this.#waiting.length > mostWaiting) this.fallBehind();
+    if (this.#waiting.length > maxWaiting) this.fallBehind();
   }
 
   /** From now on events are noted only. */
@@ -74,7 +74,7 @@ export class WaitingEvents {
   note(): void {
     for (const pdu of this.#unsent()) {
       if (pdu.stream <= this.#notedUpTo) continue;
-      this.#parts.notes.missed(this.#destination, pdu);
+      this.#deps.notes.missed(this.#destination, pdu);
       this.#notedUpTo = pdu.stream;
     }
   }
@@ -84,7 +84,7 @@ export class WaitingEvents {
    * memory is next.
    */
   async catchUp(most: number): Promise<NextEvents | undefined> {
-    const { catchUp, notes } = this.#parts;
+    const { catchUp, notes } = this.#deps;
     while (this.#behind) {
       const missed = this.#missed;
       const found = await catchUp.next(this.#destination, most);
@@ -115,7 +115,7 @@ export class WaitingEvents {
 
   /** The server has what was taken out, or is not to be sent it again. */
   settled({ pdus, caughtUp }: Pick<Transaction, 'pdus' | 'caughtUp'>): void {
-    const { notes } = this.#parts;
+    const { notes } = this.#deps;
     this.#inFlight = [];
     for (const [roomNid, upTo] of caughtUp ?? []) notes.arrived(this.#destination, roomNid, upTo);
     if (caughtUp) return;

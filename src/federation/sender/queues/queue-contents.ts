@@ -1,11 +1,11 @@
 import { OutboxReader } from '../edus/outbox-reader.ts';
 import { type EphemeralEdu, PendingEdus } from '../edus/pending-edus.ts';
 import { WaitingEvents } from '../events/waiting-events.ts';
-import type { SenderParts } from '../sender-parts.ts';
-import { mostEdus, mostPdus, type Transaction } from '../transactions/transaction.ts';
+import { maxEdus, maxPdus, type Transaction } from '../transactions/transaction.ts';
 import { TransactionSize } from '../transactions/transaction-size.ts';
+import type { QueueDeps } from './queue-deps.ts';
 
-type Parts = Pick<SenderParts, 'clock' | 'database' | 'notes' | 'catchUp' | 'nextTransactionId'>;
+type Deps = Pick<QueueDeps, 'clock' | 'database' | 'notes' | 'catchUp' | 'nextTransactionId'>;
 
 /** What there is to be sent to one server, and how it is put into transactions. */
 export class QueueContents {
@@ -15,11 +15,11 @@ export class QueueContents {
   readonly #outbox: OutboxReader;
   readonly #nextId: () => string;
 
-  constructor(destination: string, parts: Parts, options: { readonly behind: boolean }) {
-    this.events = new WaitingEvents(destination, parts, options);
-    this.#edus = new PendingEdus(parts.clock);
-    this.#outbox = new OutboxReader(destination, parts.database);
-    this.#nextId = () => parts.nextTransactionId();
+  constructor(destination: string, deps: Deps, options: { readonly behind: boolean }) {
+    this.events = new WaitingEvents(destination, deps, options);
+    this.#edus = new PendingEdus(deps.clock);
+    this.#outbox = new OutboxReader(destination, deps.database);
+    this.#nextId = () => deps.nextTransactionId();
   }
 
   /** Whether there is nothing, neither in memory nor on disk. */
@@ -52,10 +52,10 @@ export class QueueContents {
    */
   async next(): Promise<Transaction | undefined> {
     const { most } = this.size;
-    const caught = await this.events.catchUp(Math.min(mostPdus, most));
-    const durable = await this.#outbox.read(Math.min(mostEdus, most - (caught?.pdus.length ?? 0)));
-    const { pdus, caughtUp } = caught ?? this.events.take(Math.min(mostPdus, most - durable.length));
-    const left = Math.min(mostEdus, most - pdus.length) - durable.length;
+    const caught = await this.events.catchUp(Math.min(maxPdus, most));
+    const durable = await this.#outbox.read(Math.min(maxEdus, most - (caught?.pdus.length ?? 0)));
+    const { pdus, caughtUp } = caught ?? this.events.take(Math.min(maxPdus, most - durable.length));
+    const left = Math.min(maxEdus, most - pdus.length) - durable.length;
     const ephemeral = left > 0 ? this.#edus.take(left) : [];
     if (pdus.length + durable.length + ephemeral.length === 0) return undefined;
     return { id: this.#nextId(), pdus, durable, ephemeral, caughtUp };

@@ -2,9 +2,9 @@ import { FederationError, RemoteError } from '../../../federation-client/index.t
 import type { Timer } from '../../../kernel/clock.ts';
 import type { EphemeralEdu } from '../edus/pending-edus.ts';
 import type { OutgoingPdu } from '../events/outgoing-pdu.ts';
-import type { SenderParts } from '../sender-parts.ts';
 import { sizeOf, type Transaction, transactionText } from '../transactions/transaction.ts';
 import { QueueContents } from './queue-contents.ts';
+import type { QueueDeps } from './queue-deps.ts';
 import type { HeldSlot } from './send-slots.ts';
 
 /** Milliseconds until the next attempt after an error of our own, and when nothing says how long to wait. */
@@ -20,7 +20,7 @@ export type QueueState = 'idle' | 'sending' | 'catching up' | 'waiting to retry'
  */
 export class ServerQueue {
   readonly destination: string;
-  readonly #parts: SenderParts;
+  readonly #deps: QueueDeps;
   readonly #contents: QueueContents;
   /** On its way, or to be sent again before anything else. */
   #transaction: Transaction | undefined;
@@ -34,10 +34,10 @@ export class ServerQueue {
   /** Since when something waits, or when the server last took something, by the monotonic clock. */
   #busySince: number | undefined;
 
-  constructor(destination: string, parts: SenderParts, options: { readonly behind: boolean }) {
+  constructor(destination: string, deps: QueueDeps, options: { readonly behind: boolean }) {
     this.destination = destination;
-    this.#parts = parts;
-    this.#contents = new QueueContents(destination, parts, options);
+    this.#deps = deps;
+    this.#contents = new QueueContents(destination, deps, options);
   }
 
   /** Whether there is nothing to do and nothing to remember. */
@@ -59,7 +59,7 @@ export class ServerQueue {
 
   /** Milliseconds for which something waits and nothing was taken; `undefined` when nothing waits. */
   get waitingFor(): number | undefined {
-    return this.#busySince === undefined ? undefined : this.#parts.clock.monotonic() - this.#busySince;
+    return this.#busySince === undefined ? undefined : this.#deps.clock.monotonic() - this.#busySince;
   }
 
   /** The first place on the stream of what is in memory only, `undefined` when nothing is. */
@@ -78,7 +78,7 @@ export class ServerQueue {
    * @param kick whether it is sent as soon as that is possible
    */
   addEphemeral(edu: EphemeralEdu, kick: boolean): void {
-    if (this.#retry && this.#retryAt - this.#parts.clock.monotonic() >= edu.lifetime) return;
+    if (this.#retry && this.#retryAt - this.#deps.clock.monotonic() >= edu.lifetime) return;
     this.#contents.addEphemeral(edu);
     if (kick) this.kick();
   }
@@ -91,9 +91,9 @@ export class ServerQueue {
 
   /** Sends what there is, unless the server is being left alone. */
   kick(): void {
-    this.#parts.onActivity();
-    if (this.#retry || this.#parts.stopping.aborted) return;
-    this.#busySince ??= this.#parts.clock.monotonic();
+    this.#deps.onActivity();
+    if (this.#retry || this.#deps.stopping.aborted) return;
+    this.#busySince ??= this.#deps.clock.monotonic();
     this.#again = true;
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
@@ -121,7 +121,7 @@ export class ServerQueue {
   }
 
   async #run(): Promise<void> {
-    const { slots, stopping, log } = this.#parts;
+    const { slots, stopping, log } = this.#deps;
     // One turn of the event loop later: what is handed out together is sent together.
     await new Promise(setImmediate);
     const slot = await ((await this.#isDoubtful()) ? slots.doubtful : slots.usual).take();
@@ -149,7 +149,7 @@ export class ServerQueue {
   async #isDoubtful(): Promise<boolean> {
     if (this.#contents.events.behind || this.#transaction) return true;
     try {
-      return (await this.#parts.destinations.get(this.destination)).spelling === undefined;
+      return (await this.#deps.destinations.get(this.destination)).spelling === undefined;
     } catch {
       return true; // The database does not answer: that comes up again below, where it is dealt with.
     }
@@ -157,7 +157,7 @@ export class ServerQueue {
 
   /** Whether it is not time yet to try again; a timer is set then. */
   async #isLeftAlone(): Promise<boolean> {
-    const { destinations, clock } = this.#parts;
+    const { destinations, clock } = this.#deps;
     const until = await destinations.blockedUntil(this.destination);
     if (until === undefined) return false;
     this.#contents.events.fallBehind();
@@ -166,7 +166,7 @@ export class ServerQueue {
   }
 
   #pause(delay: number): void {
-    const { clock, stopping } = this.#parts;
+    const { clock, stopping } = this.#deps;
     this.#again = false;
     if (stopping.aborted) return;
     this.#retry?.cancel();
@@ -176,7 +176,7 @@ export class ServerQueue {
   }
 
   async #send(transaction: Transaction, slot: HeldSlot): Promise<void> {
-    const { api, clock, serverName, slots, stopping: signal, log } = this.#parts;
+    const { api, clock, serverName, slots, stopping: signal, log } = this.#deps;
     const begunAt = clock.now();
     const text = transactionText(transaction, serverName, begunAt);
     try {
@@ -202,8 +202,8 @@ export class ServerQueue {
 
   async #acknowledged(transaction: Transaction): Promise<void> {
     this.#forget();
-    this.#busySince = this.#parts.clock.monotonic();
-    this.#parts.observer.acknowledged(this.destination, transaction);
+    this.#busySince = this.#deps.clock.monotonic();
+    this.#deps.observer.acknowledged(this.destination, transaction);
     await this.#contents.settled(transaction);
   }
 
@@ -212,7 +212,7 @@ export class ServerQueue {
    * takes nothing at all is a server that is not in order.
    */
   async #refused(transaction: Transaction, error: RemoteError, begunAt: number): Promise<void> {
-    const { log } = this.#parts;
+    const { log } = this.#deps;
     const { pdus, durable, ephemeral } = transaction;
     const count = pdus.length + durable.length + ephemeral.length;
     log.warn({ err: error, destination: this.destination, count }, 'A server has refused a transaction');
@@ -226,7 +226,7 @@ export class ServerQueue {
 
   /** The server can not be reached: what is there for it goes to the disk, until it is back. */
   async #failed(transaction: Transaction, error: FederationError, begunAt: number): Promise<void> {
-    const { destinations, kept, clock, observer, log } = this.#parts;
+    const { destinations, kept, clock, observer, log } = this.#deps;
     log.debug({ err: error, destination: this.destination }, 'A transaction could not be delivered');
     observer.failed(this.destination);
     this.#contents.events.fallBehind();
@@ -248,7 +248,7 @@ export class ServerQueue {
   /** There is no transaction any more to be sent again. */
   #forget(): void {
     this.#transaction = undefined;
-    if (this.#keptSize > 0) this.#parts.kept.release(this.#keptSize);
+    if (this.#keptSize > 0) this.#deps.kept.release(this.#keptSize);
     this.#keptSize = 0;
   }
 }

@@ -1,5 +1,5 @@
 /** Characters that all transactions together may hold which wait for a server to come back. */
-const mostCharacters = 16 * 1024 * 1024;
+const maxCharacters = 16 * 1024 * 1024;
 
 /**
  * How much memory there is for transactions that could not be delivered. Those for which there is room are sent again
@@ -10,7 +10,7 @@ export class KeptTransactions {
 
   /** @returns whether there was room */
   keep(size: number): boolean {
-    if (this.#characters + size > mostCharacters) return false;
+    if (this.#characters + size > maxCharacters) return false;
     this.#characters += size;
     return true;
   }

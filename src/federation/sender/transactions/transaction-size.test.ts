@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { mostEdus, mostPdus } from './transaction.ts';
+import { maxEdus, maxPdus } from './transaction.ts';
 import { TransactionSize } from './transaction-size.ts';
 
 test('what is refused is divided until one is left, and what is taken grows to the full size again', () => {
   const size = new TransactionSize();
-  assert.equal(size.most, mostPdus + mostEdus);
+  assert.equal(size.most, maxPdus + maxEdus);
   for (const [count, left] of [
     [150, 75],
     [75, 37],

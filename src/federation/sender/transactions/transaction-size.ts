@@ -1,10 +1,10 @@
-import { mostEdus, mostPdus } from './transaction.ts';
+import { maxEdus, maxPdus } from './transaction.ts';
 
 /** Events and EDUs in a transaction of the largest size. */
-const largest = mostPdus + mostEdus;
+const largest = maxPdus + maxEdus;
 
 /** Transactions of a single event or EDU that a server may refuse, one after the other, before it is left alone. */
-const mostLeftOut = 5;
+const maxLeftOut = 5;
 
 /**
  * How much goes into one transaction for a server. One that it refuses is divided, until it is known what the server
@@ -36,7 +36,7 @@ export class TransactionSize {
       return 'divide';
     }
     this.#leftOut++;
-    if (this.#leftOut < mostLeftOut) return 'leave out';
+    if (this.#leftOut < maxLeftOut) return 'leave out';
     this.#leftOut = 0;
     return 'wait';
   }

@@ -3,7 +3,7 @@ import type { Edu } from '../edus/edu.ts';
 import type { OutgoingPdu } from '../events/outgoing-pdu.ts';
 
 /** Source: server-server API, "Transactions". */
-export const [mostPdus, mostEdus] = [50, 100];
+export const [maxPdus, maxEdus] = [50, 100];
 
 /** An EDU of the outbox. */
 export interface DurableEdu {

@@ -10,10 +10,10 @@ interface Run {
 }
 
 /** Characters of one text that are looked at; what comes later is not found. */
-const mostCharacters = 20_000;
+const maxCharacters = 20_000;
 
 /** Runs of a query that count; who writes more is looking for something else. */
-const mostRuns = 32;
+const maxRuns = 32;
 
 const compactScripts = 'Han Hira Kana Hang Thai Laoo Khmr Mymr Tibt'
   .split(' ')
@@ -32,7 +32,7 @@ const plainWords = /[a-z0-9]+/g;
 
 /** Text without what people do not type when they search: case, accents, and the width of characters. */
 export function foldText(text: string): string {
-  const start = text.slice(0, mostCharacters);
+  const start = text.slice(0, maxCharacters);
   if (plain.test(start)) return start.toLowerCase();
   const folded = start.normalize('NFKC').toLowerCase();
   return folded.normalize('NFD').replace(accents, '$1').normalize('NFC');
@@ -70,7 +70,7 @@ export class TextQuery {
   readonly #runs: readonly Run[];
 
   constructor(term: string) {
-    this.#runs = runsOf(foldText(term)).slice(0, mostRuns);
+    this.#runs = runsOf(foldText(term)).slice(0, maxRuns);
     const grams = new Set<string>();
     for (const { text, compact } of this.#runs) {
       const characters = [...text];

@@ -10,7 +10,7 @@ const longest = 120_000;
 
 /** Opens inquiries, and ends them all when the program stops. */
 export class Inquiries {
-  readonly #parts: {
+  readonly #deps: {
     readonly servers: RoomServers;
     readonly patience: Patience;
     readonly clock: Clock;
@@ -24,7 +24,7 @@ export class Inquiries {
     readonly clock: Clock;
     readonly log: Logger;
   }) {
-    this.#parts = parts;
+    this.#deps = parts;
   }
 
   get closed(): boolean {
@@ -33,7 +33,7 @@ export class Inquiries {
 
   /** Runs `work` with an inquiry of its own. @param first whom to ask first */
   async run<T>(head: RoomHead, first: readonly string[], work: (inquiry: Inquiry) => Promise<T>): Promise<T> {
-    const { servers, clock } = this.#parts;
+    const { servers, clock } = this.#deps;
     const { roomId, roomNid, version } = head;
     const toAsk = () => servers.toAsk(head, first);
     const ending = new AbortController();
@@ -43,7 +43,7 @@ export class Inquiries {
     if (this.closed) end();
     try {
       const { signal } = ending;
-      return await work(new Inquiry({ ...this.#parts, roomId, roomNid, version, servers: toAsk, signal }));
+      return await work(new Inquiry({ ...this.#deps, roomId, roomNid, version, servers: toAsk, signal }));
     } finally {
       timer.cancel();
       this.#closing.signal.removeEventListener('abort', end);

@@ -10,7 +10,7 @@ export class Unobtainable extends Error {
 /** Milliseconds for one request; the sizes of answers differ. */
 export const requestTimeout = { short: 15_000, long: 60_000 } as const;
 
-export interface InquiryParts {
+export interface InquiryDeps {
   readonly roomId: string;
   readonly roomNid: number;
   readonly version: RoomVersion;
@@ -28,20 +28,20 @@ export class Inquiry {
   readonly roomNid: number;
   readonly version: RoomVersion;
   readonly signal: AbortSignal;
-  readonly #parts: InquiryParts;
+  readonly #deps: InquiryDeps;
   #servers: Promise<readonly string[]> | undefined;
 
-  constructor(parts: InquiryParts) {
-    this.roomId = parts.roomId;
-    this.roomNid = parts.roomNid;
-    this.version = parts.version;
-    this.signal = parts.signal;
-    this.#parts = parts;
+  constructor(deps: InquiryDeps) {
+    this.roomId = deps.roomId;
+    this.roomNid = deps.roomNid;
+    this.version = deps.version;
+    this.signal = deps.signal;
+    this.#deps = deps;
   }
 
   /** Whom to ask, most likely ones first. */
   servers(): Promise<readonly string[]> {
-    this.#servers ??= this.#parts.servers();
+    this.#servers ??= this.#deps.servers();
     return this.#servers;
   }
 
@@ -52,7 +52,7 @@ export class Inquiry {
    * @returns `undefined` when none helps
    */
   async ask<T>(what: string, ask: (server: string) => Promise<T | undefined>): Promise<T | undefined> {
-    const { patience, log } = this.#parts;
+    const { patience, log } = this.#deps;
     for (const server of await this.servers()) {
       if (this.signal.aborted) return undefined;
       try {

@@ -5,7 +5,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 const times = { first: 10_000, longest: 10 * 60_000, slow: 2_000 } as const;
 
 /** Pairs of a room and a server that are remembered. */
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 
 interface Pause {
   readonly until: number;
@@ -19,8 +19,8 @@ interface Pause {
  */
 export class Patience {
   readonly #clock: Clock;
-  readonly #pauses = new RecentlyUsed<string, Pause>({ max: mostRemembered });
-  readonly #turns = new RecentlyUsed<string, number>({ max: mostRemembered });
+  readonly #pauses = new RecentlyUsed<string, Pause>({ max: maxRemembered });
+  readonly #turns = new RecentlyUsed<string, number>({ max: maxRemembered });
 
   constructor(clock: Clock) {
     this.#clock = clock;

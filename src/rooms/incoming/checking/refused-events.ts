@@ -2,7 +2,7 @@ import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 
 /** Events that are remembered, and for how many milliseconds; keys that could not be had may be there soon. */
-const [mostRemembered, remembered, withoutKey] = [20_000, 60 * 60_000, 5_000];
+const [maxRemembered, remembered, withoutKey] = [20_000, 60 * 60_000, 5_000];
 
 /**
  * Events that a server has given and that may not be used, so that it is not asked for them again and again. Another
@@ -10,7 +10,7 @@ const [mostRemembered, remembered, withoutKey] = [20_000, 60 * 60_000, 5_000];
  */
 export class RefusedEvents {
   readonly #clock: Clock;
-  readonly #until = new RecentlyUsed<string, number>({ max: mostRemembered });
+  readonly #until = new RecentlyUsed<string, number>({ max: maxRemembered });
 
   constructor(clock: Clock) {
     this.#clock = clock;

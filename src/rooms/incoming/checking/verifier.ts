@@ -30,7 +30,7 @@ export interface Refusal {
 const fewEvents = 2;
 
 /** Signatures of one server on one event whose keys are looked up. */
-const mostSignatures = 20;
+const maxSignatures = 20;
 
 /**
  * Checks events from other servers: format, size, signatures, hash. What takes time is to verify signatures; those of
@@ -161,5 +161,5 @@ function keyIdsOf(signatures: JsonValue | undefined, serverName: string): readon
   if (!isJsonObject(own)) return [];
   return Object.keys(own)
     .filter((keyId) => keyId.startsWith('ed25519:') && keyId !== policyKeyId)
-    .slice(0, mostSignatures);
+    .slice(0, maxSignatures);
 }

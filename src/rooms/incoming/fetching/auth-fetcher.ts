@@ -12,11 +12,11 @@ import type { EventFetcher } from './event-fetcher.ts';
 const longestChain = 10_000;
 
 /** Events that are fetched one by one, and how deep, when nobody gives the chain as a whole. */
-const [mostSingles, deepest] = [100, 20];
+const [maxSingles, deepest] = [100, 20];
 
 /** Sees to it that the events which authorise an event are here. */
 export class AuthFetcher {
-  readonly #parts: {
+  readonly #deps: {
     readonly remote: RemoteEvents;
     readonly intake: Intake;
     readonly fetcher: EventFetcher;
@@ -31,7 +31,7 @@ export class AuthFetcher {
     readonly known: KnownEvents;
     readonly placement: Placement;
   }) {
-    this.#parts = parts;
+    this.#deps = parts;
   }
 
   /**
@@ -57,13 +57,13 @@ export class AuthFetcher {
 
   /** Those of the events that are not stored. */
   async missing(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#parts.placement.known(eventIds);
+    const known = await this.#deps.placement.known(eventIds);
     return eventIds.filter((id) => !known.has(id));
   }
 
   /** Stores events that are complete with their auth events, as far as they are. */
   async store({ roomId, version }: Inquiry, events: ReadonlyMap<string, VerifiedEvent>): Promise<void> {
-    const { known, placement } = this.#parts;
+    const { known, placement } = this.#deps;
     const named = [...events.values()].flatMap(({ event }) => event.authEventIds);
     const stored = await known.find([...events.keys(), ...named]);
     const fresh = new Map([...events].filter(([id]) => !stored.has(id)));
@@ -72,7 +72,7 @@ export class AuthFetcher {
   }
 
   async #fetchChain(inquiry: Inquiry, eventId: string, needed: readonly string[]): Promise<void> {
-    const { remote, intake } = this.#parts;
+    const { remote, intake } = this.#deps;
     const { roomId, signal } = inquiry;
     await inquiry.ask('event_auth', async (server) => {
       const request = { signal, timeout: requestTimeout.long };
@@ -87,8 +87,8 @@ export class AuthFetcher {
   async #fetchSingly(inquiry: Inquiry, eventIds: readonly string[]): Promise<void> {
     const events = new Map<string, VerifiedEvent>();
     let wanted = [...eventIds];
-    for (let depth = 0; depth < deepest && wanted.length > 0 && events.size < mostSingles; depth++) {
-      const fetched = await this.#parts.fetcher.fetch(inquiry, wanted.slice(0, mostSingles - events.size));
+    for (let depth = 0; depth < deepest && wanted.length > 0 && events.size < maxSingles; depth++) {
+      const fetched = await this.#deps.fetcher.fetch(inquiry, wanted.slice(0, maxSingles - events.size));
       for (const [id, event] of fetched) events.set(id, event);
       const named = [...fetched.values()].flatMap(({ event }) => event.authEventIds);
       wanted = (await this.missing([...new Set(named)])).filter((id) => !events.has(id));

@@ -6,7 +6,7 @@ import type { RefusedEvents } from '../checking/refused-events.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
 /** Requests to one server at the same time; events whose signatures are checked together; failures that are enough. */
-const [atOnce, checkedTogether, mostFailures] = [8, 200, 20];
+const [atOnce, checkedTogether, maxFailures] = [8, 200, 20];
 
 /** Fetches events one by one, which is right for few of them. */
 export class EventFetcher {
@@ -50,7 +50,7 @@ export class EventFetcher {
     let next = 0;
     let failures = 0;
     const askOn = async () => {
-      while (next < ids.length && failures < mostFailures && !signal.aborted) {
+      while (next < ids.length && failures < maxFailures && !signal.aborted) {
         const id = ids[next++]!;
         try {
           jsons.push(await this.#remote.event(server, id, { signal, timeout: requestTimeout.short }));
@@ -60,6 +60,6 @@ export class EventFetcher {
       }
     };
     await Promise.all(Array.from({ length: Math.min(atOnce, ids.length) }, askOn));
-    return { jsons, gaveUp: failures >= mostFailures };
+    return { jsons, gaveUp: failures >= maxFailures };
   }
 }

@@ -9,14 +9,14 @@ import { isSettled, verifiedAgain } from '../settled.ts';
 import type { Staging } from '../staging/staging.ts';
 
 /** Events of one answer, of one gap altogether, and questions about one gap. Behind a wider gap the state is fetched. */
-const [mostAtOnce, mostEvents, mostRounds] = [20, 200, 15];
+const [maxAtOnce, maxEvents, maxRounds] = [20, 200, 15];
 
 /** Ends of the graph that a question names. */
-const mostNamed = 20;
+const maxNamed = 20;
 
 /** Finds the events between what is known of a room and a new event. */
 export class GapFiller {
-  readonly #parts: {
+  readonly #deps: {
     readonly remote: RemoteEvents;
     readonly intake: Intake;
     readonly placement: Placement;
@@ -31,7 +31,7 @@ export class GapFiller {
     readonly heads: RoomHeads;
     readonly staging: Staging;
   }) {
-    this.#parts = parts;
+    this.#deps = parts;
   }
 
   /**
@@ -40,7 +40,7 @@ export class GapFiller {
    */
   async between(inquiry: Inquiry, event: RoomEvent): Promise<VerifiedEvent[]> {
     const found = new Map<string, VerifiedEvent>();
-    for (let round = 0; round < mostRounds && found.size < mostEvents; round++) {
+    for (let round = 0; round < maxRounds && found.size < maxEvents; round++) {
       const missing = await this.#missing(event, found);
       if (missing.size === 0) break;
       if (await this.#takeOwn(inquiry, missing, found)) continue;
@@ -57,7 +57,7 @@ export class GapFiller {
         if (id !== event.eventId && !found.has(id) && !named.has(id)) named.set(id, one.eventId);
       }
     }
-    for (const [id, stored] of await this.#parts.placement.known(named.keys())) {
+    for (const [id, stored] of await this.#deps.placement.known(named.keys())) {
       if (isSettled(stored)) named.delete(id);
     }
     return named;
@@ -70,12 +70,12 @@ export class GapFiller {
     found: Map<string, VerifiedEvent>,
   ): Promise<boolean> {
     const before = found.size;
-    for (const [id, stored] of await this.#parts.placement.known(missing.keys())) {
+    for (const [id, stored] of await this.#deps.placement.known(missing.keys())) {
       if (stored.roomNid === roomNid) found.set(id, verifiedAgain(stored));
     }
     for (const id of missing.keys()) {
-      const staged = this.#parts.staging.get(id);
-      const read = staged?.roomId === roomId && (await this.#parts.staging.read(staged, version));
+      const staged = this.#deps.staging.get(id);
+      const read = staged?.roomId === roomId && (await this.#deps.staging.read(staged, version));
       if (read) found.set(id, read);
     }
     return found.size > before;
@@ -88,18 +88,18 @@ export class GapFiller {
     missing: ReadonlyMap<string, string>,
     found: Map<string, VerifiedEvent>,
   ): Promise<boolean> {
-    const { remote, intake, heads } = this.#parts;
+    const { remote, intake, heads } = this.#deps;
     const { roomId, signal } = inquiry;
     const head = await heads.get(roomId);
-    const earliest = (head?.extremities ?? []).slice(0, mostNamed).map(({ eventId }) => eventId);
-    const latest = [...new Set(missing.values())].slice(-mostNamed);
-    const gap = { earliest, latest, limit: mostAtOnce, minDepth: 0 };
+    const earliest = (head?.extremities ?? []).slice(0, maxNamed).map(({ eventId }) => eventId);
+    const latest = [...new Set(missing.values())].slice(-maxNamed);
+    const gap = { earliest, latest, limit: maxAtOnce, minDepth: 0 };
     const added = await inquiry.ask('get_missing_events', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.missingEvents(server, roomId, gap, request);
       const isNew = ({ eventId }: RoomEvent) => eventId !== event.eventId && !found.has(eventId);
       const taken = await intake.take(inquiry, server, jsons, isNew);
-      const known = await this.#parts.placement.known(taken.keys());
+      const known = await this.#deps.placement.known(taken.keys());
       for (const [id, stored] of known) if (isSettled(stored)) taken.delete(id);
       return addReachable(missing.keys(), taken, found) || undefined;
     });
@@ -117,7 +117,7 @@ function addReachable(
   const wanted = [...missing];
   for (const id of wanted) {
     const one = found.has(id) ? undefined : taken.get(id);
-    if (!one || found.size >= mostEvents) continue;
+    if (!one || found.size >= maxEvents) continue;
     found.set(id, one);
     wanted.push(...one.event.prevEventIds);
   }

@@ -7,7 +7,7 @@ import type { AuthFetcher } from './auth-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
 /** Events of a state and its auth chain that are fetched one by one, however large it is, and at most. */
-const [alwaysSingles, mostSingles] = [20, 500];
+const [alwaysSingles, maxSingles] = [20, 500];
 
 /** If a larger part of a state is missing than one of so many events, it is fetched whole. */
 const largestPart = 10;
@@ -28,7 +28,7 @@ export interface StateOptions {
 
 /** Fetches the state before an event from the servers of its room. */
 export class StateFetcher {
-  readonly #parts: {
+  readonly #deps: {
     readonly remote: RemoteEvents;
     readonly intake: Intake;
     readonly fetcher: EventFetcher;
@@ -43,7 +43,7 @@ export class StateFetcher {
     readonly known: KnownEvents;
     readonly auth: AuthFetcher;
   }) {
-    this.#parts = parts;
+    this.#deps = parts;
   }
 
   /**
@@ -60,7 +60,7 @@ export class StateFetcher {
   ): Promise<string[]> {
     const state = await inquiry.ask('state_ids', async (server) => {
       const request = { signal: inquiry.signal, timeout: requestTimeout.long };
-      const ids = await this.#parts.remote.stateIds(server, inquiry.roomId, eventId, request);
+      const ids = await this.#deps.remote.stateIds(server, inquiry.roomId, eventId, request);
       await this.#obtain(inquiry, server, eventId, ids);
       return this.#usable(inquiry, ids.state, mayLack);
     });
@@ -76,13 +76,13 @@ export class StateFetcher {
     { state, authChain }: RemoteState<string>,
   ): Promise<void> {
     const ids = new Set([...state, ...authChain]);
-    const known = await this.#parts.known.find(ids);
+    const known = await this.#deps.known.find(ids);
     const missing = [...ids].filter((id) => !known.has(id));
     if (missing.length === 0) return;
     const events = isWholeBetter(missing.length, ids.size)
       ? await this.#fetchWhole(inquiry, server, eventId, new Set(missing))
-      : await this.#parts.fetcher.fetch(inquiry, missing);
-    await this.#parts.auth.store(inquiry, events);
+      : await this.#deps.fetcher.fetch(inquiry, missing);
+    await this.#deps.auth.store(inquiry, events);
   }
 
   async #fetchWhole(
@@ -92,9 +92,9 @@ export class StateFetcher {
     missing: ReadonlySet<string>,
   ): Promise<Map<string, VerifiedEvent>> {
     const request = { signal: inquiry.signal, timeout: requestTimeout.long };
-    const whole = await this.#parts.remote.state(server, inquiry.roomId, eventId, request);
+    const whole = await this.#deps.remote.state(server, inquiry.roomId, eventId, request);
     const jsons = [...whole.state, ...whole.authChain];
-    return this.#parts.intake.take(inquiry, server, jsons, (event) => missing.has(event.eventId));
+    return this.#deps.intake.take(inquiry, server, jsons, (event) => missing.has(event.eventId));
   }
 
   /** The part of a state that counts; `undefined` when that is not enough. */
@@ -104,7 +104,7 @@ export class StateFetcher {
     mayLack: number,
   ): Promise<string[] | undefined> {
     const ids = [...new Set(state)];
-    const known = await this.#parts.known.find(ids);
+    const known = await this.#deps.known.find(ids);
     const usable = ids.filter((id) => {
       const event = known.get(id);
       return event?.roomNid === roomNid && !event.rejected;
@@ -116,4 +116,4 @@ export class StateFetcher {
 
 /** Servers limit how many requests they take from one other, so that hundreds of single events take minutes. */
 const isWholeBetter = (missing: number, all: number): boolean =>
-  missing > mostSingles || (missing > alwaysSingles && missing * largestPart > all);
+  missing > maxSingles || (missing > alwaysSingles && missing * largestPart > all);

@@ -8,20 +8,20 @@ import type { RoomServers } from '../asking/room-servers.ts';
 import type { OlderEvents } from './older-events.ts';
 
 /** Events of one answer, at least and at most; ids that a question names. */
-const [fewest, most, mostNamed] = [20, 100, 20];
+const [fewest, most, maxNamed] = [20, 100, 20];
 
 /** Milliseconds that a client waits, and for which events that nobody gives are not asked for again. */
 const [patienceOfClients, pause] = [10_000, 5 * 60_000];
 
 /** Events of one answer whose states have to be fetched. */
-const mostStates = 5;
+const maxStates = 5;
 
 /** Events that were asked for lately. */
-const mostRemembered = 20_000;
+const maxRemembered = 20_000;
 
 /** Fetches older history for those who read it. */
 export class Backfilling {
-  readonly #parts: {
+  readonly #deps: {
     readonly heads: RoomHeads;
     readonly older: OlderEvents;
     readonly servers: RoomServers;
@@ -31,7 +31,7 @@ export class Backfilling {
   };
   readonly #underWay = new Map<string, Promise<boolean>>();
   /** Until when an event is not asked for again. */
-  readonly #asked = new RecentlyUsed<string, number>({ max: mostRemembered });
+  readonly #asked = new RecentlyUsed<string, number>({ max: maxRemembered });
 
   constructor(parts: {
     readonly heads: RoomHeads;
@@ -41,12 +41,12 @@ export class Backfilling {
     readonly clock: Clock;
     readonly log: Logger;
   }) {
-    this.#parts = parts;
+    this.#deps = parts;
   }
 
   /** Whether somebody could be asked about the room: a look into memory. */
   isPossible(head: RoomHead): boolean {
-    return this.#parts.servers.hasOthers(head);
+    return this.#deps.servers.hasOthers(head);
   }
 
   /**
@@ -57,9 +57,9 @@ export class Backfilling {
   async backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
     const underWay = this.#underWay.get(roomId);
     if (underWay) return this.#inTime(underWay);
-    const now = this.#parts.clock.now();
-    const wanted = eventIds.filter((id) => (this.#asked.get(id) ?? 0) <= now).slice(0, mostNamed);
-    const head = await this.#parts.heads.get(roomId);
+    const now = this.#deps.clock.now();
+    const wanted = eventIds.filter((id) => (this.#asked.get(id) ?? 0) <= now).slice(0, maxNamed);
+    const head = await this.#deps.heads.get(roomId);
     if (wanted.length === 0 || !head || !this.isPossible(head)) return false;
     const running = this.#underWay.get(roomId) ?? this.#start(head, wanted, limit);
     return this.#inTime(running);
@@ -70,9 +70,9 @@ export class Backfilling {
   }
 
   #start(head: RoomHead, eventIds: readonly string[], limit: number): Promise<boolean> {
-    const { inquiries, older, log, clock } = this.#parts;
+    const { inquiries, older, log, clock } = this.#deps;
     const { roomId } = head;
-    const limits = { events: Math.max(fewest, Math.min(limit, most)), states: mostStates };
+    const limits = { events: Math.max(fewest, Math.min(limit, most)), states: maxStates };
     const running = (async () => {
       try {
         return await inquiries.run(head, [], (inquiry) => older.fetch(inquiry, eventIds, limits));
@@ -91,7 +91,7 @@ export class Backfilling {
   /** What comes of it, or `false` when that takes too long. */
   async #inTime(running: Promise<boolean>): Promise<boolean> {
     const waiting = new AbortController();
-    const late = sleep(this.#parts.clock, patienceOfClients, waiting.signal).then(() => false);
+    const late = sleep(this.#deps.clock, patienceOfClients, waiting.signal).then(() => false);
     try {
       return await Promise.race([running, late]);
     } finally {

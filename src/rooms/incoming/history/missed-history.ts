@@ -21,10 +21,10 @@ import {
 import type { OlderEvents } from './older-events.ts';
 
 /** Events of one answer, and those of them whose states have to be fetched; ids that a question names. */
-const [answerLimits, mostNamed] = [{ events: 100, states: 30 }, 20] as const;
+const [answerLimits, maxNamed] = [{ events: 100, states: 30 }, 20] as const;
 
 /** Events of one room that are asked for; the others are left to those who read. */
-const mostOfRoom = 1_000;
+const maxOfRoom = 1_000;
 
 /** Rooms that are worked on at the same time. */
 const roomsAtOnce = 2;
@@ -36,15 +36,15 @@ const [firstPause, shortestPause] = [1_000, 50];
 const [firstDelay, longestDelay] = [10_000, 24 * 3_600_000];
 
 /** By what the delay grows, and after how many attempts an event is left to those who read: after some six days. */
-const [growth, mostAttempts] = [3, 14];
+const [growth, maxAttempts] = [3, 14];
 
 /** Answers about one room in a day, of a hundred events each; rooms for which that is counted. */
 const [answersADay, day, roomsCounted] = [1_000, 24 * 3_600_000, 10_000];
 
 /** Servers that may know best, since they have named what is missed. */
-const mostNamers = 3;
+const maxNamers = 3;
 
-export interface MissedHistoryParts {
+export interface MissedHistoryDeps {
   readonly database: Database;
   readonly heads: RoomHeads;
   readonly placement: Placement;
@@ -64,7 +64,7 @@ export interface MissedHistoryParts {
  * fetched at once when the next event arrives. Bit by bit, and whether anybody reads it or not: see decision 0110.
  */
 export class MissedHistory {
-  readonly #parts: MissedHistoryParts;
+  readonly #deps: MissedHistoryDeps;
   readonly #timers = new Map<string, Timer>();
   /** Rooms whose turn comes next. */
   readonly #waiting = new Set<string>();
@@ -75,8 +75,8 @@ export class MissedHistory {
   #starting: Promise<void> | undefined;
   #closed = false;
 
-  constructor(parts: MissedHistoryParts) {
-    this.#parts = parts;
+  constructor(deps: MissedHistoryDeps) {
+    this.#deps = deps;
   }
 
   /** Takes up what was left when the program ended. */
@@ -104,7 +104,7 @@ export class MissedHistory {
   }
 
   async #start(): Promise<void> {
-    const { database, log } = this.#parts;
+    const { database, log } = this.#deps;
     try {
       if (!(await hasMissed(database.reader<RoomTables>()))) return;
       const rooms = await readRoomsWithMissed(database.scanner<RoomTables>());
@@ -118,7 +118,7 @@ export class MissedHistory {
     this.#timers.get(roomId)?.cancel();
     this.#timers.delete(roomId);
     if (this.#closed) return;
-    const timer = this.#parts.clock.setTimer(delay, () => {
+    const timer = this.#deps.clock.setTimer(delay, () => {
       this.#timers.delete(roomId);
       this.#waiting.add(roomId);
       this.#next();
@@ -141,7 +141,7 @@ export class MissedHistory {
 
   /** One question about a room; the next one comes after a pause as long as that took. */
   async #turn(roomId: string): Promise<void> {
-    const { clock, inquiries, log } = this.#parts;
+    const { clock, inquiries, log } = this.#deps;
     const begun = clock.monotonic();
     let pause: number | undefined;
     try {
@@ -157,7 +157,7 @@ export class MissedHistory {
 
   /** @returns milliseconds until there is more to do, at least; `undefined` when there is nothing */
   async #ask(roomId: string): Promise<number | undefined> {
-    const { database, heads, clock, older, inquiries } = this.#parts;
+    const { database, heads, clock, older, inquiries } = this.#deps;
     const head = await heads.get(roomId);
     if (!head) return undefined;
     const { roomNid } = head;
@@ -184,12 +184,12 @@ export class MissedHistory {
 
   /** What is to be asked for next; nothing of a room that this server has left. */
   async #missed(head: RoomHead): Promise<MissedEvent[]> {
-    const { database, serverName, log } = this.#parts;
+    const { database, serverName, log } = this.#deps;
     const { roomNid, roomId } = head;
     const reader = database.reader<RoomTables>();
     const isHere = head.servers.has(serverName);
-    const offset = isHere ? mostOfRoom : 0;
-    const tooMany = await readMissed(reader, roomNid, { offset, limit: mostOfRoom });
+    const offset = isHere ? maxOfRoom : 0;
+    const tooMany = await readMissed(reader, roomNid, { offset, limit: maxOfRoom });
     if (tooMany.length > 0) {
       if (isHere) log.info({ roomId, count: tooMany.length }, 'A room has too many gaps to fill them all');
       await leaveToReaders(
@@ -198,7 +198,7 @@ export class MissedHistory {
         tooMany.map(({ eventId }) => eventId),
       );
     }
-    return isHere ? readMissed(reader, roomNid, { limit: mostNamed }) : [];
+    return isHere ? readMissed(reader, roomNid, { limit: maxNamed }) : [];
   }
 
   /** Those that were said while this server was in the room; the others are left to those who read. */
@@ -206,7 +206,7 @@ export class MissedHistory {
     head: RoomHead,
     due: readonly MissedEvent[],
   ): Promise<{ readonly wanted: readonly MissedEvent[]; readonly namers: readonly string[] }> {
-    const { database, placement, eventsByNid, wasHere } = this.#parts;
+    const { database, placement, eventsByNid, wasHere } = this.#deps;
     const known = await placement.known(due.map(({ eventId }) => eventId));
     const named = await eventsByNid(due.map(({ namedBy }) => namedBy).filter((nid) => nid !== undefined));
     const byState = new Map<number | undefined, Promise<boolean>>();
@@ -224,17 +224,17 @@ export class MissedHistory {
     }
     const others = due.filter((one) => !wanted.includes(one)).map(({ eventId }) => eventId);
     if (others.length > 0) await leaveToReaders(database, head.roomNid, others);
-    return { wanted, namers: [...namers].slice(0, mostNamers) };
+    return { wanted, namers: [...namers].slice(0, maxNamers) };
   }
 
   async #failed({ roomNid, roomId }: RoomHead, events: readonly MissedEvent[]): Promise<void> {
-    const { database, clock, log } = this.#parts;
+    const { database, clock, log } = this.#deps;
     const failed = events.map(({ eventId, attempts }) => {
       const delay = Math.min(firstDelay * growth ** attempts, longestDelay);
       return { eventId, attempts: attempts + 1, retryTs: clock.now() + delay };
     });
     await postponeMissed(database, roomNid, failed);
-    const given = failed.filter(({ attempts }) => attempts >= mostAttempts).map(({ eventId }) => eventId);
+    const given = failed.filter(({ attempts }) => attempts >= maxAttempts).map(({ eventId }) => eventId);
     if (given.length === 0) return;
     log.info({ roomId, eventIds: given }, 'Nobody has what was said before some events of a room');
     await leaveToReaders(database, roomNid, given);
@@ -242,7 +242,7 @@ export class MissedHistory {
 
   /** Counts a question. @returns how long the room has to rest if it has had its share for a day */
   #pauseOf(roomId: string): number | undefined {
-    const now = this.#parts.clock.now();
+    const now = this.#deps.clock.now();
     const before = this.#spent.get(roomId);
     const { since, answers } = before && now - before.since < day ? before : { since: now, answers: 0 };
     if (answers >= answersADay) return since + day - now;

@@ -8,7 +8,7 @@ import type { StateFetcher } from '../fetching/state-fetcher.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 import { isSettled } from '../settled.ts';
 
-export interface OlderEventsParts {
+export interface OlderEventsDeps {
   readonly placement: Placement;
   readonly remote: RemoteEvents;
   readonly intake: Intake;
@@ -26,15 +26,15 @@ export interface AnswerLimits {
 
 /** Fetches events that the timeline names and does not have, and some that come before them. */
 export class OlderEvents {
-  readonly #parts: OlderEventsParts;
+  readonly #deps: OlderEventsDeps;
 
-  constructor(parts: OlderEventsParts) {
-    this.#parts = parts;
+  constructor(deps: OlderEventsDeps) {
+    this.#deps = deps;
   }
 
   /** Asks one server after the other until one helps. @returns whether one of the events has its place now */
   async fetch(inquiry: Inquiry, eventIds: readonly string[], limits: AnswerLimits): Promise<boolean> {
-    const { remote, intake } = this.#parts;
+    const { remote, intake } = this.#deps;
     const { roomId, signal } = inquiry;
     const wanted = await this.#unplaced(eventIds);
     if (wanted.length === 0) return false;
@@ -52,7 +52,7 @@ export class OlderEvents {
 
   /** Those of the events that have no place yet. */
   async #unplaced(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#parts.placement.known(eventIds);
+    const known = await this.#deps.placement.known(eventIds);
     return eventIds.filter((id) => {
       const stored = known.get(id);
       return stored === undefined || !isSettled(stored);
@@ -63,33 +63,33 @@ export class OlderEvents {
   async #place(
     inquiry: Inquiry,
     chain: ReadonlyMap<string, VerifiedEvent>,
-    mostStates: number,
+    maxStates: number,
   ): Promise<boolean> {
     const older: OlderEvent[] = [];
     const kept = new Set<string>();
-    let statesLeft = mostStates;
+    let statesLeft = maxStates;
     for (const one of [...chain.values()].sort((a, b) => a.event.depth - b.event.depth)) {
       try {
         const prev = one.event.prevEventIds;
         const missing = (await this.#withoutState(prev)).filter((id) => !kept.has(id));
         if (missing.length > 0 && statesLeft-- <= 0) continue;
         const stateBefore =
-          missing.length > 0 ? await this.#parts.states.before(inquiry, one.event.eventId) : undefined;
-        await this.#parts.auth.complete(inquiry, one.event, kept);
+          missing.length > 0 ? await this.#deps.states.before(inquiry, one.event.eventId) : undefined;
+        await this.#deps.auth.complete(inquiry, one.event, kept);
         older.push({ event: one, ...(stateBefore && { stateBefore }) });
         kept.add(one.event.eventId);
       } catch (error) {
         const { eventId } = one.event;
-        this.#parts.log.info({ err: error, eventId }, 'An older event has no place');
+        this.#deps.log.info({ err: error, eventId }, 'An older event has no place');
       }
     }
     if (older.length === 0) return false;
-    await this.#parts.placement.backfill(inquiry.roomId, older);
+    await this.#deps.placement.backfill(inquiry.roomId, older);
     return true;
   }
 
   async #withoutState(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#parts.placement.known(eventIds);
+    const known = await this.#deps.placement.known(eventIds);
     return eventIds.filter((id) => known.get(id)?.stateGroup === undefined);
   }
 }

@@ -22,7 +22,7 @@ export interface TimeQuestion {
 /** Milliseconds that a client waits. */
 const patienceOfClients = 10_000;
 
-interface Parts {
+interface Deps {
   readonly placement: Placement;
   readonly remote: RemoteEvents;
   readonly fetcher: EventFetcher;
@@ -35,10 +35,10 @@ interface Parts {
 
 /** Finds events by time that this server does not have. */
 export class RemoteEventByTime {
-  readonly #parts: Parts;
+  readonly #deps: Deps;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -47,7 +47,7 @@ export class RemoteEventByTime {
    * Source: server-server API, `GET /timestamp_to_event/{roomId}`.
    */
   async find(head: RoomHead, question: TimeQuestion): Promise<StoredEvent | undefined> {
-    const { inquiries, clock, log } = this.#parts;
+    const { inquiries, clock, log } = this.#deps;
     const waiting = new AbortController();
     const late = sleep(clock, patienceOfClients, waiting.signal).then(() => undefined);
     const found = inquiries
@@ -67,7 +67,7 @@ export class RemoteEventByTime {
     const { roomId, signal } = inquiry;
     const found = await inquiry.ask<{ stored?: StoredEvent }>('timestamp_to_event', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
-      const answer = await this.#parts.remote.timestampToEvent(server, roomId, ts, direction, request);
+      const answer = await this.#deps.remote.timestampToEvent(server, roomId, ts, direction, request);
       const distance = direction === 'forward' ? answer.originServerTs - ts : ts - answer.originServerTs;
       if (distance < 0 || (closest !== undefined && distance >= Math.abs(closest - ts))) return {};
       const stored = await this.#place(inquiry, answer.eventId);
@@ -78,7 +78,7 @@ export class RemoteEventByTime {
   }
 
   async #place(inquiry: Inquiry, eventId: string): Promise<StoredEvent | undefined> {
-    const { placement, fetcher, auth, states } = this.#parts;
+    const { placement, fetcher, auth, states } = this.#deps;
     const known = (await placement.known([eventId])).get(eventId);
     if (known?.stream !== undefined) return known.roomNid === inquiry.roomNid ? known : undefined;
     const event = (await fetcher.fetch(inquiry, [eventId])).get(eventId);

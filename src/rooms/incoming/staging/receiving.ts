@@ -39,7 +39,7 @@ const taken: PduOutcome = {};
 
 const nothing: Outcomes = new Map();
 
-interface Parts {
+interface Deps {
   readonly serverName: string;
   readonly heads: RoomHeads;
   readonly serverAcls: ServerAcls;
@@ -58,10 +58,10 @@ interface Parts {
 
 /** Takes events that other servers send, as far as they pass the first checks, and lets them wait for their places. */
 export class Receiving {
-  readonly #parts: Parts;
+  readonly #deps: Deps;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /**
@@ -81,15 +81,15 @@ export class Receiving {
     for (const [index, outcome] of outcomes.entries()) {
       const context = { origin, roomId: rooms[index]?.[0] };
       if (outcome.status === 'rejected')
-        this.#parts.log.error({ err: outcome.reason, ...context }, 'Events of a room could not be taken');
+        this.#deps.log.error({ err: outcome.reason, ...context }, 'Events of a room could not be taken');
     }
     const all = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [...outcome.value] : []));
-    this.#parts.onRefused(all.filter(([, { error }]) => error !== undefined).length);
+    this.#deps.onRefused(all.filter(([, { error }]) => error !== undefined).length);
     return Object.fromEntries(all);
   }
 
   async #receiveInRoom(origin: string, roomId: string, pdus: readonly JsonValue[]): Promise<Outcomes> {
-    const { heads, serverAcls, serverName, verifier } = this.#parts;
+    const { heads, serverAcls, serverName, verifier } = this.#deps;
     const head = isText(roomId) ? await heads.get(roomId) : undefined;
     if (!head?.servers.has(serverName)) return this.#receiveFromOutside(head, pdus);
     const outcomes: Outcomes = new Map();
@@ -124,12 +124,12 @@ export class Receiving {
   async #outsideVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
     const userId = isJsonObject(pdu) && pdu['type'] === 'm.room.member' ? pdu['state_key'] : undefined;
     const isUser = typeof userId === 'string' && isText(userId);
-    const version = isUser ? await this.#parts.outside.versionFor(head, userId) : undefined;
+    const version = isUser ? await this.#deps.outside.versionFor(head, userId) : undefined;
     return version ?? (head.isEntered ? head.version : undefined);
   }
 
   async #takeFromOutside(head: RoomHead, pdu: JsonValue, version: RoomVersion): Promise<boolean> {
-    const { verifier, outside } = this.#parts;
+    const { verifier, outside } = this.#deps;
     const [read] = await verifier.read(version, [pdu]);
     const isOfUse =
       read && !isRefusal(read) && read.event.type === 'm.room.member' && read.event.roomId === head.roomId;
@@ -143,7 +143,7 @@ export class Receiving {
     received: readonly ReceivedEvent[],
     outcomes: Outcomes,
   ): Promise<void> {
-    const { verifier, staging, clock, wake, onAcl } = this.#parts;
+    const { verifier, staging, clock, wake, onAcl } = this.#deps;
     const { roomId } = head;
     const fresh: ReceivedEvent[] = [];
     const isHere = await this.#here(received.map(({ event }) => event));
@@ -171,7 +171,7 @@ export class Receiving {
 
   /** Events that nothing is left to be done for, or that wait already. */
   async #here(events: readonly RoomEvent[]): Promise<(eventId: string) => boolean> {
-    const { placement, staging } = this.#parts;
+    const { placement, staging } = this.#deps;
     const known = await placement.known(events.map(({ eventId }) => eventId));
     return (eventId) => {
       const stored = known.get(eventId);

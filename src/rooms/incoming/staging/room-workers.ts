@@ -6,13 +6,13 @@ import type { StagedEvent, Staging } from './staging.ts';
 const [firstDelay, longestDelay] = [10_000, 60 * 60_000];
 
 /** By what the delay grows, and after how many attempts an event is given up: after some six hours. */
-const [growth, mostAttempts] = [4, 10];
+const [growth, maxAttempts] = [4, 10];
 
 /** Events of a room that get their places together: they share flushes. */
-const mostTogether = 50;
+const maxTogether = 50;
 
 /** Events behind one that others are asked about which are looked at meanwhile and can not have their places yet. */
-const mostPassedOver = 100;
+const maxPassedOver = 100;
 
 /** What to do with an event that waited. */
 export type Outcome =
@@ -22,7 +22,7 @@ export type Outcome =
   /** It was not tried, and will not be until then (milliseconds since the epoch), unless the program restarts. */
   | { readonly kind: 'put off'; readonly until: number };
 
-export interface RoomWorkersParts {
+export interface RoomWorkersDeps {
   readonly staging: Staging;
   readonly clock: Clock;
   readonly log: Logger;
@@ -48,15 +48,15 @@ export interface RoomWorkersParts {
  * behind it that lack nothing get their places.
  */
 export class RoomWorkers {
-  readonly #parts: RoomWorkersParts;
+  readonly #deps: RoomWorkersDeps;
   readonly #running = new Map<string, Promise<void>>();
   readonly #timers = new Map<string, Timer>();
   /** Tell workers that there is more to do. */
   readonly #bells = new Map<string, () => void>();
   #closed = false;
 
-  constructor(parts: RoomWorkersParts) {
-    this.#parts = parts;
+  constructor(deps: RoomWorkersDeps) {
+    this.#deps = deps;
   }
 
   /** There may be something to do in a room. */
@@ -86,7 +86,7 @@ export class RoomWorkers {
   }
 
   async #run(roomId: string): Promise<void> {
-    const { staging, clock } = this.#parts;
+    const { staging, clock } = this.#deps;
     const underWay = new Map<string, Promise<void>>();
     /** Events that are not begun with others again, for they have failed so. */
     const alone = new Set<string>();
@@ -94,7 +94,7 @@ export class RoomWorkers {
     const passedOver = new Set<string>();
     let asking: Promise<void> | undefined;
     for (;;) {
-      const isFull = underWay.size >= mostTogether || passedOver.size >= mostPassedOver;
+      const isFull = underWay.size >= maxTogether || passedOver.size >= maxPassedOver;
       const rung = new Promise<void>((ring) => this.#bells.set(roomId, ring));
       const staged = this.#closed || isFull ? undefined : staging.due(roomId, clock.now(), passedOver);
       if (!staged) {
@@ -117,7 +117,7 @@ export class RoomWorkers {
     staged.isUnderWay = true;
     try {
       await Promise.all(before);
-      if (this.#parts.staging.has(staged.eventId)) await this.#handle(staged);
+      if (this.#deps.staging.has(staged.eventId)) await this.#handle(staged);
     } finally {
       staged.isUnderWay = false;
     }
@@ -129,7 +129,7 @@ export class RoomWorkers {
     underWay: Map<string, Promise<void>>,
     alone: Set<string>,
   ): Promise<boolean> {
-    const { begin, staging, log } = this.#parts;
+    const { begin, staging, log } = this.#deps;
     const { eventId } = staged;
     try {
       const begun = await begin(staged, (id) => underWay.has(id));
@@ -157,7 +157,7 @@ export class RoomWorkers {
   }
 
   async #handle(staged: StagedEvent): Promise<void> {
-    const { handle, staging, log } = this.#parts;
+    const { handle, staging, log } = this.#deps;
     let outcome: Outcome;
     try {
       outcome = await handle(staged);
@@ -168,15 +168,15 @@ export class RoomWorkers {
     if (outcome.kind === 'done') staging.remove(staged.eventId);
     else if (outcome.kind === 'failed') await this.#fail(staged, outcome.error);
     else staged.retryTs = outcome.until;
-    if (staging.has(staged.eventId)) await this.#parts.onWaiting(staged);
+    if (staging.has(staged.eventId)) await this.#deps.onWaiting(staged);
     log.trace({ eventId: staged.eventId, outcome: outcome.kind }, 'An event of another server was handled');
   }
 
   async #fail(staged: StagedEvent, error: unknown): Promise<void> {
-    const { staging, clock, log, onDropped } = this.#parts;
+    const { staging, clock, log, onDropped } = this.#deps;
     const attempts = staged.attempts + 1;
     const { eventId, roomId, origin } = staged;
-    if (attempts >= mostAttempts) {
+    if (attempts >= maxAttempts) {
       log.warn({ err: error, eventId, roomId, origin, attempts }, 'An event of another server is given up');
       staging.remove(eventId);
       onDropped();
@@ -192,16 +192,16 @@ export class RoomWorkers {
 
   async #postpone(staged: StagedEvent, until: number, attempts: number): Promise<void> {
     try {
-      await this.#parts.staging.postpone(staged, until, attempts);
+      await this.#deps.staging.postpone(staged, until, attempts);
     } catch (error) {
       // It waits in memory all the same; after a restart it is tried at once.
-      this.#parts.log.error({ err: error, eventId: staged.eventId }, 'A pause could not be written down');
+      this.#deps.log.error({ err: error, eventId: staged.eventId }, 'A pause could not be written down');
     }
   }
 
   /** Wakes the worker when the next event may be tried. */
   #rest(roomId: string): void {
-    const { staging, clock } = this.#parts;
+    const { staging, clock } = this.#deps;
     const next = this.#closed ? undefined : staging.nextRetry(roomId);
     if (next === undefined) return;
     const delay = next - clock.now();

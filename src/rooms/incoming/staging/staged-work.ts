@@ -20,9 +20,9 @@ import type { StagedEvent, Staging } from './staging.ts';
 const [wholeAttempts, usualAttempts] = [2, 6];
 
 /** An event that lacks more than so many others is not waited with for them, but tried again after a while. */
-const mostLacking = 5;
+const maxLacking = 5;
 
-export interface StagedWorkParts {
+export interface StagedWorkDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
@@ -45,15 +45,15 @@ export interface StagedWorkParts {
 
 /** What the worker of a room does with an event that waits on disk. */
 export class StagedWork {
-  readonly #parts: StagedWorkParts;
+  readonly #deps: StagedWorkDeps;
 
-  constructor(parts: StagedWorkParts) {
-    this.#parts = parts;
+  constructor(deps: StagedWorkDeps) {
+    this.#deps = deps;
   }
 
   /** As `RoomWorkersParts.begin`. */
   async begin(staged: StagedEvent, isUnderWay: (eventId: string) => boolean) {
-    const { heads, serverName, clock, staging, processor, metrics } = this.#parts;
+    const { heads, serverName, clock, staging, processor, metrics } = this.#deps;
     const head = await heads.get(staged.roomId);
     const event = head?.servers.has(serverName) ? await staging.read(staged, head.version) : undefined;
     if (!head || !event || !(await this.#asksNobody(head, event, isUnderWay))) return undefined;
@@ -64,7 +64,7 @@ export class StagedWork {
 
   /** As `RoomWorkersParts.handle`. */
   async handle(staged: StagedEvent): Promise<Outcome> {
-    const { heads, serverName, log, staging, turns, patience, process } = this.#parts;
+    const { heads, serverName, log, staging, turns, patience, process } = this.#deps;
     const { roomId, origin, eventId } = staged;
     const head = await heads.get(roomId);
     const event = head?.servers.has(serverName) ? await staging.read(staged, head.version) : undefined;
@@ -90,7 +90,7 @@ export class StagedWork {
 
   /** Takes note of what an event waits for, so that it is tried as soon as that is here. */
   async noteLacks(staged: StagedEvent): Promise<void> {
-    const { heads, staging, processor, wake } = this.#parts;
+    const { heads, staging, processor, wake } = this.#deps;
     const head = await heads.get(staged.roomId);
     const event = head && (await staging.read(staged, head.version));
     if (!event) return;
@@ -100,7 +100,7 @@ export class StagedWork {
     const lacking = await processor.lacking(event);
     if (staged.lacks !== awaited) return;
     const left = new Set(lacking.filter((id) => awaited.has(id)));
-    staged.lacks = left.size > 0 && left.size <= mostLacking ? left : undefined;
+    staged.lacks = left.size > 0 && left.size <= maxLacking ? left : undefined;
     if (left.size > 0 || lacking.length === 0) return;
     staged.retryTs = 0;
     wake(staged.roomId);
@@ -112,7 +112,7 @@ export class StagedWork {
     event: VerifiedEvent,
     isUnderWay?: (eventId: string) => boolean,
   ): Promise<boolean> {
-    const { policies, processor } = this.#parts;
+    const { policies, processor } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
     const isVouched = policies.isLoaded(head) && policies.isVouched(head, event.event);
     return isVouched && processor.isComplete(event, isUnderWay);

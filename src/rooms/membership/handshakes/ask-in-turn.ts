@@ -10,7 +10,7 @@ import { MissingEvents } from '../../placement/missing-events.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 
 /** How many servers are asked, and for how many milliseconds another one is begun with. */
-const [mostServers, longestSearch] = [12, 120_000];
+const [maxServers, longestSearch] = [12, 120_000];
 
 /**
  * Asks one server after the other until one has done it. Those that could not be reached lately are asked when the
@@ -42,7 +42,7 @@ export async function askInTurn<T>(
     return undefined;
   };
   const found =
-    (await tryAll([...new Set(servers)].slice(0, mostServers), false)) ??
+    (await tryAll([...new Set(servers)].slice(0, maxServers), false)) ??
     (await tryAll([...leftAlone.keys()], true));
   if (found) return found.value;
   // What a server has said counts for more than that it was not asked.

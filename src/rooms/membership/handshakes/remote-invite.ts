@@ -15,12 +15,12 @@ import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PrejoinKeys } from '../prejoin-keys.ts';
 import { prejoinPdus } from '../prejoin-state.ts';
 import { handshakeErrorForClient, isOfServer } from './ask-in-turn.ts';
+import type { HandshakeDeps } from './handshake-deps.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
-import type { HandshakeParts } from './handshake-parts.ts';
 import { withSignaturesOf } from './same-event.ts';
 import { eventAt, placeIn } from './templates/event-from-template.ts';
 
-export interface RemoteInviteParts extends HandshakeParts {
+export interface RemoteInviteDeps extends HandshakeDeps {
   readonly placement: Placement;
   /** What of the room the other server is shown. */
   readonly prejoinKeys: PrejoinKeys;
@@ -34,10 +34,10 @@ const patience = 30_000;
  * Source: server-server API, "Inviting to a room".
  */
 export class RemoteInvite {
-  readonly #parts: RemoteInviteParts;
+  readonly #deps: RemoteInviteDeps;
 
-  constructor(parts: RemoteInviteParts) {
-    this.#parts = parts;
+  constructor(deps: RemoteInviteDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -47,12 +47,12 @@ export class RemoteInvite {
    * M_UNKNOWN with 502 when that server can not be asked
    */
   async invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
-    const { placement, engine, peers, prejoinKeys } = this.#parts;
+    const { placement, engine, peers, prejoinKeys } = this.#deps;
     const { roomId, version } = head;
     const server = serverOfUser(draft.stateKey);
     await this.#checkFederated(head);
     const template = await placement.template(roomId, draft);
-    const built = eventAt(placeIn(template.event, version), { ...draft, roomId }, version, this.#parts);
+    const built = eventAt(placeIn(template.event, version), { ...draft, roomId }, version, this.#deps);
     // The invited user is to see nothing that the room's policy server does not want.
     const own = await engine.policies.vouched(head, built);
     const { eventId, pdu } = own.event;
@@ -78,14 +78,14 @@ export class RemoteInvite {
    */
   async #checkFederated(head: RoomHead): Promise<void> {
     const entry = head.entry('m.room.create', '');
-    const create = entry && (await this.#parts.engine.events.get(entry.nid));
+    const create = entry && (await this.#deps.engine.events.get(entry.nid));
     if (create?.event.content['m.federate'] === false) {
       throw forbidden('This room is for users of this server only');
     }
   }
 
   async #verified(server: string, signed: JsonObject, version: RoomVersion): Promise<VerifiedEvent> {
-    const { keys, clock } = this.#parts;
+    const { keys, clock } = this.#deps;
     const received = receivePdu(signed, version);
     const { event, json } = received;
     const ofServer = (event.pdu['signatures'] as JsonObject)[server] as JsonObject;

@@ -2,8 +2,8 @@ import type { Placement } from '../../placement/placement.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { readPrejoinState } from '../prejoin-state.ts';
 import { askInTurn } from './ask-in-turn.ts';
+import { type HandshakeDeps, knownVersions } from './handshake-deps.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
-import { type HandshakeParts, knownVersions } from './handshake-parts.ts';
 import type { JoinPlace } from './joining/remote-join.ts';
 import { eventAt } from './templates/event-from-template.ts';
 import { checkTemplate } from './templates/template-check.ts';
@@ -13,21 +13,21 @@ import { checkTemplate } from './templates/template-check.ts';
  * Source: server-server API, "Knocking upon a room".
  */
 export class RemoteKnock {
-  readonly #parts: HandshakeParts & { readonly placement: Placement };
+  readonly #deps: HandshakeDeps & { readonly placement: Placement };
 
-  constructor(parts: HandshakeParts & { readonly placement: Placement }) {
-    this.#parts = parts;
+  constructor(deps: HandshakeDeps & { readonly placement: Placement }) {
+    this.#deps = deps;
   }
 
   /** @throws MatrixError that says best why no server has taken the knock */
   knock(place: JoinPlace): Promise<StoredEvent> {
-    return askInTurn(place.servers, this.#parts.clock, (server, ignoreBackoff) =>
+    return askInTurn(place.servers, this.#deps.clock, (server, ignoreBackoff) =>
       this.#at(server, place, ignoreBackoff),
     );
   }
 
   async #at(server: string, wanted: JoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
-    const { peers, incoming, placement, engine } = this.#parts;
+    const { peers, incoming, placement, engine } = this.#deps;
     const { roomId, userId, content } = wanted;
     const head = await engine.heads.get(roomId);
     const prepared = await peers.template(server, 'knock', wanted, knownVersions, { ignoreBackoff });
@@ -40,7 +40,7 @@ export class RemoteKnock {
       place,
       { ...own, content: { ...content, membership: 'knock' } },
       version,
-      this.#parts,
+      this.#deps,
     );
     const { eventId, pdu } = built.event;
     const shown = await peers.sendKnock(server, { roomId, eventId, event: pdu }, { ignoreBackoff });

@@ -7,8 +7,8 @@ import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PrejoinKeys } from '../prejoin-keys.ts';
 import { isHereFor } from '../room-presence.ts';
 import type { UserRoom } from '../user-rooms.ts';
-import { type CandidateParts, Candidates } from './candidates.ts';
-import type { HandshakeParts } from './handshake-parts.ts';
+import { type CandidateDeps, Candidates } from './candidates.ts';
+import type { HandshakeDeps } from './handshake-deps.ts';
 import { RemoteJoin } from './joining/remote-join.ts';
 import type { ComplexityLimit } from './joining/room-complexity.ts';
 import type { StateCompletion } from './joining/state-completion.ts';
@@ -17,7 +17,7 @@ import type { UntoldLeaves } from './leaving/untold-leaves.ts';
 import { RemoteInvite } from './remote-invite.ts';
 import { RemoteKnock } from './remote-knock.ts';
 
-export interface RemoteMembershipsParts extends HandshakeParts, CandidateParts {
+export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly placement: Placement;
   readonly prejoinKeys: PrejoinKeys;
   readonly complexity: ComplexityLimit;
@@ -41,7 +41,7 @@ export interface RemotePlace {
 
 /** Memberships in rooms that this server is not in, and of users of other servers. */
 export class RemoteMemberships {
-  readonly #parts: RemoteMembershipsParts;
+  readonly #deps: RemoteMembershipsDeps;
   readonly #candidates: Candidates;
   readonly #join: RemoteJoin;
   readonly #leave: RemoteLeave;
@@ -50,13 +50,13 @@ export class RemoteMemberships {
   /** One handshake at a time about each room: whoever comes second may find that this server is in it. */
   readonly #joining = new Map<string, Promise<StoredEvent | undefined>>();
 
-  constructor(parts: RemoteMembershipsParts) {
-    this.#parts = parts;
-    this.#candidates = new Candidates(parts);
-    this.#join = new RemoteJoin(parts);
-    this.#leave = new RemoteLeave(parts);
-    this.#knock = new RemoteKnock(parts);
-    this.#invite = new RemoteInvite(parts);
+  constructor(deps: RemoteMembershipsDeps) {
+    this.#deps = deps;
+    this.#candidates = new Candidates(deps);
+    this.#join = new RemoteJoin(deps);
+    this.#leave = new RemoteLeave(deps);
+    this.#knock = new RemoteKnock(deps);
+    this.#invite = new RemoteInvite(deps);
   }
 
   /**
@@ -69,7 +69,7 @@ export class RemoteMemberships {
     const key = JSON.stringify([userId, roomId]);
     let joining = this.#joining.get(key);
     if (!joining) {
-      joining = this.#parts.turns
+      joining = this.#deps.turns
         .take(roomId, () => this.#joinNow(place))
         .finally(() => this.#joining.delete(key));
       this.#joining.set(key, joining);
@@ -78,7 +78,7 @@ export class RemoteMemberships {
   }
 
   async #joinNow(place: RemotePlace): Promise<StoredEvent | undefined> {
-    const { engine, serverName, complexity, peers } = this.#parts;
+    const { engine, serverName, complexity, peers } = this.#deps;
     const { userId, roomId, via, only } = place;
     if (!only && (await isHereFor(engine, userId, roomId, serverName))) return undefined;
     const servers = only ?? (await this.#candidates.of(userId, roomId, via));
@@ -88,13 +88,13 @@ export class RemoteMemberships {
     // What is left out of a room can not be measured.
     const omitMembers = !isLimited || isTold;
     const joined = await this.#join.join({ ...place, servers, omitMembers });
-    if ((await engine.heads.get(roomId))?.partial) this.#parts.completion.begin(roomId);
+    if ((await engine.heads.get(roomId))?.partial) this.#deps.completion.begin(roomId);
     if (isLimited) await this.#leaveIfTooMuch(userId, roomId);
     return joined;
   }
 
   async #leaveIfTooMuch(userId: string, roomId: string): Promise<void> {
-    const { engine, complexity } = this.#parts;
+    const { engine, complexity } = this.#deps;
     const head = await engine.heads.get(roomId);
     try {
       if (head) complexity.checkJoined(head);
@@ -112,7 +112,7 @@ export class RemoteMemberships {
       const servers = await this.#candidates.of(userId, roomId, via);
       return this.#knock.knock({ ...place, servers });
     };
-    return this.#parts.turns.take(roomId, () => this.#outside(userId, roomId, knock));
+    return this.#deps.turns.take(roomId, () => this.#outside(userId, roomId, knock));
   }
 
   /**
@@ -121,7 +121,7 @@ export class RemoteMemberships {
    * @returns as `join`
    */
   leave(userId: string, present: UserRoom, content: JsonObject): Promise<StoredEvent | undefined> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const { roomId, eventNid } = present;
     return this.#outside(userId, roomId, async () => {
       const stored = await engine.events.get(eventNid);
@@ -137,7 +137,7 @@ export class RemoteMemberships {
     roomId: string,
     work: () => Promise<StoredEvent>,
   ): Promise<StoredEvent | undefined> {
-    const { engine, serverName } = this.#parts;
+    const { engine, serverName } = this.#deps;
     const isInside = () => isHereFor(engine, userId, roomId, serverName);
     if (await isInside()) return undefined;
     try {

@@ -7,7 +7,7 @@ import {
 } from '../../../protocol/index.ts';
 
 /** Signatures of one server on one event are few; more are not stored. */
-const mostSignatures = 10;
+const maxSignatures = 10;
 
 /**
  * One of our events with the signatures that another server has added to it. Nothing else is taken from its answer.
@@ -23,7 +23,7 @@ export function withSignaturesOf(
   const added = isJsonObject(all) && Object.hasOwn(all, server) ? all[server] : undefined;
   if (!isJsonObject(added)) return undefined;
   const signatures = Object.entries(added).filter(([, text]) => typeof text === 'string');
-  if (signatures.length === 0 || signatures.length > mostSignatures) return undefined;
+  if (signatures.length === 0 || signatures.length > maxSignatures) return undefined;
   const before = own.event.pdu['signatures'] as JsonObject;
   // The server may have signed it before, as the policy server of the room.
   const ofServer = isJsonObject(before[server]) ? before[server] : {};

@@ -2,7 +2,7 @@ import { authorize, forbidden, notFound } from '../../../protocol/index.ts';
 import { composeEvent } from '../../timeline/compose-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
 import { Surroundings } from '../../timeline/surroundings.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
 /**
@@ -10,18 +10,18 @@ import type { VerifiedEvent } from '../verified-event.ts';
  * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN, M_TOO_LARGE, M_BAD_JSON
  */
 export async function buildAtEnd(
-  parts: PlacementParts,
+  deps: PlacementDeps,
   roomId: string,
   draft: EventToSend,
 ): Promise<VerifiedEvent> {
-  const { heads, events, stateKeys, signer } = parts;
+  const { heads, events, stateKeys, signer } = deps;
   const surroundings = new Surroundings(events, draft);
   for (;;) {
     const head = await heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     await surroundings.load(head, stateKeys);
     if (head.broken || !surroundings.isComplete(head)) continue;
-    const { unsigned } = composeEvent(parts, draft, head, surroundings);
+    const { unsigned } = composeEvent(deps, draft, head, surroundings);
     const { event, signedText } = unsigned;
     const verdict = authorize(event, (type, key) => surroundings.state(head, type, key)?.event);
     if (!verdict.allowed) throw forbidden(verdict.reason);

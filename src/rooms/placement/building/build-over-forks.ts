@@ -1,7 +1,7 @@
 import { notFound, selectAuthEventKeys } from '../../../protocol/index.ts';
-import { eventAt, mostPrevEvents } from '../../timeline/compose-event.ts';
+import { eventAt, maxPrevEvents } from '../../timeline/compose-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, groupsOf } from '../states/before-state.ts';
 import { surroundingIn } from '../states/surrounding-state.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
@@ -12,25 +12,25 @@ import type { VerifiedEvent } from '../verified-event.ts';
  * @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_BAD_JSON
  */
 export async function buildOverForks(
-  parts: PlacementParts,
+  deps: PlacementDeps,
   before: BeforeStates,
   roomId: string,
   draft: EventToSend,
 ): Promise<VerifiedEvent> {
-  const head = await parts.heads.get(roomId);
+  const head = await deps.heads.get(roomId);
   if (!head) throw notFound('Unknown room');
   const { version } = head;
-  const prev = [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, mostPrevEvents);
+  const prev = [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, maxPrevEvents);
   const state = await before.after(version, groupsOf({ extremities: prev }), head);
   try {
     const subject = { ...draft, stateKey: draft.stateKey, version };
-    const around = await surroundingIn(parts, subject, state.id);
+    const around = await surroundingIn(deps, subject, state.id);
     const auth = selectAuthEventKeys(subject, version).map((key) => around.get(key));
-    const named = await parts.events.getMany(prev.map(({ nid }) => nid));
+    const named = await deps.events.getMany(prev.map(({ nid }) => nid));
     const all = [...named.values(), ...around.values()];
     const authEventIds = auth.map((stored) => stored?.event.eventId).filter((id) => id !== undefined);
     const unsigned = eventAt(
-      parts,
+      deps,
       draft,
       version,
       { roomId, prev, authEventIds },
@@ -38,7 +38,7 @@ export async function buildOverForks(
         byId: (eventId) => all.find((stored) => stored.event.eventId === eventId)?.event,
       },
     );
-    const { key } = parts.signer;
+    const { key } = deps.signer;
     return { event: unsigned.event, json: unsigned.complete(key.sign(unsigned.signedText)) };
   } finally {
     // They are made again when the event gets its place.

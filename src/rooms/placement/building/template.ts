@@ -2,18 +2,18 @@ import { authorize, forbidden, type JsonObject, notFound } from '../../../protoc
 import { composeEvent } from '../../timeline/compose-event.ts';
 import { checkStorable, type EventToSend } from '../../timeline/event-to-send.ts';
 import { Surroundings } from '../../timeline/surroundings.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 
 /**
  * An event that a user of another server may complete.
  * Source: server-server API, `GET /make_join`, `/make_leave`, `/make_knock`.
  */
 export async function templateFor(
-  parts: PlacementParts,
+  deps: PlacementDeps,
   roomId: string,
   draft: EventToSend,
 ): Promise<{ readonly event: JsonObject }> {
-  const { heads, events, stateKeys } = parts;
+  const { heads, events, stateKeys } = deps;
   checkStorable(draft);
   const surroundings = new Surroundings(events, draft);
   for (;;) {
@@ -21,7 +21,7 @@ export async function templateFor(
     if (!head || head.chain.id === undefined) throw notFound('Unknown room');
     await surroundings.load(head, stateKeys);
     if (head.broken || !surroundings.isComplete(head)) continue;
-    const { unsigned } = composeEvent(parts, draft, head, surroundings);
+    const { unsigned } = composeEvent(deps, draft, head, surroundings);
     const { event } = unsigned;
     // A server that vouches for the join signs it later.
     const verdict = authorize(

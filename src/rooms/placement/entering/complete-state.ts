@@ -1,7 +1,7 @@
 import { notFound } from '../../../protocol/index.ts';
 import type { PreparedWrite } from '../../timeline/event-writer.ts';
 import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
 import { type CurrentChange, changeOfCurrentState } from '../states/current-state.ts';
 import { PreparedState } from '../states/prepared-state.ts';
@@ -23,23 +23,23 @@ interface Outcome {
  * Source: server-server API, `send_join`, "omit_members".
  */
 export class CompleteState {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
 
-  constructor(parts: PlacementParts, before: BeforeStates) {
-    this.#parts = parts;
+  constructor(deps: PlacementDeps, before: BeforeStates) {
+    this.#deps = deps;
     this.#before = before;
   }
 
   /** One call at a time in each room; does nothing for rooms that are complete. */
   async complete(roomId: string, stateIds: readonly string[]): Promise<void> {
-    const { heads, resolver } = this.#parts;
+    const { heads, resolver } = this.#deps;
     const first = await heads.get(roomId);
     if (!first) throw notFound('Unknown room');
     if (!first.partial) return;
     await this.#flushed(first);
     const revision = await StateRevision.begin(
-      this.#parts,
+      this.#deps,
       this.#before,
       first,
       first.partial.joinEventId,
@@ -62,7 +62,7 @@ export class CompleteState {
         const ends = await revision.ends();
         // It takes a while, and does not change with the messages that are sent meanwhile.
         outcome = await this.#outcome(head, revision, ends, outcome);
-        const outsiders = await readOutsiders(this.#parts.database.reader(), head.roomNid);
+        const outsiders = await readOutsiders(this.#deps.database.reader(), head.roomNid);
         await revision.noteRedactions();
         // Nothing may be awaited from here until everything is staged: the head must not change under it.
         if (head.extremities !== extremities || head.chain.id !== group || head.broken) continue;
@@ -81,7 +81,7 @@ export class CompleteState {
 
   /** Resolves when everything that was added to the room until now is on disk. */
   async #flushed(head: RoomHead): Promise<void> {
-    const { streams, stream, writer } = this.#parts;
+    const { streams, stream, writer } = this.#deps;
     const [stored] = head.recent;
     if (!stored) return;
     await writer.stage({ ...nothing, head, stored, reservation: streams.reserve(stream) });
@@ -97,11 +97,11 @@ export class CompleteState {
     const groups = [...new Set(ends.map(({ stateGroup }) => stateGroup ?? 0))].sort((a, b) => a - b);
     const of = `${head.chain.id}: ${groups.join()}`;
     if (last?.of === of) return last;
-    const change = await changeOfCurrentState(this.#parts, head, groups, {
+    const change = await changeOfCurrentState(this.#deps, head, groups, {
       state: before,
       newcomer: undefined,
     });
-    const prepared = change && (await PreparedState.of(head, change, this.#parts.slices));
+    const prepared = change && (await PreparedState.of(head, change, this.#deps.slices));
     return { of, change, prepared };
   }
 
@@ -112,7 +112,7 @@ export class CompleteState {
       await durable;
       isSaved = true;
     } finally {
-      await this.#parts.events.revised(events, isSaved);
+      await this.#deps.events.revised(events, isSaved);
     }
   }
 
@@ -124,7 +124,7 @@ export class CompleteState {
     { change, prepared }: Outcome,
     outsiders: readonly Outsider[],
   ): Promise<void> {
-    const { streams, stream, writer } = this.#parts;
+    const { streams, stream, writer } = this.#deps;
     const recent = [...head.recent].map(({ nid }) => events.get(nid)).filter((one) => one !== undefined);
     for (const revised of recent) head.revise(revised);
     const cause = events.get(join.nid) ?? join;
@@ -158,7 +158,7 @@ export class CompleteState {
         partialState: JSON.stringify(column),
       },
     };
-    this.#parts.events.revise(events);
+    this.#deps.events.revise(events);
     const durable = writer.stage(write);
     for (const revised of recent) writer.follow(revised, durable);
     return durable;

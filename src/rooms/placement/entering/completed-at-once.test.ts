@@ -66,7 +66,7 @@ async function joinedFast(open: OpenDatabase, said: number) {
 }
 
 /** The most positions that were reserved in one turn of the event loop while `work` was done. */
-async function mostReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promise<unknown>) {
+async function maxReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promise<unknown>) {
   const { reserve } = streams;
   let [most, inTurn] = [0, 0];
   streams.reserve = <F>(stream: Stream<F>) => {
@@ -104,7 +104,7 @@ forEachDatabase((open) => {
       for (const said of [20, 420]) {
         const { under, clock, complete, sent } = await joinedFast(open, said);
         const before = clock.looks;
-        const atOnce = await mostReservedAtOnce(under, complete);
+        const atOnce = await maxReservedAtOnce(under, complete);
         counts.push({ looks: clock.looks - before, atOnce });
         const events = await under.engine.events.getManyById(sent);
         assert.equal(events.size, said);

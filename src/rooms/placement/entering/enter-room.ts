@@ -9,7 +9,7 @@ import { hasPlace, type PlacedEvent, type PlaceEvent } from '../events/place-eve
 import { objectionByAuthEvents, objectionByState } from '../events/verdicts.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { Entry } from '../placement.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, stateMapOf, type ToldState } from '../states/before-state.ts';
 import { applyCurrentState } from '../states/current-state.ts';
 import { PreparedState } from '../states/prepared-state.ts';
@@ -20,9 +20,9 @@ import { type Outsider, takeOutsidersIn } from './outsiders.ts';
 import type { PartialState } from './partial-state.ts';
 
 /** Ends of a room's history that are remembered though nothing is built on them any more. */
-const mostLooseEnds = 200;
+const maxLooseEnds = 200;
 
-export interface EnterParts extends PlacementParts {
+export interface EnterDeps extends PlacementDeps {
   readonly before: BeforeStates;
   readonly outliers: Outliers;
   readonly placing: PlaceEvent;
@@ -42,15 +42,15 @@ interface Ground {
 
 /** Enters rooms by what a server in them has answered to a join. */
 export class EnterRoom {
-  readonly #parts: EnterParts;
+  readonly #deps: EnterDeps;
 
-  constructor(parts: EnterParts) {
-    this.#parts = parts;
+  constructor(deps: EnterDeps) {
+    this.#deps = deps;
   }
 
   /** One call at a time in each room. */
   async enter(room: RoomOfVersion, { event, state, authChain, partial }: Entry): Promise<PlacedEvent> {
-    const { outliers, placing, heads, writer, signer, before, resolver } = this.#parts;
+    const { outliers, placing, heads, writer, signer, before, resolver } = this.#deps;
     await outliers.add(room, distinct([...authChain, ...state]));
     const stateIds = [...new Set(state.map((one) => one.event.eventId))];
     for (;;) {
@@ -87,7 +87,7 @@ export class EnterRoom {
     stateIds: readonly string[],
     isPartial: boolean,
   ): Promise<Ground> {
-    const { events, stateKeys } = this.#parts;
+    const { events, stateKeys } = this.#deps;
     const known = await events.getById(event.eventId);
     if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
     if (known && hasPlace(known)) throw forbidden('The room was entered with this event before');
@@ -95,7 +95,7 @@ export class EnterRoom {
     const lacking = authIdsOf(event).filter((eventId) => !named.has(eventId));
     if (lacking.length > 0) throw new MissingEvents(lacking);
     const found = await events.getManyById(stateIds);
-    const state = await stateMapOf(found.values(), head.roomNid, this.#parts.slices);
+    const state = await stateMapOf(found.values(), head.roomNid, this.#deps.slices);
     if (!state.has(stateKeyOf('m.room.create', ''))) throw forbidden('The state has no create event');
     const around = isPartial ? withNamedMembers(state, named.values()) : state;
     const objection = objectionByAuthEvents(event, named) ?? objectionByState(event, around);
@@ -108,8 +108,8 @@ export class EnterRoom {
       known,
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
-      before: await this.#parts.before.ofMap(head, state),
-      outsiders: isPartial ? [] : await readOutsiders(this.#parts.database.reader(), head.roomNid),
+      before: await this.#deps.before.ofMap(head, state),
+      outsiders: isPartial ? [] : await readOutsiders(this.#deps.database.reader(), head.roomNid),
     };
   }
 
@@ -120,7 +120,7 @@ export class EnterRoom {
     chain: GroupChain,
     { event }: Entry['event'],
   ): Promise<PreparedState> {
-    const { slices } = this.#parts;
+    const { slices } = this.#deps;
     const ownKey = stateKeyOf(event.type, event.stateKey ?? '');
     const entries = new Map<string, number>();
     const events = new Map<number, StoredEvent>();
@@ -142,7 +142,7 @@ export class EnterRoom {
     chain: GroupChain,
     partial: PartialState | undefined,
   ): PreparedWrite {
-    const { streams, stream, stateKeys, groupIds } = this.#parts;
+    const { streams, stream, stateKeys, groupIds } = this.#deps;
     const ownKey = stateKeyOf(event.type, event.stateKey ?? '');
     const keyNid = stateKeys.peek(ownKey);
     if (keyNid === undefined) throw new Error('a state key was not prepared');
@@ -171,7 +171,7 @@ export class EnterRoom {
       membershipChanges: [...whole.membershipChanges, ...own.membershipChanges],
     };
     const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, stored);
-    const looseEnds = [...head.looseEnds, ...head.extremities.map((end) => end.nid)].slice(-mostLooseEnds);
+    const looseEnds = [...head.looseEnds, ...head.extremities.map((end) => end.nid)].slice(-maxLooseEnds);
     if (head.extremities.length > 0) head.looseEnds = looseEnds;
     head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
     head.remember(stored);

@@ -5,7 +5,7 @@ import type { RoomHead } from '../../timeline/room-head.ts';
 import { outlierOf } from '../events/outliers.ts';
 import { checkRoom, type PlacedEvent } from '../events/place-event.ts';
 import type { ShownRoom } from '../placement.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import type { RoomOfVersion, VerifiedEvent } from '../verified-event.ts';
 
 /**
@@ -13,10 +13,10 @@ import type { RoomOfVersion, VerifiedEvent } from '../verified-event.ts';
  * version above all, is true of what they have said it with, and of nothing else (decision 0116).
  */
 export class OutOfBand {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
 
-  constructor(parts: PlacementParts) {
-    this.#parts = parts;
+  constructor(deps: PlacementDeps) {
+    this.#deps = deps;
   }
 
   /** One call at a time in each room. */
@@ -25,7 +25,7 @@ export class OutOfBand {
     { event, json }: VerifiedEvent,
     { state, server }: ShownRoom,
   ): Promise<PlacedEvent> {
-    const { userRooms, writer, heads, roomNids, streams, stream, clock, signer } = this.#parts;
+    const { userRooms, writer, heads, roomNids, streams, stream, clock, signer } = this.#deps;
     checkRoom(room, event);
     const { stateKey: userId } = event;
     if (event.type !== 'm.room.member' || userId === undefined || !isText(userId) || !isText(event.eventId)) {
@@ -76,7 +76,7 @@ export class OutOfBand {
 
   /** The event as it is here already: from outside, or as part of a room that this server was in. */
   async #present(head: RoomHead, eventId: string): Promise<StoredEvent | undefined> {
-    const { events } = this.#parts;
+    const { events } = this.#deps;
     const outside = await events.getOutside(head.roomNid, eventId);
     if (outside || !head.isEntered) return outside;
     const ofRoom = await events.getById(eventId);

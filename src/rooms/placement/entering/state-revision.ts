@@ -4,7 +4,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
 import { objectionByState } from '../events/verdicts.ts';
 import { MissingEvents } from '../missing-events.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, type GroupState, stateMapOf } from '../states/before-state.ts';
 import { surroundingIn } from '../states/surrounding-state.ts';
 import { readPlacedSince } from '../store.ts';
@@ -22,7 +22,7 @@ const readAtOnce = 100;
 
 /** What the events of a room since the join are with the whole state before it. Nothing is written. */
 export class StateRevision {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
   readonly #head: RoomHead;
   /** Events of which something is known better, by nid, in the order in which they got their places. */
@@ -37,12 +37,12 @@ export class StateRevision {
   #chain: GroupChain | undefined;
 
   private constructor(
-    parts: PlacementParts,
+    deps: PlacementDeps,
     states: BeforeStates,
     head: RoomHead,
     { join, before, position, chain }: Beginning,
   ) {
-    this.#parts = parts;
+    this.#deps = deps;
     this.#before = states;
     this.#head = head;
     this.groups = [...before.made];
@@ -59,22 +59,22 @@ export class StateRevision {
    * @throws MissingEvents
    */
   static async begin(
-    parts: PlacementParts,
+    deps: PlacementDeps,
     states: BeforeStates,
     head: RoomHead,
     joinEventId: string,
     stateIds: readonly string[],
   ): Promise<StateRevision> {
-    const found = await parts.events.getManyById([joinEventId, ...stateIds]);
+    const found = await deps.events.getManyById([joinEventId, ...stateIds]);
     const missing = [joinEventId, ...stateIds].filter((eventId) => !found.has(eventId));
     const join = found.get(joinEventId);
     if (missing.length > 0 || join?.stream === undefined) throw new MissingEvents(missing);
     found.delete(joinEventId);
-    const state = await stateMapOf(found.values(), head.roomNid, parts.slices);
+    const state = await stateMapOf(found.values(), head.roomNid, deps.slices);
     const before = await states.ofMap(head, state);
     const chain = await before.chain();
-    const revision = new StateRevision(parts, states, head, { join, before, position: join.stream, chain });
-    await parts.slices.rest();
+    const revision = new StateRevision(deps, states, head, { join, before, position: join.stream, chain });
+    await deps.slices.rest();
     await revision.catchUp();
     return revision;
   }
@@ -86,7 +86,7 @@ export class StateRevision {
 
   /** Revises what is on disk. */
   async catchUp(): Promise<void> {
-    const { events, database, streams, slices } = this.#parts;
+    const { events, database, streams, slices } = this.#deps;
     // Everything up to here is on disk; what comes later is in memory, or there is so much of it that this is repeated.
     const upTo = streams.current;
     const nids = await readPlacedSince(database.scanner(), this.#head.roomNid, this.#upTo);
@@ -116,15 +116,15 @@ export class StateRevision {
     }
     const rejected =
       stored.rejected ||
-      (!isJoin && objectionByState(event, await surroundingIn(this.#parts, event, before.id)) !== undefined);
+      (!isJoin && objectionByState(event, await surroundingIn(this.#deps, event, before.id)) !== undefined);
     let group = before.id;
     if (event.stateKey !== undefined && !rejected) {
       const key = stateKeyOf(event.type, event.stateKey);
-      const keyNid = await this.#parts.stateKeys.prepare(key);
+      const keyNid = await this.#deps.stateKeys.prepare(key);
       const chain = this.#chain?.id === before.id ? this.#chain : await before.chain();
       this.#chain = chain;
-      const rows = chain.advance(this.#parts.groupIds.next(), new Map([[keyNid, stored.nid]]));
-      this.#parts.groups.add(rows);
+      const rows = chain.advance(this.#deps.groupIds.next(), new Map([[keyNid, stored.nid]]));
+      this.#deps.groups.add(rows);
       this.groups.push(rows);
       this.stateKeys.add(key);
       group = rows.id;
@@ -140,14 +140,14 @@ export class StateRevision {
 
   /** `undefined`: another server has told of it, or it does not come after the join. */
   async #stateBefore({ event, followsGap }: StoredEvent): Promise<GroupState | undefined> {
-    const prev = await this.#parts.events.getManyById(event.prevEventIds);
+    const prev = await this.#deps.events.getManyById(event.prevEventIds);
     if (followsGap || prev.size < event.prevEventIds.length) return undefined;
     if (![...prev.values()].some(({ nid }) => this.events.has(nid))) return undefined;
     const groups = [...prev.values()].map((one) => (this.events.get(one.nid) ?? one).stateGroup);
     const known = groups.filter((group) => group !== undefined);
     if (known.length < groups.length) return undefined;
     const before = await this.#before.after(this.#head.version, known, undefined);
-    if (before.resolves.length > 0) this.#parts.resolver.remember(before.resolves, before.id);
+    if (before.resolves.length > 0) this.#deps.resolver.remember(before.resolves, before.id);
     return before;
   }
 
@@ -159,10 +159,10 @@ export class StateRevision {
     for (let nid = pending.pop(); nid !== undefined; nid = pending.pop()) {
       if (seen.has(nid)) continue;
       seen.add(nid);
-      const stored = this.events.get(nid) ?? (await this.#parts.events.get(nid));
+      const stored = this.events.get(nid) ?? (await this.#deps.events.get(nid));
       if (!stored) continue;
       if (stored.rejected || stored.softFailed) {
-        const prev = await this.#parts.events.getManyById(stored.event.prevEventIds);
+        const prev = await this.#deps.events.getManyById(stored.event.prevEventIds);
         pending.push(...prev.keys().map((eventId) => prev.get(eventId)?.nid ?? 0));
       } else {
         const { eventId, depth } = stored.event;
@@ -172,7 +172,7 @@ export class StateRevision {
     // What another end comes after is none itself.
     const named = new Set<string>();
     for (const nid of ends.keys()) {
-      const stored = this.events.get(nid) ?? (await this.#parts.events.get(nid));
+      const stored = this.events.get(nid) ?? (await this.#deps.events.get(nid));
       for (const eventId of stored?.event.prevEventIds ?? []) named.add(eventId);
     }
     return [...ends.values()].filter(({ eventId }) => !named.has(eventId));
@@ -180,8 +180,8 @@ export class StateRevision {
 
   /** Events may have been redacted since they were revised; not after the room was looked at the last time. */
   async noteRedactions(): Promise<void> {
-    await this.#parts.slices.each(this.events.values(), (revised) => {
-      revised.redactedBy = this.#parts.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;
+    await this.#deps.slices.each(this.events.values(), (revised) => {
+      revised.redactedBy = this.#deps.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;
     });
   }
 }

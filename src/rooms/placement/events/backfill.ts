@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite } from '../../timeline/event-writer.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { OlderEvent } from '../placement.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
 import { readAllBackwardExtremities } from '../store.ts';
 import { ExamineEvent, type Findings } from './examine-event.ts';
@@ -12,19 +12,19 @@ import { checkRoom, hasPlace } from './place-event.ts';
 
 /** Puts older events at the beginnings of timelines. */
 export class Backfill {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
   readonly #examine: ExamineEvent;
 
-  constructor(parts: PlacementParts, before: BeforeStates) {
-    this.#parts = parts;
+  constructor(deps: PlacementDeps, before: BeforeStates) {
+    this.#deps = deps;
     this.#before = before;
-    this.#examine = new ExamineEvent(parts, before);
+    this.#examine = new ExamineEvent(deps, before);
   }
 
   /** One call at a time in each room; resolves when everything is on disk. */
   async add(roomId: string, given: readonly OlderEvent[]): Promise<void> {
-    const { heads, database, resolver, slices } = this.#parts;
+    const { heads, database, resolver, slices } = this.#deps;
     const head = await heads.get(roomId);
     if (!head || head.chain.id === undefined) throw notFound('This server is not in the room');
     for (const { event } of given) checkRoom(head, event.event);
@@ -50,7 +50,7 @@ export class Backfill {
     { event: verified, stateBefore }: OlderEvent,
     answersLeft: number | undefined,
   ): Promise<{ durable: Promise<void> } | undefined> {
-    const { events, stateKeys, writer } = this.#parts;
+    const { events, stateKeys, writer } = this.#deps;
     const { event, json } = verified;
     const known = await events.getById(event.eventId);
     if (known && (known.roomNid !== head.roomNid || hasPlace(known))) return undefined;
@@ -89,7 +89,7 @@ export class Backfill {
     chain: Awaited<ReturnType<Findings['before']['chain']>> | undefined,
     keyNid: number | undefined,
   ): PreparedWrite {
-    const { streams, stream, groupIds, resolver } = this.#parts;
+    const { streams, stream, groupIds, resolver } = this.#deps;
     const reservation = streams.reserve(stream);
     const { position } = reservation;
     const nid = known?.nid ?? position;

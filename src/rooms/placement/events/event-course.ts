@@ -4,13 +4,13 @@ import type { StoredEvent } from '../../stored-event.ts';
 import type { AppendOptions } from '../../timeline/append.ts';
 import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
 import type { PlaceOptions } from '../placement.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import type { GroupState } from '../states/before-state.ts';
 import { type CurrentChange, changeOfCurrentState } from '../states/current-state.ts';
 import type { Findings } from './examine-event.ts';
 
 /** Events that were hidden, behind which the extremities are looked for that an event replaces. */
-const mostHidden = 100;
+const maxHidden = 100;
 
 /** Options of events, those of local users included. */
 export interface OwnPlaceOptions extends PlaceOptions {
@@ -58,10 +58,10 @@ interface Spot {
 
 /** Works out where events go that have been examined. */
 export class EventCourses {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
 
-  constructor(parts: PlacementParts) {
-    this.#parts = parts;
+  constructor(deps: PlacementDeps) {
+    this.#deps = deps;
   }
 
   /** Works out where the event goes. */
@@ -74,7 +74,7 @@ export class EventCourses {
     const isLinear = isEnd && rest.length === 0 && found.before.id === head.chain.id;
     const makesGroup = event.stateKey !== undefined && found.rejected === undefined;
     const keyNid = makesGroup
-      ? await this.#parts.stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''))
+      ? await this.#deps.stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''))
       : undefined;
     const { number } = arrival;
     const course = { isEnd, isOnTimeline, rest, isLinear, keyNid, number, after: undefined };
@@ -85,12 +85,12 @@ export class EventCourses {
     const groups = rest.map(({ stateGroup }) => stateGroup ?? 0);
     if (!isEnd) {
       const end = { state: found.before, newcomer: undefined };
-      const change = await changeOfCurrentState(this.#parts, head, groups, end);
+      const change = await changeOfCurrentState(this.#deps, head, groups, end);
       return { ...course, chain: await found.before.chain(), change };
     }
     const after = keyNid === undefined ? undefined : await this.#afterEarly(head, arrival, keyNid);
     const end = after ?? { state: found.before, newcomer: undefined };
-    const change = await changeOfCurrentState(this.#parts, head, [...groups, end.state.id], end);
+    const change = await changeOfCurrentState(this.#deps, head, [...groups, end.state.id], end);
     const early = after ? { number: after.newcomer.nid, after: after.state } : undefined;
     return { ...course, ...early, chain: undefined, change };
   }
@@ -105,20 +105,20 @@ export class EventCourses {
     const number = arrival.number ?? known?.nid ?? this.#burn();
     const state = await this.#groupAfter(found.before, keyNid, number);
     const newcomer = storedAt(head, arrival, { nid: number, stateGroup: state.id, resolves: false });
-    if (!known) this.#parts.authEdges.add(number, found.auth);
+    if (!known) this.#deps.authEdges.add(number, found.auth);
     return { state, newcomer };
   }
 
   async #groupAfter(before: GroupState, keyNid: number, nid: number): Promise<GroupState> {
     const chain = await before.chain();
-    const rows = chain.advance(this.#parts.groupIds.next(), new Map([[keyNid, nid]]));
-    this.#parts.groups.add(rows);
+    const rows = chain.advance(this.#deps.groupIds.next(), new Map([[keyNid, nid]]));
+    this.#deps.groups.add(rows);
     return { id: rows.id, chain: async () => chain.fork(), made: [rows], keys: [], resolves: [] };
   }
 
   /** A number for an event whose place comes later. */
   #burn(): number {
-    const reservation = this.#parts.streams.reserve(this.#parts.stream);
+    const reservation = this.#deps.streams.reserve(this.#deps.stream);
     reservation.abandon();
     return reservation.position;
   }
@@ -127,10 +127,10 @@ export class EventCourses {
   async #rest(head: RoomHead, { prev }: Findings): Promise<readonly Extremity[]> {
     const named = new Set(prev.map(({ event }) => event.eventId));
     let hidden = prev.filter(({ rejected, softFailed }) => rejected || softFailed);
-    for (let seen = 0; hidden.length > 0 && seen < mostHidden; seen += hidden.length) {
+    for (let seen = 0; hidden.length > 0 && seen < maxHidden; seen += hidden.length) {
       const ids = hidden.flatMap(({ event }) => event.prevEventIds).filter((eventId) => !named.has(eventId));
       for (const eventId of ids) named.add(eventId);
-      const before = await this.#parts.events.getManyById(ids);
+      const before = await this.#deps.events.getManyById(ids);
       hidden = [...before.values()].filter(({ rejected, softFailed }) => rejected || softFailed);
     }
     return head.extremities.filter(({ eventId }) => !named.has(eventId));

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { MissingEvents } from '../missing-events.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, type GroupState, groupsOf } from '../states/before-state.ts';
 import {
   authIdsOf,
@@ -51,17 +51,17 @@ export interface ExamineOptions {
 
 /** Looks at received events and at what is around them. */
 export class ExamineEvent {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
 
-  constructor(parts: PlacementParts, before: BeforeStates) {
-    this.#parts = parts;
+  constructor(deps: PlacementDeps, before: BeforeStates) {
+    this.#deps = deps;
     this.#before = before;
   }
 
   /** @throws MissingEvents */
   async examine(head: RoomHead, event: RoomEvent, options: ExamineOptions): Promise<Findings> {
-    const { database, events } = this.#parts;
+    const { database, events } = this.#deps;
     const [named, prevById, backward] = await Promise.all([
       events.getManyById(authIdsOf(event)),
       events.getManyById(event.prevEventIds),
@@ -72,7 +72,7 @@ export class ExamineEvent {
     const before = await this.#stateBefore(head, event, prev, options);
     const complete = (state: Surrounding) =>
       head.isPartial ? withNamedMembers(state, named.values()) : state;
-    const around = await surroundingIn(this.#parts, event, before.id);
+    const around = await surroundingIn(this.#deps, event, before.id);
     const rejected =
       objectionByAuthEvents(event, named) ??
       (options.known?.rejected ? 'it was rejected before' : objectionByState(event, complete(around)));
@@ -138,10 +138,10 @@ export class ExamineEvent {
     before: GroupState,
     { stateBefore }: ExamineOptions,
   ): Promise<Surrounding> {
-    if (stateBefore === undefined) return surroundingNow(this.#parts, event, head);
+    if (stateBefore === undefined) return surroundingNow(this.#deps, event, head);
     const resolved = await this.#before.after(event.version, [...groupsOf(head), before.id], head);
     try {
-      return await surroundingIn(this.#parts, event, resolved.id);
+      return await surroundingIn(this.#deps, event, resolved.id);
     } finally {
       this.#before.drop(resolved.made);
     }
@@ -149,7 +149,7 @@ export class ExamineEvent {
 
   /** Source: server-server API, "Checks performed on receipt of a PDU", check 7. */
   async #objectionByPolicy(head: RoomHead, event: RoomEvent): Promise<string | undefined> {
-    const { policies } = this.#parts;
+    const { policies } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
     const isVouched = !policies.isLoaded(head) || policies.isVouched(head, event);
     return isVouched ? undefined : 'the policy server of the room has not signed it';
@@ -160,7 +160,7 @@ export class ExamineEvent {
     around: Surrounding,
   ): Promise<Pick<Findings, 'redacts' | 'pendingTarget'>> {
     if (event.type !== 'm.room.redaction' || event.redacts === undefined) return nothingRedacted;
-    const target = await this.#parts.events.getById(event.redacts);
+    const target = await this.#deps.events.getById(event.redacts);
     if (!target) return { redacts: undefined, pendingTarget: event.redacts };
     const takesEffect =
       target.redactedBy === undefined && redactionTakesEffect(event, target.event, lookUp(around));
@@ -169,13 +169,13 @@ export class ExamineEvent {
 
   /** The redaction that came before its target and takes effect, the first one if there are several. */
   async #redactedBy(event: RoomEvent): Promise<StoredEvent | undefined> {
-    const { database, events } = this.#parts;
+    const { database, events } = this.#deps;
     const pending = await readPendingRedactionsOf(database.reader(), [event.eventId]);
     if (pending.length === 0) return undefined;
     for (const redaction of (await events.getMany(pending.map(({ nid }) => nid))).values()) {
       const { stateBefore, rejected, softFailed } = redaction;
       if (stateBefore === undefined || rejected || softFailed) continue;
-      const around = await surroundingIn(this.#parts, redaction.event, stateBefore);
+      const around = await surroundingIn(this.#deps, redaction.event, stateBefore);
       if (redactionTakesEffect(redaction.event, event, lookUp(around))) return redaction;
     }
     return undefined;

@@ -5,7 +5,7 @@ import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { settleVersion } from '../entering/room-version.ts';
 import { MissingEvents } from '../missing-events.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import { authIdsOf, lookUp, surroundingIn } from '../states/surrounding-state.ts';
 import { readPendingRedactionsOf } from '../store.ts';
 import type { RoomOfVersion, VerifiedEvent } from '../verified-event.ts';
@@ -17,19 +17,19 @@ const eventsAtOnce = 500;
 
 /** Stores events that have no place: auth events and state. */
 export class Outliers {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
 
-  constructor(parts: PlacementParts) {
-    this.#parts = parts;
+  constructor(deps: PlacementDeps) {
+    this.#deps = deps;
   }
 
   /** One call at a time in each room. @returns the events by id, those that were known included */
   async add(room: RoomOfVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
-    const { slices } = this.#parts;
+    const { slices } = this.#deps;
     await slices.each(given, ({ event }) => checkRoom(room, event));
     const head = await this.headOf(room);
     const result = new Map<string, StoredEvent>();
-    const known = await this.#parts.events.getManyById(given.map(({ event }) => event.eventId));
+    const known = await this.#deps.events.getManyById(given.map(({ event }) => event.eventId));
     const news: VerifiedEvent[] = [];
     await slices.each(given, (one) => {
       const stored = known.get(one.event.eventId);
@@ -45,7 +45,7 @@ export class Outliers {
       const staged: Promise<void>[] = [];
       await slices.each(some, (one) => {
         const write = this.#stage(head, one, named, redactions);
-        const durable = this.#parts.writer.stage(write);
+        const durable = this.#deps.writer.stage(write);
         // It may fail while others are looked at, and is waited for afterwards.
         durable.catch(() => undefined);
         staged.push(durable);
@@ -58,10 +58,10 @@ export class Outliers {
 
   /** The head of a room; one that is not known becomes known from outside. @throws MatrixError as `settleVersion` */
   async headOf({ roomId, version }: RoomOfVersion): Promise<RoomHead> {
-    const { heads } = this.#parts;
+    const { heads } = this.#deps;
     const head = await heads.get(roomId);
-    if (!head) return heads.fresh(this.#parts.roomNids.next(), roomId, version);
-    await settleVersion(this.#parts, head, version);
+    if (!head) return heads.fresh(this.#deps.roomNids.next(), roomId, version);
+    await settleVersion(this.#deps, head, version);
     return head;
   }
 
@@ -72,7 +72,7 @@ export class Outliers {
   ): Promise<Map<string, StoredEvent>> {
     const own = new Set(ordered.map(({ event }) => event.eventId));
     const wanted = new Set<string>();
-    await this.#parts.slices.each(ordered, ({ event }) => {
+    await this.#deps.slices.each(ordered, ({ event }) => {
       for (const eventId of authIdsOf(event)) if (!own.has(eventId)) wanted.add(eventId);
     });
     const found = new Map<string, StoredEvent>();
@@ -81,7 +81,7 @@ export class Outliers {
       if (stored) found.set(eventId, stored);
     }
     const others = [...wanted].filter((eventId) => !found.has(eventId));
-    for (const [eventId, stored] of await this.#parts.events.getManyById(others)) found.set(eventId, stored);
+    for (const [eventId, stored] of await this.#deps.events.getManyById(others)) found.set(eventId, stored);
     const missing = [...wanted].filter((eventId) => !found.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
     return found;
@@ -89,7 +89,7 @@ export class Outliers {
 
   /** The redactions that came before events and take effect, by the id of the event. */
   async #redactions(some: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
-    const { database, events } = this.#parts;
+    const { database, events } = this.#deps;
     const targets = new Map(some.map(({ event }) => [event.eventId, event]));
     const pending = await readPendingRedactionsOf(database.reader(), [...targets.keys()]);
     const effective = new Map<string, StoredEvent>();
@@ -99,7 +99,7 @@ export class Outliers {
       const [target, redaction] = [targets.get(targetId), found.get(nid)];
       if (!target || !redaction || redaction.stateBefore === undefined || effective.has(targetId)) continue;
       if (redaction.rejected || redaction.softFailed) continue;
-      const around = await surroundingIn(this.#parts, redaction.event, redaction.stateBefore);
+      const around = await surroundingIn(this.#deps, redaction.event, redaction.stateBefore);
       if (redactionTakesEffect(redaction.event, target, lookUp(around))) effective.set(targetId, redaction);
     }
     return effective;
@@ -111,7 +111,7 @@ export class Outliers {
     named: Map<string, StoredEvent>,
     redactions: ReadonlyMap<string, StoredEvent>,
   ): PreparedWrite {
-    const { streams, stream, heads, clock } = this.#parts;
+    const { streams, stream, heads, clock } = this.#deps;
     const reservation = streams.reserve(stream);
     const redaction = redactions.get(event.eventId);
     const stored: StoredEvent = {

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite } from '../../timeline/event-writer.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PlaceOptions } from '../placement.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, type GroupState, groupsOf } from '../states/before-state.ts';
 import { type AppliedChange, applyCurrentState } from '../states/current-state.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
@@ -19,23 +19,23 @@ export interface PlacedEvent {
 }
 
 /** Answers that are taken on the way back from an event behind a wide gap, of a hundred events each. */
-const mostAnswers = 100;
+const maxAnswers = 100;
 
 /**
  * Puts received events at their places: one at a time in each room, while local users may send.
  * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
  */
 export class PlaceEvent {
-  readonly #parts: PlacementParts;
+  readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
   readonly #examine: ExamineEvent;
   readonly #courses: EventCourses;
 
-  constructor(parts: PlacementParts, before: BeforeStates) {
-    this.#parts = parts;
+  constructor(deps: PlacementDeps, before: BeforeStates) {
+    this.#deps = deps;
     this.#before = before;
-    this.#examine = new ExamineEvent(parts, before);
-    this.#courses = new EventCourses(parts);
+    this.#examine = new ExamineEvent(deps, before);
+    this.#courses = new EventCourses(deps);
   }
 
   async place(
@@ -43,7 +43,7 @@ export class PlaceEvent {
     { event, json }: VerifiedEvent,
     options: OwnPlaceOptions,
   ): Promise<PlacedEvent> {
-    const { heads, events, writer, resolver } = this.#parts;
+    const { heads, events, writer, resolver } = this.#deps;
     let number: number | undefined;
     for (;;) {
       const head = await heads.get(roomId);
@@ -79,7 +79,7 @@ export class PlaceEvent {
 
   async #present(known: StoredEvent, { refuse }: PlaceOptions): Promise<PlacedEvent> {
     if (refuse && (known.rejected || known.softFailed)) throw forbidden('The event is not allowed');
-    await this.#parts.writer.durable(known);
+    await this.#deps.writer.durable(known);
     return { stored: known, durable: Promise.resolve(), isBarrier: false };
   }
 
@@ -87,7 +87,7 @@ export class PlaceEvent {
   #extend(head: RoomHead, arrival: Arrival, course: Course): PreparedWrite {
     const { event, json, known, found } = arrival;
     const { isEnd, isOnTimeline, rest, keyNid, chain, change } = course;
-    const { streams, stream, groupIds, resolver } = this.#parts;
+    const { streams, stream, groupIds, resolver } = this.#deps;
     const reservation = streams.reserve(stream);
     const { position } = reservation;
     const nid = arrival.number ?? known?.nid ?? position;
@@ -133,7 +133,7 @@ export class PlaceEvent {
         place: isOnTimeline && nid !== position ? position : undefined,
         // What is behind a hidden event is missed as well, once something comes after it.
         missing: found.rejected === undefined || found.fills ? found.missing : [],
-        answersLeft: found.rejected === undefined ? mostAnswers : undefined,
+        answersLeft: found.rejected === undefined ? maxAnswers : undefined,
         fills: isOnTimeline || found.fills,
         pendingTarget: found.pendingTarget,
         redactedTs: found.redactedBy?.event.originServerTs,

@@ -4,9 +4,9 @@ import { GroupChain, type GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { MissingEvents } from '../missing-events.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 
-type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
+type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
 
 /** A state to build on, and the groups that have to be written for it. */
 export interface GroupState {
@@ -30,10 +30,10 @@ export interface ToldState extends GroupState {
  * drops them again.
  */
 export class BeforeStates {
-  readonly #parts: Parts;
+  readonly #deps: Deps;
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(deps: Deps) {
+    this.#deps = deps;
   }
 
   /** The state before an event that comes after events with these groups. */
@@ -42,7 +42,7 @@ export class BeforeStates {
     groups: readonly number[],
     head: RoomHead | undefined,
   ): Promise<GroupState> {
-    const { resolver } = this.#parts;
+    const { resolver } = this.#deps;
     const [only = 0, ...others] = new Set(groups);
     if (others.length === 0) return this.#existing(only, head);
     const distinct = [only, ...others];
@@ -57,8 +57,8 @@ export class BeforeStates {
       resolver.remember(distinct, nearest.group);
       return this.#existing(nearest.group, head);
     }
-    const names = await this.#parts.stateKeys.names([...nearest.delta.keys()]);
-    const chain = await this.#parts.groups.chain(nearest.group);
+    const names = await this.#deps.stateKeys.names([...nearest.delta.keys()]);
+    const chain = await this.#deps.groups.chain(nearest.group);
     return { ...this.#make(chain, nearest.delta, names), resolves: distinct };
   }
 
@@ -67,11 +67,11 @@ export class BeforeStates {
    * @param head whose current state it is written down as a change of
    */
   async of(head: RoomHead, eventIds: readonly string[]): Promise<GroupState> {
-    const { events } = this.#parts;
+    const { events } = this.#deps;
     const found = await events.getManyById(eventIds);
     const missing = eventIds.filter((eventId) => !found.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
-    return this.ofMap(head, await stateMapOf(found.values(), head.roomNid, this.#parts.slices));
+    return this.ofMap(head, await stateMapOf(found.values(), head.roomNid, this.#deps.slices));
   }
 
   /**
@@ -79,7 +79,7 @@ export class BeforeStates {
    * state as it is then.
    */
   async ofMap(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): Promise<ToldState> {
-    const { slices } = this.#parts;
+    const { slices } = this.#deps;
     const keyNids = new Map<string, number>();
     for (;;) {
       await this.#addKeys(keyNids, head, state);
@@ -114,7 +114,7 @@ export class BeforeStates {
     head: RoomHead,
     state: ReadonlyMap<string, unknown>,
   ): Promise<void> {
-    const { stateKeys, slices } = this.#parts;
+    const { stateKeys, slices } = this.#deps;
     for (;;) {
       const missing = new Set<string>();
       for (const keys of [state.keys(), head.state.keys()]) {
@@ -130,18 +130,17 @@ export class BeforeStates {
 
   /** Groups that will not be written after all. */
   drop(made: Iterable<GroupRows>): void {
-    for (const rows of made) this.#parts.groups.settled(rows);
+    for (const rows of made) this.#deps.groups.settled(rows);
   }
 
   #make(chain: GroupChain, delta: ReadonlyMap<number, number>, keys: readonly string[]): GroupState {
-    const rows = chain.advance(this.#parts.groupIds.next(), delta);
-    this.#parts.groups.add(rows);
+    const rows = chain.advance(this.#deps.groupIds.next(), delta);
+    this.#deps.groups.add(rows);
     return { id: rows.id, chain: async () => chain.fork(), made: [rows], keys, resolves: [] };
   }
 
   #existing(id: number, head: RoomHead | undefined): GroupState {
-    const chain = async () =>
-      head?.chain.id === id ? head.chain.fork() : await this.#parts.groups.chain(id);
+    const chain = async () => (head?.chain.id === id ? head.chain.fork() : await this.#deps.groups.chain(id));
     return { id, chain, made: [], keys: [], resolves: [] };
   }
 }

@@ -2,10 +2,10 @@ import { splitStateKey } from '../../../protocol/index.ts';
 import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../../stored-event.ts';
 import { membershipChanges, type RoomHead } from '../../timeline/room-head.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 import type { GroupState } from './before-state.ts';
 
-type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
+type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
 
 /** How the current state of a room is to change. */
 export interface CurrentChange {
@@ -27,12 +27,12 @@ export interface CurrentChange {
  * @returns `undefined`: it stays as it is
  */
 export async function changeOfCurrentState(
-  parts: Parts,
+  deps: Deps,
   head: RoomHead,
   groups: readonly number[],
   after: { readonly state: GroupState; readonly newcomer: StoredEvent | undefined } | undefined,
 ): Promise<CurrentChange | undefined> {
-  const { resolver, events, stateKeys, groupIds, slices } = parts;
+  const { resolver, events, stateKeys, groupIds, slices } = deps;
   const current = head.chain.id ?? 0;
   const distinct = [...new Set(groups)];
   if (distinct.length === 1 && distinct[0] === current) return undefined;
@@ -54,7 +54,7 @@ export async function changeOfCurrentState(
   });
   const same = distinct.find((group) => resolution.changesFrom(group).size === 0);
   if (same !== undefined) {
-    const chain = same === after?.state.id ? await after.state.chain() : await parts.groups.chain(same);
+    const chain = same === after?.state.id ? await after.state.chain() : await deps.groups.chain(same);
     return { chain, made: [], entries, events: found, keyNids: keys };
   }
   if (head.chain.id !== current) return undefined; // the head has moved: whoever asked looks again

@@ -32,7 +32,7 @@ export interface Resolution {
   changesFrom(group: number): Map<number, number>;
 }
 
-export interface ResolverParts {
+export interface ResolverDeps {
   readonly events: EventStore;
   readonly groups: StateGroups;
   readonly stateKeys: StateKeys;
@@ -48,12 +48,12 @@ export type Newcomer = StoredEvent;
  * the same in the outcome. So the work grows with how far histories have parted, not with the size of the room.
  */
 export class StateResolver {
-  readonly #parts: ResolverParts;
+  readonly #deps: ResolverDeps;
   /** Sets of groups to the group that they resolve to. */
   readonly #known = new RecentlyUsed<string, number>({ max: remembered });
 
-  constructor(parts: ResolverParts) {
-    this.#parts = parts;
+  constructor(deps: ResolverDeps) {
+    this.#deps = deps;
   }
 
   /** The group that these are known to resolve to. */
@@ -82,7 +82,7 @@ export class StateResolver {
     newcomer?: Newcomer,
   ): Promise<Resolution> {
     const all = [...new Set(reference ? [...groups, reference.group] : groups)];
-    const { keys, entryIn } = await this.#parts.groups.differences(all);
+    const { keys, entryIn } = await this.#deps.groups.differences(all);
     const [first = 0] = groups;
     const resolved = new Map(keys.map((key) => [key, entryIn(first, key)]));
     const conflicted = keys.filter((key) =>
@@ -91,7 +91,7 @@ export class StateResolver {
     if (conflicted.length > 0) {
       const common = async () => {
         const nids = reference?.nids();
-        const ofFirst = nids ?? (await this.#parts.groups.load(first)).values();
+        const ofFirst = nids ?? (await this.#deps.groups.load(first)).values();
         const from = nids && reference ? reference.group : first;
         const apart = new Set(keys.map((key) => entryIn(from, key)));
         const same = keys.filter((key) => !conflicts.has(key)).map((key) => entryIn(first, key));
@@ -108,7 +108,7 @@ export class StateResolver {
   }
 
   async #resolve(version: RoomVersion, conflict: Conflict): Promise<Map<number, number>> {
-    const { stateKeys, authEdges } = this.#parts;
+    const { stateKeys, authEdges } = this.#deps;
     const { first, states, conflicted, common, newcomer } = conflict;
     const names = new Map<number, string>();
     for (const [index, name] of (await stateKeys.names(conflicted)).entries()) {
@@ -124,7 +124,7 @@ export class StateResolver {
           common,
         );
     const subgraph = version.stateResolution === 'v2.1' ? await conflictedSubgraph(authEdges, nids) : [];
-    const memory = new EventMemory(this.#parts.events, newcomer);
+    const memory = new EventMemory(this.#deps.events, newcomer);
     const full = await memory.load(new Set([...nids, ...difference, ...subgraph]));
     const asked = await this.#asked(version, full, first, new Set(names.values()), memory);
     await memory.loadAround(full, [...asked.values()]);
@@ -142,7 +142,7 @@ export class StateResolver {
       authChainDifference: () => idsOf(difference),
       conflictedSubgraph: () => idsOf(subgraph),
     });
-    const resolved = await this.#parts.slices.through(steps);
+    const resolved = await this.#deps.slices.through(steps);
     const outcome = new Map<number, number>();
     for (const [key, name] of names) {
       const eventId = resolved.get(name);
@@ -163,8 +163,8 @@ export class StateResolver {
     const keys = new Set([createKey, stateKeyOf('m.room.power_levels', '')]);
     for (const { event } of events) for (const key of selectAuthEventKeys(event, version)) keys.add(key);
     for (const key of conflicted) keys.delete(key);
-    const nids = await this.#parts.stateKeys.findMany(keys);
-    const state = (await this.#parts.groups.entries([group], [...nids.values()])).get(group);
+    const nids = await this.#deps.stateKeys.findMany(keys);
+    const state = (await this.#deps.groups.entries([group], [...nids.values()])).get(group);
     await memory.load(new Set(state?.values() ?? []));
     const asked = new Map<string, StoredEvent>();
     for (const [key, keyNid] of nids) {

@@ -9,9 +9,9 @@ import {
 import type { StoredEvent } from '../../stored-event.ts';
 import { isText } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
-import type { PlacementParts } from '../placement-parts.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
 
-type Parts = Pick<PlacementParts, 'events' | 'groups' | 'stateKeys'>;
+type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys'>;
 
 /** Entries of a state, as far as one event depends on them: `stateKeyOf` to the event there. */
 export type Surrounding = ReadonlyMap<string, StoredEvent>;
@@ -29,7 +29,7 @@ function keysAround(event: Subject): string[] {
 
 /** What is around an event in the state of a group. */
 export async function surroundingIn(
-  { events, groups, stateKeys }: Parts,
+  { events, groups, stateKeys }: Deps,
   event: Subject,
   group: number,
 ): Promise<Surrounding> {
@@ -46,7 +46,7 @@ export async function surroundingIn(
 
 /** What is around an event in the current state of a room. */
 export async function surroundingNow(
-  { events }: Parts,
+  { events }: Deps,
   event: RoomEvent,
   head: RoomHead,
 ): Promise<Surrounding> {

@@ -12,7 +12,7 @@ import { joinedRoomText, timelineText } from './room-text.ts';
 import type { SentMembers } from './sent-members.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
-export interface JoinedRoomsParts {
+export interface JoinedRoomsDeps {
   readonly engine: RoomEngine;
   readonly text: EventText;
   readonly sources: SyncSources;
@@ -21,16 +21,16 @@ export interface JoinedRoomsParts {
 
 /** Makes the entry of a joined room in the answer to a sync, as JSON text. */
 export class JoinedRooms {
-  readonly #parts: JoinedRoomsParts;
+  readonly #deps: JoinedRoomsDeps;
 
-  constructor(parts: JoinedRoomsParts) {
-    this.#parts = parts;
+  constructor(deps: JoinedRoomsDeps) {
+    this.#deps = deps;
   }
 
   /** @returns `undefined` when there is nothing to say */
   async render(head: RoomHead, subject: Subject, range: RoomRange): Promise<string | undefined> {
     const { filter, userId } = subject;
-    const { engine, text, sources } = this.#parts;
+    const { engine, text, sources } = this.#deps;
     const isWhole = range.after === undefined || range.fullState;
     const timeline = await this.#timeline(head, subject, range, isWhole);
     const people =
@@ -66,7 +66,7 @@ export class JoinedRooms {
     isWhole: boolean,
   ): Promise<Timeline | undefined> {
     if (!isWhole && !(parts & RoomPart.timeline)) return undefined;
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const view = after === undefined ? await RoomView.open(engine, head, subject.userId) : undefined;
     const { userId, timelineLimit: limit } = subject;
     const lastSeen =
@@ -82,7 +82,7 @@ export class JoinedRooms {
    * out the events that they have, and would take that state for the newest.
    */
   async #lastSeen(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const changes = await engine.stateHistory(head.roomNid, stateKeyOf('m.room.member', userId));
     const stays = changes.map(({ event }) => membershipOf(event?.event.content) === 'join');
     const end = changes.findLast((_, index) => !stays[index] && stays[index - 1]);
@@ -97,7 +97,7 @@ export class JoinedRooms {
     timeline: Timeline,
     heroes: readonly string[],
   ): Promise<VisibleEvent[]> {
-    const { engine, sentMembers } = this.#parts;
+    const { engine, sentMembers } = this.#deps;
     const filter = subject.filter.room.state;
     if (!filter.passesRoom(head.roomId)) return [];
     const { after, upTo, fullState } = range;
@@ -133,13 +133,13 @@ export class JoinedRooms {
   ): Promise<StateNids> {
     const showsState = timeline.events.some(({ stored }) => stored.event.stateKey !== undefined);
     if (!timeline.hidesState && !(stateAfter && showsState)) return new Map();
-    const { changes, news } = await changesWithin(this.#parts.engine, head, after, upTo);
+    const { changes, news } = await changesWithin(this.#deps.engine, head, after, upTo);
     if (!stateAfter) rewind(changes, timeline, news);
     return changes;
   }
 
   async #ephemeral(roomId: string, { userId, filter }: Subject, range: RoomRange): Promise<string[]> {
-    const { receipts, typing } = this.#parts.sources;
+    const { receipts, typing } = this.#deps.sources;
     const texts: string[] = [];
     const parts = range.after === undefined ? everyPart : range.parts;
     if (!filter.room.ephemeral.passesRoom(roomId)) return texts;
@@ -151,7 +151,7 @@ export class JoinedRooms {
       for (const content of contents) texts.push(JSON.stringify({ type: 'm.receipt', content }));
     }
     if (parts & RoomPart.typing && filter.room.ephemeral.passesType('m.typing')) {
-      const userIds = typing.inRoom(roomId, await this.#parts.engine.ignored.of(userId));
+      const userIds = typing.inRoom(roomId, await this.#deps.engine.ignored.of(userId));
       if (userIds.length > 0 || range.after !== undefined) {
         texts.push(JSON.stringify({ type: 'm.typing', content: { user_ids: userIds } }));
       }

@@ -12,10 +12,10 @@ import type { EventText, SharedText } from './event-text.ts';
 import { timelineText } from './room-text.ts';
 
 /** More events than these are not told from here: one who was away for so long is likely the only one. */
-const mostEvents = 50;
+const maxEvents = 50;
 
 /** Of how many stretches that end with the same event the news are kept, and characters of the text of one. */
-const [mostStretches, longestKept] = [8, 65_536];
+const [maxStretches, longestKept] = [8, 65_536];
 
 const nobody: ReadonlySet<string> = new Set();
 
@@ -61,7 +61,7 @@ interface Latest {
   readonly byFirst: Map<number, News | undefined>;
 }
 
-export interface RoomNewsParts {
+export interface RoomNewsDeps {
   readonly engine: RoomEngine;
   readonly text: EventText;
   readonly sources: Pick<SyncSources, 'unread'>;
@@ -69,12 +69,12 @@ export interface RoomNewsParts {
 
 /** The news of rooms. A message wakes all members at once, and what each of them is told of it is made once. */
 export class RoomNews {
-  readonly #parts: RoomNewsParts;
+  readonly #deps: RoomNewsDeps;
   readonly #latest = new WeakMap<RoomHead, Latest>();
   readonly #preparing = new Map<StoredEvent, Promise<void>>();
 
-  constructor(parts: RoomNewsParts) {
-    this.#parts = parts;
+  constructor(deps: RoomNewsDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -94,18 +94,18 @@ export class RoomNews {
     const first = events[0].nid;
     const known = latest.byFirst.get(first);
     // A redaction that has no place on the timeline itself, for instance, changes what is told of an event.
-    if (known ? known.isOf(events, (stored) => this.#parts.text.peek(stored)) : latest.byFirst.has(first))
+    if (known ? known.isOf(events, (stored) => this.#deps.text.peek(stored)) : latest.byFirst.has(first))
       return known;
     const made = this.#make(head, events);
     if (made instanceof Promise) return made.catch(() => undefined);
-    if (latest.byFirst.size >= mostStretches) latest.byFirst.clear();
+    if (latest.byFirst.size >= maxStretches) latest.byFirst.clear();
     latest.byFirst.set(first, made);
     return made;
   }
 
   #make(head: RoomHead, events: readonly [StoredEvent, ...StoredEvent[]]): News | Promise<void> | undefined {
     if (!events.every(isPlain)) return undefined;
-    const { engine, text, sources } = this.#parts;
+    const { engine, text, sources } = this.#deps;
     const visible = events.map(asMember);
     const parents = engine.relations.parents(visible);
     if (parents instanceof Promise) return parents.then(() => undefined);
@@ -125,7 +125,7 @@ export class RoomNews {
   #prepareOnce(head: RoomHead, stored: StoredEvent): Promise<void> {
     const known = this.#preparing.get(stored);
     if (known) return known;
-    const { text, sources } = this.#parts;
+    const { text, sources } = this.#deps;
     const preparing = Promise.all([text.prepare(asMember(stored)), sources.unread.prepare(head, stored)])
       .then(() => undefined)
       .finally(() => this.#preparing.delete(stored));
@@ -145,7 +145,7 @@ function recentEvents(
   let start = end;
   while (start > 0 && (recent[start - 1]?.stream ?? 0) > after) start--;
   // Where the oldest that is in memory is new, there may be others before it.
-  if (start === 0 || start === end || end - start > mostEvents) return undefined;
+  if (start === 0 || start === end || end - start > maxEvents) return undefined;
   const [first, ...others] = recent.slice(start, end);
   return first && [first, ...others];
 }

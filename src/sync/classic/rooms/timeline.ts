@@ -39,7 +39,7 @@ export interface TimelineRequest {
  * as the one before, or as many as are wanted: a client that wants one kind of event among hundreds of others is not
  * told of a gap where nothing is missing.
  */
-const [mostPages, firstPage] = [6, 10];
+const [maxPages, firstPage] = [6, 10];
 
 /** Of these, when no event is shown anyway. */
 const pagesForNothing = 3;
@@ -54,7 +54,7 @@ export async function readTimeline(
   const { timeline: wanted } = filter.room;
   const isForNothing = wanted.passesNothing || !wanted.passesRoom(head.roomId);
   const isWanted = ({ stored }: VisibleEvent) => !isForNothing && wanted.passes(stored.event);
-  const pages = isForNothing || limit === 0 ? pagesForNothing : mostPages;
+  const pages = isForNothing || limit === 0 ? pagesForNothing : maxPages;
   const ignored = await engine.ignored.of(userId);
   const stretch: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];

@@ -18,10 +18,10 @@ export interface ConnectionsDeps {
 const roomsInMemory = 2_000_000;
 
 /** How many connections a device may have; with one more, the one that was used least lately has to begin anew. */
-const mostPerDevice = 16;
+const maxPerDevice = 16;
 
 /** How many required states the rooms of one connection may differ in over its life. */
-const mostStates = 256;
+const maxStates = 256;
 
 /** Where the row of a connection is known to be. */
 interface OnDisk {
@@ -81,7 +81,7 @@ export class Connections {
     const floor = connection.generation;
     const outdated = connection.takeOutdated();
     const gone = await this.#deps.database.transaction<SlidingSyncTables, string[]>(async (writer) => {
-      const bound = { kept: mostPerDevice - 1, now };
+      const bound = { kept: maxPerDevice - 1, now };
       const names = known ? [] : await replaceConnection(writer, id, address, bound);
       await writeGeneration(writer, { id, floor, states }, { generation, changes: toWrite, outdated, now });
       return names;
@@ -113,6 +113,6 @@ const keyOf = ({ userId, deviceId, name }: ConnectionAddress) => JSON.stringify(
 function statesWith(known: readonly string[], changes: SentChanges): string[] {
   const states = new Set(known);
   for (const sent of changes.values()) if (sent) states.add(sent.state);
-  if (states.size > mostStates) throw unknownPos();
+  if (states.size > maxStates) throw unknownPos();
   return [...states];
 }

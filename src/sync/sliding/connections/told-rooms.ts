@@ -6,7 +6,7 @@ export interface ToldRoom {
 }
 
 /** Members of one room that are remembered; with more, those before are forgotten. */
-const mostMembers = 500;
+const maxMembers = 500;
 
 /**
  * Small things that a client was told on a connection, so that they are told again only when they have changed. In
@@ -32,7 +32,7 @@ export class ToldRooms {
   tellMembers(roomNid: number, members: ReadonlyMap<string, number>): void {
     const known = this.#members.get(roomNid);
     if (members.size === 0) return;
-    if (!known || known.size + members.size > mostMembers) this.#members.set(roomNid, new Map(members));
+    if (!known || known.size + members.size > maxMembers) this.#members.set(roomNid, new Map(members));
     else for (const [userId, nid] of members) known.set(userId, nid);
   }
 

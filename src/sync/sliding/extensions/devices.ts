@@ -5,7 +5,7 @@ import type { ExtensionSources, ToDeviceSource } from '../sources.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
 /** How many messages one answer holds by default, and at most. */
-const [usualMessages, mostMessages] = [100, 1_000];
+const [usualMessages, maxMessages] = [100, 1_000];
 
 /** What the extensions about one device look at. */
 export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;
@@ -25,7 +25,7 @@ export async function toDeviceExtension(
   const { messages, position } = await source.forSync(userId, deviceId, {
     ...(after === undefined ? undefined : { after }),
     upTo,
-    limit: Math.min(limit ?? usualMessages, mostMessages),
+    limit: Math.min(limit ?? usualMessages, maxMessages),
   });
   const text = `{"next_batch":"${encodePosition(position)}","events":[${messages.join(',')}]}`;
   return { name: 'to_device', text, isNews: messages.length > 0 };

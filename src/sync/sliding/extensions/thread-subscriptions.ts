@@ -6,7 +6,7 @@ import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 export const threadSubscriptions = 'io.element.msc4308.thread_subscriptions';
 
 /** How many changes one answer holds by default, and at most. */
-const [usualChanges, mostChanges] = [100, 400];
+const [usualChanges, maxChanges] = [100, 400];
 
 /** Which threads the user has begun or ceased to follow. Source: MSC4308. */
 export async function threadSubscriptionsExtension(
@@ -14,7 +14,7 @@ export async function threadSubscriptionsExtension(
   { userId, since, upTo }: ExtensionContext,
   { limit }: NonNullable<ExtensionRequests[typeof threadSubscriptions]>,
 ): Promise<ExtensionAnswer> {
-  const range = { after: since, upTo, limit: Math.min(limit ?? usualChanges, mostChanges) };
+  const range = { after: since, upTo, limit: Math.min(limit ?? usualChanges, maxChanges) };
   const changes = await source.changes(userId, range);
   return {
     name: threadSubscriptions,

@@ -10,17 +10,17 @@ type Condition = (room: UserRoom, traits: RoomTraits) => boolean;
 /** Rooms that are looked at at the same time. */
 const roomsAtOnce = 32;
 
-export interface ListFilterParts {
+export interface ListFilterDeps {
   readonly engine: RoomEngine;
   readonly traits: RoomTraitsReader;
 }
 
 /** Selects the rooms of a list. Source: MSC4186, `SlidingRoomFilter`. */
 export class ListFilter {
-  readonly #parts: ListFilterParts;
+  readonly #deps: ListFilterDeps;
 
-  constructor(parts: ListFilterParts) {
-    this.#parts = parts;
+  constructor(deps: ListFilterDeps) {
+    this.#deps = deps;
   }
 
   /** Those of a user's rooms that pass, in the same order. */
@@ -39,7 +39,7 @@ export class ListFilter {
     const passing: UserRoom[] = [];
     for (let start = 0; start < marked.length; start += roomsAtOnce) {
       const some = marked.slice(start, start + roomsAtOnce);
-      const traits = await Promise.all(some.map((room) => this.#parts.traits.of(room)));
+      const traits = await Promise.all(some.map((room) => this.#deps.traits.of(room)));
       passing.push(
         ...some.filter((room, index) => conditions.every((passes) => passes(room, traits[index]!))),
       );
@@ -49,7 +49,7 @@ export class ListFilter {
 
   /** The rooms that spaces name which the user is in. */
   async #childrenOf(rooms: readonly UserRoom[], spaces: readonly string[]): Promise<Set<string>> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const children = new Set<string>();
     for (const { roomId, membership } of rooms) {
       if (membership !== 'join' || !spaces.includes(roomId)) continue;

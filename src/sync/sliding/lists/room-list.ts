@@ -4,7 +4,7 @@ import type { ToldInvites } from '../../told-invites.ts';
 import { type SentRoom, sentUpTo } from '../connections/sent-room.ts';
 import type { RoomActivity } from '../rooms/room-activity.ts';
 
-export interface RoomListParts {
+export interface RoomListDeps {
   readonly engine: RoomEngine;
   readonly activity: RoomActivity;
   readonly departures: Departures;
@@ -15,10 +15,10 @@ export interface RoomListParts {
 
 /** The rooms of users in the order of their activity. Source: MSC4186, "Lists". */
 export class RoomList {
-  readonly #parts: RoomListParts;
+  readonly #deps: RoomListDeps;
 
-  constructor(parts: RoomListParts) {
-    this.#parts = parts;
+  constructor(deps: RoomListDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -31,7 +31,7 @@ export class RoomList {
     sent: ReadonlyMap<number, SentRoom>,
     since: number | undefined,
   ): Promise<UserRoom[]> {
-    const { engine, activity, excludedRooms } = this.#parts;
+    const { engine, activity, excludedRooms } = this.#deps;
     const all = [...(await engine.userRooms.of(userId)).values()].filter(
       ({ roomId }) => !excludedRooms.has(roomId),
     );
@@ -55,8 +55,8 @@ export class RoomList {
   ): Promise<boolean> {
     const { membership } = room;
     if (membership === 'knock') return true;
-    if (membership === 'invite') return this.#parts.toldInvites.isTold(userId, room);
+    if (membership === 'invite') return this.#deps.toldInvites.isTold(userId, room);
     if (sent && room.stream > (sentUpTo(sent.timeline, since) ?? 0)) return true;
-    return !room.forgotten && this.#parts.departures.isRemoval(userId, room);
+    return !room.forgotten && this.#deps.departures.isRemoval(userId, room);
   }
 }

@@ -26,14 +26,14 @@ export interface SelectionRequest {
   readonly body: SlidingSyncBody;
   readonly marks: Marks;
   /** Most events of a timeline. */
-  readonly mostEvents: number;
+  readonly maxEvents: number;
 }
 
 /** Selects the rooms of an answer. Source: MSC4186, "Lists and subscriptions". @param rooms the latest first */
 export async function selectRooms(
   filter: ListFilter,
   rooms: readonly UserRoom[],
-  { userId, body, marks, mostEvents }: SelectionRequest,
+  { userId, body, marks, maxEvents }: SelectionRequest,
 ): Promise<Selection> {
   const counts = new Map<string, number>();
   const selected = new Map<number, SelectedRoom>();
@@ -42,7 +42,7 @@ export async function selectRooms(
     timeline_limit,
     required_state,
   }: Pick<ListRequest, 'timeline_limit' | 'required_state'>) => ({
-    timelineLimit: Math.min(timeline_limit, mostEvents),
+    timelineLimit: Math.min(timeline_limit, maxEvents),
     state: RequiredState.of([required_state ?? []], userId),
   });
   const add = (room: UserRoom, config: RoomConfig, list: string | undefined) => {

@@ -12,7 +12,7 @@ import { summaryFields } from './room-fields.ts';
 import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
 import { roomText } from './room-text.ts';
 
-export interface JoinedRoomParts {
+export interface JoinedRoomDeps {
   readonly engine: RoomEngine;
   readonly text: EventText;
   readonly activity: RoomActivity;
@@ -28,14 +28,14 @@ interface StateToTell {
 
 /** Tells of rooms that the user is in. */
 export class JoinedRoom {
-  readonly #parts: JoinedRoomParts;
+  readonly #deps: JoinedRoomDeps;
 
-  constructor(parts: JoinedRoomParts) {
-    this.#parts = parts;
+  constructor(deps: JoinedRoomDeps) {
+    this.#deps = deps;
   }
 
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
-    const { engine, text, sources } = this.#parts;
+    const { engine, text, sources } = this.#deps;
     const { config, subject, sent, room, connection, isDirect } = request;
     const isInitial = request.after === undefined;
     const isExpanded = !isInitial && config.timelineLimit > (sent?.timelineLimit ?? 0);
@@ -75,7 +75,7 @@ export class JoinedRoom {
     isWhole: boolean,
   ): Promise<Timeline | undefined> {
     if (!isWhole && !hasGrown) return undefined;
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const view = isWhole ? await RoomView.open(engine, head, subject.userId) : undefined;
     const { userId } = subject;
     const range = { userId, after: isWhole ? undefined : after, upTo, limit: config.timelineLimit, view };
@@ -83,7 +83,7 @@ export class JoinedRoom {
   }
 
   async #state(head: RoomHead, request: RoomRequest, timeline: Timeline | undefined): Promise<StateToTell> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const { config, sent, subject, after, upTo, hasGrown } = request;
     let changes: StateNids = new Map();
     const told: StateNids = new Map();
@@ -116,7 +116,7 @@ export class JoinedRoom {
     { subject, room, lists, since, upTo, isDirect, connection }: RoomRequest,
     { timeline, changes, isInitial, isExpanded, counts }: FieldsOfJoinedRoom,
   ): Promise<JsonObject> {
-    const { engine, activity } = this.#parts;
+    const { engine, activity } = this.#deps;
     const isLive = (stream = 0) => since !== undefined && stream > since;
     const wasDirect = connection.told.room(room.roomNid)?.isDirect ?? false;
     return {

@@ -8,7 +8,7 @@ import { pastFields } from './room-fields.ts';
 import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
 import { roomText } from './room-text.ts';
 
-export interface OtherRoomParts {
+export interface OtherRoomDeps {
   readonly engine: RoomEngine;
   readonly text: EventText;
   readonly otherRooms: OtherRooms;
@@ -16,10 +16,10 @@ export interface OtherRoomParts {
 
 /** Tells of rooms that the user is not in: invited, knocking, left or removed. */
 export class OtherRoom {
-  readonly #parts: OtherRoomParts;
+  readonly #deps: OtherRoomDeps;
 
-  constructor(parts: OtherRoomParts) {
-    this.#parts = parts;
+  constructor(deps: OtherRoomDeps) {
+    this.#deps = deps;
   }
 
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
@@ -32,13 +32,13 @@ export class OtherRoom {
 
   async #prejoin(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { room, isDirect } = request;
-    const strippedState = await this.#parts.otherRooms.strippedEvents(head, room);
+    const strippedState = await this.#deps.otherRooms.strippedEvents(head, room);
     const fields = { initial: true, ...commonFields(request), ...(isDirect && { is_dm: true }) };
     return { ...silent(request), text: roomText({ fields, strippedState }), isInitial: true };
   }
 
   async #left(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
-    const { engine, text } = this.#parts;
+    const { engine, text } = this.#deps;
     const { config, subject, after, since, sent } = request;
     const isInitial = after === undefined;
     const view = await RoomView.open(engine, head, subject.userId);
@@ -79,7 +79,7 @@ export class OtherRoom {
     { room, config, subject, after }: RoomRequest,
     view: RoomView,
   ): Promise<Timeline> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const limit = room.forgotten ? 0 : config.timelineLimit;
     const range = { userId: subject.userId, after, upTo: room.stream, limit, view };
     const timeline = await readTimeline(engine, head, subject.filter, range);
@@ -96,7 +96,7 @@ export class OtherRoom {
 
   /** The state at the end of the user's last stay, or what has changed of it; and how they are out of the room. */
   async #state(head: RoomHead, { room, subject, after }: RoomRequest, view: RoomView): Promise<StateNids> {
-    const { engine } = this.#parts;
+    const { engine } = this.#deps;
     const { departure } = view;
     let state: StateNids = new Map();
     if (departure && !room.forgotten && (after === undefined || departure.stream > after)) {

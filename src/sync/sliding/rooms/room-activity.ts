@@ -18,7 +18,7 @@ const bumpTypes: ReadonlySet<string> = new Set([
 const roomsInMemory = 200_000;
 
 /** Events that are looked through for one that counts, in pages; a room where nothing does is as old as the last. */
-const [pageSize, mostPages] = [50, 10];
+const [pageSize, maxPages] = [50, 10];
 
 /** When something last happened in rooms, as positions on the stream. */
 export class RoomActivity {
@@ -65,7 +65,7 @@ export class RoomActivity {
 
   async #lookBack(roomNid: number): Promise<number> {
     let before = Number.MAX_SAFE_INTEGER;
-    for (let page = 0; page < mostPages; page++) {
+    for (let page = 0; page < maxPages; page++) {
       const range = { before, limit: pageSize, direction: 'backward' } as const;
       const events = await this.#engine.events.timeline(roomNid, range);
       const stream = events.find(bumps)?.stream;

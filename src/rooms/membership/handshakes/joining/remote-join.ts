@@ -4,8 +4,8 @@ import type { Placement } from '../../../placement/placement.ts';
 import type { StoredEvent } from '../../../stored-event.ts';
 import { isHere } from '../../room-presence.ts';
 import { askInTurn } from '../ask-in-turn.ts';
+import { type HandshakeDeps, knownVersions } from '../handshake-deps.ts';
 import { HandshakeFailure } from '../handshake-failure.ts';
-import { type HandshakeParts, knownVersions } from '../handshake-parts.ts';
 import { eventAt } from '../templates/event-from-template.ts';
 import { checkTemplate } from '../templates/template-check.ts';
 import { checkJoinAnswer, joinWithSignatures } from './join-answer.ts';
@@ -26,7 +26,7 @@ export interface RemoteJoinPlace extends JoinPlace {
   readonly omitMembers: boolean;
 }
 
-export interface RemoteJoinParts extends HandshakeParts {
+export interface RemoteJoinDeps extends HandshakeDeps {
   readonly placement: Placement;
 }
 
@@ -35,21 +35,21 @@ export interface RemoteJoinParts extends HandshakeParts {
  * Source: server-server API, "Joining Rooms".
  */
 export class RemoteJoin {
-  readonly #parts: RemoteJoinParts;
+  readonly #deps: RemoteJoinDeps;
 
-  constructor(parts: RemoteJoinParts) {
-    this.#parts = parts;
+  constructor(deps: RemoteJoinDeps) {
+    this.#deps = deps;
   }
 
   /** @throws MatrixError that says best why no server has let the user in */
   join(place: RemoteJoinPlace): Promise<StoredEvent> {
-    return askInTurn(place.servers, this.#parts.clock, (server, ignoreBackoff) =>
+    return askInTurn(place.servers, this.#deps.clock, (server, ignoreBackoff) =>
       this.#through(server, place, ignoreBackoff),
     );
   }
 
   async #through(server: string, place: RemoteJoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
-    const { peers, engine, incoming, placement, signer, clock } = this.#parts;
+    const { peers, engine, incoming, placement, signer, clock } = this.#deps;
     const { userId, roomId, content, omitMembers } = place;
     const head = await engine.heads.get(roomId);
     const prepared = await peers.template(server, 'join', place, knownVersions, { ignoreBackoff });
@@ -72,7 +72,7 @@ export class RemoteJoin {
         },
       },
       version,
-      this.#parts,
+      this.#deps,
     );
     const { eventId, pdu } = own.event;
     const sent = { roomId, eventId, event: pdu };
@@ -97,7 +97,7 @@ export class RemoteJoin {
   /** What an attempt to join by another version has left does not count. */
   #storedOf(version: RoomVersion): StoredIds {
     return async (eventIds) => {
-      const found = await this.#parts.placement.known(eventIds);
+      const found = await this.#deps.placement.known(eventIds);
       return new Set(eventIds.filter((eventId) => found.get(eventId)?.event.version === version));
     };
   }

@@ -14,7 +14,7 @@ export interface ComplexityOptions {
 const entriesPerUnit = 500;
 
 /** How many servers are asked, and milliseconds for each to answer. */
-const [mostAsked, patience] = [3, 10_000];
+const [maxAsked, patience] = [3, 10_000];
 
 /** How much work a room is, as servers of the ecosystem measure it: by its current state. */
 export function complexityOf(head: RoomHead): number {
@@ -43,7 +43,7 @@ export class ComplexityLimit {
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED
    */
   async checkElsewhere(peers: MembershipPeers, servers: readonly string[], roomId: string): Promise<boolean> {
-    for (const server of servers.slice(0, mostAsked)) {
+    for (const server of servers.slice(0, maxAsked)) {
       const complexity = await peers.complexity(server, roomId, { timeout: patience }).catch(() => undefined);
       if (complexity === undefined) continue;
       this.#check(complexity);

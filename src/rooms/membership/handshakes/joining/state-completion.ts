@@ -5,7 +5,7 @@ import { type StateOptions, usualLack } from '../../../incoming/fetching/state-f
 import type { Incoming } from '../../../incoming/incoming.ts';
 import type { ServerHealth } from '../../../incoming/remote-servers.ts';
 
-export interface StateCompletionParts {
+export interface StateCompletionDeps {
   readonly engine: Pick<RoomEngine, 'heads' | 'placement' | 'stream'>;
   readonly incoming: Pick<Incoming, 'stateBefore'>;
   readonly serverName: string;
@@ -15,7 +15,7 @@ export interface StateCompletionParts {
 }
 
 /** Rooms that are completed at a time. */
-const mostAtOnce = 3;
+const maxAtOnce = 3;
 
 /** Milliseconds before another attempt: at first, and at most. */
 const [firstPause, longestPause] = [10_000, 1_800_000];
@@ -48,19 +48,19 @@ interface Completion {
  * Source: server-server API, `PUT /v2/send_join`, `omit_members`.
  */
 export class StateCompletion {
-  readonly #parts: StateCompletionParts;
+  readonly #deps: StateCompletionDeps;
   readonly #rooms = new Map<string, Completion>();
   readonly #waiting: Completion[] = [];
   readonly #running = new Set<Promise<void>>();
   #isClosed = false;
 
-  constructor(parts: StateCompletionParts) {
-    this.#parts = parts;
+  constructor(deps: StateCompletionDeps) {
+    this.#deps = deps;
   }
 
   /** Takes up the rooms that were not complete when the program ended, and looks out for what may help. */
   async start(): Promise<void> {
-    const { engine, health } = this.#parts;
+    const { engine, health } = this.#deps;
     engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
       if (this.#rooms.size === 0) return;
       // The other servers may let this one in again.
@@ -68,7 +68,7 @@ export class StateCompletion {
       if (ofAcl) this.wake(roomId);
     });
     health.onReturn((server) => void this.#serverIsBack(server));
-    for (const { roomId } of await this.#parts.engine.placement.partialRooms()) this.begin(roomId);
+    for (const { roomId } of await this.#deps.engine.placement.partialRooms()) this.begin(roomId);
   }
 
   /** Completes a room that has been joined. Where that is waited with, it is tried at once: a server has helped. */
@@ -99,7 +99,7 @@ export class StateCompletion {
   }
 
   async #serverIsBack(server: string): Promise<void> {
-    const { engine, log } = this.#parts;
+    const { engine, log } = this.#deps;
     try {
       for (const roomId of [...this.#rooms.keys()]) {
         const head = await engine.heads.get(roomId);
@@ -127,7 +127,7 @@ export class StateCompletion {
   }
 
   #next(): void {
-    while (!this.#isClosed && this.#running.size < mostAtOnce) {
+    while (!this.#isClosed && this.#running.size < maxAtOnce) {
       const completion = this.#waiting.shift();
       if (!completion) return;
       const run = this.#run(completion).finally(() => {
@@ -146,13 +146,13 @@ export class StateCompletion {
 
   /** @param until milliseconds since the epoch */
   #pause(completion: Completion, until: number): void {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     completion.pause = clock.setTimer(until - clock.now(), () => this.#takeUp(completion));
   }
 
   async #run(completion: Completion): Promise<void> {
     const { roomId, isEncouraged } = completion;
-    const { clock, log } = this.#parts;
+    const { clock, log } = this.#deps;
     const isOutOfTurn = clock.now() < completion.dueAt;
     completion.isEncouraged = false;
     try {
@@ -174,7 +174,7 @@ export class StateCompletion {
   }
 
   async #complete(roomId: string, options: StateOptions): Promise<void> {
-    const { engine, incoming, serverName } = this.#parts;
+    const { engine, incoming, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (!head?.partial || !head.servers.has(serverName)) return;
     const { from, servers, joinEventId } = head.partial;

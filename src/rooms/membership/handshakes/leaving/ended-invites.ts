@@ -9,7 +9,7 @@ import type { VerifiedEvent } from '../../../placement/verified-event.ts';
 import type { RoomHead } from '../../../timeline/room-head.ts';
 import type { UserRoom } from '../../user-rooms.ts';
 
-export interface EndedInvitesParts {
+export interface EndedInvitesDeps {
   readonly engine: Pick<RoomEngine, 'userRooms' | 'events' | 'placement'>;
   readonly serverName: string;
   /** What a user was shown of a room with an invite or a knock. */
@@ -21,10 +21,10 @@ export interface EndedInvitesParts {
  * banned them. Whether that was allowed can not be checked from outside: who has had to do with the room is believed.
  */
 export class EndedInvites {
-  readonly #parts: EndedInvitesParts;
+  readonly #deps: EndedInvitesDeps;
 
-  constructor(parts: EndedInvitesParts) {
-    this.#parts = parts;
+  constructor(deps: EndedInvitesDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -32,7 +32,7 @@ export class EndedInvites {
    * have been told another one.
    */
   async versionFor({ roomId }: RoomHead, userId: string): Promise<RoomVersion | undefined> {
-    const { engine, serverName } = this.#parts;
+    const { engine, serverName } = this.#deps;
     if (parseUserId(userId)?.serverName !== serverName) return undefined;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     if (room?.membership !== 'invite' && room?.membership !== 'knock') return undefined;
@@ -41,7 +41,7 @@ export class EndedInvites {
 
   /** @returns whether the event ended something */
   async take(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
-    const { engine, serverName } = this.#parts;
+    const { engine, serverName } = this.#deps;
     const { type, stateKey: userId, content, sender } = event.event;
     const isEnd = content['membership'] === 'leave' || content['membership'] === 'ban';
     if (type !== 'm.room.member' || userId === undefined || !isEnd) return false;
@@ -59,7 +59,7 @@ export class EndedInvites {
    * in it when this server was.
    */
   async #believed(head: RoomHead, userId: string, room: UserRoom): Promise<Set<string>> {
-    const { engine, strippedState } = this.#parts;
+    const { engine, strippedState } = this.#deps;
     const present = await engine.events.get(room.eventNid);
     const shown = await strippedState(head.roomId, userId);
     const [last] = await engine.events.outsideServers(head.roomNid, userId, 1);

@@ -2,7 +2,7 @@ import { randomLetters } from '../../../../kernel/randomness.ts';
 import { type BuiltEvent, buildEvent, type JsonObject, referenceHash } from '../../../../protocol/index.ts';
 import type { Placement } from '../../../placement/placement.ts';
 import type { StoredEvent } from '../../../stored-event.ts';
-import type { HandshakeParts } from '../handshake-parts.ts';
+import type { HandshakeDeps } from '../handshake-deps.ts';
 import { type Hearers, tellLeave } from './tell-leave.ts';
 import type { UntoldLeaves } from './untold-leaves.ts';
 import { withinTime } from './within-time.ts';
@@ -17,7 +17,7 @@ export interface LeavePlace extends Hearers {
   readonly content: JsonObject;
 }
 
-export interface RemoteLeaveParts extends HandshakeParts {
+export interface RemoteLeaveDeps extends HandshakeDeps {
   readonly placement: Pick<Placement, 'outOfBand'>;
   readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
 }
@@ -27,30 +27,30 @@ export interface RemoteLeaveParts extends HandshakeParts {
  * Source: server-server API, "Leaving Rooms (Rejecting Invites)".
  */
 export class RemoteLeave {
-  readonly #parts: RemoteLeaveParts;
+  readonly #deps: RemoteLeaveDeps;
 
-  constructor(parts: RemoteLeaveParts) {
-    this.#parts = parts;
+  constructor(deps: RemoteLeaveDeps) {
+    this.#deps = deps;
   }
 
   /** Leaves in any case. Servers that can not be reached now are told later. */
   async leave(place: LeavePlace): Promise<StoredEvent> {
-    const { clock, untoldLeaves, placement } = this.#parts;
+    const { clock, untoldLeaves, placement } = this.#deps;
     const { present, userId, content } = place;
     const { roomId, version } = present.event;
     const leave = { roomId, userId, content, version: version.id };
     const { event: told, left } = await withinTime(clock, patience, undefined, (signal) =>
-      tellLeave(this.#parts, leave, place, { signal, timeout: patience }),
+      tellLeave(this.#deps, leave, place, { signal, timeout: patience }),
     );
     await untoldLeaves.note(leave, present.nid, left);
-    const event = told ?? leaveAfter(place, this.#parts);
+    const event = told ?? leaveAfter(place, this.#deps);
     return placement.outOfBand({ roomId, version: event.event.version }, event, { state: [] });
   }
 }
 
 /** The end of an invite or a knock of which nobody else hears. */
-function leaveAfter({ present, userId, content }: LeavePlace, parts: HandshakeParts): BuiltEvent {
-  const { signer, clock, randomness } = parts;
+function leaveAfter({ present, userId, content }: LeavePlace, deps: HandshakeDeps): BuiltEvent {
+  const { signer, clock, randomness } = deps;
   const { version, roomId, eventId, depth, pdu } = present.event;
   const draft = {
     roomId,

@@ -1,9 +1,9 @@
 import { FederationError, RemoteError, ServerUnavailable } from '../../../../federation-client/index.ts';
 import type { BuiltEvent, JsonObject } from '../../../../protocol/index.ts';
 import { isOfServer } from '../ask-in-turn.ts';
-import { knownVersions } from '../handshake-parts.ts';
+import { knownVersions } from '../handshake-deps.ts';
 import type { MembershipPeers, PeerRequest } from '../peers.ts';
-import { eventAt, type TemplateParts } from '../templates/event-from-template.ts';
+import { eventAt, type TemplateDeps } from '../templates/event-from-template.ts';
 import { checkTemplate } from '../templates/template-check.ts';
 
 /** Who is still to hear that an invite was turned down, or a knock taken back. */
@@ -22,7 +22,7 @@ export type LeaveToTell = {
   readonly content: JsonObject;
 };
 
-export interface TellLeaveParts extends TemplateParts {
+export interface TellLeaveDeps extends TemplateDeps {
   readonly peers: Pick<MembershipPeers, 'template' | 'sendLeave'>;
 }
 
@@ -43,7 +43,7 @@ type Answer = BuiltEvent | 'refused' | 'unreached';
  * @param request its signal ends the asking; who was not asked by then counts as not reached
  */
 export async function tellLeave(
-  parts: TellLeaveParts,
+  deps: TellLeaveDeps,
   leave: LeaveToTell,
   { each, others }: Hearers,
   request: PeerRequest & { readonly signal: AbortSignal },
@@ -53,7 +53,7 @@ export async function tellLeave(
     const unreached: string[] = [];
     for (const server of servers) {
       if (isEnough()) break;
-      const answer = request.signal.aborted ? 'unreached' : await handIn(parts, leave, server, request);
+      const answer = request.signal.aborted ? 'unreached' : await handIn(deps, leave, server, request);
       if (answer === 'unreached') unreached.push(server);
       else if (answer !== 'refused') event ??= answer;
     }
@@ -66,19 +66,19 @@ export async function tellLeave(
 
 /** Has a server take the event, made by the rules of the version that this server states. */
 async function handIn(
-  parts: TellLeaveParts,
+  deps: TellLeaveDeps,
   { roomId, userId, version, content }: LeaveToTell,
   server: string,
   request: PeerRequest & { readonly signal: AbortSignal },
 ): Promise<Answer> {
-  const { peers } = parts;
+  const { peers } = deps;
   try {
     const prepared = await peers.template(server, 'leave', { roomId, userId }, knownVersions, request);
     const expected = { server, roomId, userId, membership: 'leave', usualVersion: version } as const;
     const template = checkTemplate(prepared, expected);
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
     const ownContent = { ...content, membership: 'leave' };
-    const built = eventAt(template.place, { ...own, content: ownContent }, template.version, parts);
+    const built = eventAt(template.place, { ...own, content: ownContent }, template.version, deps);
     const { eventId, pdu } = built.event;
     await peers.sendLeave(server, { roomId, eventId, event: pdu }, request);
     return built;

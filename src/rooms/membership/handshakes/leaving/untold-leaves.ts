@@ -5,10 +5,10 @@ import type { Logger } from '../../../../kernel/observability/index.ts';
 import type { RoomEngine } from '../../../engine.ts';
 import type { RoomTurns } from '../../../room-turns.ts';
 import { isHere } from '../../room-presence.ts';
-import { type Hearers, type LeaveToTell, type TellLeaveParts, tellLeave } from './tell-leave.ts';
+import { type Hearers, type LeaveToTell, type TellLeaveDeps, tellLeave } from './tell-leave.ts';
 import { withinTime } from './within-time.ts';
 
-export interface UntoldLeavesParts extends TellLeaveParts {
+export interface UntoldLeavesDeps extends TellLeaveDeps {
   readonly engine: Pick<RoomEngine, 'heads' | 'events' | 'userRooms' | 'timeline'>;
   readonly database: Database;
   readonly jobs: Jobs;
@@ -37,7 +37,7 @@ const [firstPause, longestPause] = [60_000, 4 * 3_600_000];
 const patience = 26 * 3_600_000;
 
 /** More attempts than fit into that time. */
-const mostAttempts = 20;
+const maxAttempts = 20;
 
 /** Milliseconds for one attempt at all servers, and for a request: whoever joins the room meanwhile waits. */
 const [attemptTime, requestTime] = [20_000, 10_000];
@@ -46,7 +46,7 @@ const [attemptTime, requestTime] = [20_000, 10_000];
 const afterReturn = 3_000;
 
 /** Such jobs that are looked through when a server is back; the others come in their time. */
-const mostLookedAt = 100;
+const maxLookedAt = 100;
 
 /**
  * Tells servers that could not be reached then that a user has turned their invite down or taken a knock back: an
@@ -54,21 +54,21 @@ const mostLookedAt = 100;
  * has become something else to the room in the meantime.
  */
 export class UntoldLeaves {
-  readonly #parts: UntoldLeavesParts;
+  readonly #deps: UntoldLeavesDeps;
 
-  constructor(parts: UntoldLeavesParts) {
-    this.#parts = parts;
-    parts.jobs.register<UntoldLeave>(kind, {
+  constructor(deps: UntoldLeavesDeps) {
+    this.#deps = deps;
+    deps.jobs.register<UntoldLeave>(kind, {
       run: (attempt) => this.#attempt(attempt),
       parallel: 2,
-      maxAttempts: mostAttempts,
+      maxAttempts: maxAttempts,
       backoff: (attempts) => Math.min(firstPause * 2 ** attempts, longestPause),
     });
   }
 
   /** Will tell those who are `left`, if anybody is. Of one user and room the last leave counts. @param ended see `UntoldLeave` */
   async note(leave: LeaveToTell, ended: number, left: Hearers): Promise<void> {
-    const { clock, jobs, database } = this.#parts;
+    const { clock, jobs, database } = this.#deps;
     const now = clock.now();
     if (!isNobody(left)) {
       return this.#schedule({ ...leave, ...left, ended, until: now + patience }, now + firstPause);
@@ -78,9 +78,9 @@ export class UntoldLeaves {
 
   /** Goes on soon with what that server has not heard. */
   async serverIsBack(server: string): Promise<void> {
-    const { jobs, clock, log } = this.#parts;
+    const { jobs, clock, log } = this.#deps;
     try {
-      for (const { payload } of await jobs.list({ kind, state: 'waiting', limit: mostLookedAt })) {
+      for (const { payload } of await jobs.list({ kind, state: 'waiting', limit: maxLookedAt })) {
         const untold = payload as unknown as UntoldLeave;
         const isMeant = untold.each.includes(server) || untold.others.includes(server);
         if (isMeant) await this.#schedule(untold, clock.now() + afterReturn);
@@ -91,23 +91,23 @@ export class UntoldLeaves {
   }
 
   async #schedule(untold: UntoldLeave, runAt: number): Promise<void> {
-    const { jobs, database } = this.#parts;
+    const { jobs, database } = this.#deps;
     const order = { kind, key: keyOf(untold), payload: untold, runAt, replace: true };
     await database.transaction((writer) => jobs.schedule(writer, order));
   }
 
   /** @throws when servers could still not be reached */
   #attempt(attempt: JobAttempt<UntoldLeave>): Promise<void> {
-    return this.#parts.turns.take(attempt.payload.roomId, () => this.#tell(attempt));
+    return this.#deps.turns.take(attempt.payload.roomId, () => this.#tell(attempt));
   }
 
   async #tell({ payload, signal, progress }: JobAttempt<UntoldLeave>): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#deps;
     const { each, others, ...leave } = payload;
     if (clock.now() >= leave.until || !(await this.#isStillSo(payload))) return;
     const { left } = await withinTime(clock, attemptTime, signal, (within) =>
       // There are few attempts, so servers are asked that could not be reached lately, too.
-      tellLeave(this.#parts, leave, payload, { signal: within, timeout: requestTime, ignoreBackoff: true }),
+      tellLeave(this.#deps, leave, payload, { signal: within, timeout: requestTime, ignoreBackoff: true }),
     );
     if (isNobody(left)) return;
     await progress({ ...payload, ...left });
@@ -116,7 +116,7 @@ export class UntoldLeaves {
 
   /** Whether the user is still out, so that it is right to say so. */
   async #isStillSo({ userId, roomId, ended }: UntoldLeave): Promise<boolean> {
-    const { engine, serverName } = this.#parts;
+    const { engine, serverName } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     const head = await engine.heads.get(roomId);
     if (!isHere(head, serverName) || !head.servers.has(serverName)) {

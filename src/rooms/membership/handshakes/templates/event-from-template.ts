@@ -16,7 +16,7 @@ import {
   receivePdu,
 } from '../../../../protocol/index.ts';
 
-export interface TemplateParts {
+export interface TemplateDeps {
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -57,7 +57,7 @@ export function eventAt(
   { prev, auth, depth }: TemplatePlace,
   own: OwnEvent,
   version: RoomVersion,
-  { signer, clock, randomness }: TemplateParts,
+  { signer, clock, randomness }: TemplateDeps,
 ): BuiltEvent {
   const built = buildEvent(
     {

@@ -16,7 +16,7 @@ import type { RoomHeads } from '../timeline/room-heads.ts';
 import type { StateResolver } from './states/state-resolver.ts';
 
 /** What all parts of placement are made of. */
-export interface PlacementParts {
+export interface PlacementDeps {
   readonly database: Database;
   readonly events: EventStore;
   readonly groups: StateGroups;

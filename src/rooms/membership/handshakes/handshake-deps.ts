@@ -4,10 +4,10 @@ import type { RoomEngine } from '../../engine.ts';
 import type { Incoming } from '../../incoming/incoming.ts';
 import type { EventKeys } from '../../incoming/remote-servers.ts';
 import type { MembershipPeers } from './peers.ts';
-import type { TemplateParts } from './templates/event-from-template.ts';
+import type { TemplateDeps } from './templates/event-from-template.ts';
 
 /** What every handshake with another server needs. */
-export interface HandshakeParts extends TemplateParts {
+export interface HandshakeDeps extends TemplateDeps {
   readonly engine: RoomEngine;
   readonly incoming: Pick<Incoming, 'verify' | 'process'>;
   readonly peers: MembershipPeers;

@@ -1,15 +1,15 @@
-import type { Destinations, TransactionsApi } from '../../federation-client/index.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import type { Database } from '../../kernel/database/index.ts';
-import type { Logger } from '../../kernel/observability/index.ts';
-import type { CatchUp } from './events/catch-up.ts';
-import type { DeliveryNotes } from './events/delivery-notes.ts';
-import type { SendSlots } from './queues/send-slots.ts';
-import type { KeptTransactions } from './transactions/kept-transactions.ts';
-import type { Transaction } from './transactions/transaction.ts';
+import type { Destinations, TransactionsApi } from '../../../federation-client/index.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { Database } from '../../../kernel/database/index.ts';
+import type { Logger } from '../../../kernel/observability/index.ts';
+import type { CatchUp } from '../events/catch-up.ts';
+import type { DeliveryNotes } from '../events/delivery-notes.ts';
+import type { KeptTransactions } from '../transactions/kept-transactions.ts';
+import type { Transaction } from '../transactions/transaction.ts';
+import type { SendSlots } from './send-slots.ts';
 
 /** What the queues of all destinations share. */
-export interface SenderParts {
+export interface QueueDeps {
   readonly serverName: string;
   readonly database: Database;
   readonly clock: Clock;
