@@ -1,4 +1,5 @@
 import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { LoadOnce } from '../kernel/load-once.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 
@@ -11,7 +12,7 @@ export class ParsedAccountData<T> {
   readonly #type: string;
   readonly #parse: (content: JsonObject) => T;
   readonly #values = new RecentlyUsed<string, { readonly value: T }>({ max: usersInMemory });
-  readonly #loading = new Map<string, Promise<T>>();
+  readonly #loading = new LoadOnce<string, T>();
 
   /** @param parse must take any content; gets an empty one where nothing was set */
   constructor(accountData: AccountData, type: string, parse: (content: JsonObject) => T) {
@@ -21,26 +22,16 @@ export class ParsedAccountData<T> {
     accountData.accountDataStream.subscribe((fact) => {
       if (fact.type !== type || fact.roomId !== undefined) return;
       this.#values.delete(fact.userId);
-      // What is being read may be what was there before.
-      this.#loading.delete(fact.userId);
+      // A running load may have read the content from before this change.
+      this.#loading.forget(fact.userId);
     });
   }
 
   async of(userId: string): Promise<T> {
     const known = this.#values.get(userId);
     if (known) return known.value;
-    const underWay = this.#loading.get(userId);
-    if (underWay) return underWay;
-    const loading: Promise<T> = this.#load(userId).then((value) => {
-      if (this.#loading.get(userId) === loading) this.#values.set(userId, { value });
-      return value;
-    });
-    this.#loading.set(userId, loading);
-    try {
-      return await loading;
-    } finally {
-      if (this.#loading.get(userId) === loading) this.#loading.delete(userId);
-    }
+    const keep = (value: T) => this.#values.set(userId, { value });
+    return this.#loading.run(userId, () => this.#load(userId), keep);
   }
 
   /** `of` when it is in memory. */

@@ -1,4 +1,5 @@
 import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { LoadOnce } from '../kernel/load-once.ts';
 import { ReadUpTo } from './read-up-to.ts';
 import type { Receipt } from './receipt.ts';
 
@@ -9,7 +10,7 @@ const remembered = 100_000;
 export class ReadPositions {
   readonly #load: (userId: string, roomId: string) => Promise<Receipt[]>;
   readonly #known = new RecentlyUsed<string, ReadUpTo>({ max: remembered });
-  readonly #loading = new Map<string, Promise<ReadUpTo>>();
+  readonly #loading = new LoadOnce<string, ReadUpTo>();
 
   /** @param load all receipts of a user in a room */
   constructor(load: (userId: string, roomId: string) => Promise<Receipt[]>) {
@@ -24,34 +25,16 @@ export class ReadPositions {
     const key = keyOf(userId, roomId);
     const known = this.#known.get(key);
     if (known) return known;
-    let loading = this.#loading.get(key);
-    if (!loading) {
-      loading = this.#read(key, userId, roomId);
-      this.#loading.set(key, loading);
-    }
-    return loading;
+    const load = async () => new ReadUpTo(await this.#load(userId, roomId));
+    return this.#loading.run(key, load, (read) => this.#known.set(key, read));
   }
 
   /** Takes note of a receipt that is on disk. */
   add(receipt: Receipt): void {
     const key = keyOf(receipt.userId, receipt.roomId);
-    this.#loading.delete(key); // it may have looked before the receipt was there
+    this.#loading.forget(key); // a running load may have read before the receipt was written
     const known = this.#known.get(key);
     if (known) this.#known.set(key, known.and(receipt));
-  }
-
-  #read(key: string, userId: string, roomId: string): Promise<ReadUpTo> {
-    const isCurrent = () => this.#loading.get(key) === reading;
-    const reading: Promise<ReadUpTo> = this.#load(userId, roomId)
-      .then((receipts) => {
-        const read = new ReadUpTo(receipts);
-        if (isCurrent()) this.#known.set(key, read);
-        return read;
-      })
-      .finally(() => {
-        if (isCurrent()) this.#loading.delete(key);
-      });
-    return reading;
   }
 }
 

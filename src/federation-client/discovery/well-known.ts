@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import { OutboundError, type OutboundHttp, type OutboundResponse } from '../../kernel/outbound/index.ts';
 import { isServerName, parseJsonObject } from '../../protocol/index.ts';
 import { spell, spellingsToTry } from '../spelling.ts';
@@ -35,7 +36,7 @@ export interface WellKnownDeps {
 export class WellKnown {
   readonly #deps: WellKnownDeps;
   readonly #entries = new RecentlyUsed<string, Entry>({ max: remembered });
-  readonly #underWay = new Map<string, Promise<Entry>>();
+  readonly #loading = new LoadOnce<string, Entry>();
 
   constructor(deps: WellKnownDeps) {
     this.#deps = deps;
@@ -45,13 +46,8 @@ export class WellKnown {
   async delegateOf(host: string): Promise<string | undefined> {
     const known = this.#entries.get(host);
     if (known !== undefined && known.until > this.#deps.clock.now()) return known.delegate;
-    const underWay = this.#underWay.get(host);
-    if (underWay !== undefined) return (await underWay).delegate;
-    const reading = this.#read(host, known).finally(() => this.#underWay.delete(host));
-    this.#underWay.set(host, reading);
-    const entry = await reading;
-    this.#entries.set(host, entry);
-    return entry.delegate;
+    const keep = (entry: Entry) => this.#entries.set(host, entry);
+    return (await this.#loading.run(host, () => this.#read(host, known), keep)).delegate;
   }
 
   async #read(host: string, before: Entry | undefined): Promise<Entry> {

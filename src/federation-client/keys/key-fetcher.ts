@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
 import { fetchFromNotary, fetchFromOwner, type KeyServer } from './fetch-keys.ts';
@@ -42,7 +43,7 @@ interface Pause {
  */
 export class KeyFetcher {
   readonly #deps: KeyFetcherDeps;
-  readonly #underWay = new Map<string, Promise<KeyResponse | undefined>>();
+  readonly #asking = new LoadOnce<string, KeyResponse | undefined>();
   readonly #pauses = new RecentlyUsed<string, Pause>({ max: remembered });
   /** When notaries may be asked again for a key. */
   readonly #unmet = new RecentlyUsed<string, number>({ max: remembered });
@@ -81,15 +82,12 @@ export class KeyFetcher {
 
   /** Those who ask at the same time share one question. */
   #askOwner(serverName: string, purpose: KeyPurpose): Promise<KeyResponse | undefined> {
-    const underWay = this.#underWay.get(serverName);
-    if (underWay !== undefined) return underWay;
+    const running = this.#asking.get(serverName);
+    if (running !== undefined) return running;
     if ((this.#pauses.get(serverName)?.until ?? 0) > this.#deps.clock.now())
       return Promise.resolve(undefined);
-    const asking = this.#gates[purpose]
-      .pass(() => this.#askOwnerNow(serverName))
-      .finally(() => this.#underWay.delete(serverName));
-    this.#underWay.set(serverName, asking);
-    return asking;
+    const gate = this.#gates[purpose];
+    return this.#asking.run(serverName, () => gate.pass(() => this.#askOwnerNow(serverName)));
   }
 
   async #askOwnerNow(serverName: string): Promise<KeyResponse | undefined> {

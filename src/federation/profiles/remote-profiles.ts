@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { errorForClient, type QueriesApi } from '../../federation-client/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import {
   type JsonObject,
   type JsonValue,
@@ -33,7 +34,7 @@ export class RemoteProfiles {
     maxSize: bytesKept,
     sizeCalculation: ({ size }) => size + entryOverhead,
   });
-  readonly #asking = new Map<string, Promise<JsonObject | undefined>>();
+  readonly #asking = new LoadOnce<string, JsonObject | undefined>();
 
   constructor(queries: QueriesApi, clock: Clock) {
     this.#queries = queries;
@@ -57,12 +58,7 @@ export class RemoteProfiles {
   async #profile(userId: string): Promise<JsonObject | undefined> {
     const known = this.#known.get(userId);
     if (known && known.until > this.#clock.monotonic()) return known.profile;
-    let asking = this.#asking.get(userId);
-    if (!asking) {
-      asking = this.#ask(userId).finally(() => this.#asking.delete(userId));
-      this.#asking.set(userId, asking);
-    }
-    return asking;
+    return this.#asking.run(userId, () => this.#ask(userId));
   }
 
   async #ask(userId: string): Promise<JsonObject | undefined> {

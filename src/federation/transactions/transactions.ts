@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import { badJson, forbidden, invalidParam, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { Incoming } from '../../rooms/index.ts';
 import type { EduHandlers } from '../edus/edu-handlers.ts';
@@ -44,7 +45,7 @@ export class Transactions {
   readonly #deps: TransactionsDeps;
   readonly #observer: TransactionObserver;
   /** Those that are being worked on. */
-  readonly #running = new Map<string, Promise<string>>();
+  readonly #running = new LoadOnce<string, string>();
 
   constructor(deps: TransactionsDeps) {
     this.#deps = deps;
@@ -65,9 +66,7 @@ export class Transactions {
       this.#observer.repeated(origin);
       return running;
     }
-    const answer = this.#once(origin, txnId, transaction).finally(() => this.#running.delete(key));
-    this.#running.set(key, answer);
-    return answer;
+    return this.#running.run(key, () => this.#once(origin, txnId, transaction));
   }
 
   /** Forgets transactions whose servers have long given up repeating them. */

@@ -1,3 +1,4 @@
+import { LoadOnce } from '../load-once.ts';
 import { RecentlyUsed } from './recently-used.ts';
 
 export interface CacheSettings {
@@ -28,7 +29,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   evictions = 0;
   readonly #size: number;
   readonly #now: () => number;
-  readonly #loading = new Map<K, Promise<V>>();
+  readonly #loading = new LoadOnce<K, V>();
   #entries: RecentlyUsed<K, Entry<V>>;
   #tracksUse: boolean;
 
@@ -66,21 +67,21 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     return entry.value;
   }
 
-  /** Remembers an entry; a load of it that is under way is not remembered any more. */
+  /** Stores an entry; the result of a load of it that is running is not stored. */
   set(key: K, value: V): void {
-    this.#loading.delete(key);
+    this.#loading.forget(key);
     this.#entries.set(key, { value, usedAt: this.#tracksUse ? this.#now() : 0 });
   }
 
-  /** Forgets an entry; a load of it that is under way is not remembered either. */
+  /** Removes an entry; the result of a load of it that is running is not stored. */
   delete(key: K): void {
-    this.#loading.delete(key);
+    this.#loading.forget(key);
     this.#entries.delete(key);
   }
 
   /** Forgets everything, what is being loaded included. */
   clear(): void {
-    this.#loading.clear();
+    this.#loading.forgetAll();
     this.#entries.clear();
   }
 
@@ -91,7 +92,11 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   getOrLoad(key: K, load: (key: K) => Promise<V>): V | Promise<V> {
     const known = this.get(key);
     if (known !== undefined) return known;
-    return this.#loading.get(key) ?? this.#load(key, load);
+    return this.#loading.run(
+      key,
+      async () => load(key),
+      (value) => this.set(key, value),
+    );
   }
 
   /** Changes size and lifetime, keeping the entries that still fit. */
@@ -120,18 +125,6 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
       if (left-- <= 0 || (entry && entry.usedAt > usedBefore)) return;
       this.#entries.delete(key);
       this.evictions++;
-    }
-  }
-
-  async #load(key: K, load: (key: K) => Promise<V>): Promise<V> {
-    const loading = load(key);
-    this.#loading.set(key, loading);
-    try {
-      const value = await loading;
-      if (this.#loading.get(key) === loading) this.set(key, value);
-      return value;
-    } finally {
-      if (this.#loading.get(key) === loading) this.#loading.delete(key);
     }
   }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import { OutboundError } from '../../kernel/outbound/index.ts';
 import type { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
@@ -53,7 +54,7 @@ const frame = 128 * 1024;
 /** Media of other servers, of which copies are kept. */
 export class RemoteMedia {
   readonly #deps: RemoteMediaDeps;
-  readonly #downloads = new Map<string, Promise<MediaFile>>();
+  readonly #downloads = new LoadOnce<string, MediaFile>();
   readonly #prevented: ReadonlySet<string>;
   readonly #stopping = new AbortController();
 
@@ -91,15 +92,13 @@ export class RemoteMedia {
     return undefined;
   }
 
-  /** Who asks for the same at the same time is given the same download. */
+  /** Requests for the same file at the same time share one download. */
   #download(address: MediaAddress, wish: RemoteWish): Promise<MediaFile> {
     const key = `${wish.isOpen ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
-    const underWay = this.#downloads.get(key);
-    if (underWay !== undefined) return underWay;
+    const running = this.#downloads.get(key);
+    if (running !== undefined) return running;
     if (this.#downloads.size >= maxDownloads) throw limitExceeded(1_000);
-    const download = this.#fetch(address, wish).finally(() => this.#downloads.delete(key));
-    this.#downloads.set(key, download);
-    return download;
+    return this.#downloads.run(key, () => this.#fetch(address, wish));
   }
 
   async #fetch(address: MediaAddress, wish: RemoteWish): Promise<MediaFile> {

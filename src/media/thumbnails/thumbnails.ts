@@ -1,5 +1,7 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { TaskFailure } from '../../kernel/task-processes/index.ts';
 import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
@@ -14,7 +16,6 @@ import { formatOf, type Picture, readPicture, signatureLength } from './picture.
 import type { ThumbnailFormat } from './picture-task.ts';
 import { NoThumbnail, type PictureTasks, type Urgency } from './picture-tasks.ts';
 import { areaOf, type ThumbnailSize } from './sizes.ts';
-import { Turns } from './turns.ts';
 
 export interface ThumbnailsDeps {
   readonly clock: Clock;
@@ -59,9 +60,9 @@ export class Thumbnails {
   readonly #pictures = new RecentlyUsed<string, Picture>({ max: maxPictures });
   /** When they failed, by file, and whether it was to move. */
   readonly #failures = new RecentlyUsed<string, number>({ max: maxFailures });
-  readonly #underWay = new Map<string, Promise<unknown>>();
+  readonly #running = new LoadOnce<string, unknown>();
   /** One file occupies one process at most, however many sizes of it are asked for; another beforehand. */
-  readonly #turns = new Turns(maxWaiting);
+  readonly #mutex = new KeyedMutex();
 
   constructor(deps: ThumbnailsDeps) {
     this.#deps = deps;
@@ -184,17 +185,13 @@ export class Thumbnails {
     if ((await disk.sizeOf(file.area, file.fileId)) === undefined) await store.delete(file);
   }
 
-  /** Who asks for the same at the same time waits for the same. */
+  /** Requests for the same thumbnail at the same time share the work. */
   #once<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const underWay = this.#underWay.get(key) as Promise<T> | undefined;
-    if (underWay !== undefined) return underWay;
-    const begun = work().finally(() => this.#underWay.delete(key));
-    this.#underWay.set(key, begun);
-    return begun;
+    return this.#running.run(key, work) as Promise<T>;
   }
 
   /** In its turn, and not again for a while when it has failed: that may have cost a process. */
-  #try<T>(
+  async #try<T>(
     { area, fileId }: MediaFile,
     urgency: Urgency,
     isAnimated: boolean,
@@ -202,7 +199,9 @@ export class Thumbnails {
   ): Promise<T> {
     const { clock, log } = this.#deps;
     const key = isAnimated ? `${fileId} animated` : fileId;
-    return this.#turns.take(`${urgency} ${fileId}`, async () => {
+    const queue = `${urgency} ${fileId}`;
+    if (this.#mutex.pending(queue) >= maxWaiting) throw new TaskFailure('busy');
+    return this.#mutex.run(queue, async () => {
       const failedAt = this.#failures.get(key);
       if (failedAt !== undefined && clock.now() - failedAt < failureTime) {
         throw new NoThumbnail('It could not be made a while ago');

@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Stream, Streams } from '../../kernel/streams/index.ts';
 import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
 import { Feed, RoomPart } from './feed.ts';
@@ -14,7 +15,7 @@ export class Feeds {
   readonly #streams: Streams;
   readonly #clock: Clock;
   readonly #feeds: RecentlyUsed<string, Feed>;
-  readonly #opening = new Map<string, Promise<Feed>>();
+  readonly #opening = new LoadOnce<string, Feed>();
   /** Which feeds hear of a room: those of the users who are in it. */
   readonly #listeners = new Map<string, Set<Feed>>();
   /** Feeds, and rooms with all who hear of them, with changes that are not yet visible as a whole. */
@@ -80,12 +81,7 @@ export class Feeds {
   async open(userId: string): Promise<Feed> {
     const known = this.#feeds.get(userId);
     if (known) return known;
-    let opening = this.#opening.get(userId);
-    if (!opening) {
-      opening = this.#open(userId).finally(() => this.#opening.delete(userId));
-      this.#opening.set(userId, opening);
-    }
-    return opening;
+    return this.#opening.run(userId, () => this.#open(userId));
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts';
+import { LoadOnce } from '../../../kernel/load-once.ts';
 import type {
   ClientEvents,
   EventRelations,
@@ -42,7 +43,7 @@ export class EventText {
   readonly #relations: EventRelations;
   readonly #clock: Clock;
   readonly #texts = new WeakMap<StoredEvent, SharedText>();
-  readonly #making = new Map<StoredEvent, Promise<void>>();
+  readonly #making = new LoadOnce<StoredEvent, void>();
 
   constructor(clientEvents: ClientEvents, relations: EventRelations, clock: Clock) {
     this.#clientEvents = clientEvents;
@@ -93,12 +94,7 @@ export class EventText {
 
   /** A new event wakes all members at once; it is rendered for the first of them. */
   async prepare(event: VisibleEvent): Promise<void> {
-    let making = this.#making.get(event.stored);
-    if (!making) {
-      making = this.#make(event).finally(() => this.#making.delete(event.stored));
-      this.#making.set(event.stored, making);
-    }
-    await making;
+    await this.#making.run(event.stored, () => this.#make(event));
     // It may have been redacted while it was being rendered.
     if (!this.peek(event.stored)) await this.prepare(event);
   }

@@ -1,3 +1,4 @@
+import { LoadOnce } from '../../../kernel/load-once.ts';
 import {
   encodePlace,
   isLeftOut,
@@ -71,7 +72,7 @@ export interface RoomNewsDeps {
 export class RoomNews {
   readonly #deps: RoomNewsDeps;
   readonly #latest = new WeakMap<RoomHead, Latest>();
-  readonly #preparing = new Map<StoredEvent, Promise<void>>();
+  readonly #preparing = new LoadOnce<StoredEvent, unknown>();
 
   constructor(deps: RoomNewsDeps) {
     this.#deps = deps;
@@ -122,15 +123,11 @@ export class RoomNews {
     await Promise.all(events.map((stored) => this.#prepareOnce(head, stored)));
   }
 
-  #prepareOnce(head: RoomHead, stored: StoredEvent): Promise<void> {
-    const known = this.#preparing.get(stored);
-    if (known) return known;
+  #prepareOnce(head: RoomHead, stored: StoredEvent): Promise<unknown> {
     const { text, sources } = this.#deps;
-    const preparing = Promise.all([text.prepare(asMember(stored)), sources.unread.prepare(head, stored)])
-      .then(() => undefined)
-      .finally(() => this.#preparing.delete(stored));
-    this.#preparing.set(stored, preparing);
-    return preparing;
+    return this.#preparing.run(stored, () =>
+      Promise.all([text.prepare(asMember(stored)), sources.unread.prepare(head, stored)]),
+    );
   }
 }
 

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from '../../../kernel/database/index.ts';
+import { LoadOnce } from '../../../kernel/load-once.ts';
 import type { Randomness } from '../../../kernel/randomness.ts';
 import { Connection, type ConnectionAddress, type SentChanges } from './connection.ts';
 import { type ConnectionPosition, unknownPos } from './position.ts';
@@ -32,7 +33,7 @@ interface OnDisk {
 export class Connections {
   readonly #deps: ConnectionsDeps;
   readonly #cache: LRUCache<string, Connection>;
-  readonly #loading = new Map<string, Promise<Connection | undefined>>();
+  readonly #loading = new LoadOnce<string, Connection | undefined>();
   /** Connections without an entry have not been written yet. */
   readonly #onDisk = new WeakMap<Connection, OnDisk>();
 
@@ -54,15 +55,8 @@ export class Connections {
   /** The connection of a client that comes with a position. @throws MatrixError M_UNKNOWN_POS */
   async find(address: ConnectionAddress, position: ConnectionPosition): Promise<Connection> {
     const key = keyOf(address);
-    let connection = this.#cache.get(key);
-    if (!connection) {
-      let loading = this.#loading.get(key);
-      if (!loading) {
-        loading = this.#load(address, position).finally(() => this.#loading.delete(key));
-        this.#loading.set(key, loading);
-      }
-      connection = await loading;
-    }
+    const load = () => this.#load(address, position);
+    const connection = this.#cache.get(key) ?? (await this.#loading.run(key, load));
     if (connection?.id !== position.connection || !connection.accept(position.generation)) throw unknownPos();
     return connection;
   }
