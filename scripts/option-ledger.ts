@@ -6,17 +6,17 @@ export type Proofs = ReadonlyMap<string, readonly string[]>;
 
 const testCall =
   /\b(?:test|it|describe|suite)\(\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|`((?:[^`\\]|\\.)*)`)/g;
-const claim = /\[option: ((?:[^[\]]|\[\])+)\]/g;
+const optionMarker = /\[option: ((?:[^[\]]|\[\])+)\]/g;
 
 /**
  * The claims in the titles of one test file: `[option: bcrypt_rounds]`, or several paths with commas.
  * Titles are read from the source; those of tests that are skipped or put off do not count.
  */
-export function claimsIn(source: string): string[] {
+export function optionMarkersIn(source: string): string[] {
   const titles = [...source.matchAll(testCall)].map(
     ([, single, double, template]) => single ?? double ?? template ?? '',
   );
-  const claims = titles.flatMap((title) => [...title.matchAll(claim)].map(([, paths = '']) => paths));
+  const claims = titles.flatMap((title) => [...title.matchAll(optionMarker)].map(([, paths = '']) => paths));
   return claims.flatMap((paths) => paths.split(',')).map((path) => path.trim());
 }
 
@@ -25,7 +25,7 @@ export function collectProofs(root: string): Proofs {
   const proofs = new Map<string, string[]>();
   const files = globSync('{src,test}/**/*.test.ts', { cwd: root }).toSorted();
   for (const file of files) {
-    for (const path of new Set(claimsIn(readFileSync(join(root, file), 'utf8')))) {
+    for (const path of new Set(optionMarkersIn(readFileSync(join(root, file), 'utf8')))) {
       proofs.set(path, [...(proofs.get(path) ?? []), relative(root, join(root, file))]);
     }
   }

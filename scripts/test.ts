@@ -11,9 +11,9 @@ import { groupTests } from './test-groups.ts';
 
 const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
 /** They need other people's clients from the operating system's packages. */
-const special = ['test/clients/**', 'test/interop/**'];
+const needsInstalledClients = ['test/clients/**', 'test/interop/**'];
 /** Each of their files keeps a process busy for long, or is about processes. They come first. */
-const apart = ['test/simulation/', 'test/clients/', 'test/interop/', 'test/crash', 'test/protocol/'];
+const ungrouped = ['test/simulation/', 'test/clients/', 'test/interop/', 'test/crash', 'test/protocol/'];
 
 function filesOf(path: string): string[] {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory();
@@ -25,7 +25,8 @@ const flags = given.filter((argument) => argument.startsWith('-'));
 const paths = given.filter((argument) => !argument.startsWith('-'));
 
 process.chdir(dirname(import.meta.dirname));
-const files = paths.length > 0 ? paths.flatMap(filesOf) : globSync(everything, { exclude: special });
+const files =
+  paths.length > 0 ? paths.flatMap(filesOf) : globSync(everything, { exclude: needsInstalledClients });
 if (files.length === 0) {
   process.stderr.write(`no test matches ${paths.join(' ')}\n`);
   process.exit(1);
@@ -37,7 +38,7 @@ const { directory: compileCache } = enableCompileCache();
 /** One more than can work at the same time: most of them wait for a database now and then. */
 const processes = availableParallelism() + 1;
 
-const groups = groupTests(files.sort(), apart);
+const groups = groupTests(files.sort(), ungrouped);
 const runner = spawn(
   process.execPath,
   [

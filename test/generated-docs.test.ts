@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { generatedDocs } from '../scripts/generated-docs.ts';
-import { claimsIn, ledgerProblems } from '../scripts/option-ledger.ts';
+import { ledgerProblems, optionMarkersIn } from '../scripts/option-ledger.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -31,7 +31,7 @@ describe('the ledger of options', () => {
       call('  await t.test', `"listens ${claim('listeners[].port, listeners[].resources[].names')}"`),
       call('it', `\`waits \${n} ${claim('push.jitter_delay')}\``),
     ].join('\n');
-    assert.deepEqual(claimsIn(source), [
+    assert.deepEqual(optionMarkersIn(source), [
       'bcrypt_rounds',
       'listeners[].port',
       'listeners[].resources[].names',
@@ -45,7 +45,7 @@ describe('the ledger of options', () => {
       `// ${claim('daemonize')}`,
       `const text = '${claim('pid_file')}';`,
     ].join('\n');
-    assert.deepEqual(claimsIn(source), []);
+    assert.deepEqual(optionMarkersIn(source), []);
   });
 
   it('objects to unknown options, to holders of others, and to options that lost their proof', () => {

@@ -1,5 +1,5 @@
 /** What the authorization of one event costs, beside what `JSON.stringify` of it costs. */
-import { authorize, checkAuthEventsList, getRoomVersion } from '../../src/protocol/index.ts';
+import { authorize, checkAuthEvents, getRoomVersion } from '../../src/protocol/index.ts';
 import { microseconds, report } from './measure.ts';
 import { admin, publicRoom, type Sent, userOf } from './room.ts';
 
@@ -41,8 +41,8 @@ for (const id of ['6', '12']) {
     );
     const source = { event: (eventId: string) => room.event(eventId), isRejected: () => false };
     report(
-      `checkAuthEventsList, ${name}`,
-      microseconds(() => checkAuthEventsList(event, source)),
+      `checkAuthEvents, ${name}`,
+      microseconds(() => checkAuthEvents(event, source)),
       stringify,
     );
   }

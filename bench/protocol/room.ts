@@ -7,7 +7,7 @@ import {
   type StateMap,
   type StateResolutionSource,
   selectAuthEventKeys,
-  stateKeyOf,
+  stateMapKey,
 } from '../../src/protocol/index.ts';
 import { newSigningKey } from '../../test/support/inputs/signing-key.ts';
 
@@ -62,12 +62,12 @@ export class Room implements StateResolutionSource {
     this.#roomId = event.roomId;
     this.#last = event.eventId;
     this.#events.set(event.eventId, event);
-    state.set(stateKeyOf(event.type, sent.stateKey), event.eventId);
+    state.set(stateMapKey(event.type, sent.stateKey), event.eventId);
   }
 
   lookupIn(state: StateMap<string>): StateLookup {
     return (type, stateKey) => {
-      const id = state.get(stateKeyOf(type, stateKey));
+      const id = state.get(stateMapKey(type, stateKey));
       return id === undefined ? undefined : this.#events.get(id);
     };
   }

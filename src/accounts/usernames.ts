@@ -1,4 +1,4 @@
-import { MatrixError, type UserId, userIdOf } from '../protocol/index.ts';
+import { MatrixError, newUserId, type UserId } from '../protocol/index.ts';
 import type { AccountOptions } from './account-options.ts';
 
 /** Somebody who keeps user names for themselves, as application services do. */
@@ -18,7 +18,7 @@ const invalidUsername = (message: string) => new MatrixError(400, 'M_INVALID_USE
  */
 export function userIdFor(username: string, rules: UsernameRules, appservice?: string): UserId {
   const localpart = username.toLowerCase();
-  const userId = userIdOf(localpart, rules.server_name);
+  const userId = newUserId(localpart, rules.server_name);
   if (userId === undefined) {
     throw invalidUsername(
       'User names are made of the characters a-z, 0-9 and ._=-/+, and user ids of 255 bytes',

@@ -5,7 +5,7 @@ import { sections } from '../configuration.ts';
 import { effectiveDocument, formatProblem, type Problem } from '../kernel/config/index.ts';
 
 /** Where a command writes, and the environment it runs in. */
-export interface CommandSurroundings {
+export interface CommandContext {
   readonly stdout: { write(text: string): unknown };
   readonly stderr: { write(text: string): unknown };
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -17,13 +17,13 @@ export interface CommandSurroundings {
  */
 export function checkConfiguration(
   { files, strict = false }: { readonly files: readonly string[]; readonly strict?: boolean },
-  surroundings: CommandSurroundings,
+  surroundings: CommandContext,
 ): number {
   const loaded = loadConfigurationFiles(files, surroundings);
   const errors = strict ? [...loaded.errors, ...loaded.warnings] : loaded.errors;
   const warnings = strict ? [] : loaded.warnings;
   report({ ...loaded, errors, warnings }, surroundings);
-  const counts = `${counted(errors.length, 'error')}, ${counted(warnings.length, 'warning')}`;
+  const counts = `${withCount(errors.length, 'error')}, ${withCount(warnings.length, 'warning')}`;
   if (errors.length > 0) surroundings.stderr.write(`The configuration cannot be used: ${counts}.\n`);
   else surroundings.stdout.write(`The configuration is good: ${counts}.\n`);
   return errors.length > 0 ? 1 : 0;
@@ -35,7 +35,7 @@ export function checkConfiguration(
  */
 export function showConfiguration(
   { files, json = false }: { readonly files: readonly string[]; readonly json?: boolean },
-  surroundings: CommandSurroundings,
+  surroundings: CommandContext,
 ): number {
   const loaded = loadConfigurationFiles(files, surroundings);
   if (loaded.errors.length > 0) {
@@ -48,13 +48,13 @@ export function showConfiguration(
 }
 
 /** `hearth config schema`: prints the JSON Schema of the configuration. Returns 0. */
-export function printConfigurationSchema({ stdout }: CommandSurroundings): number {
+export function printConfigurationSchema({ stdout }: CommandContext): number {
   stdout.write(`${JSON.stringify(configurationSchema(), null, 2)}\n`);
   return 0;
 }
 
 /** `hearth config docs`: prints the reference of all options in Markdown. Returns 0. */
-export function printConfigurationReference({ stdout }: CommandSurroundings): number {
+export function printConfigurationReference({ stdout }: CommandContext): number {
   stdout.write(configurationReference());
   return 0;
 }
@@ -63,7 +63,7 @@ export function printConfigurationReference({ stdout }: CommandSurroundings): nu
  * `hearth config explain PATH`: prints what is known of one option and of those below it. Indexes may
  * stand in the path. Returns 0, or 1 when there is no such option.
  */
-export function explainConfiguration(path: string, { stdout, stderr }: CommandSurroundings): number {
+export function explainConfiguration(path: string, { stdout, stderr }: CommandContext): number {
   const explanation = explainOption(path);
   if (explanation.found) stdout.write(explanation.text);
   else stderr.write(explanation.text);
@@ -73,7 +73,7 @@ export function explainConfiguration(path: string, { stdout, stderr }: CommandSu
 /** Writes errors, warnings and notices of a loaded configuration to the error stream, a line each. */
 function report(
   { errors, warnings, notices }: Omit<LoadedConfiguration, 'values'>,
-  { stderr }: CommandSurroundings,
+  { stderr }: CommandContext,
 ): void {
   const write = (kind: string, problems: readonly Problem[]) => {
     for (const problem of problems) stderr.write(`${kind}: ${formatProblem(problem)}\n`);
@@ -83,6 +83,6 @@ function report(
   write('note', notices);
 }
 
-function counted(count: number, word: string): string {
+function withCount(count: number, word: string): string {
   return `${count} ${word}${count === 1 ? '' : 's'}`;
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ConfigurationSurroundings, loadConfigurationFiles } from '../configuration/load.ts';
+import { type LoadConfigurationOptions, loadConfigurationFiles } from '../configuration/load.ts';
 import type { HearthConfiguration } from '../configuration.ts';
 import { formatProblem, type Problem } from '../kernel/config/index.ts';
 import { CommandFailure } from './failure.ts';
@@ -33,7 +33,7 @@ export interface ReadConfiguration {
 /** @throws CommandFailure that lists everything that is wrong with the files */
 export function readConfiguration(
   paths: readonly string[],
-  surroundings: ConfigurationSurroundings,
+  surroundings: LoadConfigurationOptions,
 ): ReadConfiguration {
   const { values, errors, warnings, notices } = loadConfigurationFiles(paths, surroundings);
   if (errors.length > 0) {

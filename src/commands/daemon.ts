@@ -3,9 +3,9 @@ import { openSync } from 'node:fs';
 import { CommandFailure } from './failure.ts';
 
 /** Tells the process in the background what it is. */
-const mark = 'HEARTH_DAEMON';
+const daemonVariable = 'HEARTH_DAEMON';
 
-export const isDaemon = process.env[mark] === '1';
+export const isDaemon = process.env[daemonVariable] === '1';
 
 /** Where the process in the background logs to, in the working directory. */
 const logFile = 'homeserver.log';
@@ -18,7 +18,7 @@ export async function daemonize(): Promise<void> {
   const log = openSync(logFile, 'a', 0o600);
   const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     detached: true,
-    env: { ...process.env, [mark]: '1' },
+    env: { ...process.env, [daemonVariable]: '1' },
     stdio: ['ignore', log, log, 'ipc'],
   });
   const ready = await new Promise<boolean>((resolve) => {

@@ -6,13 +6,14 @@ export class CommandFailure extends Error {
 }
 
 /** Whether the message says all that helps: the system's errors name the file or the address. */
-function saysEnough(error: Error): boolean {
+function isSelfExplanatory(error: Error): boolean {
   return error instanceof CommandFailure || error instanceof StartFailure || 'syscall' in error;
 }
 
 /** Ends the process with what went wrong. */
 export function fail(error: unknown): never {
-  const text = error instanceof Error ? (saysEnough(error) ? error.message : error.stack) : String(error);
+  const text =
+    error instanceof Error ? (isSelfExplanatory(error) ? error.message : error.stack) : String(error);
   process.stderr.write(`hearth: ${text}\n`);
   process.exit(1);
 }

@@ -6,20 +6,20 @@ import { CommandFailure } from './failure.ts';
 
 /** Opens the log as the configuration says. @throws CommandFailure when its file `log_config` is not right */
 export function openLogs(values: HearthConfiguration): Logs {
-  return orFail(() => {
+  return asCommandFailure(() => {
     const config = readLogConfig(values);
     const logs = new Logs(config);
-    remark(logs, config);
+    logRemarks(logs, config);
     return logs;
   });
 }
 
 /** Reads the file `log_config` again. @throws CommandFailure when it is not right; everything then stays as it was */
 export function reloadLogs(logs: Logs, values: HearthConfiguration): void {
-  orFail(() => {
+  asCommandFailure(() => {
     const config = readLogConfig(values);
     logs.configure(config);
-    remark(logs, config);
+    logRemarks(logs, config);
   });
 }
 
@@ -27,11 +27,11 @@ function readLogConfig({ observability: { log_config: file } }: HearthConfigurat
   return file === null ? defaultLogConfig : logConfigOf(parse(readFileSync(file, 'utf8')));
 }
 
-function remark({ root }: Logs, { remarks }: LogConfig): void {
+function logRemarks({ root }: Logs, { remarks }: LogConfig): void {
   if (remarks.length > 0) root.warn({ remarks }, 'Remarks on the log configuration');
 }
 
-function orFail<T>(action: () => T): T {
+function asCommandFailure<T>(action: () => T): T {
   try {
     return action();
   } catch (error) {

@@ -5,7 +5,7 @@ import { type ListenerOptions, listenersOf } from '../kernel/http/index.ts';
 import { type AdminApi, adminApiAt } from './admin-api.ts';
 import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
 import { CommandFailure } from './failure.ts';
-import { Questions } from './terminal.ts';
+import { TerminalPrompt } from './terminal.ts';
 
 export interface RegisterUserOptions extends ConfigFlags {
   readonly user?: string;
@@ -17,10 +17,11 @@ export interface RegisterUserOptions extends ConfigFlags {
 
 /** `hearth register-user`: makes an account by the shared secret, which itself never travels. */
 export async function registerUser(url: string | undefined, options: RegisterUserOptions): Promise<void> {
-  const configuration = options.secretFile === undefined || url === undefined ? readOwn(options) : undefined;
+  const configuration =
+    options.secretFile === undefined || url === undefined ? readLocalConfiguration(options) : undefined;
   const secret = secretOf(options, configuration);
   const api = adminApiAt(url ?? addressOf(configuration!));
-  const { username, password } = await ask(options);
+  const { username, password } = await askForCredentials(options);
   const userId = await register(api, secret, { username, password, ...options });
   process.stdout.write(`Made ${userId}${options.admin ? ', a server administrator' : ''}.\n`);
 }
@@ -28,21 +29,21 @@ export async function registerUser(url: string | undefined, options: RegisterUse
 async function register(
   api: AdminApi,
   secret: string,
-  wish: { username: string; password: string; admin?: boolean; userType?: string },
+  account: { username: string; password: string; admin?: boolean; userType?: string },
 ): Promise<string> {
   const { nonce } = await api.call('GET', '/_synapse/admin/v1/register');
   const request = {
     nonce: String(nonce),
-    username: wish.username,
-    password: wish.password,
-    admin: wish.admin ?? false,
-    ...(wish.userType !== undefined && { user_type: wish.userType }),
+    username: account.username,
+    password: account.password,
+    admin: account.admin ?? false,
+    ...(account.userType !== undefined && { user_type: account.userType }),
   };
   const body = { ...request, mac: registrationMac(request, secret) };
   return String((await api.call('POST', '/_synapse/admin/v1/register', body))['user_id']);
 }
 
-function readOwn(options: RegisterUserOptions): HearthConfiguration {
+function readLocalConfiguration(options: RegisterUserOptions): HearthConfiguration {
   const paths = configPaths(options);
   if (paths.length === 0) {
     throw new CommandFailure(
@@ -80,8 +81,8 @@ function urlOf({ bind }: ListenerOptions): string {
   return `${bind.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bind.port}`;
 }
 
-async function ask({ user, passwordFile }: RegisterUserOptions) {
-  const questions = new Questions();
+async function askForCredentials({ user, passwordFile }: RegisterUserOptions) {
+  const questions = new TerminalPrompt();
   try {
     const username = user ?? (await questions.ask('User name: '));
     if (username === '') throw new CommandFailure('the user name is empty');
@@ -93,7 +94,7 @@ async function ask({ user, passwordFile }: RegisterUserOptions) {
   }
 }
 
-async function readPassword(questions: Questions, file: string | undefined): Promise<string> {
+async function readPassword(questions: TerminalPrompt, file: string | undefined): Promise<string> {
   if (file !== undefined && file !== '-') return firstLine(readFileSync(file, 'utf8'));
   const password = await questions.askHidden('Password: ');
   if (!process.stdin.isTTY) return password;

@@ -20,7 +20,7 @@ export interface ServeOptions extends ConfigFlags {
 
 /** `hearth serve`: runs until a signal ends it. */
 export async function serve(options: ServeOptions): Promise<void> {
-  const paths = pathsOrNew(options);
+  const paths = configPathsOrInitialize(options);
   const surroundings = { environment: process.env, createMissing: { randomness: systemRandomness } };
   const read = () => {
     const configuration = readConfiguration(paths, surroundings);
@@ -48,17 +48,17 @@ export async function serve(options: ServeOptions): Promise<void> {
   watchSignals(
     homeserver,
     log,
-    reloader(homeserver, logs, values, () => read().values),
+    createReload(homeserver, logs, values, () => read().values),
     pid_file,
   );
   const { addresses } = await homeserver.start();
   if (pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
   log.info({ version: ownSoftware().version, serverName: values.server.server_name, addresses }, 'Serving');
-  greet(values.server.server_name, addresses, paths);
+  printAddresses(values.server.server_name, addresses, paths);
   reportReady();
 }
 
-function pathsOrNew(options: ServeOptions): readonly string[] {
+function configPathsOrInitialize(options: ServeOptions): readonly string[] {
   const paths = configPaths(options);
   if (paths.length > 0) return paths;
   return [initialize({ serverName: 'localhost', directory: defaultDirectory }, systemRandomness)];
@@ -95,7 +95,7 @@ function watchSignals(
 }
 
 /** Takes over what may change at run time, and says what a restart would change. */
-function reloader(
+function createReload(
   homeserver: Homeserver,
   logs: Logs,
   start: HearthConfiguration,
@@ -115,7 +115,7 @@ function reloader(
   };
 }
 
-function greet(serverName: string, addresses: readonly string[], paths: readonly string[]): void {
+function printAddresses(serverName: string, addresses: readonly string[], paths: readonly string[]): void {
   const files = paths.map((path) => ` -c ${path}`).join('');
   process.stdout.write(`
 Hearth serves ${serverName} at

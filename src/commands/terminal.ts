@@ -6,23 +6,23 @@ import { CommandFailure } from './failure.ts';
  * Asks somebody, or reads the answers from a pipe, a line for each question. There is one reader for all questions, for
  * what one has read ahead would be lost to the next.
  */
-export class Questions {
+export class TerminalPrompt {
   #lines: Interface | undefined;
   #hidden = false;
-  readonly #come: string[] = [];
+  readonly #receivedLines: string[] = [];
   #ended = false;
   #wake: () => void = () => {};
 
   /** A line. @throws CommandFailure when there is none any more, or somebody wants to stop */
   async ask(question: string): Promise<string> {
-    return (await this.#next(question)).trim();
+    return (await this.#nextLine(question)).trim();
   }
 
   /** A line that is not shown while it is typed. @throws CommandFailure */
   async askHidden(question: string): Promise<string> {
     this.#hidden = true;
     try {
-      return await this.#next(question);
+      return await this.#nextLine(question);
     } finally {
       this.#hidden = false;
       if (process.stdin.isTTY) process.stderr.write('\n');
@@ -33,15 +33,15 @@ export class Questions {
     this.#lines?.close();
   }
 
-  async #next(question: string): Promise<string> {
+  async #nextLine(question: string): Promise<string> {
     this.#lines ??= this.#open();
     if (process.stdin.isTTY) this.#show(this.#lines, question);
-    while (this.#come.length === 0 && !this.#ended) {
+    while (this.#receivedLines.length === 0 && !this.#ended) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    const line = this.#come.shift();
+    const line = this.#receivedLines.shift();
     if (line === undefined) throw new CommandFailure('there is no answer on standard input');
     return line;
   }
@@ -66,7 +66,7 @@ export class Questions {
       historySize: 0,
     });
     lines.on('line', (line) => {
-      this.#come.push(line);
+      this.#receivedLines.push(line);
       this.#wake();
     });
     // Also when somebody presses Ctrl-C or Ctrl-D.

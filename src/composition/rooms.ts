@@ -1,5 +1,5 @@
 import { directoryRules } from '../directory/index.ts';
-import { stateKeyOf } from '../protocol/index.ts';
+import { stateMapKey } from '../protocol/index.ts';
 import type { Relations } from '../relations/index.ts';
 import {
   type OtherServers,
@@ -101,6 +101,6 @@ export function prejoinKeys({ configuration }: Kernel): PrejoinKeys {
   const types = disable_default_event_types ? [] : defaultPrejoinTypes;
   const pairs = additional_event_types.filter((entry) => typeof entry !== 'string');
   const wholeTypes = additional_event_types.filter((entry) => typeof entry === 'string');
-  const single = pairs.map(([type = '', stateKey = '']) => stateKeyOf(type, stateKey));
+  const single = pairs.map(([type = '', stateKey = '']) => stateMapKey(type, stateKey));
   return new PrejoinKeys([...plainKeys(types), ...single], wholeTypes);
 }

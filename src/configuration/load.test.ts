@@ -4,7 +4,7 @@ import { sections } from '../configuration.ts';
 import { cacheFactor } from '../kernel/caches/config.ts';
 import { allPaths } from '../kernel/config/option-paths.ts';
 import { aliases } from './aliases.ts';
-import { elsewhere } from './elsewhere.ts';
+import { foreignOptions } from './foreign-options.ts';
 import { loadConfigurationSources } from './load.ts';
 
 function load(text: string, environment: Record<string, string> = {}) {
@@ -80,7 +80,7 @@ describe('other names', () => {
       assert.ok(options.get(path)?.['x-deprecated-names']?.includes(from), `${from} of ${path}`);
       assert.ok(!options.has(from), from);
     }
-    for (const name of elsewhere.keys()) assert.ok(!options.has(name), name);
+    for (const name of foreignOptions.keys()) assert.ok(!options.has(name), name);
   });
 });
 

@@ -14,11 +14,11 @@ import {
 import { provenOptions } from '../kernel/config/proven-options.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { aliases } from './aliases.ts';
-import { elsewhere } from './elsewhere.ts';
+import { foreignOptions } from './foreign-options.ts';
 import { configurationRules } from './rules.ts';
 
 /** The environment's part in a configuration. */
-export interface ConfigurationSurroundings {
+export interface LoadConfigurationOptions {
   /** Environment variables, for cache factors. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Given when the server is about to start: missing key and secret files are then made. */
@@ -34,7 +34,7 @@ export type LoadedConfiguration = Loaded<typeof sections>;
  */
 export function loadConfigurationFiles(
   paths: readonly string[],
-  surroundings: ConfigurationSurroundings,
+  surroundings: LoadConfigurationOptions,
 ): LoadedConfiguration {
   const findings = new Findings();
   const { sources, directory } = readSourceFiles(paths, findings);
@@ -45,24 +45,24 @@ export function loadConfigurationFiles(
 /** As `loadConfigurationFiles`, from texts; `directory` is where the first of them is. */
 export function loadConfigurationSources(
   sources: readonly ConfigurationSource[],
-  surroundings: ConfigurationSurroundings & { readonly directory: string },
+  surroundings: LoadConfigurationOptions & { readonly directory: string },
 ): LoadedConfiguration {
   const { environment, createMissing, directory } = surroundings;
   return loadConfiguration(sources, sections, {
     transforms: [
       renameAliases(aliases),
       cacheFactorsFromEnvironment(environment),
-      signingKeyBeside(directory),
+      defaultSigningKeyPath(directory),
     ],
     rules: configurationRules,
-    elsewhere,
+    elsewhere: foreignOptions,
     proven: new Set(provenOptions),
     ...(createMissing && { createMissing }),
   });
 }
 
 /** Where no signing key is named, it is beside the configuration, under the name of the server. */
-function signingKeyBeside(directory: string): DocumentTransform {
+function defaultSigningKeyPath(directory: string): DocumentTransform {
   return (document) => {
     const given = document.entries.get('signing_key_path');
     const serverName = document.entries.get('server_name')?.node;

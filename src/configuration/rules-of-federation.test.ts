@@ -1,58 +1,58 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findings, load, type RuleCase, testRules } from './test/rule-case.ts';
+import { load, problemsOf, type RuleCase, testRules } from './test/rule-case.ts';
 
 const key = 'Noi6WqcDj0QmPxCNQqgezwTlBKrfqehY1u2FyWP9uYw';
 
 const cases: RuleCase[] = [
   {
     rule: 'unproven keys stop the start while certificates are not verified',
-    breaks: 'federation_verify_certificates: false\ntrusted_key_servers: [{server_name: keys.example.org}]',
+    invalid: 'federation_verify_certificates: false\ntrusted_key_servers: [{server_name: keys.example.org}]',
     kind: 'error',
     path: 'trusted_key_servers[0]',
-    says: /keys.example.org needs verify_keys .* accept_keys_insecurely: true/,
-    keeps: `federation_verify_certificates: false\ntrusted_key_servers: [{server_name: keys.example.org, verify_keys: {"ed25519:a": ${key}}}]`,
+    message: /keys.example.org needs verify_keys .* accept_keys_insecurely: true/,
+    valid: `federation_verify_certificates: false\ntrusted_key_servers: [{server_name: keys.example.org, verify_keys: {"ed25519:a": ${key}}}]`,
   },
   {
     rule: 'the default key server needs verified certificates, too',
-    breaks: 'federation_verify_certificates: false',
+    invalid: 'federation_verify_certificates: false',
     kind: 'error',
     path: 'trusted_key_servers[0]',
-    says: /matrix.org needs verify_keys/,
-    keeps: 'federation_verify_certificates: false\ntrusted_key_servers: []',
+    message: /matrix.org needs verify_keys/,
+    valid: 'federation_verify_certificates: false\ntrusted_key_servers: []',
   },
   {
     rule: 'the use of the public key server is remarked upon',
-    breaks: 'pid_file: null',
+    invalid: 'pid_file: null',
     kind: 'notice',
     path: 'trusted_key_servers',
-    says: /suppress_key_server_warning: true/,
-    keeps: 'suppress_key_server_warning: true',
+    message: /suppress_key_server_warning: true/,
+    valid: 'suppress_key_server_warning: true',
   },
   {
     rule: 'exemptions from verification need verification',
-    breaks:
+    invalid:
       'federation_verify_certificates: false\ntrusted_key_servers: []\nfederation_certificate_verification_whitelist: ["*.example.org"]',
     kind: 'warning',
     path: 'federation_certificate_verification_whitelist',
-    says: /has no effect while federation_verify_certificates is off/,
-    keeps: 'federation_certificate_verification_whitelist: ["*.example.org"]',
+    message: /has no effect while federation_verify_certificates is off/,
+    valid: 'federation_certificate_verification_whitelist: ["*.example.org"]',
   },
   {
     rule: 'forbidden addresses mean nothing behind a proxy',
-    breaks: 'https_proxy: "http://proxy:3128"\nip_range_blacklist: [10.0.0.0/8]',
+    invalid: 'https_proxy: "http://proxy:3128"\nip_range_blacklist: [10.0.0.0/8]',
     kind: 'warning',
     path: 'ip_range_blacklist',
-    says: /has no effect on requests that go through a proxy/,
-    keeps: 'ip_range_blacklist: [10.0.0.0/8]',
+    message: /has no effect on requests that go through a proxy/,
+    valid: 'ip_range_blacklist: [10.0.0.0/8]',
   },
   {
     rule: 'old keys have ids of signing keys',
-    breaks: `old_signing_keys: {"rsa:a": {key: ${key}, expired_ts: 1}}`,
+    invalid: `old_signing_keys: {"rsa:a": {key: ${key}, expired_ts: 1}}`,
     kind: 'error',
     path: 'old_signing_keys.rsa:a',
-    says: /allowed: a key id such as ed25519:a_AbCd/,
-    keeps: `old_signing_keys: {"ed25519:a": {key: ${key}, expired_ts: 1}}`,
+    message: /allowed: a key id such as ed25519:a_AbCd/,
+    valid: `old_signing_keys: {"ed25519:a": {key: ${key}, expired_ts: 1}}`,
   },
 ];
 
@@ -61,7 +61,7 @@ describe('rules of federation', () => {
 
   it('silence about the public key server can be asked for [option: suppress_key_server_warning]', () => {
     const remarks = (document: string) =>
-      findings(document, 'notice').filter(({ path }) => path === 'trusted_key_servers');
+      problemsOf(document, 'notice').filter(({ path }) => path === 'trusted_key_servers');
     assert.equal(remarks('pid_file: null').length, 1);
     assert.deepEqual(remarks('suppress_key_server_warning: true'), []);
   });

@@ -42,19 +42,19 @@ export interface RoomEvent {
   readonly pdu: Pdu;
 }
 
-/** State of a room: `stateKeyOf(type, stateKey)` to a value, usually an event or its id. */
+/** State of a room: `stateMapKey(type, stateKey)` to a value, usually an event or its id. */
 export type StateMap<T> = ReadonlyMap<string, T>;
 
 /**
  * The key of one entry in a `StateMap`. The length in front keeps it unambiguous: both parts may hold any
  * character, NUL included, so no separator would do.
  */
-export function stateKeyOf(type: string, stateKey: string): string {
+export function stateMapKey(type: string, stateKey: string): string {
   return `${type.length}:${type}${stateKey}`;
 }
 
-/** The inverse of `stateKeyOf`: `[type, stateKey]`. */
-export function splitStateKey(key: string): [type: string, stateKey: string] {
+/** The inverse of `stateMapKey`: `[type, stateKey]`. */
+export function splitStateMapKey(key: string): [type: string, stateKey: string] {
   const colon = key.indexOf(':');
   const end = colon + 1 + Number(key.slice(0, colon));
   return [key.slice(colon + 1, end), key.slice(end)];

@@ -5,7 +5,7 @@ export interface JsonObject {
   readonly [key: string]: JsonValue | undefined;
 }
 
-/** Whether a value is a JSON object: not null, not an array, and not a number kept as written (`WrittenNumber`). */
+/** Whether a value is a JSON object: not null, not an array, and not a number kept as written (`RawNumber`). */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !JSON.isRawJSON(value);
 }

@@ -1,11 +1,11 @@
-import { historyVisibilityOf, stateKeyOf } from '../protocol/index.ts';
+import { historyVisibilityOf, stateMapKey } from '../protocol/index.ts';
 import { type RoomEngine, type RoomHead, RoomView, type VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 
 /** Children that are looked at one by one where not everything may be seen: the latest. */
 const maxExamined = 500;
 
-const visibilityKey = stateKeyOf('m.room.history_visibility', '');
+const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
 /** By head: whether members have always been able to see everything, up to an entry of the state. */
 const openRooms = new WeakMap<RoomHead, { readonly nid: number | undefined; readonly isOpen: boolean }>();

@@ -158,7 +158,7 @@ export class RoomEngine {
     return new RoomEngine(deps, { keys, groups, rooms });
   }
 
-  /** All values that an entry of a room's current state has had, oldest first. @param key as `stateKeyOf` */
+  /** All values that an entry of a room's current state has had, oldest first. @param key as `stateMapKey` */
   async stateHistory(roomNid: number, key: string): Promise<StateHistoryEntry[]> {
     const keyNid = await this.stateKeys.find(key);
     return keyNid === undefined ? [] : stateHistory(this.#reader, this.events, roomNid, keyNid);

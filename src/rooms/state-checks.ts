@@ -6,7 +6,7 @@ import {
   type JsonObject,
   MatrixError,
   parseRoomAlias,
-  powerLevelsFlaw,
+  powerLevelsContentError,
   type RoomEvent,
 } from '../protocol/index.ts';
 import { aliasesIn, checkedAliases } from './aliases/canonical-alias.ts';
@@ -50,8 +50,8 @@ export class StateChecks {
 
   async #checkLevels(head: RoomHead, content: JsonObject): Promise<void> {
     const create = await this.#current(head, 'm.room.create');
-    const flaw = create && powerLevelsFlaw(content, head.version, create);
-    if (flaw !== undefined) throw badJson(flaw);
+    const error = create && powerLevelsContentError(content, head.version, create);
+    if (error !== undefined) throw badJson(error);
   }
 
   /** Aliases that are new must exist and point here. Source: `m.room.canonical_alias`, "alt_aliases". */

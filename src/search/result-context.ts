@@ -1,5 +1,5 @@
 import { everything } from '../filters/index.ts';
-import { type JsonObject, type JsonValue, stateKeyOf } from '../protocol/index.ts';
+import { type JsonObject, type JsonValue, stateMapKey } from '../protocol/index.ts';
 import {
   type ClientEvents,
   encodePlace,
@@ -61,7 +61,7 @@ export class ResultContexts {
     if (at.stateGroup === undefined) return {};
     const senders = new Set(events.map(({ event }) => event.sender));
     const keys = await Promise.all(
-      [...senders].map((userId) => stateKeys.find(stateKeyOf('m.room.member', userId))),
+      [...senders].map((userId) => stateKeys.find(stateMapKey('m.room.member', userId))),
     );
     const known = keys.filter((key) => key !== undefined);
     const state = (await groups.entries([at.stateGroup], known)).get(at.stateGroup);

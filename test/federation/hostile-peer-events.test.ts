@@ -19,7 +19,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { type BuiltEvent, type JsonObject, stateKeyOf } from '../../src/protocol/index.ts';
+import { type BuiltEvent, type JsonObject, stateMapKey } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -102,7 +102,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
       await isInVain(relying);
       // Nor does it help to keep quiet about what stands against it.
-      const keys = [stateKeyOf('m.room.create', ''), stateKeyOf('m.room.member', mallory)];
+      const keys = [stateMapKey('m.room.create', ''), stateMapKey('m.room.member', mallory)];
       const silent = topic('mine', { authEventIds: keys.map((key) => visitor.state.get(key)!.eventId) });
       await isInVain(silent);
       await isInVain(topic('mine', { authEventIds: [] }));

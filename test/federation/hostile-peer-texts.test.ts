@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { sha256 } from '../../src/protocol/crypto/index.ts';
+import { sha256Base64 } from '../../src/protocol/crypto/index.ts';
 import { type JsonObject, type JsonValue, redactPdu } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
@@ -42,7 +42,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     function signed(change: Record<string, unknown>): JsonObject {
       const { signatures: _signatures, hashes: _hashes, ...pdu } = visitor.message('odd').event.pdu;
       const odd = { ...pdu, ...change } as JsonObject;
-      const hashed = { ...odd, hashes: { sha256: sha256(stable(odd)) } };
+      const hashed = { ...odd, hashes: { sha256: sha256Base64(stable(odd)) } };
       let redacted: JsonObject = hashed;
       try {
         redacted = redactPdu(hashed as never, visitor.version);

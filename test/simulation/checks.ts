@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { RoomEvent } from '../../src/protocol/index.ts';
-import { membershipOf, serverOfUser, splitStateKey, stateKeyOf } from '../../src/protocol/index.ts';
+import { membershipOf, serverOfUser, splitStateMapKey, stateMapKey } from '../../src/protocol/index.ts';
 import type { SimulatedServer } from './server.ts';
 import { described, type View, viewOf } from './view.ts';
 import type { World } from './world.ts';
@@ -83,7 +83,7 @@ function compareStates(world: World, one: View, other: View): void {
     const [here, there] = [one.state.get(key), other.state.get(key)];
     if (here === there) continue;
     world.fail(
-      `${splitStateKey(key).join(' ')} is ${described(one, here)} at ${one.server.name} and ` +
+      `${splitStateMapKey(key).join(' ')} is ${described(one, here)} at ${one.server.name} and ` +
         `${described(other, there)} at ${other.server.name}`,
     );
   }
@@ -119,7 +119,7 @@ async function wasThere({ run, events }: View, eventId: string, serverName: stri
   const { placement, events: store } = run.rooms.engine;
   const state = await placement.stateAt(events.get(eventId)!, 'before');
   for (const [key, nid] of state ?? []) {
-    const [type, userId] = splitStateKey(key);
+    const [type, userId] = splitStateMapKey(key);
     if (type !== 'm.room.member' || serverOfUser(userId) !== serverName) continue;
     const stored = await store.get(nid);
     if (stored && membershipOf(stored.event.content) === 'join') return true;
@@ -159,7 +159,7 @@ export function checkTurnedDown(
   for (const { userId, ended, by } of turnedDown) {
     for (const view of views.filter(({ isIn }) => isIn)) {
       const isKnown = view.rows.get(by)?.stream != null;
-      if (isKnown && view.state.get(stateKeyOf('m.room.member', userId)) === ended) {
+      if (isKnown && view.state.get(stateMapKey('m.room.member', userId)) === ended) {
         world.fail(
           `${view.server.name} knows of ${described(view, by)}, and has ${described(view, ended)} all the same`,
         );

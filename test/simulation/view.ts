@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { membershipOf, type RoomEvent, serverOfUser, splitStateKey } from '../../src/protocol/index.ts';
+import { membershipOf, type RoomEvent, serverOfUser, splitStateMapKey } from '../../src/protocol/index.ts';
 import type { StoredEvent } from '../../src/rooms/index.ts';
 import type { SimulatedServer } from './server.ts';
 import type { Run } from './server-process.ts';
@@ -46,7 +46,7 @@ export async function viewOf(server: SimulatedServer, roomId: string): Promise<V
     select user_id, membership from memberships where room_nid = ${head.roomNid}`.execute(reader);
   const events = await run.rooms.engine.events.getMany(rows.map(({ nid }) => nid));
   const inState = [...head.state].flatMap(([key, { membership }]) => {
-    const [type, userId] = splitStateKey(key);
+    const [type, userId] = splitStateMapKey(key);
     return type === 'm.room.member' ? [[userId, membership ?? 'none'] as const] : [];
   });
   return {

@@ -1,5 +1,5 @@
 import type { Devices } from '../../devices/index.ts';
-import { forbidden, missingParam, type ServerName, type UserId, userIdOf } from '../../protocol/index.ts';
+import { forbidden, missingParam, newUserId, type ServerName, type UserId } from '../../protocol/index.ts';
 import type { Accounts } from '../accounts.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -29,7 +29,7 @@ export class GuestUpgrade {
    */
   async find(username: string | undefined, token: string): Promise<UserId> {
     if (username === undefined) throw missingParam("'username' is missing");
-    const userId = userIdOf(username, this.#serverName);
+    const userId = newUserId(username, this.#serverName);
     if (userId === undefined || (await this.#deps.sessions.guestOf(token)) !== userId) {
       throw forbidden('This is not the access token of this guest');
     }

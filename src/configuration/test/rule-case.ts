@@ -6,12 +6,12 @@ import { loadConfigurationSources } from '../load.ts';
 export interface RuleCase {
   readonly rule: string;
   /** A document that breaks the rule; see `load`. */
-  readonly breaks: string;
+  readonly invalid: string;
   readonly kind: 'error' | 'warning' | 'notice';
   readonly path: string;
-  readonly says: RegExp;
+  readonly message: RegExp;
   /** A document that keeps the rule, close to the one that breaks it. */
-  readonly keeps: string;
+  readonly valid: string;
 }
 
 /** Reads a document as `homeserver.yaml`; the server name is added unless it begins with one. */
@@ -21,21 +21,21 @@ export function load(document: string) {
 }
 
 /** What is said of a document, of one kind. */
-export function findings(document: string, kind: RuleCase['kind']) {
+export function problemsOf(document: string, kind: RuleCase['kind']) {
   const { errors, warnings, notices } = load(document);
   return { error: errors, warning: warnings, notice: notices }[kind];
 }
 
 /** Declares a test of each rule: it speaks of the one document, once, and not of the other. */
 export function testRules(cases: readonly RuleCase[]): void {
-  for (const { rule, breaks, kind, path, says, keeps } of cases) {
+  for (const { rule, invalid, kind, path, message, valid } of cases) {
     it(rule, () => {
-      const found = findings(breaks, kind).filter((problem) => problem.path === path);
-      assert.equal(found.length, 1, JSON.stringify(load(breaks).errors));
-      assert.match(found[0]?.message ?? '', says);
-      assert.deepEqual(load(keeps).errors, []);
+      const found = problemsOf(invalid, kind).filter((problem) => problem.path === path);
+      assert.equal(found.length, 1, JSON.stringify(load(invalid).errors));
+      assert.match(found[0]?.message ?? '', message);
+      assert.deepEqual(load(valid).errors, []);
       assert.deepEqual(
-        findings(keeps, kind).filter((problem) => problem.path === path && says.test(problem.message)),
+        problemsOf(valid, kind).filter((problem) => problem.path === path && message.test(problem.message)),
         [],
       );
     });

@@ -4,7 +4,7 @@ import {
   redactEvent,
   roomFactsOf,
   serverOfUser,
-  stateKeyOf,
+  stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 
@@ -82,7 +82,7 @@ function describe(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): Room
 }
 
 async function descriptiveState(engine: RoomEngine, head: RoomHead): Promise<Map<string, StoredEvent>> {
-  const nids = types.map((type) => head.state.get(stateKeyOf(type, ''))?.nid);
+  const nids = types.map((type) => head.state.get(stateMapKey(type, ''))?.nid);
   const events = await engine.events.getMany(nids.filter((nid) => nid !== undefined));
   return new Map([...events.values()].map((stored) => [stored.event.type, stored]));
 }

@@ -3,7 +3,7 @@ import {
   isRoomId,
   type JsonObject,
   type JsonValue,
-  splitStateKey,
+  splitStateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 import { contentOf } from '../room-stats/room-description.ts';
@@ -30,7 +30,7 @@ const maxChildren = 1_000;
 export async function childrenOf(engine: RoomEngine, head: RoomHead): Promise<SpaceChild[]> {
   const nids: number[] = [];
   for (const [key, { nid }] of head.state) {
-    if (splitStateKey(key)[0] === 'm.space.child') nids.push(nid);
+    if (splitStateMapKey(key)[0] === 'm.space.child') nids.push(nid);
   }
   const events = await engine.events.getMany(nids);
   return inOrder([...events.values()].map(childOf));

@@ -1,5 +1,5 @@
 import type { Streams } from '../../kernel/streams/index.ts';
-import { membershipOf, splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import { Recent } from './recent.ts';
 
@@ -50,7 +50,7 @@ export class Passages {
     const deltas = await this.#engine.stateDeltas(roomNid, after, upTo);
     const keys = await this.#engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
     const passages: Passage[] = [];
-    for (const [type, userId] of keys.map(splitStateKey)) {
+    for (const [type, userId] of keys.map(splitStateMapKey)) {
       if (type !== 'm.room.member') continue;
       passages.push(...(await this.#ofMember(roomNid, roomId, userId, after, upTo)));
     }
@@ -64,7 +64,7 @@ export class Passages {
     after: number,
     upTo: number,
   ): Promise<Passage[]> {
-    const history = await this.#engine.stateHistory(roomNid, stateKeyOf('m.room.member', userId));
+    const history = await this.#engine.stateHistory(roomNid, stateMapKey('m.room.member', userId));
     const passages: Passage[] = [];
     let before = false;
     for (const { stream, event } of history) {

@@ -1,5 +1,5 @@
 import type { Reply } from '../../kernel/http/index.ts';
-import { membershipOf, selectHeroes, splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import { membershipOf, selectHeroes, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import { type StreamedAround, streamed } from '../streamed-lists.ts';
 import type { Accepted } from './accepting.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
@@ -40,10 +40,10 @@ async function essential(
   engine: HandshakeDeps['engine'],
   userId: string,
 ): Promise<(key: string) => boolean> {
-  const isNamed = ['m.room.name', 'm.room.canonical_alias'].some((type) => state.has(stateKeyOf(type, '')));
+  const isNamed = ['m.room.name', 'm.room.canonical_alias'].some((type) => state.has(stateMapKey(type, '')));
   const heroes = new Set(isNamed ? [] : await heroesOf(state, engine, userId));
   return (key) => {
-    const [type, stateKey] = splitStateKey(key);
+    const [type, stateKey] = splitStateMapKey(key);
     return type !== 'm.room.member' || heroes.has(stateKey);
   };
 }
@@ -57,7 +57,7 @@ async function heroesOf(
   userId: string,
 ): Promise<readonly string[]> {
   const nids = [...state]
-    .filter(([key]) => splitStateKey(key)[0] === 'm.room.member')
+    .filter(([key]) => splitStateMapKey(key)[0] === 'm.room.member')
     .map(([, nid]) => nid)
     .slice(0, maxLookedAt);
   const members = [...(await engine.events.getMany(nids)).values()]

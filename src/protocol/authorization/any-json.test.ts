@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { stateKeyOf } from '../event.ts';
+import { stateMapKey } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 import { roomVersions } from '../room-versions.ts';
-import { checkAuthEventsList } from './auth-events-list.ts';
 import { authorize } from './authorize.ts';
+import { checkAuthEvents } from './check-auth-events.ts';
 import { selectAuthEventKeys } from './select-auth-events.ts';
 import { createId, type EventFields, testEvent } from './test/test-events.ts';
 
@@ -64,13 +64,13 @@ test('any event in any state is decided on, asking for nothing but its auth even
       };
       const state = new Map(
         [...(usual ? [room, joined] : []), ...others].map((other) => [
-          stateKeyOf(other.type, other.stateKey ?? ''),
+          stateMapKey(other.type, other.stateKey ?? ''),
           testEvent(version, other),
         ]),
       );
-      const mayAsk = new Set([...selectAuthEventKeys(event, version), stateKeyOf('m.room.create', '')]);
+      const mayAsk = new Set([...selectAuthEventKeys(event, version), stateMapKey('m.room.create', '')]);
       const verdict = authorize(event, (type, stateKey) => {
-        const key = stateKeyOf(type, stateKey);
+        const key = stateMapKey(type, stateKey);
         assert(mayAsk.has(key), `asked for ${key}`);
         return state.get(key);
       });
@@ -88,7 +88,7 @@ test('any list of auth events is decided on', () => {
       const events = new Map(
         others.map((other) => [other.eventId ?? '', testEvent(version, other)] as const),
       );
-      const { allowed } = checkAuthEventsList(testEvent(version, fields), {
+      const { allowed } = checkAuthEvents(testEvent(version, fields), {
         event: (id) => events.get(id),
         isRejected: (id) => id.length % 2 === 1,
       });

@@ -25,7 +25,7 @@ describe('rule 4, m.federate', () => {
   testRules([
     {
       rule: '4',
-      does: 'another server in a room that is not federated',
+      description: 'another server in a room that is not federated',
       versions: all,
       allowed: false,
       event: message(member),
@@ -33,7 +33,7 @@ describe('rule 4, m.federate', () => {
     },
     {
       rule: '4',
-      does: 'the same server in a room that is not federated',
+      description: 'the same server in a room that is not federated',
       versions: all,
       allowed: true,
       event: message(moderator),
@@ -41,7 +41,7 @@ describe('rule 4, m.federate', () => {
     },
     ...[true, null, 'false', 0].map((federate) => ({
       rule: '4',
-      does: `another server, m.federate is ${JSON.stringify(federate)}`,
+      description: `another server, m.federate is ${JSON.stringify(federate)}`,
       versions: all,
       allowed: true,
       event: message(member),
@@ -49,7 +49,7 @@ describe('rule 4, m.federate', () => {
     })),
     {
       rule: '4',
-      does: 'a room without create event',
+      description: 'a room without create event',
       versions: all,
       allowed: false,
       event: message(creator),
@@ -63,42 +63,42 @@ describe('v1 rule 4, m.room.aliases', () => {
   testRules([
     {
       rule: 'v1 4.1',
-      does: 'without state key',
+      description: 'without state key',
       versions: versions(1, 5),
       allowed: false,
       event: aliases(member),
     },
     {
       rule: 'v1 4.1',
-      does: 'without state key, of a sender without server',
+      description: 'without state key, of a sender without server',
       versions: versions(1, 5),
       allowed: false,
       event: aliases('nobody'),
     },
     {
       rule: 'v1 4.2',
-      does: 'for another server',
+      description: 'for another server',
       versions: versions(1, 5),
       allowed: false,
       event: aliases(creator, 'b.example'),
     },
     {
       rule: 'v1 4.3',
-      does: 'for the own server, from outside of the room',
+      description: 'for the own server, from outside of the room',
       versions: versions(1, 5),
       allowed: true,
       event: aliases(stranger, 'b.example'),
     },
     {
       rule: 'v1 4',
-      does: 'from outside of the room since v6',
+      description: 'from outside of the room since v6',
       versions: versions(6),
       allowed: false,
       event: aliases(stranger, 'b.example'),
     },
     {
       rule: 'v1 4',
-      does: 'like any other state since v6',
+      description: 'like any other state since v6',
       versions: versions(6),
       allowed: true,
       event: aliases(moderator, 'b.example'),
@@ -108,11 +108,17 @@ describe('v1 rule 4, m.room.aliases', () => {
 
 describe('rule 6, who is in the room', () => {
   testRules([
-    { rule: '6', does: 'a message of a member', versions: all, allowed: true, event: message(member) },
-    { rule: '6', does: 'a message from outside', versions: all, allowed: false, event: message(stranger) },
+    { rule: '6', description: 'a message of a member', versions: all, allowed: true, event: message(member) },
+    {
+      rule: '6',
+      description: 'a message from outside',
+      versions: all,
+      allowed: false,
+      event: message(stranger),
+    },
     ...['leave', 'invite', 'ban', 'knock', 'JOIN', null, ['join']].map((value) => ({
       rule: '6',
-      does: `a message with the membership ${JSON.stringify(value)}`,
+      description: `a message with the membership ${JSON.stringify(value)}`,
       versions: all,
       allowed: false,
       event: message(stranger),
@@ -124,10 +130,10 @@ describe('rule 6, who is in the room', () => {
 describe('rule 7, m.room.third_party_invite', () => {
   const invite = (sender: string) => ({ type: 'm.room.third_party_invite', sender, stateKey: 'token' });
   testRules([
-    { rule: '7.1', does: 'at the invite level', versions: all, allowed: true, event: invite(member) },
+    { rule: '7.1', description: 'at the invite level', versions: all, allowed: true, event: invite(member) },
     {
       rule: '7.1',
-      does: 'at the invite level, whatever `events` says',
+      description: 'at the invite level, whatever `events` says',
       versions: all,
       allowed: true,
       event: invite(member),
@@ -135,23 +141,35 @@ describe('rule 7, m.room.third_party_invite', () => {
     },
     {
       rule: '7.1',
-      does: 'below the invite level',
+      description: 'below the invite level',
       versions: all,
       allowed: false,
       event: invite(member),
       state: [levels({ invite: 1, events: { 'm.room.third_party_invite': 0 } })],
     },
-    { rule: '7.1', does: 'from outside', versions: all, allowed: false, event: invite(stranger) },
+    { rule: '7.1', description: 'from outside', versions: all, allowed: false, event: invite(stranger) },
   ]);
 });
 
 describe('rule 8, the required power level', () => {
   testRules([
-    { rule: '8', does: 'state at state_default', versions: all, allowed: true, event: topic(moderator) },
-    { rule: '8', does: 'state below state_default', versions: all, allowed: false, event: topic(member) },
     {
       rule: '8',
-      does: 'state at the level of its type',
+      description: 'state at state_default',
+      versions: all,
+      allowed: true,
+      event: topic(moderator),
+    },
+    {
+      rule: '8',
+      description: 'state below state_default',
+      versions: all,
+      allowed: false,
+      event: topic(member),
+    },
+    {
+      rule: '8',
+      description: 'state at the level of its type',
       versions: all,
       allowed: true,
       event: topic(member),
@@ -159,7 +177,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'a message below events_default',
+      description: 'a message below events_default',
       versions: all,
       allowed: false,
       event: message(member),
@@ -167,7 +185,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'a message at users_default',
+      description: 'a message at users_default',
       versions: all,
       allowed: true,
       event: message(member),
@@ -175,7 +193,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'the creator without power levels',
+      description: 'the creator without power levels',
       versions: all,
       allowed: true,
       event: topic(creator),
@@ -183,7 +201,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'others without power levels',
+      description: 'others without power levels',
       versions: all,
       allowed: false,
       event: topic(moderator),
@@ -191,7 +209,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'the creator above every level since v12',
+      description: 'the creator above every level since v12',
       versions: versions(12),
       allowed: true,
       event: topic(creator),
@@ -199,7 +217,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'an additional creator since v12',
+      description: 'an additional creator since v12',
       versions: versions(12),
       allowed: true,
       event: topic(member),
@@ -207,7 +225,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'an additional creator up to v11',
+      description: 'an additional creator up to v11',
       versions: versions(1, 11),
       allowed: false,
       event: topic(member),
@@ -215,7 +233,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'a creator who is not the sender, up to v10',
+      description: 'a creator who is not the sender, up to v10',
       versions: versions(1, 10),
       allowed: true,
       event: topic(member),
@@ -224,7 +242,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      does: 'a creator who is not the sender, since v11',
+      description: 'a creator who is not the sender, since v11',
       versions: versions(11),
       allowed: false,
       event: topic(member),
@@ -233,7 +251,7 @@ describe('rule 8, the required power level', () => {
     },
     ...[{}, [], true, 'x', ''].map((level) => ({
       rule: '8',
-      does: `the level ${JSON.stringify(level)}, which nobody reaches`,
+      description: `the level ${JSON.stringify(level)}, which nobody reaches`,
       versions: versions(1, 9),
       allowed: false,
       event: message(creator),
@@ -244,10 +262,28 @@ describe('rule 8, the required power level', () => {
 
 describe('rule 9, state keys of users', () => {
   testRules([
-    { rule: '9', does: 'the own id', versions: all, allowed: true, event: topic(moderator, moderator) },
-    { rule: '9', does: 'the id of another', versions: all, allowed: false, event: topic(creator, moderator) },
-    { rule: '9', does: 'whatever begins with @', versions: all, allowed: false, event: topic(creator, '@') },
-    { rule: '9', does: 'anything else', versions: all, allowed: true, event: topic(creator, 'x@y') },
+    {
+      rule: '9',
+      description: 'the own id',
+      versions: all,
+      allowed: true,
+      event: topic(moderator, moderator),
+    },
+    {
+      rule: '9',
+      description: 'the id of another',
+      versions: all,
+      allowed: false,
+      event: topic(creator, moderator),
+    },
+    {
+      rule: '9',
+      description: 'whatever begins with @',
+      versions: all,
+      allowed: false,
+      event: topic(creator, '@'),
+    },
+    { rule: '9', description: 'anything else', versions: all, allowed: true, event: topic(creator, 'x@y') },
   ]);
 });
 
@@ -261,35 +297,35 @@ describe('v1 rule 11, m.room.redaction', () => {
   testRules([
     {
       rule: 'v1 11.1',
-      does: 'at the redact level',
+      description: 'at the redact level',
       versions: all,
       allowed: true,
       event: redaction(moderator, '$x:c.example'),
     },
     {
       rule: 'v1 11.2',
-      does: 'an event of the same server',
+      description: 'an event of the same server',
       versions: all,
       allowed: true,
       event: redaction(member, '$x:b.example'),
     },
     {
       rule: 'v1 11.3',
-      does: 'an event of another server, up to v2',
+      description: 'an event of another server, up to v2',
       versions: versions(1, 2),
       allowed: false,
       event: redaction(member, '$x:c.example'),
     },
     {
       rule: 'v1 11.3',
-      does: 'ids without a server, up to v2',
+      description: 'ids without a server, up to v2',
       versions: versions(1, 2),
       allowed: false,
       event: redaction(member, '$x', '$y'),
     },
     {
       rule: 'v1 11',
-      does: 'an event of another server, since v3',
+      description: 'an event of another server, since v3',
       versions: versions(3),
       allowed: true,
       event: redaction(member, '$x:c.example'),

@@ -11,7 +11,7 @@ import { allow, allowIf, reject, type Verdict } from './verdict.ts';
 
 /**
  * Whether the event is allowed in a room with that state: the authorization rules of the event's room version, in
- * their order, but for those about the list of its auth events (see `checkAuthEventsList`).
+ * their order, but for those about the list of its auth events (see `checkAuthEvents`).
  *
  * Rule numbers here and in the files that this one calls are those of v12; rules that it does not have any more
  * are numbered as in v1. `state` is asked only for what `selectAuthEventKeys` lists and for the create event.

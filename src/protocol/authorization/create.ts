@@ -10,7 +10,7 @@ export function authorizeCreate(event: RoomEvent): Verdict {
   // 1.1
   if (event.prevEventIds.length > 0) return reject('a create event has no previous events');
   // 1.2
-  const objection = objectionToRoomId[event.version.roomId](event);
+  const objection = roomIdError[event.version.roomId](event);
   if (objection !== undefined) return reject(objection);
   const { room_version: version, additional_creators: additional } = event.content;
   // 1.3
@@ -29,7 +29,7 @@ export function authorizeCreate(event: RoomEvent): Verdict {
   return allow();
 }
 
-const objectionToRoomId: Readonly<
+const roomIdError: Readonly<
   Record<RoomEvent['version']['roomId'], (event: RoomEvent) => string | undefined>
 > = {
   // v1 to v11.

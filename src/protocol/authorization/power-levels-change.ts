@@ -18,7 +18,7 @@ import { allow, reject, type Verdict } from './verdict.ts';
 /** Rule 10: `m.room.power_levels`. `levels` are those in force before the event. */
 export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: PowerLevels): Verdict {
   const after = powerLevelsContentOf(event);
-  const flaw = flawIn(after, event.version, room.create);
+  const flaw = contentError(after, event.version, room.create);
   if (flaw !== undefined) return reject(flaw);
   // 10.5
   const current = room.lookup('m.room.power_levels', '');
@@ -29,7 +29,7 @@ export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: 
     sender: event.sender,
     senderLevel: levels.ofUser(event.sender),
   };
-  const excess = excessIn(change, event);
+  const excess = forbiddenChange(change, event);
   // 10.11
   return excess === undefined
     ? allow()
@@ -37,16 +37,20 @@ export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: 
 }
 
 /** What makes power levels malformed whoever sends them, `undefined` when nothing does: rules 10.1 to 10.4. */
-export function powerLevelsFlaw(
+export function powerLevelsContentError(
   content: JsonObject,
   version: RoomVersion,
   create: RoomEvent,
 ): string | undefined {
-  return flawIn(parsePowerLevels(content, version.powerLevelNumbers), version, create);
+  return contentError(parsePowerLevels(content, version.powerLevelNumbers), version, create);
 }
 
 /** Rules 10.1 to 10.4: what is wrong with the content by itself. */
-function flawIn(content: PowerLevelsContent, version: RoomVersion, create: RoomEvent): string | undefined {
+function contentError(
+  content: PowerLevelsContent,
+  version: RoomVersion,
+  create: RoomEvent,
+): string | undefined {
   if (version.powerLevelNumbers === 'integers') {
     // 10.1: since v10.
     for (const [name, level] of content.named) if (Number.isNaN(level)) return `${name} is not an integer`;
@@ -82,22 +86,22 @@ interface LevelsChange {
  * Rules 10.6 to 10.10: what the change touches that is beyond the sender. The comparisons are written so that a
  * level that can not be understood (`NaN`, possible up to v9) counts as changed and beyond everybody.
  */
-function excessIn(change: LevelsChange, event: RoomEvent): string | undefined {
+function forbiddenChange(change: LevelsChange, event: RoomEvent): string | undefined {
   const { before, after } = change;
   return (
-    excessInNamed(change) ??
+    forbiddenNamedLevel(change) ??
     // 10.7, 10.8
-    excessInList('events', before.events, after.events, change) ??
+    forbiddenListedLevel('events', before.events, after.events, change) ??
     // 10.7, 10.8: `notifications` since v6.
     (event.version.notificationLevelsChecked
-      ? excessInList('notifications', before.notifications, after.notifications, change)
+      ? forbiddenListedLevel('notifications', before.notifications, after.notifications, change)
       : undefined) ??
-    excessInUsers(change)
+    forbiddenUserLevel(change)
   );
 }
 
 /** Rule 10.6; what is not there has its default, as the note at the head of the rules says. */
-function excessInNamed({ before, after, senderLevel }: LevelsChange): string | undefined {
+function forbiddenNamedLevel({ before, after, senderLevel }: LevelsChange): string | undefined {
   for (const name of namedLevels) {
     const old = before.named.get(name);
     const next = after.named.get(name);
@@ -111,14 +115,14 @@ function excessInNamed({ before, after, senderLevel }: LevelsChange): string | u
 }
 
 /** Rules 10.7 and 10.8 for `events` or `notifications`. */
-function excessInList(
+function forbiddenListedLevel(
   name: string,
   before: Levels,
   after: Levels,
   { senderLevel }: LevelsChange,
 ): string | undefined {
   if (before === undefined || after === undefined) return name;
-  for (const [key, old, next] of alterations(before, after)) {
+  for (const [key, old, next] of changedEntries(before, after)) {
     // 10.7.1
     if (old !== undefined && !(old <= senderLevel)) return `${name} ${key}`;
     // 10.8.1
@@ -128,9 +132,9 @@ function excessInList(
 }
 
 /** Rules 10.9 and 10.10. */
-function excessInUsers({ before, after, sender, senderLevel }: LevelsChange): string | undefined {
+function forbiddenUserLevel({ before, after, sender, senderLevel }: LevelsChange): string | undefined {
   if (before.users === undefined || after.users === undefined) return 'users';
-  for (const [user, old, next] of alterations(before.users, after.users)) {
+  for (const [user, old, next] of changedEntries(before.users, after.users)) {
     // 10.9.1
     if (old !== undefined && user !== sender && !(old < senderLevel)) return `users ${user}`;
     // 10.10.1
@@ -139,13 +143,13 @@ function excessInUsers({ before, after, sender, senderLevel }: LevelsChange): st
   return undefined;
 }
 
-type Alteration = [key: string, old: number | undefined, next: number | undefined];
+type ChangedEntry = [key: string, old: number | undefined, next: number | undefined];
 
 /** The entries that were added, changed or removed. */
-function* alterations(
+function* changedEntries(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,
-): Generator<Alteration> {
+): Generator<ChangedEntry> {
   for (const [key, old] of before) {
     const next = after.get(key);
     if (next !== old) yield [key, old, next];

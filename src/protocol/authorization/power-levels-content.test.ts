@@ -23,10 +23,10 @@ const strings = ['50', ' 50 ', '\t0050\n', '+50', '-50'];
 
 describe('rules 10.1 to 10.4, the content by itself', () => {
   testRules([
-    { rule: '10.5', does: 'nothing in it', versions: all, allowed: true, ...first({}) },
+    { rule: '10.5', description: 'nothing in it', versions: all, allowed: true, ...first({}) },
     {
       rule: '10.5',
-      does: 'everything in it',
+      description: 'everything in it',
       versions: all,
       allowed: true,
       ...first({
@@ -39,14 +39,14 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     ...namedLevels.flatMap((name) => [
       ...[...strings, ...notEvenStrings].map((value) => ({
         rule: '10.1',
-        does: `${name} is ${JSON.stringify(value)} since v10`,
+        description: `${name} is ${JSON.stringify(value)} since v10`,
         versions: versions(10),
         allowed: false,
         ...first({ [name]: value }),
       })),
       ...[...strings, ...notEvenStrings].map((value) => ({
         rule: '10.1',
-        does: `${name} is ${JSON.stringify(value)} up to v9`,
+        description: `${name} is ${JSON.stringify(value)} up to v9`,
         versions: versions(1, 9),
         allowed: true,
         ...first({ [name]: value }),
@@ -56,7 +56,7 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
       [...notEvenStrings.filter((value) => JSON.stringify(value) !== '{}'), { x: '1' }, { x: null }].map(
         (value) => ({
           rule: '10.2',
-          does: `${name} is ${JSON.stringify(value)} since v10`,
+          description: `${name} is ${JSON.stringify(value)} since v10`,
           versions: versions(10),
           allowed: false,
           ...first({ [name]: value }),
@@ -65,14 +65,14 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     ),
     ...[null, true, [], 'x', 1].map((users) => ({
       rule: '10.3',
-      does: `users is ${JSON.stringify(users)}`,
+      description: `users is ${JSON.stringify(users)}`,
       versions: all,
       allowed: false,
       ...first({ users }),
     })),
     ...notEvenStrings.map((level) => ({
       rule: '10.3',
-      does: `a user has ${JSON.stringify(level)}`,
+      description: `a user has ${JSON.stringify(level)}`,
       versions: all,
       allowed: false,
       ...first({ users: { [moderator]: level } }),
@@ -80,14 +80,14 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     ...strings.flatMap((level) => [
       {
         rule: '10.3',
-        does: `a user has ${JSON.stringify(level)} up to v9`,
+        description: `a user has ${JSON.stringify(level)} up to v9`,
         versions: versions(1, 9),
         allowed: true,
         ...first({ users: { [moderator]: level } }),
       },
       {
         rule: '10.3',
-        does: `a user has ${JSON.stringify(level)} since v10`,
+        description: `a user has ${JSON.stringify(level)} since v10`,
         versions: versions(10),
         allowed: false,
         ...first({ users: { [moderator]: level } }),
@@ -95,14 +95,14 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     ]),
     ...['moderator:a.example', '@moderator', 'x', '', '@a:not a server'].map((user) => ({
       rule: '10.3',
-      does: `the user ${JSON.stringify(user)}`,
+      description: `the user ${JSON.stringify(user)}`,
       versions: all,
       allowed: false,
       ...first({ users: { [user]: 1 } }),
     })),
     ...[creator, member].map((user) => ({
       rule: '10.4',
-      does: `${user} is a creator since v12`,
+      description: `${user} is a creator since v12`,
       versions: versions(12),
       allowed: false,
       event: levels({ users: { [user]: 1 } }),
@@ -111,7 +111,7 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     })),
     {
       rule: '10.4',
-      does: 'creators up to v11',
+      description: 'creators up to v11',
       versions: versions(1, 11),
       allowed: true,
       ...first({ users: { [creator]: 100 } }),
@@ -127,7 +127,7 @@ describe('floats in power levels', () => {
   testRules([
     ...[50.57, -0.5].map((level) => ({
       rule: '10.3',
-      does: `a user has ${level} up to v5`,
+      description: `a user has ${level} up to v5`,
       versions: versions(1, 5),
       allowed: true,
       ...first({ users: { [moderator]: level } }),
@@ -135,14 +135,14 @@ describe('floats in power levels', () => {
     ...['50.57', '5.114698E4', '1.0', '9007199254740993'].flatMap((level) => [
       {
         rule: '10.3',
-        does: `a user has ${level}, as written, up to v5`,
+        description: `a user has ${level}, as written, up to v5`,
         versions: versions(1, 5),
         allowed: true,
         ...first(asWritten(level)),
       },
       {
         rule: '10.3',
-        does: `a user has ${level}, as written, since v6`,
+        description: `a user has ${level}, as written, since v6`,
         versions: versions(6),
         allowed: false,
         ...first(asWritten(level)),
@@ -150,7 +150,7 @@ describe('floats in power levels', () => {
     ]),
     {
       rule: '10.3',
-      does: 'more than a double holds',
+      description: 'more than a double holds',
       versions: all,
       allowed: false,
       ...first(asWritten('1e999')),

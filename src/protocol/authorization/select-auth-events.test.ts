@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { splitStateKey } from '../event.ts';
+import { splitStateMapKey } from '../event.ts';
 import type { JsonValue } from '../json.ts';
 import { roomVersions } from '../room-versions.ts';
 import { selectAuthEventKeys } from './select-auth-events.ts';
@@ -11,7 +11,7 @@ import { type EventFields, testEvent, version } from './test/test-events.ts';
 function select(number: number, fields: EventFields): string[] {
   const keys = selectAuthEventKeys(testEvent(version(number), fields), version(number));
   assert.equal(new Set(keys).size, keys.length);
-  const names = keys.map((key) => splitStateKey(key).join('|').replace('m.room.', ''));
+  const names = keys.map((key) => splitStateMapKey(key).join('|').replace('m.room.', ''));
   return names.filter((name) => name !== 'create|');
 }
 
@@ -29,7 +29,7 @@ describe('selection of auth events', () => {
     const event = { type: 'm.room.message', sender: ann };
     for (const roomVersion of roomVersions.values()) {
       const keys = selectAuthEventKeys(testEvent(roomVersion, event), roomVersion);
-      const hasCreate = keys.some((key) => splitStateKey(key)[0] === 'm.room.create');
+      const hasCreate = keys.some((key) => splitStateMapKey(key)[0] === 'm.room.create');
       assert.equal(hasCreate, roomVersion.id !== '12');
     }
   });

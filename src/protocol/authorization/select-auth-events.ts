@@ -1,4 +1,4 @@
-import { stateKeyOf } from '../event.ts';
+import { stateMapKey } from '../event.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 
@@ -13,15 +13,15 @@ export interface AuthEventSubject {
 
 /**
  * The entries of the room state that belong into the `auth_events` of such an event, as far as the room has them:
- * keys of a `StateMap` (see `stateKeyOf`), each once.
+ * keys of a `StateMap` (see `stateMapKey`), each once.
  * Source: https://spec.matrix.org/latest/server-server-api/#auth-events-selection
  */
 export function selectAuthEventKeys(event: AuthEventSubject, version: RoomVersion): string[] {
   if (event.type === 'm.room.create') return [];
   const keys: string[] = [];
   // Since v12 the room id names the create event.
-  if (version.createInAuthEvents) keys.push(stateKeyOf('m.room.create', ''));
-  keys.push(stateKeyOf('m.room.power_levels', ''), stateKeyOf('m.room.member', event.sender));
+  if (version.createInAuthEvents) keys.push(stateMapKey('m.room.create', ''));
+  keys.push(stateMapKey('m.room.power_levels', ''), stateMapKey('m.room.member', event.sender));
   if (event.type === 'm.room.member') addMembershipKeys(keys, event, version);
   return keys;
 }
@@ -30,22 +30,22 @@ function addMembershipKeys(keys: string[], event: AuthEventSubject, version: Roo
   const { membership, third_party_invite: invite, join_authorised_via_users_server: via } = event.content;
   if (event.stateKey !== undefined) addMember(keys, event.stateKey);
   if (membership === 'join' || membership === 'invite' || membership === 'knock') {
-    keys.push(stateKeyOf('m.room.join_rules', ''));
+    keys.push(stateMapKey('m.room.join_rules', ''));
   }
   if (membership === 'invite') {
-    const token = property(property(invite, 'signed'), 'token');
-    if (typeof token === 'string') keys.push(stateKeyOf('m.room.third_party_invite', token));
+    const token = ownProperty(ownProperty(invite, 'signed'), 'token');
+    if (typeof token === 'string') keys.push(stateMapKey('m.room.third_party_invite', token));
   }
   // Since v8.
   if (membership === 'join' && version.restricted && typeof via === 'string') addMember(keys, via);
 }
 
 function addMember(keys: string[], userId: string): void {
-  const key = stateKeyOf('m.room.member', userId);
+  const key = stateMapKey('m.room.member', userId);
   if (!keys.includes(key)) keys.push(key);
 }
 
 /** A property of whatever value, `undefined` if it has none. */
-export function property(value: JsonValue | undefined, name: string): JsonValue | undefined {
+export function ownProperty(value: JsonValue | undefined, name: string): JsonValue | undefined {
   return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

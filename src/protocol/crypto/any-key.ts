@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../json.ts';
 import { VerifyKey } from './ed25519.ts';
-import { signaturesOf, signedText } from './signed-json.ts';
+import { signaturesOf, signingInput } from './signed-json.ts';
 
 /** Pairs of key and signature to try, so that one event can not cost seconds. Honest invites need one or two. */
 const MAX_ATTEMPTS = 256;
@@ -19,7 +19,7 @@ export function isSignedWithAnyKey(signed: JsonObject, publicKeys: readonly stri
     .slice(0, MAX_ATTEMPTS);
   const keys = publicKeys.slice(0, Math.floor(MAX_ATTEMPTS / Math.max(1, signatures.length)));
   try {
-    const text = signedText(signed);
+    const text = signingInput(signed);
     return keys.some((encoded) => {
       const key = VerifyKey.fromBase64(encoded);
       return key !== undefined && signatures.some((signature) => key.verifies(text, signature));

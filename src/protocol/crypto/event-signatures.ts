@@ -72,12 +72,12 @@ export function isKeyValidFor(key: ServerKey, event: RoomEvent, now: number): bo
 /**
  * Whether a server has signed an event: at least one signature is from a key that is known and valid, and all such
  * are right. Never throws.
- * @param signed The redacted event without signatures, from `receivePdu`.
+ * @param signingInput The redacted event without signatures, from `receivePdu`.
  * @param verify By default on this thread; see `checkIntegrity`.
  */
 export function isSignedByServer(
   event: RoomEvent,
-  signed: string,
+  signingInput: string,
   serverName: string,
   keyOf: ServerKeyLookup,
   now: number,
@@ -87,7 +87,7 @@ export function isSignedByServer(
   for (const [keyId, signature] of signaturesOf(event.pdu, serverName)) {
     const key = keyOf(serverName, keyId);
     if (key === undefined || !isKeyValidFor(key, event, now)) continue;
-    if (!verify(key.key, signed, signature)) return false;
+    if (!verify(key.key, signingInput, signature)) return false;
     found = true;
   }
   return found;

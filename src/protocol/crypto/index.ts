@@ -8,6 +8,6 @@ export {
   type ServerKeyLookup,
   type VerifySignature,
 } from './event-signatures.ts';
-export { sha256, sha256Url } from './sha256.ts';
+export { sha256Base64, sha256Base64Url } from './sha256.ts';
 export { signJson, verifyJson } from './signed-json.ts';
 export { readSigningKeys, writeSigningKeys } from './signing-key-file.ts';

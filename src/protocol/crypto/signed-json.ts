@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../json.ts';
 import type { SigningKey, VerifyKey } from './ed25519.ts';
 
 /** What a signature of a JSON object covers: all but `signatures` and `unsigned`. */
-export function signedText(object: JsonObject): string {
+export function signingInput(object: JsonObject): string {
   const { signatures: _signatures, unsigned: _unsigned, ...signed } = object;
   return canonicalJson(signed, 'as written');
 }
@@ -22,7 +22,7 @@ export function signJson<T extends JsonObject>(
 ): T & { readonly signatures: Signatures } {
   return {
     ...object,
-    signatures: withSignature(object.signatures, entity, key.keyId, key.sign(signedText(object))),
+    signatures: withSignature(object.signatures, entity, key.keyId, key.sign(signingInput(object))),
   };
 }
 
@@ -62,7 +62,7 @@ export function verifyJson(
   });
   if (known.length === 0) return false;
   try {
-    const text = signedText(object);
+    const text = signingInput(object);
     return known.every(({ key, signature }) => key.verifies(text, signature));
   } catch {
     return false;

@@ -8,7 +8,7 @@ import { canonicalJson, parseJson } from '../json/index.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion, roomVersions } from '../room-versions.ts';
 import { buildEvent, signEvent } from './build.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 import { contentHash, referenceHash } from './hashes.ts';
 import { checkIntegrity } from './integrity.ts';
 import { MAX_EVENT_BYTES } from './limits.ts';
@@ -28,7 +28,10 @@ test('what is built is received as it was built, in every room version', () => {
         const received = receivePdu(parseJson(json, { numbers: 'as written' }), version);
         assert.equal(received.json, json);
         assert.deepEqual({ ...received.event, pdu: 0, content: 0 }, { ...event, pdu: 0, content: 0 });
-        assert.equal((event.pdu.hashes as JsonObject).sha256, contentHash(new EventText(event.pdu, version)));
+        assert.equal(
+          (event.pdu.hashes as JsonObject).sha256,
+          contentHash(new CanonicalEvent(event.pdu, version)),
+        );
         const integrity = checkIntegrity(received, () => serverKey, draft.originServerTs);
         const viaOther = version.restricted && 'join_authorised_via_users_server' in draft.content;
         assert.equal(integrity.outcome, viaOther ? 'reject' : 'ok');
@@ -150,6 +153,6 @@ test('a second server signs the same event', () => {
     const received = receivePdu(parseJson(both.json), version);
     assert.equal(received.hashMatches, true);
     const signature = (both.event.pdu.signatures as Record<string, Record<string, string>>)['elsewhere']!;
-    assert.ok(second.key.publicKey.verifies(received.signed, signature['ed25519:2']!));
+    assert.ok(second.key.publicKey.verifies(received.signingInput, signature['ed25519:2']!));
   }
 });

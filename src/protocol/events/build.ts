@@ -5,7 +5,7 @@ import type { Pdu, RoomEvent } from '../event.ts';
 import { isEventIdOf } from '../identifiers/event-ids.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 import { contentHash, hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
@@ -55,7 +55,7 @@ export interface UnsignedEvent {
   /** Complete as soon as `complete` was called: only `pdu.signatures` is missing until then. */
   readonly event: RoomEvent;
   /** What the signature must cover, in UTF-8. */
-  readonly signedText: string;
+  readonly signingInput: string;
   /** Puts the signature (unpadded base64) in. @returns the PDU as canonical JSON */
   complete(signature: string): string;
 }
@@ -67,12 +67,12 @@ export interface UnsignedEvent {
  */
 export function buildEvent(draft: EventDraft, version: RoomVersion, signer: EventSigner): BuiltEvent {
   const unsigned = prepareEvent(draft, version, signer);
-  const json = unsigned.complete(signer.key.sign(unsigned.signedText));
+  const json = unsigned.complete(signer.key.sign(unsigned.signingInput));
   return { event: unsigned.event, json };
 }
 
 /** Room for the one signature of a new event: the size limit counts it before it is there. */
-const placeholder = 'A'.repeat(86);
+const signaturePlaceholder = 'A'.repeat(86);
 
 /**
  * Hashes a new event, for signing elsewhere: on another thread, while the event has its place in the room already.
@@ -84,24 +84,24 @@ export function prepareEvent(
   version: RoomVersion,
   { serverName, key }: EventSigner,
 ): UnsignedEvent {
-  const bare = bareEvent(draft, version);
-  const text = new EventText(bare, version);
-  const hashes = { sha256: contentHash(text) };
-  text.hashes = hashes;
-  const signedText = text.signed;
-  const ofServer: Record<string, string> = { [key.keyId]: placeholder };
+  const bare = unsignedPdu(draft, version);
+  const canonical = new CanonicalEvent(bare, version);
+  const hashes = { sha256: contentHash(canonical) };
+  canonical.hashes = hashes;
+  const { signingInput } = canonical;
+  const ofServer: Record<string, string> = { [key.keyId]: signaturePlaceholder };
   const signatures = { [serverName]: ofServer };
-  text.signatures = signatures;
+  canonical.signatures = signatures;
   const pdu: Pdu = { ...bare, hashes, signatures };
-  checkSize(pdu, text.json, version);
-  const eventId = draft.eventId ?? hashEventId(signedText, version);
+  checkSize(pdu, canonical.json, version);
+  const eventId = draft.eventId ?? hashEventId(signingInput, version);
   return {
     event: roomEventOf(pdu, version, eventId),
-    signedText,
+    signingInput,
     complete(signature) {
       ofServer[key.keyId] = signature;
-      text.signatures = signatures;
-      return text.json;
+      canonical.signatures = signatures;
+      return canonical.json;
     },
   };
 }
@@ -113,17 +113,17 @@ export function prepareEvent(
  */
 export function signEvent(event: RoomEvent, signer: EventSigner): BuiltEvent {
   const { pdu, version, eventId } = event;
-  const text = new EventText(pdu, version);
-  const signature = signer.key.sign(text.signed);
+  const canonical = new CanonicalEvent(pdu, version);
+  const signature = signer.key.sign(canonical.signingInput);
   const signatures = withSignature(pdu.signatures, signer.serverName, signer.key.keyId, signature);
-  text.signatures = signatures;
+  canonical.signatures = signatures;
   const signedPdu: Pdu = { ...pdu, signatures };
-  const json = text.json;
+  const json = canonical.json;
   checkSize(signedPdu, json, version);
   return { event: roomEventOf(signedPdu, version, eventId), json };
 }
 
-function bareEvent(draft: EventDraft, version: RoomVersion): Pdu {
+function unsignedPdu(draft: EventDraft, version: RoomVersion): Pdu {
   const { redacts, stateKey, roomId, eventId, origin } = draft;
   checkIds(draft, version);
   const redactsInContent = redacts !== undefined && version.redactsIn === 'content';

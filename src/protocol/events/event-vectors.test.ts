@@ -6,7 +6,7 @@ import { canonicalJson, parseJsonObject } from '../json/index.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion, roomVersions } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 import { contentHash, referenceHash } from './hashes.ts';
 import { checkIntegrity, redactEvent } from './integrity.ts';
 import { receivePdu } from './parse.ts';
@@ -42,7 +42,7 @@ for (const id of roomVersions.keys()) {
         assert.equal(received.json, vector.event);
         assert.equal(received.hashMatches, true);
         assert.equal(referenceHash(pdu, version), vector.referenceHash);
-        assert.equal(contentHash(new EventText(pdu, version)), (pdu.hashes as JsonObject).sha256);
+        assert.equal(contentHash(new CanonicalEvent(pdu, version)), (pdu.hashes as JsonObject).sha256);
         assert.equal(checkIntegrity(received, () => serverKey, 1_000_000).outcome, 'ok');
       });
 

@@ -3,7 +3,7 @@ import type { Pdu } from '../event.ts';
 import { splitAtServer } from '../identifiers/domain.ts';
 import { fitsCodePoints } from '../identifiers/length.ts';
 import { isHashRoomId } from '../identifiers/room-ids.ts';
-import { isWrittenNumber, numberOf } from '../json/written-number.ts';
+import { isRawNumber, numberOf } from '../json/raw-number.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
@@ -76,7 +76,7 @@ function integerOf(value: JsonValue | undefined, version: RoomVersion): number |
   const number = numberOf(value);
   if (version.strictCanonicalJson || number === undefined || Math.abs(number) > MAX_OLD_INTEGER)
     return undefined;
-  const written = isWrittenNumber(value) ? value.rawJSON : String(number);
+  const written = isRawNumber(value) ? value.rawJSON : String(number);
   return /^-?\d+$/.test(written) ? number : undefined;
 }
 

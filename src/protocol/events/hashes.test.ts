@@ -4,7 +4,7 @@ import { decodeBase64 } from '../crypto/base64.ts';
 import { SigningKey } from '../crypto/ed25519.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion, roomVersions } from '../room-versions.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 import { contentHash, hasContentHash, referenceHash } from './hashes.ts';
 
 const key = SigningKey.fromSeed('1', decodeBase64('YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1')!)!;
@@ -58,10 +58,10 @@ suite('the examples of the specification', () => {
   const version = getRoomVersion('1')!;
   for (const { name, event, hash, signature } of examples) {
     test(name, () => {
-      assert.equal(contentHash(new EventText(event, version)), hash);
-      const text = new EventText(event, version);
+      assert.equal(contentHash(new CanonicalEvent(event, version)), hash);
+      const text = new CanonicalEvent(event, version);
       text.hashes = { sha256: hash };
-      assert.equal(key.sign(text.signed), signature);
+      assert.equal(key.sign(text.signingInput), signature);
     });
   }
 });
@@ -70,10 +70,16 @@ test('no hash depends on signatures or unsigned, and the content hash not on has
   const event = examples[0]!.event;
   for (const version of roomVersions.values()) {
     const changed = { ...event, signatures: { a: { 'ed25519:1': 'b' } }, unsigned: { age: 1 } };
-    assert.equal(contentHash(new EventText(changed, version)), contentHash(new EventText(event, version)));
+    assert.equal(
+      contentHash(new CanonicalEvent(changed, version)),
+      contentHash(new CanonicalEvent(event, version)),
+    );
     assert.equal(referenceHash(changed, version), referenceHash(event, version));
     const { hashes: _hashes, ...bare } = event;
-    assert.equal(contentHash(new EventText(bare, version)), contentHash(new EventText(event, version)));
+    assert.equal(
+      contentHash(new CanonicalEvent(bare, version)),
+      contentHash(new CanonicalEvent(event, version)),
+    );
     assert.notEqual(referenceHash(bare, version), referenceHash(event, version));
   }
 });

@@ -1,15 +1,15 @@
 import { decodeBase64, encodeBase64 } from '../crypto/base64.ts';
-import { sha256, sha256Url } from '../crypto/sha256.ts';
+import { sha256Base64, sha256Base64Url } from '../crypto/sha256.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 
 /**
  * Covers the whole event; stands in its `hashes.sha256`. Unpadded base64.
  * Source: server-server API, "Calculating the content hash for an event".
  */
-export function contentHash(text: EventText): string {
-  return sha256(text.hashed);
+export function contentHash(event: CanonicalEvent): string {
+  return sha256Base64(event.contentHashInput);
 }
 
 /**
@@ -29,13 +29,13 @@ export function hasContentHash(pdu: JsonObject, expected: string): boolean {
  * @throws MatrixError M_BAD_JSON if the event is not canonical JSON as its room version demands.
  */
 export function referenceHash(pdu: JsonObject, version: RoomVersion): string {
-  return sha256(new EventText(pdu, version).signed);
+  return sha256Base64(new CanonicalEvent(pdu, version).signingInput);
 }
 
 /**
  * The event id that the reference hash makes; for room versions 1 and 2, use the event's own `event_id`.
- * @param signed The text of the redacted event without signatures.
+ * @param signingInput The text of the redacted event without signatures.
  */
-export function hashEventId(signed: string, version: RoomVersion): string {
-  return `$${version.eventId === 'hash, base64' ? sha256(signed) : sha256Url(signed)}`;
+export function hashEventId(signingInput: string, version: RoomVersion): string {
+  return `$${version.eventId === 'hash, base64' ? sha256Base64(signingInput) : sha256Base64Url(signingInput)}`;
 }

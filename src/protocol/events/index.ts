@@ -15,12 +15,12 @@ export { checkIntegrity, type Integrity, redactEvent } from './integrity.ts';
 export { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
 export { claimedEventId, type ReceivedEvent, receivePdu } from './parse.ts';
 export {
-  concernsPolicyServer,
   isSignedByPolicyServer,
+  needsPolicyServerSignature,
   type PolicyServer,
+  parsePolicyServer,
+  policyEventType,
   policyKeyId,
-  policyServerIn,
-  policyType,
   withPolicySignature,
 } from './policy-server.ts';
 export { redactPdu } from './redaction.ts';

@@ -5,7 +5,7 @@ import {
   type VerifySignature,
 } from '../crypto/event-signatures.ts';
 import type { RoomEvent } from '../event.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 import type { ReceivedEvent } from './parse.ts';
 import { redactPdu } from './redaction.ts';
 import { roomEventOf } from './room-event.ts';
@@ -32,12 +32,12 @@ export function checkIntegrity(
   now: number,
   verify?: VerifySignature,
 ): Integrity {
-  const { event, signed, json } = received;
+  const { event, signingInput, json } = received;
   const signers = requiredSigners(event);
   if (signers === undefined)
     return { outcome: 'reject', reason: 'The event names a server that can not exist' };
   for (const server of signers) {
-    if (!isSignedByServer(event, signed, server, keyOf, now, verify)) {
+    if (!isSignedByServer(event, signingInput, server, keyOf, now, verify)) {
       return { outcome: 'reject', reason: `The event has no valid signature of ${server}` };
     }
   }
@@ -48,5 +48,5 @@ export function checkIntegrity(
 export function redactEvent(event: RoomEvent): { readonly event: RoomEvent; readonly json: string } {
   const { version, eventId } = event;
   const pdu = redactPdu(event.pdu, version);
-  return { event: roomEventOf(pdu, version, eventId), json: new EventText(pdu, version).json };
+  return { event: roomEventOf(pdu, version, eventId), json: new CanonicalEvent(pdu, version).json };
 }

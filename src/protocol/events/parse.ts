@@ -3,7 +3,7 @@ import type { Pdu, RoomEvent } from '../event.ts';
 import { isEventId } from '../identifiers/event-ids.ts';
 import { isJsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 import { checkFormat, type ReferenceLimits } from './format.ts';
 import { contentHash, hasContentHash, hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
@@ -15,7 +15,7 @@ export interface ReceivedEvent {
   /** The PDU as canonical JSON, without `unsigned`. */
   readonly json: string;
   /** The text that signatures cover. */
-  readonly signed: string;
+  readonly signingInput: string;
   /** Whether the event is as its origin hashed it. If not, only what redaction leaves may be used. */
   readonly hashMatches: boolean;
 }
@@ -32,15 +32,15 @@ export function receivePdu(
   references: ReferenceLimits = 'limited',
 ): ReceivedEvent {
   const pdu = checkFormat(json, version, references);
-  const text = new EventText(pdu, version);
-  const canonical = text.json;
-  checkSize(pdu, canonical, version);
-  const { signed } = text;
+  const canonical = new CanonicalEvent(pdu, version);
+  const text = canonical.json;
+  checkSize(pdu, text, version);
+  const { signingInput } = canonical;
   return {
-    event: roomEventOf(pdu, version, eventIdOf(pdu, signed, version)),
-    json: canonical,
-    signed,
-    hashMatches: hasContentHash(pdu, contentHash(text)),
+    event: roomEventOf(pdu, version, eventIdOf(pdu, signingInput, version)),
+    json: text,
+    signingInput,
+    hashMatches: hasContentHash(pdu, contentHash(canonical)),
   };
 }
 
@@ -53,7 +53,10 @@ export function claimedEventId(json: JsonValue, version: RoomVersion): string | 
   if (version.eventId === 'origin') return isEventId(json.event_id) ? json.event_id : undefined;
   if (typeof json.type !== 'string') return undefined;
   try {
-    return hashEventId(new EventText(json, { ...version, strictCanonicalJson: false }).signed, version);
+    return hashEventId(
+      new CanonicalEvent(json, { ...version, strictCanonicalJson: false }).signingInput,
+      version,
+    );
   } catch (error) {
     if (error instanceof MatrixError) return undefined;
     throw error;
@@ -61,6 +64,6 @@ export function claimedEventId(json: JsonValue, version: RoomVersion): string | 
 }
 
 /** The id of an event whose format is right. Source: "Event IDs" of each room version. */
-function eventIdOf(pdu: Pdu, signed: string, version: RoomVersion): string {
-  return version.eventId === 'origin' ? (pdu.event_id as string) : hashEventId(signed, version);
+function eventIdOf(pdu: Pdu, signingInput: string, version: RoomVersion): string {
+  return version.eventId === 'origin' ? (pdu.event_id as string) : hashEventId(signingInput, version);
 }

@@ -7,10 +7,10 @@ import { roomVersions } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
 import { redactEvent } from './integrity.ts';
 import {
-  concernsPolicyServer,
   isSignedByPolicyServer,
+  needsPolicyServerSignature,
+  parsePolicyServer,
   policyKeyId,
-  policyServerIn,
   withPolicySignature,
 } from './policy-server.ts';
 
@@ -51,8 +51,8 @@ const sign = (built: ReturnType<typeof message>) => {
 describe('policy servers', () => {
   it('are named by their name and key, and by nothing else', () => {
     const content = { via: 'policy.test', public_keys: { ed25519: key.publicKey.base64 } };
-    assert.equal(policyServerIn(content)?.serverName, 'policy.test');
-    assert.equal(policyServerIn(content)?.key.base64, key.publicKey.base64);
+    assert.equal(parsePolicyServer(content)?.serverName, 'policy.test');
+    assert.equal(parsePolicyServer(content)?.key.base64, key.publicKey.base64);
     fc.assert(
       fc.property(canonicalValue, canonicalValue, (via, keys) => {
         for (const one of [
@@ -61,7 +61,7 @@ describe('policy servers', () => {
           { via, public_keys: content.public_keys },
           { via: 'policy.test', public_keys: { ed25519: keys } },
         ]) {
-          const found = policyServerIn(one);
+          const found = parsePolicyServer(one);
           assert.ok(found === undefined || typeof found.serverName === 'string');
         }
       }),
@@ -69,10 +69,10 @@ describe('policy servers', () => {
   });
 
   it('are asked about all but the event that names them', () => {
-    assert.equal(concernsPolicyServer({ type: 'm.room.policy', stateKey: '' }), false);
-    assert.equal(concernsPolicyServer({ type: 'm.room.policy' }), true);
-    assert.equal(concernsPolicyServer({ type: 'm.room.policy', stateKey: 'x' }), true);
-    assert.equal(concernsPolicyServer({ type: 'm.room.power_levels', stateKey: '' }), true);
+    assert.equal(needsPolicyServerSignature({ type: 'm.room.policy', stateKey: '' }), false);
+    assert.equal(needsPolicyServerSignature({ type: 'm.room.policy' }), true);
+    assert.equal(needsPolicyServerSignature({ type: 'm.room.policy', stateKey: 'x' }), true);
+    assert.equal(needsPolicyServerSignature({ type: 'm.room.power_levels', stateKey: '' }), true);
   });
 
   it('sign what is left of an event when it is redacted, in every room version', () => {

@@ -4,7 +4,7 @@ import type { Pdu, RoomEvent } from '../event.ts';
 import { isServerName } from '../identifiers/server-names.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import type { BuiltEvent } from './build.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
 
@@ -15,7 +15,7 @@ export interface PolicyServer {
 }
 
 /** The type of the state event that names a room's policy server; its state key is empty. */
-export const policyType = 'm.room.policy';
+export const policyEventType = 'm.room.policy';
 
 /** The id under which a policy server signs, always. Source: server-server API, "Validating Policy Server signatures". */
 export const policyKeyId = 'ed25519:policy_server';
@@ -24,21 +24,21 @@ export const policyKeyId = 'ed25519:policy_server';
  * The policy server that the content of `m.room.policy` names; `undefined` when it names none.
  * Source: server-server API, "Determining if a Policy Server is enabled in a room".
  */
-export function policyServerIn({ via, public_keys: keys }: JsonObject): PolicyServer | undefined {
+export function parsePolicyServer({ via, public_keys: keys }: JsonObject): PolicyServer | undefined {
   if (!isServerName(via) || !isJsonObject(keys) || typeof keys.ed25519 !== 'string') return undefined;
   const key = VerifyKey.fromBase64(keys.ed25519);
   return key && { serverName: via, key };
 }
 
 /** Whether policy servers are asked about events like this one: about all but the one that names them. */
-export function concernsPolicyServer({
+export function needsPolicyServerSignature({
   type,
   stateKey,
 }: {
   type: string;
   stateKey?: string | undefined;
 }): boolean {
-  return type !== policyType || stateKey !== '';
+  return type !== policyEventType || stateKey !== '';
 }
 
 /** Never throws. Source: server-server API, "Validating Policy Server signatures". */
@@ -46,7 +46,7 @@ export function isSignedByPolicyServer({ pdu, version }: RoomEvent, policy: Poli
   const own = signaturesOf(pdu, policy.serverName).find(([keyId]) => keyId === policyKeyId);
   if (!own) return false;
   try {
-    return policy.key.verifies(new EventText(pdu, version).signed, own[1]);
+    return policy.key.verifies(new CanonicalEvent(pdu, version).signingInput, own[1]);
   } catch {
     return false;
   }
@@ -61,11 +61,11 @@ export function withPolicySignature(
   { serverName }: PolicyServer,
   signature: string,
 ): BuiltEvent {
-  const text = new EventText(pdu, version);
+  const canonical = new CanonicalEvent(pdu, version);
   const signatures = withSignature(pdu.signatures, serverName, policyKeyId, signature);
-  text.signatures = signatures;
+  canonical.signatures = signatures;
   const signed: Pdu = { ...pdu, signatures };
-  const json = text.json;
+  const json = canonical.json;
   checkSize(signed, json, version);
   return { event: roomEventOf(signed, version, eventId), json };
 }

@@ -6,7 +6,7 @@ import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import type { JsonObject } from '../json.ts';
 import { getRoomVersion } from '../room-versions.ts';
 import { buildEvent } from './build.ts';
-import { EventText } from './event-text.ts';
+import { CanonicalEvent } from './canonical-event.ts';
 import { contentHash, referenceHash } from './hashes.ts';
 import { redactContent, redactPdu } from './redaction.ts';
 
@@ -49,8 +49,8 @@ suite('properties, in every room version', () => {
         const bare = event.pdu.content;
         if (JSON.stringify(redacted.content) !== JSON.stringify(bare)) {
           assert.notEqual(
-            contentHash(new EventText(redacted, version)),
-            contentHash(new EventText(event.pdu, version)),
+            contentHash(new CanonicalEvent(redacted, version)),
+            contentHash(new CanonicalEvent(event.pdu, version)),
           );
         }
       }),

@@ -3,14 +3,14 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RedactionRules, RoomVersion } from '../room-versions.ts';
 
 /** Members that a redaction keeps: whole (`true`), or if they are objects, some of their members. */
-interface Kept {
-  readonly [key: string]: true | Kept;
+interface KeptMembers {
+  readonly [key: string]: true | KeptMembers;
 }
 
 interface Rules {
   readonly event: ReadonlySet<string>;
   /** By event type; of other types nothing in `content` is kept. */
-  readonly content: Readonly<Record<string, true | Kept>>;
+  readonly content: Readonly<Record<string, true | KeptMembers>>;
 }
 
 const v1: Rules = {
@@ -76,7 +76,7 @@ const v11: Rules = {
       third_party_invite: { signed: true },
     },
     'm.room.create': true,
-    'm.room.power_levels': { ...(v9.content['m.room.power_levels'] as Kept), invite: true },
+    'm.room.power_levels': { ...(v9.content['m.room.power_levels'] as KeptMembers), invite: true },
     'm.room.redaction': { redacts: true },
   },
 };
@@ -105,17 +105,17 @@ export function survivesRedaction(key: string, version: RoomVersion): boolean {
 export function redactContent(type: string, content: JsonObject, version: RoomVersion): Pdu['content'] {
   const byType = rules[version.redaction].content;
   const kept = Object.hasOwn(byType, type) ? byType[type]! : {};
-  return kept === true ? content : keep(content, kept);
+  return kept === true ? content : keepMembers(content, kept);
 }
 
 /** Of a member of which only parts are kept, nothing is kept unless it is an object. */
-function keep(object: JsonObject, kept: Kept): JsonObject {
+function keepMembers(object: JsonObject, kept: KeptMembers): JsonObject {
   const result: Record<string, JsonValue> = {};
   for (const [key, rule] of Object.entries(kept)) {
     const value = Object.hasOwn(object, key) ? object[key] : undefined;
     if (value === undefined) continue;
     if (rule === true) result[key] = value;
-    else if (isJsonObject(value)) result[key] = keep(value, rule);
+    else if (isJsonObject(value)) result[key] = keepMembers(value, rule);
   }
   return result;
 }

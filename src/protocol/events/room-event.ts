@@ -1,5 +1,5 @@
 import type { Pdu, RoomEvent } from '../event.ts';
-import { numberOf } from '../json/written-number.ts';
+import { numberOf } from '../json/raw-number.ts';
 import type { JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { MAX_GLOB_LENGTH, SHORT_GLOB_LENGTH } from './glob.ts';
-import { type Characters, compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
+import { type CodePoints, compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
 import { matchesGreedily } from './greedy-match.ts';
 
 /** A text that counts how many of its characters have been read. */
-class CountingText implements Characters {
+class CountingText implements CodePoints {
   readonly #text: string;
   reads = 0;
 

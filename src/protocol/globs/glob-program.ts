@@ -25,7 +25,7 @@ export interface GlobProgram {
 }
 
 /** What a program reads: a string, or in tests something that counts how often it is read. */
-export interface Characters {
+export interface CodePoints {
   readonly length: number;
   codePointAt(position: number): number | undefined;
 }
@@ -86,7 +86,7 @@ function advance(program: GlobProgram, states: Uint32Array, codePoint: number): 
 }
 
 /** Whether the glob matches the entire text. Reads each character at most once. */
-export function matchesWhole(program: GlobProgram, text: Characters): boolean {
+export function matchesWhole(program: GlobProgram, text: CodePoints): boolean {
   const states = new Uint32Array(program.wordCount);
   states[0] = 1;
   for (let position = 0; position < text.length; ) {
@@ -98,7 +98,7 @@ export function matchesWhole(program: GlobProgram, text: Characters): boolean {
 }
 
 /** Whether the glob matches some substring that starts and ends at a word boundary. Reads each character once. */
-export function matchesWords(program: GlobProgram, text: Characters): boolean {
+export function matchesWords(program: GlobProgram, text: CodePoints): boolean {
   const states = new Uint32Array(program.wordCount);
   let insideWord = false;
   for (let position = 0; ; ) {

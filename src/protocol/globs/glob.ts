@@ -72,7 +72,7 @@ export function compileWordLiteral(literal: string): GlobMatcher {
 }
 
 /** Whether a text contains a literal as words, for literals that are used once. */
-export const hasWord = (text: string, literal: string): boolean => compileWordLiteral(literal)(text);
+export const containsAsWords = (text: string, literal: string): boolean => compileWordLiteral(literal)(text);
 
 function containsWord(text: string, literal: string): boolean {
   let at = text.indexOf(literal);

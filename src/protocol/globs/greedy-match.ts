@@ -1,4 +1,4 @@
-import type { Characters } from './glob-program.ts';
+import type { CodePoints } from './glob-program.ts';
 
 const STAR = 0x2a;
 const QUESTION_MARK = 0x3f;
@@ -9,7 +9,7 @@ const width = (codePoint: number): number => (codePoint > 0xffff ? 2 : 1);
  * follows does not match, only the last star takes one character more. So each character of the text is compared with
  * each character of the pattern at most once: for short patterns.
  */
-export function matchesGreedily(pattern: string, text: Characters): boolean {
+export function matchesGreedily(pattern: string, text: CodePoints): boolean {
   let at = 0;
   let position = 0;
   let afterStar = -1;

@@ -1,2 +1,2 @@
 export { foldCase } from './fold-case.ts';
-export { compileGlob, compileWordGlob, type GlobMatcher, hasWord, MAX_GLOB_LENGTH } from './glob.ts';
+export { compileGlob, compileWordGlob, containsAsWords, type GlobMatcher, MAX_GLOB_LENGTH } from './glob.ts';

@@ -35,7 +35,7 @@ const currentLocalpart = /^[a-z0-9._=/+-]+$/;
 const printableLocalpart = /^[\x21-\x7e]+$/;
 
 /** Whether a new account may have this localpart: `a-z`, `0-9` and `._=-/+`. */
-export function isCurrentLocalpart(localpart: string): boolean {
+export function isValidNewLocalpart(localpart: string): boolean {
   return currentLocalpart.test(localpart);
 }
 
@@ -50,7 +50,7 @@ export function isCompliantUserId(text: unknown): text is UserId {
 }
 
 /** `@localpart:server`, or `undefined` if a new account can not have that id. */
-export function userIdOf(localpart: string, serverName: ServerName): UserId | undefined {
+export function newUserId(localpart: string, serverName: ServerName): UserId | undefined {
   const userId = `@${localpart}:${serverName}`;
-  return isCurrentLocalpart(localpart) && fitsBytes(userId) ? (userId as UserId) : undefined;
+  return isValidNewLocalpart(localpart) && fitsBytes(userId) ? (userId as UserId) : undefined;
 }

@@ -1,6 +1,6 @@
 import { badJson } from '../errors.ts';
 import type { JsonValue } from '../json.ts';
-import { isWrittenNumber } from './written-number.ts';
+import { isRawNumber } from './raw-number.ts';
 
 /**
  * What canonical JSON makes of numbers that are not integers within 53 bits. `strict`: refuse them, as the
@@ -55,8 +55,8 @@ function writeObject(
   depth: number,
 ): string {
   const keys = sortByCodePoint(Object.keys(members));
-  if (keys.length === 1 && keys[0] === 'rawJSON' && isWrittenNumber(members)) {
-    return writeWrittenNumber(members.rawJSON, strict);
+  if (keys.length === 1 && keys[0] === 'rawJSON' && isRawNumber(members)) {
+    return writeRawNumber(members.rawJSON, strict);
   }
   let text = '';
   for (let i = 0; i < keys.length; i++) {
@@ -76,35 +76,35 @@ function canonicalNumber(value: number, strict: boolean): string {
   return `${value}`;
 }
 
-function writeWrittenNumber(source: string, strict: boolean): string {
+function writeRawNumber(source: string, strict: boolean): string {
   if (strict) throw badJson('Numbers must be integers, written without fraction, exponent or negative zero');
   return source === '-0' ? '0' : source;
 }
 
 // Anything but what a JSON string holds verbatim: so controls, quotes, backslashes, and what may be half of a
 // surrogate pair.
-const needsCare = /[^ !#-[\]-\ud7ff\ue000-\uffff]/;
+const needsEscaping = /[^ !#-[\]-\ud7ff\ue000-\uffff]/;
 
 /**
  * One string as canonical JSON, quotes included.
  * @throws MatrixError M_BAD_JSON if it holds a lone surrogate, which has no UTF-8.
  */
 export function canonicalString(value: string): string {
-  if (!needsCare.test(value)) return `"${value}"`;
+  if (!needsEscaping.test(value)) return `"${value}"`;
   if (!value.isWellFormed()) throw badJson('Text holds a lone surrogate');
   return JSON.stringify(value);
 }
 
-const knownKeys = new Map<string, string>();
-const KNOWN_KEYS = 1024;
-const KNOWN_KEY_LENGTH = 40;
+const cachedKeys = new Map<string, string>();
+const MAX_CACHED_KEYS = 1024;
+const MAX_CACHED_KEY_LENGTH = 40;
 
 /** A key with its colon. The keys of events are few and come again and again; the first ones are remembered. */
 function canonicalKey(key: string): string {
-  const known = knownKeys.get(key);
+  const known = cachedKeys.get(key);
   if (known !== undefined) return known;
   const text = `${canonicalString(key)}:`;
-  if (key.length <= KNOWN_KEY_LENGTH && knownKeys.size < KNOWN_KEYS) knownKeys.set(key, text);
+  if (key.length <= MAX_CACHED_KEY_LENGTH && cachedKeys.size < MAX_CACHED_KEYS) cachedKeys.set(key, text);
   return text;
 }
 

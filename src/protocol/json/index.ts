@@ -8,4 +8,4 @@ export {
 export { exceedsDepth } from './depth.ts';
 export { endOfString, jsonQuote } from './end-of-string.ts';
 export { type ParseOptions, parseJson, parseJsonObject } from './parse-json.ts';
-export { isWrittenNumber, numberOf, type WrittenNumber } from './written-number.ts';
+export { isRawNumber, numberOf, type RawNumber } from './raw-number.ts';

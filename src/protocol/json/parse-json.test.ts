@@ -8,7 +8,7 @@ import type { JsonObject } from '../json.ts';
 import { canonicalJson, MAX_JSON_DEPTH } from './canonical-json.ts';
 import { exceedsDepth } from './depth.ts';
 import { parseJson, parseJsonObject } from './parse-json.ts';
-import { isWrittenNumber, numberOf } from './written-number.ts';
+import { isRawNumber, numberOf } from './raw-number.ts';
 
 const notJson = { name: 'MatrixError', status: 400, errcode: 'M_NOT_JSON' };
 const badJson = { name: 'MatrixError', status: 400, errcode: 'M_BAD_JSON' };
@@ -113,7 +113,7 @@ suite('numbers', () => {
     const numbers = '[1,-5,0.5,1.0,1e3,-0,12345678901234567890]';
     const list = parseJson(numbers, { numbers: 'as written' }) as readonly JsonObject[];
     assert.deepEqual(
-      list.map((value) => isWrittenNumber(value)),
+      list.map((value) => isRawNumber(value)),
       [false, false, false, true, true, true, true],
     );
     assert.deepEqual(

@@ -3,7 +3,7 @@ import { badJson, notJson, tooLarge } from '../errors.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import { MAX_JSON_DEPTH } from './canonical-json.ts';
 import { exceedsDepth } from './depth.ts';
-import { writtenNumber } from './written-number.ts';
+import { rawNumber } from './raw-number.ts';
 
 export interface ParseOptions {
   /** UTF-8 bytes (for a string: UTF-16 units), at most. Unlimited by default: whoever read the body bounded it. */
@@ -16,7 +16,7 @@ export interface ParseOptions {
   readonly maxDepth?: number;
   /**
    * `values` (the default): every number becomes the nearest double. `as written`: a number that JavaScript would
-   * print differently becomes a `WrittenNumber`. For whatever carries events, because hashes cover the digits.
+   * print differently becomes a `RawNumber`. For whatever carries events, because hashes cover the digits.
    */
   readonly numbers?: 'values' | 'as written';
   /** Refuse text with a lone surrogate (`"\ud800"`), which has no UTF-8. By default it passes. */
@@ -34,7 +34,7 @@ export function parseJson(input: Uint8Array | string, options: ParseOptions = {}
   if (options.maxSize !== undefined && input.length > options.maxSize) throw tooLarge('JSON is too large');
   const text = typeof input === 'string' ? input : decode(input);
   if (exceedsDepth(text, options.maxDepth ?? MAX_JSON_DEPTH)) throw badJson('JSON is nested too deeply');
-  const value = parseText(text, options.numbers === 'as written' && oddNumber.test(text));
+  const value = parseText(text, options.numbers === 'as written' && nonCanonicalNumber.test(text));
   if (options.wellFormed === true && mayHoldLoneSurrogate(text)) refuseLoneSurrogates(value);
   return value;
 }
@@ -54,24 +54,24 @@ function decode(bytes: Uint8Array): string {
 // A number (or the part of a string that looks like one: then the careful way is merely slower) with a fraction,
 // an exponent, a negative zero or more digits than every double holds. Without backtracking over more than one
 // run of digits, so linear.
-const oddNumber = /(?:^|[:,[\s])(?:-?(?:\d+[.eE]|\d{16})|-0)/;
+const nonCanonicalNumber = /(?:^|[:,[\s])(?:-?(?:\d+[.eE]|\d{16})|-0)/;
 
 function mayHoldLoneSurrogate(text: string): boolean {
   return /\\u[dD][89a-fA-F]/.test(text) || !text.isWellFormed();
 }
 
-function parseText(text: string, keepNumbers: boolean): JsonValue {
+function parseText(text: string, keepRawNumbers: boolean): JsonValue {
   try {
-    return keepNumbers ? JSON.parse(text, keepAsWritten) : JSON.parse(text);
+    return keepRawNumbers ? JSON.parse(text, reviveRawNumber) : JSON.parse(text);
   } catch {
     throw notJson('Not JSON');
   }
 }
 
-function keepAsWritten(_key: string, value: unknown, context?: { source?: string }): unknown {
+function reviveRawNumber(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number') return value;
   const source = context?.source;
-  return source === undefined || String(value) === source ? value : writtenNumber(source);
+  return source === undefined || String(value) === source ? value : rawNumber(source);
 }
 
 function refuseLoneSurrogates(value: JsonValue): void {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { testEvent, version } from '../authorization/test/test-events.ts';
-import { writtenNumber } from '../json/written-number.ts';
+import { rawNumber } from '../json/raw-number.ts';
 import type { JsonObject } from '../json.ts';
 import { defaultLevels, namedLevels, parsePowerLevels } from './content.ts';
 import { creatorOf, creatorsOf } from './creators.ts';
@@ -32,8 +32,8 @@ describe('values of power levels', () => {
     [50.57, 50, Number.NaN, Number.NaN],
     [-50.57, -50, Number.NaN, Number.NaN],
     [-0.5, 0, Number.NaN, Number.NaN],
-    [writtenNumber('5.114698E4'), 51146, Number.NaN, Number.NaN],
-    [writtenNumber('1e999'), Number.NaN, Number.NaN, Number.NaN],
+    [rawNumber('5.114698E4'), 51146, Number.NaN, Number.NaN],
+    [rawNumber('1e999'), Number.NaN, Number.NaN, Number.NaN],
     ['9'.repeat(400), Number.NaN, Number.NaN, Number.NaN],
     [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
     [true, Number.NaN, Number.NaN, Number.NaN],

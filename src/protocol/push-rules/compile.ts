@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
-import { compileBodyMatch, compileCondition, type PushTest } from './conditions.ts';
+import { compileBodyMatch, compileCondition, type PushMatcher } from './conditions.ts';
 import { DEFAULT_RULES, type DefaultRule } from './default-rules.ts';
 import { outcomeOf, type PushOutcome } from './outcome.ts';
 import type { PushEvent } from './push-event.ts';
 import type { RuleKind, Ruleset } from './push-rule.ts';
 import {
-  changeKey,
   type DefaultRuleOptions,
+  defaultRuleKey,
   effectiveRuleset,
   NO_USER_RULES,
   type UserPushRules,
@@ -14,7 +14,7 @@ import {
 
 /** A rule that is enabled and can match some event. */
 export interface CompiledRule {
-  readonly matches: PushTest;
+  readonly matches: PushMatcher;
   readonly outcome: PushOutcome;
 }
 
@@ -34,7 +34,7 @@ const always = (): boolean => true;
 const never = (): boolean => false;
 
 /** All tests in their order, undefined as soon as one of them can never hold. */
-function allOf(tests: readonly (PushTest | undefined)[]): PushTest | undefined {
+function allOf(tests: readonly (PushMatcher | undefined)[]): PushMatcher | undefined {
   const possible = tests.filter((test) => test !== undefined);
   if (possible.length < tests.length) return undefined;
   const [first = always, ...rest] = possible;
@@ -42,22 +42,22 @@ function allOf(tests: readonly (PushTest | undefined)[]): PushTest | undefined {
 }
 
 /** Nobody is asked here: the conditions that default rules share look at the event and the room only. */
-const NOBODY = { userId: '' };
+const NO_MEMBER = { userId: '' };
 
 /** The test of a default rule: what is the same for all members is asked once for each event. */
-function compileDefault(rule: DefaultRule, slot: number): PushTest {
+function compileDefault(rule: DefaultRule, slot: number): PushMatcher {
   const test = allOf((rule.conditions ?? []).map(compileCondition)) ?? never;
   const shared = (event: PushEvent) =>
-    !(rule.legacyMention && Object.hasOwn(event.content, 'm.mentions')) && test(event, NOBODY);
-  const own = rule.own?.matches ?? always;
-  return (event, member) => event.once(slot, shared) && own(event, member);
+    !(rule.legacyMention && Object.hasOwn(event.content, 'm.mentions')) && test(event, NO_MEMBER);
+  const perMember = rule.memberPart?.matches ?? always;
+  return (event, member) => event.sharedResult(slot, shared) && perMember(event, member);
 }
 
-const DEFAULT_TESTS: ReadonlyMap<string, PushTest> = new Map(
-  DEFAULT_RULES.map((rule, slot) => [changeKey(rule.kind, rule.ruleId), compileDefault(rule, slot)]),
+const DEFAULT_TESTS: ReadonlyMap<string, PushMatcher> = new Map(
+  DEFAULT_RULES.map((rule, slot) => [defaultRuleKey(rule.kind, rule.ruleId), compileDefault(rule, slot)]),
 );
 
-function compileTest(kind: RuleKind, rule: JsonObject): PushTest | undefined {
+function compileTest(kind: RuleKind, rule: JsonObject): PushMatcher | undefined {
   const known = rule['default'] === true && DEFAULT_TESTS.get(`${kind}/${String(rule['rule_id'])}`);
   if (known) return known;
   if (kind === 'content') return compileBodyMatch(rule['pattern']);
@@ -79,7 +79,7 @@ function compileKind(kind: RuleKind, ruleset: JsonObject): [ruleId: string, Comp
 }
 
 /** By id; of several rules with the same id the first counts. */
-const byId = (rules: [string, CompiledRule][]): ReadonlyMap<string, CompiledRule> =>
+const firstById = (rules: [string, CompiledRule][]): ReadonlyMap<string, CompiledRule> =>
   new Map(rules.toReversed());
 
 const inOrder = (rules: [string, CompiledRule][]): CompiledRule[] => rules.map(([, rule]) => rule);
@@ -94,8 +94,8 @@ export function compileRuleset(ruleset: Ruleset | JsonValue): CompiledRuleset {
     override: inOrder(compileKind('override', json)),
     content: inOrder(compileKind('content', json)),
     postcontent: inOrder(compileKind('postcontent', json)),
-    room: byId(compileKind('room', json)),
-    sender: byId(compileKind('sender', json)),
+    room: firstById(compileKind('room', json)),
+    sender: firstById(compileKind('sender', json)),
     underride: inOrder(compileKind('underride', json)),
   };
 }

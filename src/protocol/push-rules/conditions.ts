@@ -1,11 +1,11 @@
 import { foldCase } from '../globs/fold-case.ts';
-import { compileGlob, compileWordGlob, hasWord, SHORT_GLOB_LENGTH } from '../globs/glob.ts';
+import { compileGlob, compileWordGlob, containsAsWords, SHORT_GLOB_LENGTH } from '../globs/glob.ts';
 import { isJsonObject, type JsonObject, type JsonPrimitive, type JsonValue } from '../json.ts';
 import { type PropertyPath, parsePropertyPath } from './property-path.ts';
 import type { PushEvent, PushMember } from './push-event.ts';
 
 /** Whether an event fulfils a condition of a member's rule. */
-export type PushTest = (event: PushEvent, member: PushMember) => boolean;
+export type PushMatcher = (event: PushEvent, member: PushMember) => boolean;
 
 const BODY_KEY = 'content.body';
 const BODY_PATH = parsePropertyPath(BODY_KEY);
@@ -23,7 +23,7 @@ const COMPARISONS: Readonly<Record<string, (count: number, limit: number) => boo
 };
 
 /** The compilers of all conditions; undefined means that the condition is malformed and never holds. */
-const COMPILERS: ReadonlyMap<unknown, (condition: JsonObject) => PushTest | undefined> = new Map([
+const COMPILERS: ReadonlyMap<unknown, (condition: JsonObject) => PushMatcher | undefined> = new Map([
   ['event_match', ({ key, pattern }: JsonObject) => compileEventMatch(key, pattern)],
   ['event_property_is', compilePropertyIs],
   ['event_property_contains', compilePropertyContains],
@@ -38,15 +38,18 @@ const COMPILERS: ReadonlyMap<unknown, (condition: JsonObject) => PushTest | unde
  * does not know.
  * Source: client-server API, "Conditions".
  */
-export function compileCondition(condition: JsonValue): PushTest | undefined {
+export function compileCondition(condition: JsonValue): PushMatcher | undefined {
   return isJsonObject(condition) ? COMPILERS.get(condition['kind'])?.(condition) : undefined;
 }
 
 /** Compiles the pattern of a `content` rule, which searches the body of the message. */
-export const compileBodyMatch = (pattern: JsonValue | undefined): PushTest | undefined =>
+export const compileBodyMatch = (pattern: JsonValue | undefined): PushMatcher | undefined =>
   compileEventMatch(BODY_KEY, pattern);
 
-function compileEventMatch(key: JsonValue | undefined, pattern: JsonValue | undefined): PushTest | undefined {
+function compileEventMatch(
+  key: JsonValue | undefined,
+  pattern: JsonValue | undefined,
+): PushMatcher | undefined {
   if (typeof key !== 'string' || typeof pattern !== 'string') return undefined;
   const path = parsePropertyPath(key);
   const folded = foldCase(pattern);
@@ -56,7 +59,7 @@ function compileEventMatch(key: JsonValue | undefined, pattern: JsonValue | unde
   return (event) => {
     const text = event.foldedString(key, path);
     if (text === undefined) return false;
-    return (isComparison || event.spend(text.length * stepsPerCharacter)) && matches(text);
+    return (isComparison || event.spendSearchSteps(text.length * stepsPerCharacter)) && matches(text);
   };
 }
 
@@ -75,18 +78,18 @@ function isComparable(value: JsonValue | undefined): value is JsonPrimitive {
   );
 }
 
-function compilePropertyIs({ key, value }: JsonObject): PushTest | undefined {
+function compilePropertyIs({ key, value }: JsonObject): PushMatcher | undefined {
   if (typeof key !== 'string' || !isComparable(value)) return undefined;
   const path = parsePropertyPath(key);
   return (event) => event.property(path) === value;
 }
 
-function compilePropertyContains({ key, value }: JsonObject): PushTest | undefined {
+function compilePropertyContains({ key, value }: JsonObject): PushMatcher | undefined {
   if (typeof key !== 'string' || !isComparable(value)) return undefined;
   const path = parsePropertyPath(key);
   return (event) => {
     const property = event.property(path);
-    return Array.isArray(property) && event.spend(property.length) && property.includes(value);
+    return Array.isArray(property) && event.spendSearchSteps(property.length) && property.includes(value);
   };
 }
 
@@ -98,11 +101,11 @@ export function containsDisplayName(event: PushEvent, { displayName }: PushMembe
 /** Whether the body contains a literal text, as words and in any case. */
 export function bodyContains(event: PushEvent, literal: string): boolean {
   const body = event.foldedString(BODY_KEY, BODY_PATH);
-  if (body === undefined || !event.spend(body.length * searchSteps(literal, true))) return false;
-  return hasWord(body, foldCase(literal));
+  if (body === undefined || !event.spendSearchSteps(body.length * searchSteps(literal, true))) return false;
+  return containsAsWords(body, foldCase(literal));
 }
 
-function compileMemberCount({ is }: JsonObject): PushTest | undefined {
+function compileMemberCount({ is }: JsonObject): PushMatcher | undefined {
   const [, operator = '==', digits] = (typeof is === 'string' && MEMBER_COUNT.exec(is)) || [];
   if (digits === undefined) return undefined;
   const compare = COMPARISONS[operator]!;
@@ -110,17 +113,17 @@ function compileMemberCount({ is }: JsonObject): PushTest | undefined {
   return ({ room }) => compare(room.memberCount, limit);
 }
 
-function compileNotificationPermission({ key }: JsonObject): PushTest | undefined {
+function compileNotificationPermission({ key }: JsonObject): PushMatcher | undefined {
   if (typeof key !== 'string') return undefined;
   return ({ room }) => room.senderMayNotify(key);
 }
 
-function compileThreadSubscription({ subscribed }: JsonObject): PushTest | undefined {
+function compileThreadSubscription({ subscribed }: JsonObject): PushMatcher | undefined {
   return typeof subscribed === 'boolean' ? inThread(subscribed) : undefined;
 }
 
 /** Whether the event is in a thread that the member follows, or does not. Source: MSC4306, "New Push Rules". */
-export function inThread(isFollowed: boolean): PushTest {
+export function inThread(isFollowed: boolean): PushMatcher {
   return ({ room: { threadRoot } }, { followedThreads }) =>
     threadRoot !== undefined && (followedThreads?.has(threadRoot) ?? false) === isFollowed;
 }

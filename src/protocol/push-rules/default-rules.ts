@@ -3,7 +3,7 @@ import {
   bodyContains,
   containsDisplayName,
   inThread,
-  type PushTest,
+  type PushMatcher,
   THREAD_SUBSCRIPTION,
 } from './conditions.ts';
 import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
@@ -17,7 +17,7 @@ export interface DefaultRule {
   /** The conditions that are the same for all users. Undefined in a `content` rule. */
   readonly conditions?: readonly PushCondition[];
   /** What further depends on the member: how clients see it, and how it is decided. */
-  readonly own?: OwnPart;
+  readonly memberPart?: MemberPart;
   /**
    * Removed in v1.17: it looks for mentions in the body, and only when the event has no `m.mentions`.
    * https://spec.matrix.org/v1.16/client-server-api/#predefined-rules
@@ -25,10 +25,10 @@ export interface DefaultRule {
   readonly legacyMention?: true;
 }
 
-export interface OwnPart {
+export interface MemberPart {
   readonly condition?: (userId: string) => PushCondition;
   readonly pattern?: (userId: string) => string;
-  readonly matches: PushTest;
+  readonly matches: PushMatcher;
 }
 
 const HIGHLIGHT: PushAction = { set_tweak: 'highlight' };
@@ -64,12 +64,12 @@ function postcontent(
   enabled: boolean,
   actions: readonly PushAction[],
 ): DefaultRule {
-  const own: OwnPart = {
+  const memberPart: MemberPart = {
     condition: () => ({ kind: THREAD_SUBSCRIPTION, subscribed }),
     matches: inThread(subscribed),
   };
   const ruleId = `.io.element.msc4306.rule.${name}`;
-  return { kind: 'postcontent', ruleId, enabled, conditions: [], actions, own };
+  return { kind: 'postcontent', ruleId, enabled, conditions: [], actions, memberPart };
 }
 
 /** The only default rule that is more important than the rules of the user. */
@@ -87,7 +87,7 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
     [typeIs('m.room.member'), eventMatch('content.membership', 'invite')],
     ['notify', sound('default')],
     {
-      own: {
+      memberPart: {
         condition: (userId) => eventMatch('state_key', userId),
         matches: (event, { userId }) => event.stateKey === userId,
       },
@@ -95,7 +95,7 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
   ),
   override('.m.rule.member_event', [typeIs('m.room.member')], []),
   override('.m.rule.is_user_mention', [], ['notify', sound('default'), HIGHLIGHT], {
-    own: {
+    memberPart: {
       condition: (userId) => ({
         kind: 'event_property_contains',
         key: 'content.m\\.mentions.user_ids',
@@ -106,7 +106,7 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
   }),
   override('.m.rule.contains_display_name', [], ['notify', sound('default'), HIGHLIGHT], {
     legacyMention: true,
-    own: { condition: () => ({ kind: 'contains_display_name' }), matches: containsDisplayName },
+    memberPart: { condition: () => ({ kind: 'contains_display_name' }), matches: containsDisplayName },
   }),
   override(
     '.m.rule.is_room_mention',
@@ -135,7 +135,7 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
     enabled: true,
     actions: ['notify', sound('default'), HIGHLIGHT],
     legacyMention: true,
-    own: {
+    memberPart: {
       pattern: localpartOf,
       matches: (event, { userId }) => bodyContains(event, localpartOf(userId)),
     },

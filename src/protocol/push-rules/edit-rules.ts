@@ -10,9 +10,9 @@ import {
 } from './push-rule.ts';
 import { parseRuleBody } from './rule-body.ts';
 import {
-  changeKey,
   type DefaultRuleChange,
   type DefaultRuleOptions,
+  defaultRuleKey,
   defaultRulesFor,
   type UserPushRule,
   type UserPushRules,
@@ -66,7 +66,7 @@ export function putRule(
   const rules = stored.rules[kind];
   const existing = rules.find((rule) => rule.rule_id === ruleId);
   const rule = { rule_id: ruleId, enabled: existing?.enabled ?? true, ...parseRuleBody(kind, body) };
-  return checkedSize(withRules(stored, kind, place(rules, rule, placement)));
+  return checkLimits(withRules(stored, kind, placeRule(rules, rule, placement)));
 }
 
 /**
@@ -119,7 +119,7 @@ function changeRule(
   }
   if (!defaultRulesFor(options).some((rule) => rule.kind === kind && rule.ruleId === ruleId))
     throw ruleNotFound();
-  const key = changeKey(kind, ruleId);
+  const key = defaultRuleKey(kind, ruleId);
   return { ...stored, changes: { ...stored.changes, [key]: { ...stored.changes[key], ...change } } };
 }
 
@@ -131,7 +131,7 @@ function checkRuleId(ruleId: string): void {
     throw invalidParam('The id of a push rule must not contain slashes or backslashes');
 }
 
-function place(
+function placeRule(
   rules: readonly UserPushRule[],
   rule: UserPushRule,
   { before, after }: RulePlacement,
@@ -156,7 +156,7 @@ const withRules = (
   rules: { ...stored.rules, [kind]: rules },
 });
 
-function checkedSize(stored: UserPushRules): UserPushRules {
+function checkLimits(stored: UserPushRules): UserPushRules {
   const all = RULE_KINDS.flatMap((kind) => userRulesOf(stored, kind));
   if (all.length > MAX_USER_RULES) throw tooLarge(`There may be ${MAX_USER_RULES} push rules at most`);
   const characters = all.reduce((sum, rule) => sum + patternCharacters(rule), 0);

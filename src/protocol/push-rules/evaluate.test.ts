@@ -236,9 +236,9 @@ describe('hostile rules', () => {
 
   it('stop matching when the search budget of the member is spent', () => {
     const event = pushEvent({ content: { body } });
-    event.startMember();
-    assert.equal(event.spend(SEARCH_BUDGET), true);
-    assert.equal(event.spend(1), false);
+    event.resetSearchBudget();
+    assert.equal(event.spendSearchSteps(SEARCH_BUDGET), true);
+    assert.equal(event.spendSearchSteps(1), false);
     const catchAll = { rule_id: 'all', enabled: true, actions: [], pattern: '*a'.repeat(200) };
     const evaluate = (count: number) => {
       const content = [...Array.from({ length: count }, (_, i) => rule(i)), catchAll];

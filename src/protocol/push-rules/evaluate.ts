@@ -9,7 +9,7 @@ import type { PushEvent, PushMember } from './push-event.ts';
  */
 export function evaluateRules(rules: CompiledRuleset, event: PushEvent, member: PushMember): PushOutcome {
   if (event.sender === member.userId) return NO_OUTCOME;
-  event.startMember();
+  event.resetSearchBudget();
   const rule =
     firstMatch(rules.override, event, member) ??
     firstMatch(rules.content, event, member) ??

@@ -91,7 +91,7 @@ export class PushEvent {
    * The answer to a question that is the same for all members, asked once, with a search budget of its own: what one
    * member has spent must not change the answer for the others. Slots are small numbers.
    */
-  once(slot: number, test: (event: PushEvent) => boolean): boolean {
+  sharedResult(slot: number, test: (event: PushEvent) => boolean): boolean {
     const known = this.#verdicts[slot] ?? UNKNOWN;
     if (known !== UNKNOWN) return known === MATCHES;
     const budgetOfMember = this.#budget;
@@ -103,12 +103,12 @@ export class PushEvent {
   }
 
   /** Gives the next member a full search budget. */
-  startMember(): void {
+  resetSearchBudget(): void {
     this.#budget = SEARCH_BUDGET;
   }
 
   /** Takes steps from the search budget of the member; false when they are not left. */
-  spend(steps: number): boolean {
+  spendSearchSteps(steps: number): boolean {
     if (steps > this.#budget) return false;
     this.#budget -= steps;
     return true;

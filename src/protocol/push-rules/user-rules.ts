@@ -48,7 +48,7 @@ export const userRulesOf = (stored: UserPushRules, kind: RuleKind): readonly Use
   kind === 'postcontent' ? [] : stored.rules[kind];
 
 /** The key of a default rule in `UserPushRules.changes`. */
-export const changeKey = (kind: RuleKind, ruleId: string): string => `${kind}/${ruleId}`;
+export const defaultRuleKey = (kind: RuleKind, ruleId: string): string => `${kind}/${ruleId}`;
 
 /** The default rules that are in force. */
 export const defaultRulesFor = ({ legacyMentions = false }: DefaultRuleOptions): readonly DefaultRule[] =>
@@ -66,10 +66,10 @@ export function effectiveRuleset(
 ): Ruleset {
   const defaults = defaultRulesFor(options);
   const ofKind = (kind: RuleKind): PushRule[] => {
-    const own = userRulesOf(stored, kind).map(ownRule);
+    const own = userRulesOf(stored, kind).map(userPushRule);
     const ofServer = defaults
       .filter((rule) => rule.kind === kind)
-      .map((rule) => defaultRule(rule, userId, stored.changes[changeKey(kind, rule.ruleId)] ?? {}));
+      .map((rule) => defaultPushRule(rule, userId, stored.changes[defaultRuleKey(kind, rule.ruleId)] ?? {}));
     const master = ofServer.filter((rule) => rule.rule_id === MASTER_RULE_ID);
     return [...master, ...own, ...ofServer.filter((rule) => rule.rule_id !== MASTER_RULE_ID)];
   };
@@ -83,22 +83,22 @@ export function effectiveRuleset(
   };
 }
 
-const ownRule = (rule: UserPushRule): PushRule => ({
+const userPushRule = (rule: UserPushRule): PushRule => ({
   ...rule,
   default: false,
   actions: effectiveActions(rule.actions),
 });
 
-function defaultRule(rule: DefaultRule, userId: string, change: DefaultRuleChange): PushRule {
-  const ownCondition = rule.own?.condition?.(userId);
-  const pattern = rule.own?.pattern?.(userId);
+function defaultPushRule(rule: DefaultRule, userId: string, change: DefaultRuleChange): PushRule {
+  const memberCondition = rule.memberPart?.condition?.(userId);
+  const pattern = rule.memberPart?.pattern?.(userId);
   return {
     rule_id: rule.ruleId,
     default: true,
     enabled: change.enabled ?? rule.enabled,
     actions: effectiveActions(change.actions ?? rule.actions),
     ...(rule.conditions && {
-      conditions: ownCondition ? [...rule.conditions, ownCondition] : rule.conditions,
+      conditions: memberCondition ? [...rule.conditions, memberCondition] : rule.conditions,
     }),
     ...(pattern !== undefined && { pattern }),
   };

@@ -3,7 +3,7 @@ import type { JsonObject } from '../json.ts';
 import type { ThreadSummary } from './threads.ts';
 
 /** What there is to tell about the children of an event, with events in the format of clients. */
-export interface ChildFacts {
+export interface ChildAggregations {
   /** See `latestReplacement`. */
   readonly replacement?: JsonObject | undefined;
   /** See `summariseThread`. */
@@ -19,7 +19,7 @@ export interface ChildFacts {
  */
 export function bundleRelations(
   event: Pick<RoomEvent, 'stateKey'>,
-  { replacement, thread, references = [] }: ChildFacts,
+  { replacement, thread, references = [] }: ChildAggregations,
 ): JsonObject | undefined {
   if (event.stateKey !== undefined) return undefined;
   if (replacement === undefined && thread === undefined && references.length === 0) return undefined;

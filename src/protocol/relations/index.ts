@@ -1,7 +1,7 @@
 export { duplicateAnnotation } from './annotations.ts';
-export { bundleRelations, type ChildFacts } from './bundle.ts';
+export { bundleRelations, type ChildAggregations } from './bundle.ts';
 export { type Relation, relationOf } from './relation.ts';
-export { latestReplacement, type Replaceable, type Replacement } from './replacements.ts';
+export { latestReplacement, type ReplaceableEvent, type ReplacementEvent } from './replacements.ts';
 export {
   canBeThreadRoot,
   checkThreadRoot,

@@ -6,10 +6,10 @@ import {
   compareReplacements,
   isValidReplacement,
   latestReplacement,
-  type Replacement,
+  type ReplacementEvent,
 } from './replacements.ts';
 
-function event(more: Partial<Replacement> = {}): Replacement {
+function event(more: Partial<ReplacementEvent> = {}): ReplacementEvent {
   return {
     eventId: '$original',
     roomId: '!r:x',
@@ -31,12 +31,12 @@ const editContent = (
   ...more,
 });
 
-const edit = (more: Partial<Replacement> = {}) =>
+const edit = (more: Partial<ReplacementEvent> = {}) =>
   event({ eventId: '$edit', content: editContent(), ...more });
 const encrypted = { type: 'm.room.encrypted' };
 
 describe('isValidReplacement', () => {
-  const cases: [why: string, original: Replacement, edit: Replacement, expected: boolean][] = [
+  const cases: [why: string, original: ReplacementEvent, edit: ReplacementEvent, expected: boolean][] = [
     ['a plain edit', event(), edit(), true],
     ['an edit of something else', event(), edit({ content: editContent('$other') }), false],
     ['another room', event(), edit({ roomId: '!s:x' }), false],

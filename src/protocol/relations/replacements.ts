@@ -2,14 +2,17 @@ import type { RoomEvent } from '../event.ts';
 import { relationOf } from './relation.ts';
 
 /** What of an event decides about replacements. */
-export type Replaceable = Pick<RoomEvent, 'eventId' | 'roomId' | 'type' | 'stateKey' | 'sender' | 'content'>;
-export type Replacement = Replaceable & Pick<RoomEvent, 'originServerTs'>;
+export type ReplaceableEvent = Pick<
+  RoomEvent,
+  'eventId' | 'roomId' | 'type' | 'stateKey' | 'sender' | 'content'
+>;
+export type ReplacementEvent = ReplaceableEvent & Pick<RoomEvent, 'originServerTs'>;
 
 /**
  * Whether an event is a valid replacement of another. What an encrypted replacement holds can not be checked.
  * Source: client-server API, "Validity of replacement events".
  */
-export function isValidReplacement(original: Replaceable, edit: Replaceable): boolean {
+export function isValidReplacement(original: ReplaceableEvent, edit: ReplaceableEvent): boolean {
   const relation = relationOf(edit.content);
   return (
     relation?.relType === 'm.replace' &&
@@ -30,8 +33,8 @@ export function isValidReplacement(original: Replaceable, edit: Replaceable): bo
  * Source: client-server API, "Server-side aggregation of m.replace relationships".
  */
 export function compareReplacements(
-  a: Pick<Replacement, 'eventId' | 'originServerTs'>,
-  b: Pick<Replacement, 'eventId' | 'originServerTs'>,
+  a: Pick<ReplacementEvent, 'eventId' | 'originServerTs'>,
+  b: Pick<ReplacementEvent, 'eventId' | 'originServerTs'>,
 ): number {
   if (a.originServerTs !== b.originServerTs) return a.originServerTs - b.originServerTs;
   if (a.eventId === b.eventId) return 0;
@@ -43,8 +46,8 @@ export function compareReplacements(
  * edits must not be among the candidates; they lost their relation, so they would not be valid either.
  * Source: client-server API, "Server-side aggregation of m.replace relationships".
  */
-export function latestReplacement<Edit extends Replacement>(
-  original: Replaceable,
+export function latestReplacement<Edit extends ReplacementEvent>(
+  original: ReplaceableEvent,
   originalIsRedacted: boolean,
   candidates: Iterable<Edit>,
 ): Edit | undefined {

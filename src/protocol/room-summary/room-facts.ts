@@ -3,7 +3,7 @@ import { isRoomAlias, isRoomId } from '../identifiers/room-ids.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 
 /** The content of a state event, undefined when the state has none. */
-export type StateContent = (type: string, stateKey: string) => JsonObject | undefined;
+export type StateContentLookup = (type: string, stateKey: string) => JsonObject | undefined;
 
 /** What the state of a room says about it, for summaries, directories, spaces and names. */
 export interface RoomFacts {
@@ -26,7 +26,7 @@ export interface RoomFacts {
 }
 
 /** Reads the facts from the state of a room. What is malformed counts as absent. Never throws. */
-export function roomFactsOf(content: StateContent): RoomFacts {
+export function roomFactsOf(content: StateContentLookup): RoomFacts {
   const text = (type: string, property: string) => textOf(content(type, '')?.[property]);
   const alias = text('m.room.canonical_alias', 'alias');
   const joinRules = content('m.room.join_rules', '');

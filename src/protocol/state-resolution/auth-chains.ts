@@ -10,7 +10,7 @@ export function authChainDifference(
   sets: readonly ReadonlySet<string>[],
   source: StateResolutionSource,
 ): Set<string> {
-  const graph = new AuthGraph(inAnyOf(sets), source);
+  const graph = new AuthGraph(allIds(sets), source);
   const chainsWith = new Uint32Array(graph.size);
   const lastChain = new Uint32Array(graph.size);
   sets.forEach((set, index) => {
@@ -30,7 +30,7 @@ export function authChainDifference(
   return difference;
 }
 
-function* inAnyOf(sets: readonly ReadonlySet<string>[]): Generator<string> {
+function* allIds(sets: readonly ReadonlySet<string>[]): Generator<string> {
   for (const set of sets) yield* set;
 }
 

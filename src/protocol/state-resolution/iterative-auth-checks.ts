@@ -1,5 +1,5 @@
 import { authorize } from '../authorization/index.ts';
-import { type RoomEvent, stateKeyOf } from '../event.ts';
+import { type RoomEvent, stateMapKey } from '../event.ts';
 import { createEventOf, findAuthEvent } from './auth-events.ts';
 import type { StateResolutionSource } from './source.ts';
 import { eachInSteps } from './steps.ts';
@@ -18,15 +18,15 @@ export function* applyAllowedEvents(
   yield* eachInSteps(events, (event) => {
     if (event.stateKey === undefined) return;
     const { allowed } = authorize(event, (type, stateKey) => {
-      const id = state.get(stateKeyOf(type, stateKey));
+      const id = state.get(stateMapKey(type, stateKey));
       const current = id === undefined ? undefined : source.event(id);
-      return current ?? citedBy(event, type, stateKey, source);
+      return current ?? authEventOf(event, type, stateKey, source);
     });
-    if (allowed) state.set(stateKeyOf(event.type, event.stateKey), event.eventId);
+    if (allowed) state.set(stateMapKey(event.type, event.stateKey), event.eventId);
   });
 }
 
-function citedBy(
+function authEventOf(
   event: RoomEvent,
   type: string,
   stateKey: string,

@@ -4,7 +4,7 @@ import { PowerLevels } from '../power-levels/index.ts';
 import { createEventOf, powerLevelsEventOf } from './auth-events.ts';
 import { Heap } from './heap.ts';
 import type { StateResolutionSource } from './source.ts';
-import { eachInSteps, eventsInStep } from './steps.ts';
+import { eachInSteps, eventsPerStep } from './steps.ts';
 
 /** An event in the graph that is put in order. */
 interface Node {
@@ -12,9 +12,9 @@ interface Node {
   /** The power level of the sender, going by the auth events of the event. */
   readonly senderLevel: number;
   /** How many of its auth events are in the graph and not in the order yet. */
-  waitsFor: number;
+  pendingAuthEvents: number;
   /** The events in the graph that have it among their auth events. */
-  readonly citedBy: Node[];
+  readonly dependents: Node[];
 }
 
 /**
@@ -28,12 +28,12 @@ export function* reverseTopologicalPowerOrder(
   source: StateResolutionSource,
 ): Generator<void, RoomEvent[]> {
   const ready = new Heap(compareNodes);
-  for (const node of yield* graphOf(events, source)) if (node.waitsFor === 0) ready.push(node);
+  for (const node of yield* graphOf(events, source)) if (node.pendingAuthEvents === 0) ready.push(node);
   const order: RoomEvent[] = [];
   for (let node = ready.pop(); node !== undefined; node = ready.pop()) {
     order.push(node.event);
-    for (const other of node.citedBy) if (--other.waitsFor === 0) ready.push(other);
-    if (order.length % eventsInStep === 0) yield;
+    for (const other of node.dependents) if (--other.pendingAuthEvents === 0) ready.push(other);
+    if (order.length % eventsPerStep === 0) yield;
   }
   return order;
 }
@@ -47,16 +47,16 @@ function* graphOf(
     nodes.set(event.eventId, {
       event,
       senderLevel: levelOfSender(event, source),
-      waitsFor: 0,
-      citedBy: [],
+      pendingAuthEvents: 0,
+      dependents: [],
     });
   });
   yield* eachInSteps(nodes.values(), (node) => {
     for (const id of new Set(node.event.authEventIds)) {
       const authNode = nodes.get(id);
       if (authNode === undefined) continue;
-      authNode.citedBy.push(node);
-      node.waitsFor++;
+      authNode.dependents.push(node);
+      node.pendingAuthEvents++;
     }
   });
   return nodes.values();

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { createId, type EventFields, testEvent, version } from '../authorization/test/test-events.ts';
-import { type RoomEvent, stateKeyOf } from '../event.ts';
+import { type RoomEvent, stateMapKey } from '../event.ts';
 import { MemorySource, sorted, stateOf } from './test/memory-source.ts';
 
 const v1 = version(1);
@@ -50,7 +50,7 @@ function resolve(one: readonly RoomEvent[], other: readonly RoomEvent[]): Map<st
 
 /** The event that the two resolve to, of those for the same key. */
 function winner(one: readonly RoomEvent[], other: readonly RoomEvent[], of: RoomEvent): string | undefined {
-  return resolve(one, other).get(stateKeyOf(of.type, of.stateKey!));
+  return resolve(one, other).get(stateMapKey(of.type, of.stateKey!));
 }
 
 describe('state resolution v1', () => {
@@ -103,9 +103,9 @@ describe('state resolution v1', () => {
     const left = member(cat, 'leave', { depth: 5 });
     const joined = member(cat, 'join', { depth: 6 });
     const resolved = resolve([old, open, left], [without, closed, joined]);
-    assert.equal(resolved.get(stateKeyOf('m.room.power_levels', '')), without.eventId);
-    assert.equal(resolved.get(stateKeyOf('m.room.join_rules', '')), open.eventId);
-    assert.equal(resolved.get(stateKeyOf('m.room.member', cat)), joined.eventId);
+    assert.equal(resolved.get(stateMapKey('m.room.power_levels', '')), without.eventId);
+    assert.equal(resolved.get(stateMapKey('m.room.join_rules', '')), open.eventId);
+    assert.equal(resolved.get(stateMapKey('m.room.member', cat)), joined.eventId);
   });
 
   test('resolves memberships independently of each other', () => {
@@ -117,9 +117,9 @@ describe('state resolution v1', () => {
     const danLeft = member(dan, 'leave', { depth: 5 });
     const danInvited = member(cat, 'invite', { ...invited, depth: 6 });
     const resolved = resolve([rules, catLeft, danLeft], [rules, catJoined, danInvited]);
-    assert.equal(resolved.get(stateKeyOf('m.room.member', cat)), catJoined.eventId);
+    assert.equal(resolved.get(stateMapKey('m.room.member', cat)), catJoined.eventId);
     // The inviter is not in the room as long as their own membership is in conflict.
-    assert.equal(resolved.get(stateKeyOf('m.room.member', dan)), danLeft.eventId);
+    assert.equal(resolved.get(stateMapKey('m.room.member', dan)), danLeft.eventId);
   });
 
   test('of everything else, takes the deepest that is allowed', () => {
@@ -143,8 +143,8 @@ describe('state resolution v1', () => {
     const known = topic(ann, 5);
     const source = new MemorySource([...common, known]);
     const states = [known.eventId, '$unknown:a.example'].map((id) =>
-      stateOf(common).set(stateKeyOf('m.room.topic', ''), id),
+      stateOf(common).set(stateMapKey('m.room.topic', ''), id),
     );
-    assert.equal(resolveState(v1, states, source).get(stateKeyOf('m.room.topic', '')), known.eventId);
+    assert.equal(resolveState(v1, states, source).get(stateMapKey('m.room.topic', '')), known.eventId);
   });
 });

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { authorize } from '../authorization/index.ts';
-import { type RoomEvent, type StateMap, splitStateKey, stateKeyOf } from '../event.ts';
+import { type RoomEvent, type StateMap, splitStateMapKey, stateMapKey } from '../event.ts';
 import type { StateResolutionSource } from './source.ts';
 import { eachInSteps } from './steps.ts';
 
@@ -16,11 +16,11 @@ export function* resolveV1(
   stateSets: readonly StateMap<string>[],
   source: StateResolutionSource,
 ): Generator<void, StateMap<string>> {
-  const { state, conflicts } = separate(stateSets, source);
-  yield* resolveKind('m.room.power_levels', lastAllowed, state, conflicts, source);
-  yield* resolveKind('m.room.join_rules', lastAllowed, state, conflicts, source);
-  yield* resolveKind('m.room.member', lastAllowed, state, conflicts, source);
-  yield* resolveKind(undefined, firstAllowedFromLatest, state, conflicts, source);
+  const { state, conflicts } = separateConflicts(stateSets, source);
+  yield* resolveConflictsOfType('m.room.power_levels', lastAllowedInSequence, state, conflicts, source);
+  yield* resolveConflictsOfType('m.room.join_rules', lastAllowedInSequence, state, conflicts, source);
+  yield* resolveConflictsOfType('m.room.member', lastAllowedInSequence, state, conflicts, source);
+  yield* resolveConflictsOfType(undefined, latestAllowed, state, conflicts, source);
   return state;
 }
 
@@ -31,7 +31,7 @@ type ConflictsByKey = Map<string, RoomEvent[]>;
  * Tells apart what is in conflict: keys for which the sets name different events. A set that lacks a key does not
  * object to it.
  */
-function separate(
+function separateConflicts(
   stateSets: readonly StateMap<string>[],
   source: StateResolutionSource,
 ): { state: Map<string, string>; conflicts: ConflictsByKey } {
@@ -64,29 +64,29 @@ function compareByDepth(a: RoomEvent, b: RoomEvent): number {
 }
 
 /** Chooses one of the contenders for a key, given the state that is resolved so far. */
-type Choice = (events: readonly RoomEvent[], isAllowed: AllowedIn, key: string) => RoomEvent;
+type ChooseEvent = (events: readonly RoomEvent[], isAllowed: AllowedIn, key: string) => RoomEvent;
 
 /** Whether the event is allowed in the resolved state, with `replaced` in the place of `key` there. */
 type AllowedIn = (event: RoomEvent, key: string, replaced: RoomEvent | undefined) => boolean;
 
 /** Resolves all conflicts of that type, or all that are left. */
-function* resolveKind(
+function* resolveConflictsOfType(
   type: string | undefined,
-  choose: Choice,
+  choose: ChooseEvent,
   state: Map<string, string>,
   conflicts: ConflictsByKey,
   source: StateResolutionSource,
 ): Generator<void> {
   const isAllowed: AllowedIn = (event, key, replaced) =>
     authorize(event, (wantedType, stateKey) => {
-      const wanted = stateKeyOf(wantedType, stateKey);
+      const wanted = stateMapKey(wantedType, stateKey);
       if (wanted === key && replaced !== undefined) return replaced;
       const id = state.get(wanted);
       return id === undefined ? undefined : source.event(id);
     }).allowed;
   const resolved = new Map<string, string>();
   yield* eachInSteps(conflicts, ([key, events]) => {
-    if (type !== undefined && splitStateKey(key)[0] !== type) return;
+    if (type !== undefined && splitStateMapKey(key)[0] !== type) return;
     resolved.set(key, choose(events, isAllowed, key).eventId);
   });
   for (const [key, id] of resolved) {
@@ -96,7 +96,7 @@ function* resolveKind(
 }
 
 /** The first event counts as allowed; each next one must be allowed after those before it. */
-const lastAllowed: Choice = (events, isAllowed, key) => {
+const lastAllowedInSequence: ChooseEvent = (events, isAllowed, key) => {
   let chosen = events[0]!;
   for (const event of events.slice(1)) {
     if (!isAllowed(event, key, chosen)) break;
@@ -105,5 +105,5 @@ const lastAllowed: Choice = (events, isAllowed, key) => {
   return chosen;
 };
 
-const firstAllowedFromLatest: Choice = (events, isAllowed, key) =>
+const latestAllowed: ChooseEvent = (events, isAllowed, key) =>
   events.findLast((event) => isAllowed(event, key, undefined)) ?? events[0]!;

@@ -1,4 +1,4 @@
-import { type RoomEvent, type StateMap, stateKeyOf } from '../event.ts';
+import { type RoomEvent, type StateMap, stateMapKey } from '../event.ts';
 import { authChainDifference, conflictedSubgraph } from './auth-chains.ts';
 import { type Conflicts, findConflicts } from './conflicts.ts';
 import { applyAllowedEvents } from './iterative-auth-checks.ts';
@@ -30,13 +30,13 @@ export function* resolveV2(
   const conflicted = fullConflictedSet(stateSets, conflicts, source, rules);
   yield;
   // 1
-  const powerEvents = yield* reverseTopologicalPowerOrder(withAuthEvents(conflicted), source);
+  const powerEvents = yield* reverseTopologicalPowerOrder(powerEventsWithAuthChains(conflicted), source);
   // 2
   const state = rules.startsEmpty ? new Map<string, string>() : new Map(conflicts.unconflicted);
   yield* applyAllowedEvents(powerEvents, state, source);
   // 3
   for (const event of powerEvents) conflicted.delete(event.eventId);
-  const powerLevels = state.get(stateKeyOf('m.room.power_levels', ''));
+  const powerLevels = state.get(stateMapKey('m.room.power_levels', ''));
   const others = yield* mainlineOrder(
     [...conflicted.values()],
     powerLevels === undefined ? undefined : source.event(powerLevels),
@@ -77,7 +77,7 @@ function fullConflictedSet(
  * its events are conflicted too. Since v12 that finds all of them, because whatever connects two conflicted events
  * is in the subgraph; in v2 it is how servers read step 1, which saves them from walking whole auth chains.
  */
-function withAuthEvents(conflicted: ReadonlyMap<string, RoomEvent>): RoomEvent[] {
+function powerEventsWithAuthChains(conflicted: ReadonlyMap<string, RoomEvent>): RoomEvent[] {
   const selected = new Set<RoomEvent>();
   const pending = [...conflicted.values()].filter(isPowerEvent);
   for (let event = pending.pop(); event !== undefined; event = pending.pop()) {

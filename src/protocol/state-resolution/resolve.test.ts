@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { testEvent, version } from '../authorization/test/test-events.ts';
-import { stateKeyOf } from '../event.ts';
+import { stateMapKey } from '../event.ts';
 import { authChainDifference, conflictedSubgraph } from './auth-chains.ts';
 import type { StateResolutionSource } from './source.ts';
 import { makeForkedRoom } from './test/forked-rooms.ts';
@@ -111,7 +111,7 @@ test('a source may answer for the auth chains itself', () => {
 
 test('events that the source does not know take no part', () => {
   for (const roomVersion of versions) {
-    const topic = stateKeyOf('m.room.topic', '');
+    const topic = stateMapKey('m.room.topic', '');
     const states = [new Map([[topic, '$unknown']]), new Map([[topic, '$other']])];
     assert.equal(resolveState(roomVersion, states, new MemorySource()).size, 0);
   }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { resolveState } from '../../../test/support/rooms/resolve-state.ts';
 import { testEvent, version } from '../authorization/test/test-events.ts';
-import { type RoomEvent, type StateMap, splitStateKey, stateKeyOf } from '../event.ts';
+import { type RoomEvent, type StateMap, splitStateMapKey, stateMapKey } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 import { MemorySource, stateOf } from './test/memory-source.ts';
 
@@ -49,7 +49,7 @@ function expected(name: string): string[] {
 }
 
 function idsOf(state: StateMap<string>): string[] {
-  const entries = [...state].map(([key, id]) => ({ key: splitStateKey(key).join('\0'), id }));
+  const entries = [...state].map(([key, id]) => ({ key: splitStateMapKey(key).join('\0'), id }));
   return entries.sort((a, b) => (a.key < b.key ? -1 : 1)).map(({ id }) => id);
 }
 
@@ -67,7 +67,7 @@ function resolveStepByStep(events: readonly RoomEvent[]): StateMap<string> {
   const resolve = (states: StateMap<string>[]) => resolveState(events[0]!.version, states, source);
   for (const event of events) {
     const before = resolve(event.prevEventIds.map((id) => after.get(id)!));
-    const state = new Map(before).set(stateKeyOf(event.type, event.stateKey!), event.eventId);
+    const state = new Map(before).set(stateMapKey(event.type, event.stateKey!), event.eventId);
     after.set(event.eventId, state);
   }
   const ends = events.filter((event) => !cited.has(event.eventId));

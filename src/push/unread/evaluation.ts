@@ -4,7 +4,7 @@ import {
   membershipOf,
   type PushMember,
   relationOf,
-  stateKeyOf,
+  stateMapKey,
 } from '../../protocol/index.ts';
 import type { ReadUpTo } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
@@ -154,7 +154,7 @@ export class Evaluation implements NewMarks {
   async #isJoin({ event, stateBefore }: StoredEvent): Promise<boolean> {
     if (membershipOf(event.content) !== 'join') return false;
     const { groups, stateKeys, events } = this.#engine;
-    const key = await stateKeys.find(stateKeyOf('m.room.member', event.sender));
+    const key = await stateKeys.find(stateMapKey('m.room.member', event.sender));
     if (stateBefore === undefined || key === undefined) return true;
     const states = await groups.entries([stateBefore], [key]);
     const nid = states.get(stateBefore)?.get(key);

@@ -6,7 +6,7 @@ import {
   MatrixError,
   type RoomVersion,
   serverOfUser,
-  stateKeyOf,
+  stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { RoomEngine } from '../engine.ts';
@@ -66,7 +66,7 @@ interface RoomPlan extends RoomNature {
   readonly invitees: readonly string[];
 }
 
-const levelsKey = stateKeyOf('m.room.power_levels', '');
+const levelsKey = stateMapKey('m.room.power_levels', '');
 
 /** Makes rooms. Source: client-server API, `POST /createRoom`. */
 export class RoomCreation {
@@ -191,7 +191,7 @@ export class RoomCreation {
     const rules = presetRules[preset];
     const state = new Map<string, { type: string; stateKey: string; content: JsonObject }>();
     const set = (type: string, content: JsonObject, stateKey = '') => {
-      const key = stateKeyOf(type, stateKey);
+      const key = stateMapKey(type, stateKey);
       state.delete(key);
       state.set(key, { type, stateKey, content });
     };

@@ -1,5 +1,5 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
-import { type ClientEvent, stateKeyOf } from '../../protocol/index.ts';
+import { type ClientEvent, stateMapKey } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { ClientEvents, Viewer } from './client-events.ts';
@@ -28,7 +28,7 @@ export class PageState {
     const { stateKeys, groups, events: store } = this.#engine;
     const senders = new Set(events.map(({ stored }) => stored.event.sender));
     const keys = await Promise.all(
-      [...senders].map((sender) => stateKeys.find(stateKeyOf('m.room.member', sender))),
+      [...senders].map((sender) => stateKeys.find(stateMapKey('m.room.member', sender))),
     );
     const keyNids = keys.filter((nid) => nid !== undefined);
     const state = (await groups.entries([group], keyNids)).get(group);

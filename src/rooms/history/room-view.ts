@@ -4,7 +4,7 @@ import {
   isVisibleToUser,
   type Membership,
   membershipOf,
-  stateKeyOf,
+  stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import { cameBefore, erasedAmong } from '../erasure/erasures.ts';
@@ -25,7 +25,7 @@ export interface VisibleEvent {
   readonly isErased?: boolean;
 }
 
-const visibilityKey = stateKeyOf('m.room.history_visibility', '');
+const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
 /** What one user may see of one room. Source: client-server API, "Room History Visibility". */
 export class RoomView {
@@ -53,7 +53,7 @@ export class RoomView {
   /** The view of a user, whatever they may see; nothing at all is possible. */
   static async open(engine: RoomEngine, head: RoomHead, userId: string): Promise<RoomView> {
     if (head.membership(userId) === 'join') return new RoomView(engine, head, userId, undefined);
-    const changes = await engine.stateHistory(head.roomNid, stateKeyOf('m.room.member', userId));
+    const changes = await engine.stateHistory(head.roomNid, stateMapKey('m.room.member', userId));
     return new RoomView(engine, head, userId, changes);
   }
 
@@ -130,7 +130,7 @@ export class RoomView {
     const positions = erasedAmong(events, await this.#engine.erased.positions());
     if (positions.size === 0) return new Set();
     const erased = [...positions.keys()];
-    const key = stateKeyOf('m.room.member', this.userId);
+    const key = stateMapKey('m.room.member', this.userId);
     const changes = await this.#engine.stateHistory(this.head.roomNid, key);
     const joins = changes.filter(isJoin).map(({ stream }) => stream);
     const facts = await this.#facts(erased);
@@ -145,7 +145,7 @@ export class RoomView {
   /** Visibility and membership before each event. */
   async #facts(events: readonly StoredEvent[]) {
     const { groups, stateKeys, events: store } = this.#engine;
-    const memberKey = stateKeyOf('m.room.member', this.userId);
+    const memberKey = stateMapKey('m.room.member', this.userId);
     const keys = await Promise.all([stateKeys.find(visibilityKey), stateKeys.find(memberKey)]);
     const [visibilityNid = 0, memberNid = 0] = keys;
     const states = await groups.entries(

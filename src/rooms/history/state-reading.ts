@@ -4,7 +4,7 @@ import {
   type JsonObject,
   membershipOf,
   notFound,
-  stateKeyOf,
+  stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import { type StoredEvent, visibleContent } from '../stored-event.ts';
@@ -52,7 +52,7 @@ export class StateReading {
   /** One entry. @throws MatrixError M_NOT_FOUND */
   async one(viewer: Viewer, roomId: string, type: string, stateKey: string): Promise<ClientEvent> {
     const view = await this.#view(viewer.userId, roomId);
-    const nid = await this.#entryNid(view, stateKeyOf(type, stateKey));
+    const nid = await this.#entryNid(view, stateMapKey(type, stateKey));
     const stored = nid === undefined ? undefined : await this.#engine.events.get(nid);
     const [event] = stored ? await this.#render(view, viewer, [stored]) : [];
     if (!event) throw notFound('The room has no such state');

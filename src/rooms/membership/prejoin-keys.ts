@@ -1,9 +1,9 @@
-import { splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 
 /** Entries that are chosen by their type alone: other servers take no more than a hundred in all. */
 const maxOfTypes = 80;
 
-/** The state of a room, by `stateKeyOf`. */
+/** The state of a room, by `stateMapKey`. */
 type State = Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'>;
 
 /**
@@ -11,7 +11,7 @@ type State = Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'>;
  * Source: requirement document 2, "room_prejoin_state".
  */
 export class PrejoinKeys {
-  /** The single entries, as `stateKeyOf`. */
+  /** The single entries, as `stateMapKey`. */
   readonly single: readonly string[];
   readonly #types: ReadonlySet<string>;
 
@@ -34,11 +34,11 @@ export class PrejoinKeys {
     const most = known.size + maxOfTypes;
     for (const key of state.keys()) {
       if (known.size >= most) break;
-      if (this.#types.has(splitStateKey(key)[0])) known.add(key);
+      if (this.#types.has(splitStateMapKey(key)[0])) known.add(key);
     }
     return [...known];
   }
 }
 
 /** The entries of some types with an empty state key. */
-export const plainKeys = (types: readonly string[]): string[] => types.map((type) => stateKeyOf(type, ''));
+export const plainKeys = (types: readonly string[]): string[] => types.map((type) => stateMapKey(type, ''));

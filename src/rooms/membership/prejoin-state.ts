@@ -6,7 +6,7 @@ import {
   type RoomVersion,
   redactEvent,
   type StrippedState,
-  stateKeyOf,
+  stateMapKey,
   strippedState,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
@@ -18,7 +18,7 @@ import type { PrejoinKeys } from './prejoin-keys.ts';
 /** Of what another server shows of a room: entries that are looked at, and bytes of JSON that are kept. */
 const [maxEntries, maxBytes] = [100, 128 * 1024];
 
-const createKey = stateKeyOf('m.room.create', '');
+const createKey = stateMapKey('m.room.create', '');
 
 /**
  * The state that describes a room to another server, with an invite or in answer to a knock: whole events.
@@ -32,7 +32,7 @@ export async function prejoinPdus(
   inviter?: string,
 ): Promise<JsonObject[]> {
   const chosen = new Set([createKey, ...keys.in(head.state)]);
-  if (inviter !== undefined) chosen.add(stateKeyOf('m.room.member', inviter));
+  if (inviter !== undefined) chosen.add(stateMapKey('m.room.member', inviter));
   const nids = [...chosen].flatMap((key) => head.state.get(key)?.nid ?? []);
   const events = await engine.events.getMany(nids);
   return nids.flatMap((nid) => {
@@ -88,7 +88,7 @@ export async function readPrejoinState(
       problem ??= 'it is too long';
       break;
     }
-    kept.set(stateKeyOf(stripped.type, stripped.state_key), stripped);
+    kept.set(stateMapKey(stripped.type, stripped.state_key), stripped);
   }
   if (!kept.has(createKey)) problem ??= 'the create event is missing';
   return { state: [...kept.values()], problem };

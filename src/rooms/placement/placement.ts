@@ -97,7 +97,7 @@ export interface Placement {
   /** Ids of the events that the timeline names and does not have. */
   backwardExtremities(roomId: string): Promise<string[]>;
 
-  /** The state at an event, `stateKeyOf(type, stateKey)` to nid; `undefined` while it is not known. */
+  /** The state at an event, `stateMapKey(type, stateKey)` to nid; `undefined` while it is not known. */
   stateAt(stored: StoredEvent, when: 'before' | 'after'): Promise<Map<string, number> | undefined>;
 
   /**

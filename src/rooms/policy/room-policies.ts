@@ -1,14 +1,14 @@
 import type { Clock } from '../../kernel/clock.ts';
 import {
-  concernsPolicyServer,
   isJsonObject,
   isSignedByPolicyServer,
   type JsonObject,
   MatrixError,
+  needsPolicyServerSignature,
   type PolicyServer,
+  parsePolicyServer,
+  policyEventType,
   policyKeyId,
-  policyServerIn,
-  policyType,
   type RoomEvent,
   unknown,
   withPolicySignature,
@@ -61,21 +61,21 @@ export class RoomPolicies {
 
   /** Whether `of` has an answer: for rooms that have never named a policy server, a look into memory. */
   isLoaded(head: RoomHead): boolean {
-    const entry = head.entry(policyType, '');
+    const entry = head.entry(policyEventType, '');
     return entry === undefined || this.#said.get(head)?.stored.nid === entry.nid;
   }
 
   async load(head: RoomHead): Promise<void> {
-    const entry = head.entry(policyType, '');
+    const entry = head.entry(policyEventType, '');
     if (!entry || this.isLoaded(head)) return;
     const stored = await this.#deps.events.get(entry.nid);
     if (!stored) throw new Error(`event ${entry.nid} of a room's state is missing`);
-    this.#said.set(head, { stored, policy: policyServerIn(stored.event.content) });
+    this.#said.set(head, { stored, policy: parsePolicyServer(stored.event.content) });
   }
 
   /** The policy server that the current state of a room names; it must be loaded. */
   of(head: RoomHead): PolicyServer | undefined {
-    const entry = head.entry(policyType, '');
+    const entry = head.entry(policyEventType, '');
     if (!entry) return undefined;
     const said = this.#said.get(head);
     if (said?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
@@ -89,12 +89,12 @@ export class RoomPolicies {
 
   /** Whether a policy server has to be asked before an event of a local user is sent. It must be loaded. */
   concerns(head: RoomHead, draft: { type: string; stateKey?: string | undefined }): boolean {
-    return concernsPolicyServer(draft) && this.of(head) !== undefined;
+    return needsPolicyServerSignature(draft) && this.of(head) !== undefined;
   }
 
   /** Whether an event has the signature that the room wants, or needs none. It must be loaded. */
   isVouched(head: RoomHead, event: RoomEvent): boolean {
-    const policy = concernsPolicyServer(event) ? this.of(head) : undefined;
+    const policy = needsPolicyServerSignature(event) ? this.of(head) : undefined;
     return policy === undefined || this.#isSigned(event, policy);
   }
 

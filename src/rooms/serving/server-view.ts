@@ -5,14 +5,14 @@ import {
   type Membership,
   membershipOf,
   serverOfUser,
-  stateKeyOf,
+  stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomEngine } from '../engine.ts';
 import { cameBefore, erasedAmong } from '../erasure/erasures.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 
-const visibilityKey = stateKeyOf('m.room.history_visibility', '');
+const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
 /** Up to so many users of a server are looked up one by one in the states at events; whole states are read for more. */
 const maxLookUps = 50;
@@ -83,7 +83,7 @@ export class ServerView {
     const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
     const joins: number[] = [];
     for (const user of users.slice(0, maxLookUps)) {
-      const key = stateKeyOf('m.room.member', user);
+      const key = stateMapKey('m.room.member', user);
       for (const { stream, event } of await this.#engine.stateHistory(this.#head.roomNid, key)) {
         if (membershipOf(event?.event.content) === 'join') joins.push(stream);
       }
@@ -145,7 +145,7 @@ export class ServerView {
   async #memberKeys(): Promise<Set<number>> {
     const { stateKeys } = this.#engine;
     const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
-    const keys = await Promise.all(users.map((user) => stateKeys.find(stateKeyOf('m.room.member', user))));
+    const keys = await Promise.all(users.map((user) => stateKeys.find(stateMapKey('m.room.member', user))));
     return new Set(keys.filter((nid) => nid !== undefined));
   }
 

@@ -2,7 +2,7 @@ import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { Sequence } from '../../kernel/streams/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
-import { splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 import { isText } from '../timeline/event-to-send.ts';
 
@@ -51,7 +51,7 @@ export class StateKeys {
   async find(key: string): Promise<number | undefined> {
     const known = this.peek(key);
     if (known !== undefined) return known;
-    const [type, stateKey] = splitStateKey(key);
+    const [type, stateKey] = splitStateMapKey(key);
     if (!isText(type) || !isText(stateKey)) return undefined;
     const row = await this.#reader
       .selectFrom('state_keys')
@@ -69,7 +69,7 @@ export class StateKeys {
     const found = await this.findMany(all);
     const missing = all.filter((key) => !found.has(key));
     await this.#slices.each(missing, (key) => {
-      const [type, stateKey] = splitStateKey(key);
+      const [type, stateKey] = splitStateMapKey(key);
       if (isText(type) && isText(stateKey)) found.set(key, this.peek(key) ?? this.#make(key));
     });
     return found;
@@ -85,7 +85,7 @@ export class StateKeys {
         found.set(key, known);
         return;
       }
-      const [type, stateKey] = splitStateKey(key);
+      const [type, stateKey] = splitStateMapKey(key);
       if (!isText(type) || !isText(stateKey)) return;
       const ofType = missing.get(type);
       if (ofType) ofType.add(stateKey);
@@ -128,7 +128,7 @@ export class StateKeys {
   }
 
   remember(nid: number, type: string, stateKey: string): string {
-    const key = stateKeyOf(type, stateKey);
+    const key = stateMapKey(type, stateKey);
     this.#nids.set(key, nid);
     this.#names.set(nid, key);
     return key;

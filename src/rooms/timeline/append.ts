@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
-import { authorize, forbidden, notFound, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
+import { authorize, forbidden, notFound, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
@@ -94,7 +94,7 @@ export class Append {
     const { heads, events, roomNids, stateKeys, writer } = this.#deps;
     for (const draft of first) {
       checkStorable(draft);
-      await stateKeys.prepare(stateKeyOf(draft.type, draft.stateKey ?? ''));
+      await stateKeys.prepare(stateMapKey(draft.type, draft.stateKey ?? ''));
     }
     // Nothing is awaited from here, and so all of it is committed together.
     const [creation, ...others] = first;
@@ -217,7 +217,7 @@ export class Append {
   /** The id of the state group that a state event makes, and the number of the entry that it sets. */
   #newGroup({ type, stateKey }: EventToSend): { id: number; keyNid: number } | undefined {
     if (stateKey === undefined) return undefined;
-    const keyNid = this.#deps.stateKeys.peek(stateKeyOf(type, stateKey));
+    const keyNid = this.#deps.stateKeys.peek(stateMapKey(type, stateKey));
     if (keyNid === undefined) throw new Error('a state key was not prepared');
     return { id: this.#deps.groupIds.next(), keyNid };
   }

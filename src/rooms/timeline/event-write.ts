@@ -38,7 +38,7 @@ export interface EventWrite {
 
 /** What there is to write about events of other servers in particular. */
 export interface RemoteDeps {
-  /** `stateKeyOf` of entries of the groups, so that their rows are there. */
+  /** `stateMapKey` of entries of the groups, so that their rows are there. */
   readonly stateKeys?: Iterable<string>;
   /** Events that have their places and of which something else is known now, by number; they do not change any more. */
   readonly revised?: ReadonlyMap<number, StoredEvent>;

@@ -166,7 +166,7 @@ export class EventWriter {
   async #sign(pending: readonly Pending[]): Promise<string[]> {
     const texts = pending.map(({ write }) => write.content).filter((content) => typeof content !== 'string');
     const signatures =
-      texts.length === 0 ? [] : await this.#signer.sign(texts.map(({ signedText }) => signedText));
+      texts.length === 0 ? [] : await this.#signer.sign(texts.map(({ signingInput }) => signingInput));
     let next = 0;
     return pending.map(({ write }) => (typeof write.content === 'string' ? '' : (signatures[next++] ?? '')));
   }

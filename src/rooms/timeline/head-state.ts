@@ -1,4 +1,4 @@
-import { type Membership, membershipOf, serverOfUser, splitStateKey } from '../../protocol/index.ts';
+import { type Membership, membershipOf, serverOfUser, splitStateMapKey } from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 
 /** One entry of the current state. */
@@ -19,7 +19,7 @@ export class HeadState {
   readonly #servers = new Map<string, number>();
   #changes = 0;
 
-  /** `stateKeyOf(type, stateKey)` to its entry. */
+  /** `stateMapKey(type, stateKey)` to its entry. */
   get entries(): ReadonlyMap<string, StateEntry> {
     return this.#entries;
   }
@@ -55,7 +55,7 @@ export class HeadState {
 
   #count(key: string, from: Membership | undefined, to: Membership | undefined): void {
     if (from === undefined && to === undefined) return;
-    const [, userId] = splitStateKey(key);
+    const [, userId] = splitStateMapKey(key);
     if (from !== to) {
       if (from === 'join') this.#countServer(userId, -1);
       if (to === 'join') this.#countServer(userId, 1);

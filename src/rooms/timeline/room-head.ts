@@ -1,4 +1,4 @@
-import { type Membership, membershipOf, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
+import { type Membership, membershipOf, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { PartialState } from '../placement/entering/partial-state.ts';
 import type { GroupChain } from '../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../stored-event.ts';
@@ -90,7 +90,7 @@ export class RoomHead {
     return this.#extremities;
   }
 
-  /** The current state: `stateKeyOf(type, stateKey)` to its entry. */
+  /** The current state: `stateMapKey(type, stateKey)` to its entry. */
   get state(): ReadonlyMap<string, StateEntry> {
     return this.#state.entries;
   }
@@ -107,7 +107,7 @@ export class RoomHead {
 
   /** The entry of the current state; `undefined` where there is none. */
   entry(type: string, stateKey: string): StateEntry | undefined {
-    return this.#state.entries.get(stateKeyOf(type, stateKey));
+    return this.#state.entries.get(stateMapKey(type, stateKey));
   }
 
   /** `undefined` when the user never had anything to do with the room. */
@@ -177,7 +177,7 @@ export class RoomHead {
 
   /** Replaces one entry of the current state. */
   setEntry(type: string, stateKey: string, stored: StoredEvent | undefined, position: number): StateChange {
-    const previous = this.#state.set(stateKeyOf(type, stateKey), stored && stateEntry(stored, position));
+    const previous = this.#state.set(stateMapKey(type, stateKey), stored && stateEntry(stored, position));
     this.#changedAt = Math.max(this.#changedAt, position);
     return { type, stateKey, event: stored, previousNid: previous?.nid };
   }

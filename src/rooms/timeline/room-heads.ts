@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
-import { getRoomVersion, type Membership, type RoomVersion, stateKeyOf } from '../../protocol/index.ts';
+import { getRoomVersion, type Membership, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import { parsePartialState } from '../placement/entering/partial-state.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
@@ -146,7 +146,7 @@ export class RoomHeads {
     const state = new HeadState();
     let changedAt = 0;
     await this.#slices.each(rows, (row) => {
-      state.set(stateKeyOf(row.type, row.state_key), {
+      state.set(stateMapKey(row.type, row.state_key), {
         nid: row.event_nid,
         eventId: row.event_id,
         membership: (row.membership as Membership | null) ?? undefined,

@@ -1,11 +1,11 @@
-import { type RoomEvent, type RoomVersion, selectAuthEventKeys, stateKeyOf } from '../../protocol/index.ts';
+import { type RoomEvent, type RoomVersion, selectAuthEventKeys, stateMapKey } from '../../protocol/index.ts';
 import type { StateKeys } from '../state/state-keys.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
 import type { EventToSend } from './event-to-send.ts';
 import type { RoomHead } from './room-head.ts';
 
-const createKey = stateKeyOf('m.room.create', '');
+const createKey = stateMapKey('m.room.create', '');
 
 /**
  * The events that the next event of a room is checked against and refers to, held in memory so that all checks can be
@@ -28,7 +28,7 @@ export class Surroundings {
     return this.#target;
   }
 
-  /** `stateKeyOf` of the auth events that the draft needs; they are asked for several times for each event. */
+  /** `stateMapKey` of the auth events that the draft needs; they are asked for several times for each event. */
   authKeys(version: RoomVersion): readonly string[] {
     if (this.#authKeys?.version !== version) {
       const keys = selectAuthEventKeys({ ...this.#draft, stateKey: this.#draft.stateKey }, version);
@@ -43,7 +43,7 @@ export class Surroundings {
     if (missing.length > 0)
       for (const found of (await this.#store.getMany(missing)).values()) this.add(found);
     const { type, stateKey, redacts } = this.#draft;
-    if (stateKey !== undefined) await stateKeys.prepare(stateKeyOf(type, stateKey));
+    if (stateKey !== undefined) await stateKeys.prepare(stateMapKey(type, stateKey));
     if (redacts !== undefined) this.#target = await this.#store.getById(redacts);
   }
 
@@ -84,7 +84,7 @@ export class Surroundings {
     };
     for (const key of this.authKeys(head.version)) need(key);
     need(createKey);
-    if (stateKey !== undefined) need(stateKeyOf(type, stateKey));
+    if (stateKey !== undefined) need(stateMapKey(type, stateKey));
     // These room versions want the hashes of the events that are referred to.
     if (head.version.eventReferences === 'pairs') for (const { nid } of head.extremities) nids.push(nid);
     return nids;

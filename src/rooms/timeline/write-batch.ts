@@ -1,5 +1,5 @@
 import type { SqlValue, Statement } from '../../kernel/database/index.ts';
-import { membershipOf, splitStateKey, stateKeyOf } from '../../protocol/index.ts';
+import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { IndexBatch } from '../event-relations.ts';
 import type { GroupRows } from '../state/group-chain.ts';
 import type { StateKeys } from '../state/state-keys.ts';
@@ -177,7 +177,7 @@ export class WriteBatch {
   }
 
   #addStateChange(roomNid: number, { position }: RoomFact, change: StateChange): void {
-    const keyNid = this.#keyNid(stateKeyOf(change.type, change.stateKey), change.keyNid);
+    const keyNid = this.#keyNid(stateMapKey(change.type, change.stateKey), change.keyNid);
     const nid = change.event?.nid;
     const isMember = change.type === 'm.room.member';
     const membership = isMember && change.event ? membershipOf(change.event.event.content) : null;
@@ -208,7 +208,7 @@ export class WriteBatch {
     if (nid === undefined) throw new Error('a state key was not prepared');
     if (this.#stateKeys.isUnsaved(key) && !this.#newKeys.has(key)) {
       this.#newKeys.add(key);
-      this.#push('stateKey', [nid, ...splitStateKey(key)]);
+      this.#push('stateKey', [nid, ...splitStateMapKey(key)]);
     }
     return nid;
   }

@@ -3,7 +3,7 @@ import {
   type JsonObject,
   type PowerLevels,
   type RoomVersion,
-  splitStateKey,
+  splitStateMapKey,
 } from '../../protocol/index.ts';
 import { type StoredEvent, visibleContent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
@@ -59,7 +59,7 @@ export function carriedCreation(
 /**
  * The state that the new room begins with, but for power levels: what the specification recommends, the rooms of a
  * space, and bans.
- * @param state the old room's, by `stateKeyOf`
+ * @param state the old room's, by `stateMapKey`
  * @param sender who upgrades the room. @param levels of the new room
  */
 export function carriedState(
@@ -70,7 +70,7 @@ export function carriedState(
 ): EventToSend[] {
   const carried: EventToSend[] = [];
   for (const [key, stored] of state) {
-    const [type, stateKey] = splitStateKey(key);
+    const [type, stateKey] = splitStateMapKey(key);
     const content = visibleContent(stored);
     const draft = { type, stateKey, sender };
     if (stateKey === '' && carriedTypes.has(type)) {

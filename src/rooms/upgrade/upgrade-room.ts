@@ -9,7 +9,7 @@ import {
   notFound,
   PowerLevels,
   type RoomVersion,
-  stateKeyOf,
+  stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { RoomEngine } from '../engine.ts';
@@ -47,9 +47,9 @@ interface OldRoom extends OldLevels {
 }
 
 const [createKey, levelsKey, canonicalAliasKey] = [
-  stateKeyOf('m.room.create', ''),
-  stateKeyOf('m.room.power_levels', ''),
-  stateKeyOf('m.room.canonical_alias', ''),
+  stateMapKey('m.room.create', ''),
+  stateMapKey('m.room.power_levels', ''),
+  stateMapKey('m.room.canonical_alias', ''),
 ];
 
 /** Replaces rooms by such of another version. Source: client-server API, "Room Upgrades". */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { encodePosition } from '../../kernel/streams/index.ts';
-import { stateKeyOf } from '../../protocol/index.ts';
+import { stateMapKey } from '../../protocol/index.ts';
 import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
 import { type Changes, RoomPart } from '../feeds/feed.ts';
 import type { SyncSources } from '../sources.ts';
@@ -125,7 +125,7 @@ export class PromptAnswers {
     if (filter.includeRedundantMembers) return false;
     const told = this.#deps.sentMembers.of(subject, head.roomId);
     for (const sender of senders) {
-      const entry = head.state.get(stateKeyOf('m.room.member', sender));
+      const entry = head.state.get(stateMapKey('m.room.member', sender));
       if (!entry || entry.stream > upTo || !told.knows(sender, entry.nid, after)) return false;
     }
     return true;

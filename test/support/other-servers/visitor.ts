@@ -11,7 +11,7 @@ import {
   type RoomVersion,
   receivePdu,
   selectAuthEventKeys,
-  stateKeyOf,
+  stateMapKey,
 } from '../../../src/protocol/index.ts';
 import { eventAt, placeIn } from '../../../src/rooms/membership/handshakes/templates/event-from-template.ts';
 import { enc } from '../people/person.ts';
@@ -38,7 +38,7 @@ export class Visitor {
   readonly version: RoomVersion;
   /** Events that the homeserver has sent, oldest first. */
   readonly received: RoomEvent[] = [];
-  /** The state, as `stateKeyOf`, as far as it is known. */
+  /** The state, as `stateMapKey`, as far as it is known. */
   readonly state = new Map<string, RoomEvent>();
   /** What the next event comes after. */
   last: RoomEvent;
@@ -171,6 +171,6 @@ export class Visitor {
   }
 
   #note(event: RoomEvent): void {
-    if (event.stateKey !== undefined) this.state.set(stateKeyOf(event.type, event.stateKey), event);
+    if (event.stateKey !== undefined) this.state.set(stateMapKey(event.type, event.stateKey), event);
   }
 }

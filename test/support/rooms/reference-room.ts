@@ -1,7 +1,7 @@
 import {
   authorize,
   buildEvent,
-  checkAuthEventsList,
+  checkAuthEvents,
   type EventSigner,
   getRoomVersion,
   type JsonObject,
@@ -11,7 +11,7 @@ import {
   type StateMap,
   selectAuthEventKeys,
   serverOfUser,
-  stateKeyOf,
+  stateMapKey,
 } from '../../../src/protocol/index.ts';
 import type { VerifiedEvent } from '../../../src/rooms/index.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
@@ -163,7 +163,7 @@ export class ReferenceRoom {
     if (!this.#isAllowed(event, before)) this.rejected.add(event.eventId);
     const changes = event.stateKey !== undefined && !this.rejected.has(event.eventId);
     const after = changes
-      ? new Map(before).set(stateKeyOf(event.type, event.stateKey ?? ''), event.eventId)
+      ? new Map(before).set(stateMapKey(event.type, event.stateKey ?? ''), event.eventId)
       : before;
     this.#after.set(event.eventId, after);
     if (!this.rejected.has(event.eventId)) {
@@ -175,14 +175,14 @@ export class ReferenceRoom {
   #isAllowed(event: RoomEvent, before: StateMap<string>): boolean {
     const find = (eventId: string) => this.events.get(eventId)?.event;
     const isRejected = (eventId: string) => this.rejected.has(eventId);
-    if (!checkAuthEventsList(event, { event: find, isRejected }).allowed) return false;
+    if (!checkAuthEvents(event, { event: find, isRejected }).allowed) return false;
     const create = [...this.events.values()][0]?.event;
     const named = event.authEventIds.map(find);
     const inAuth = (type: string, stateKey: string) =>
       named.find((one) => one?.type === type && one.stateKey === stateKey) ??
       (type === 'm.room.create' && !this.version.createInAuthEvents ? create : undefined);
     const inState = (type: string, stateKey: string) => {
-      const eventId = before.get(stateKeyOf(type, stateKey));
+      const eventId = before.get(stateMapKey(type, stateKey));
       return eventId === undefined ? undefined : find(eventId);
     };
     return authorize(event, inAuth).allowed && authorize(event, inState).allowed;

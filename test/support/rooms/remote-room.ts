@@ -10,7 +10,7 @@ import {
   type SigningKey,
   selectAuthEventKeys,
   serverOfUser,
-  stateKeyOf,
+  stateMapKey,
 } from '../../../src/protocol/index.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
 
@@ -128,7 +128,7 @@ export class RemoteRoom {
     );
     const after = new Map(before);
     const { eventId } = built.event;
-    if (stateKey !== undefined) after.set(stateKeyOf(draft.type, stateKey), eventId);
+    if (stateKey !== undefined) after.set(stateMapKey(draft.type, stateKey), eventId);
     this.events.set(eventId, { ...built, stateBefore: before, stateAfter: after });
     this.tip = eventId;
     return eventId;

@@ -7,7 +7,7 @@ import {
   type RoomVersion,
   referenceHash,
   selectAuthEventKeys,
-  stateKeyOf,
+  stateMapKey,
 } from '../../../src/protocol/index.ts';
 
 let rooms = 0;
@@ -20,7 +20,7 @@ export class SignedRoom {
   roomId = '';
   /** By event id, in the order in which they were made. */
   readonly events = new Map<string, BuiltEvent>();
-  /** The current state, as `stateKeyOf`. */
+  /** The current state, as `stateMapKey`. */
   readonly state = new Map<string, BuiltEvent>();
   #last: BuiltEvent | undefined;
   #now: number;
@@ -107,7 +107,7 @@ export class SignedRoom {
   #add(draft: { type: string; content: JsonObject; stateKey?: string; sender: string }): BuiltEvent {
     const built = this.build(draft);
     this.events.set(built.event.eventId, built);
-    if (draft.stateKey !== undefined) this.state.set(stateKeyOf(draft.type, draft.stateKey), built);
+    if (draft.stateKey !== undefined) this.state.set(stateMapKey(draft.type, draft.stateKey), built);
     this.#last = built;
     return built;
   }

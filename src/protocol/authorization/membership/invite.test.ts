@@ -19,10 +19,10 @@ const invite = membership(stranger, 'invite', member);
 
 describe('rule 5.4, invitations', () => {
   testRules([
-    { rule: '5.4.4', does: 'at the invite level', versions: all, allowed: true, event: invite },
+    { rule: '5.4.4', description: 'at the invite level', versions: all, allowed: true, event: invite },
     {
       rule: '5.4.4',
-      does: 'again',
+      description: 'again',
       versions: all,
       allowed: true,
       event: invite,
@@ -30,7 +30,7 @@ describe('rule 5.4, invitations', () => {
     },
     {
       rule: '5.4.4',
-      does: 'whatever `events` says',
+      description: 'whatever `events` says',
       versions: all,
       allowed: true,
       event: invite,
@@ -38,14 +38,14 @@ describe('rule 5.4, invitations', () => {
     },
     {
       rule: '5.4.2',
-      does: 'from outside',
+      description: 'from outside',
       versions: all,
       allowed: false,
       event: membership(stranger, 'invite', '@other:b.example'),
     },
     ...['join', 'ban'].map((before) => ({
       rule: '5.4.3',
-      does: `of somebody with the membership ${before}`,
+      description: `of somebody with the membership ${before}`,
       versions: all,
       allowed: false,
       event: membership(stranger, 'invite', creator),
@@ -53,7 +53,7 @@ describe('rule 5.4, invitations', () => {
     })),
     ...['leave', 'knock'].map((before) => ({
       rule: '5.4.4',
-      does: `of somebody with the membership ${before}`,
+      description: `of somebody with the membership ${before}`,
       versions: all,
       allowed: true,
       event: invite,
@@ -61,7 +61,7 @@ describe('rule 5.4, invitations', () => {
     })),
     {
       rule: '5.4.5',
-      does: 'below the invite level',
+      description: 'below the invite level',
       versions: all,
       allowed: false,
       event: invite,
@@ -69,7 +69,7 @@ describe('rule 5.4, invitations', () => {
     },
     {
       rule: '5.4.4',
-      does: 'of the creator, who is above every level',
+      description: 'of the creator, who is above every level',
       versions: versions(12),
       allowed: true,
       event: membership(stranger, 'invite', creator),
@@ -103,7 +103,7 @@ describe('rule 5.4.1, third-party invitations', () => {
   testRules([
     {
       rule: '5.4.1.7.1',
-      does: 'signed with the public key',
+      description: 'signed with the public key',
       versions: all,
       allowed: true,
       event: redeem({ signed: signed() }),
@@ -111,7 +111,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.7.2',
-      does: 'signed with one of the public keys',
+      description: 'signed with one of the public keys',
       versions: all,
       allowed: true,
       event: redeem({ signed: signed() }),
@@ -124,7 +124,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.1',
-      does: 'of somebody banned',
+      description: 'of somebody banned',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed() }),
@@ -132,7 +132,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     ...[null, 'signed', [], {}, { signed: null }, { signed: [] }].map((value) => ({
       rule: '5.4.1.2',
-      does: `the third-party invite ${JSON.stringify(value)}`,
+      description: `the third-party invite ${JSON.stringify(value)}`,
       versions: all,
       allowed: false,
       event: redeem(value, moderator),
@@ -140,7 +140,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     })),
     ...['mxid', 'token'].map((missing) => ({
       rule: '5.4.1.3',
-      does: `without ${missing}`,
+      description: `without ${missing}`,
       versions: all,
       allowed: false,
       event: redeem({ signed: { ...signed(), [missing]: undefined } }, moderator),
@@ -148,7 +148,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     })),
     {
       rule: '5.4.1.4',
-      does: 'for another user',
+      description: 'for another user',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed({ mxid: '@other:b.example' }) }, moderator),
@@ -156,7 +156,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     ...['other', 1, null].map((token) => ({
       rule: '5.4.1.5',
-      does: `with the token ${JSON.stringify(token)}`,
+      description: `with the token ${JSON.stringify(token)}`,
       versions: all,
       allowed: false,
       event: redeem({ signed: signed({ token }) }, moderator),
@@ -164,7 +164,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     })),
     {
       rule: '5.4.1.6',
-      does: 'from another sender',
+      description: 'from another sender',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed() }, moderator),
@@ -172,7 +172,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.8',
-      does: 'signed with another key',
+      description: 'signed with another key',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed({}, otherKey) }),
@@ -180,7 +180,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.8',
-      does: 'changed after signing',
+      description: 'changed after signing',
       versions: all,
       allowed: false,
       event: redeem({ signed: { ...signed(), more: 1 } }),
@@ -188,7 +188,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.8',
-      does: 'without keys',
+      description: 'without keys',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed() }),

@@ -22,10 +22,17 @@ const alone = [membership(creator, 'leave')];
 describe('rule 5.3.1, the join that follows the creation', () => {
   const first = { ...membership(creator, 'join'), prevEventIds: [createId] };
   testRules([
-    { rule: '5.3.1', does: 'of the creator', versions: all, allowed: true, event: first, state: alone },
     {
       rule: '5.3.1',
-      does: 'of the creator, whoever sent it',
+      description: 'of the creator',
+      versions: all,
+      allowed: true,
+      event: first,
+      state: alone,
+    },
+    {
+      rule: '5.3.1',
+      description: 'of the creator, whoever sent it',
       versions: all,
       allowed: true,
       event: { ...first, sender: moderator },
@@ -33,14 +40,14 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      does: 'of somebody else',
+      description: 'of somebody else',
       versions: all,
       allowed: false,
       event: { ...join, prevEventIds: [createId] },
     },
     {
       rule: '5.3.1',
-      does: 'after another event',
+      description: 'after another event',
       versions: all,
       allowed: false,
       event: { ...first, prevEventIds: ['$other:a.example'] },
@@ -48,7 +55,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      does: 'after the creation and another event',
+      description: 'after the creation and another event',
       versions: all,
       allowed: false,
       event: { ...first, prevEventIds: [createId, '$other:a.example'] },
@@ -56,7 +63,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      does: 'of whom the content names, up to v10',
+      description: 'of whom the content names, up to v10',
       versions: versions(1, 10),
       allowed: true,
       event: { ...join, prevEventIds: [createId] },
@@ -64,7 +71,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      does: 'of whom the content names, since v11',
+      description: 'of whom the content names, since v11',
       versions: versions(11),
       allowed: false,
       event: { ...join, prevEventIds: [createId] },
@@ -72,7 +79,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      does: 'of an additional creator',
+      description: 'of an additional creator',
       versions: versions(12),
       allowed: false,
       event: { ...join, prevEventIds: [createId] },
@@ -85,7 +92,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
   testRules([
     {
       rule: '5.3.2',
-      does: 'for somebody else',
+      description: 'for somebody else',
       versions: all,
       allowed: false,
       event: membership(stranger, 'join', creator),
@@ -93,7 +100,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.3',
-      does: 'while banned',
+      description: 'while banned',
       versions: all,
       allowed: false,
       event: join,
@@ -101,17 +108,17 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      does: 'invited',
+      description: 'invited',
       versions: all,
       allowed: true,
       event: join,
       state: [membership(stranger, 'invite')],
     },
-    { rule: '5.3.4', does: 'again', versions: all, allowed: true, event: membership(member, 'join') },
-    { rule: '5.3.4', does: 'not invited', versions: all, allowed: false, event: join },
+    { rule: '5.3.4', description: 'again', versions: all, allowed: true, event: membership(member, 'join') },
+    { rule: '5.3.4', description: 'not invited', versions: all, allowed: false, event: join },
     {
       rule: '5.3.4',
-      does: 'after knocking',
+      description: 'after knocking',
       versions: all,
       allowed: false,
       event: join,
@@ -119,7 +126,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      does: 'invited, without join rules',
+      description: 'invited, without join rules',
       versions: all,
       allowed: true,
       event: join,
@@ -128,7 +135,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      does: 'not invited, without join rules',
+      description: 'not invited, without join rules',
       versions: all,
       allowed: false,
       event: join,
@@ -136,7 +143,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      does: 'invited, with the rule knock since v7',
+      description: 'invited, with the rule knock since v7',
       versions: versions(7),
       allowed: true,
       event: join,
@@ -144,7 +151,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      does: 'not invited, with the rule knock',
+      description: 'not invited, with the rule knock',
       versions: all,
       allowed: false,
       event: join,
@@ -152,7 +159,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      does: 'invited, with the rule knock up to v6',
+      description: 'invited, with the rule knock up to v6',
       versions: versions(1, 6),
       allowed: false,
       event: join,
@@ -178,7 +185,7 @@ describe('rule 5.3.5, restricted joins', () => {
     restricted.flatMap(([rule, since]) => [
       {
         rule: '5.3.5.1',
-        does: `${rule}, invited`,
+        description: `${rule}, invited`,
         versions: versions(since),
         allowed: true,
         event: join,
@@ -186,7 +193,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.1',
-        does: `${rule}, again`,
+        description: `${rule}, again`,
         versions: versions(since),
         allowed: true,
         event: membership(member, 'join'),
@@ -194,7 +201,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.3',
-        does: `${rule}, authorised by a member who may invite`,
+        description: `${rule}, authorised by a member who may invite`,
         versions: versions(since),
         allowed: true,
         event: via(moderator),
@@ -202,7 +209,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.2',
-        does: `${rule}, authorised by nobody`,
+        description: `${rule}, authorised by nobody`,
         versions: versions(since),
         allowed: false,
         event: join,
@@ -210,7 +217,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.2',
-        does: `${rule}, authorised by somebody outside`,
+        description: `${rule}, authorised by somebody outside`,
         versions: versions(since),
         allowed: false,
         event: via('@outside:a.example'),
@@ -218,7 +225,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.2',
-        does: `${rule}, authorised by a member who may not invite`,
+        description: `${rule}, authorised by a member who may not invite`,
         versions: versions(since),
         allowed: false,
         event: via(member),
@@ -226,7 +233,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5',
-        does: `${rule} in versions that do not know it`,
+        description: `${rule} in versions that do not know it`,
         versions: versions(1, since - 1),
         allowed: false,
         event: via(moderator),
@@ -234,7 +241,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.3',
-        does: `${rule}, banned`,
+        description: `${rule}, banned`,
         versions: versions(since),
         allowed: false,
         event: via(moderator),
@@ -245,7 +252,7 @@ describe('rule 5.3.5, restricted joins', () => {
   testRules([
     {
       rule: '5.3.5.3',
-      does: 'authorised by the creator, who is above every level',
+      description: 'authorised by the creator, who is above every level',
       versions: versions(12),
       allowed: true,
       event: via(creator),
@@ -258,7 +265,7 @@ describe('rules 5.3.6 and 5.3.7, other join rules', () => {
   testRules([
     {
       rule: '5.3.6',
-      does: 'public',
+      description: 'public',
       versions: all,
       allowed: true,
       event: join,
@@ -266,7 +273,7 @@ describe('rules 5.3.6 and 5.3.7, other join rules', () => {
     },
     ...['private', '', 'PUBLIC', 'unknown'].map((rule) => ({
       rule: '5.3.7',
-      does: `the rule "${rule}", invited`,
+      description: `the rule "${rule}", invited`,
       versions: all,
       allowed: false,
       event: join,
@@ -274,7 +281,7 @@ describe('rules 5.3.6 and 5.3.7, other join rules', () => {
     })),
     ...[null, 1, ['public'], {}].map((rule) => ({
       rule: '5.3.7',
-      does: `the rule ${JSON.stringify(rule)}, not invited`,
+      description: `the rule ${JSON.stringify(rule)}, not invited`,
       versions: all,
       allowed: false,
       event: join,

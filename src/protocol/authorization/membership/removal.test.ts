@@ -21,7 +21,7 @@ describe('rule 5.5.1, leaving', () => {
   testRules([
     ...['invite', 'join'].map((before) => ({
       rule: '5.5.1',
-      does: `after the membership ${before}`,
+      description: `after the membership ${before}`,
       versions: all,
       allowed: true,
       event: leave,
@@ -29,16 +29,16 @@ describe('rule 5.5.1, leaving', () => {
     })),
     ...['leave', 'ban', 'unknown'].map((before) => ({
       rule: '5.5.1',
-      does: `after the membership ${before}`,
+      description: `after the membership ${before}`,
       versions: all,
       allowed: false,
       event: leave,
       state: [membership(stranger, before)],
     })),
-    { rule: '5.5.1', does: 'without ever being there', versions: all, allowed: false, event: leave },
+    { rule: '5.5.1', description: 'without ever being there', versions: all, allowed: false, event: leave },
     {
       rule: '5.5.1',
-      does: 'after knocking since v7',
+      description: 'after knocking since v7',
       versions: versions(7),
       allowed: true,
       event: leave,
@@ -46,7 +46,7 @@ describe('rule 5.5.1, leaving', () => {
     },
     {
       rule: '5.5.1',
-      does: 'after knocking up to v6',
+      description: 'after knocking up to v6',
       versions: versions(1, 6),
       allowed: false,
       event: leave,
@@ -59,10 +59,10 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
   const kick = membership(member, 'leave', moderator);
   const unban = membership(stranger, 'leave', moderator);
   testRules([
-    { rule: '5.5.4', does: 'at the kick level', versions: all, allowed: true, event: kick },
+    { rule: '5.5.4', description: 'at the kick level', versions: all, allowed: true, event: kick },
     {
       rule: '5.5.2',
-      does: 'from outside',
+      description: 'from outside',
       versions: all,
       allowed: false,
       event: kick,
@@ -70,7 +70,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      does: 'below the kick level',
+      description: 'below the kick level',
       versions: all,
       allowed: false,
       event: kick,
@@ -78,7 +78,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      does: 'somebody of equal level',
+      description: 'somebody of equal level',
       versions: all,
       allowed: false,
       event: kick,
@@ -86,14 +86,14 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      does: 'the creator',
+      description: 'the creator',
       versions: all,
       allowed: false,
       event: membership(creator, 'leave', moderator),
     },
     {
       rule: '5.5.5',
-      does: 'a creator by another since v12',
+      description: 'a creator by another since v12',
       versions: versions(12),
       allowed: false,
       event: membership(member, 'leave', creator),
@@ -101,7 +101,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.4',
-      does: 'an invitation withdrawn',
+      description: 'an invitation withdrawn',
       versions: all,
       allowed: true,
       event: unban,
@@ -109,7 +109,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.4',
-      does: 'unbanning at the ban level',
+      description: 'unbanning at the ban level',
       versions: all,
       allowed: true,
       event: unban,
@@ -117,7 +117,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.3',
-      does: 'unbanning below the ban level',
+      description: 'unbanning below the ban level',
       versions: all,
       allowed: false,
       event: unban,
@@ -125,7 +125,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      does: 'unbanning below the kick level',
+      description: 'unbanning below the kick level',
       versions: all,
       allowed: false,
       event: unban,
@@ -133,7 +133,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      does: 'without power levels',
+      description: 'without power levels',
       versions: all,
       allowed: false,
       event: kick,
@@ -145,17 +145,17 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
 describe('rule 5.6, banning', () => {
   const ban = membership(member, 'ban', moderator);
   testRules([
-    { rule: '5.6.2', does: 'at the ban level', versions: all, allowed: true, event: ban },
+    { rule: '5.6.2', description: 'at the ban level', versions: all, allowed: true, event: ban },
     {
       rule: '5.6.2',
-      does: 'somebody who is not there',
+      description: 'somebody who is not there',
       versions: all,
       allowed: true,
       event: membership(stranger, 'ban', moderator),
     },
     {
       rule: '5.6.1',
-      does: 'from outside',
+      description: 'from outside',
       versions: all,
       allowed: false,
       event: ban,
@@ -163,7 +163,7 @@ describe('rule 5.6, banning', () => {
     },
     {
       rule: '5.6.3',
-      does: 'below the ban level',
+      description: 'below the ban level',
       versions: all,
       allowed: false,
       event: ban,
@@ -171,7 +171,7 @@ describe('rule 5.6, banning', () => {
     },
     {
       rule: '5.6.3',
-      does: 'somebody of equal level',
+      description: 'somebody of equal level',
       versions: all,
       allowed: false,
       event: ban,
@@ -179,14 +179,14 @@ describe('rule 5.6, banning', () => {
     },
     {
       rule: '5.6.3',
-      does: 'oneself',
+      description: 'oneself',
       versions: all,
       allowed: false,
       event: membership(moderator, 'ban', moderator),
     },
     {
       rule: '5.6.2',
-      does: 'whoever is not a creator, by a creator since v12',
+      description: 'whoever is not a creator, by a creator since v12',
       versions: versions(12),
       allowed: true,
       event: membership(member, 'ban', creator),
@@ -200,7 +200,7 @@ describe('rule 5.7, knocking', () => {
   testRules([
     {
       rule: '5.7.3',
-      does: 'with the rule knock',
+      description: 'with the rule knock',
       versions: versions(7),
       allowed: true,
       event: knock,
@@ -208,7 +208,7 @@ describe('rule 5.7, knocking', () => {
     },
     {
       rule: '5.7.3',
-      does: 'with the rule knock_restricted since v10',
+      description: 'with the rule knock_restricted since v10',
       versions: versions(10),
       allowed: true,
       event: knock,
@@ -216,7 +216,7 @@ describe('rule 5.7, knocking', () => {
     },
     {
       rule: '5.7.1',
-      does: 'with the rule knock_restricted up to v9',
+      description: 'with the rule knock_restricted up to v9',
       versions: versions(7, 9),
       allowed: false,
       event: knock,
@@ -224,7 +224,7 @@ describe('rule 5.7, knocking', () => {
     },
     ...['public', 'invite', 'private', 'restricted'].map((rule) => ({
       rule: '5.7.1',
-      does: `with the rule ${rule}`,
+      description: `with the rule ${rule}`,
       versions: versions(7),
       allowed: false,
       event: knock,
@@ -232,7 +232,7 @@ describe('rule 5.7, knocking', () => {
     })),
     {
       rule: '5.7.2',
-      does: 'for somebody else',
+      description: 'for somebody else',
       versions: versions(7),
       allowed: false,
       event: membership(stranger, 'knock', '@other:b.example'),
@@ -240,7 +240,7 @@ describe('rule 5.7, knocking', () => {
     },
     ...['leave', 'knock'].map((before) => ({
       rule: '5.7.3',
-      does: `after the membership ${before}`,
+      description: `after the membership ${before}`,
       versions: versions(7),
       allowed: true,
       event: knock,
@@ -248,7 +248,7 @@ describe('rule 5.7, knocking', () => {
     })),
     ...['ban', 'invite', 'join'].map((before) => ({
       rule: '5.7.4',
-      does: `after the membership ${before}`,
+      description: `after the membership ${before}`,
       versions: versions(7),
       allowed: false,
       event: knock,

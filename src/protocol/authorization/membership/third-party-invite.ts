@@ -2,7 +2,7 @@ import { isSignedWithAnyKey } from '../../crypto/any-key.ts';
 import type { RoomEvent } from '../../event.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../json.ts';
 import { membershipOf } from '../room-state.ts';
-import { property } from '../select-auth-events.ts';
+import { ownProperty } from '../select-auth-events.ts';
 import { allowIf, reject, type Verdict } from '../verdict.ts';
 import type { MembershipChange } from './membership-change.ts';
 
@@ -12,11 +12,11 @@ export function authorizeThirdPartyInvite(change: MembershipChange, invite: Json
   // 5.4.1.1
   if (membershipOf(room, target) === 'ban') return reject('the user is banned');
   // 5.4.1.2
-  const signed = property(invite, 'signed');
+  const signed = ownProperty(invite, 'signed');
   if (signed === undefined) return reject('the third-party invite has no signed part');
   // 5.4.1.3
-  const mxid = property(signed, 'mxid');
-  const token = property(signed, 'token');
+  const mxid = ownProperty(signed, 'mxid');
+  const token = ownProperty(signed, 'token');
   if (mxid === undefined || token === undefined) return reject('the signed part has no mxid or no token');
   // 5.4.1.4
   if (mxid !== target) return reject('the third-party invite is for another user');
@@ -54,7 +54,7 @@ function publicKeysOf(content: JsonObject): string[] {
   if (typeof single === 'string') keys.push(single);
   if (!Array.isArray(list)) return keys;
   for (const entry of list) {
-    const key = property(entry, 'public_key');
+    const key = ownProperty(entry, 'public_key');
     if (typeof key === 'string') keys.push(key);
   }
   return keys;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RoomEvent, stateKeyOf } from '../../event.ts';
+import { type RoomEvent, stateMapKey } from '../../event.ts';
 import type { JsonObject, JsonValue } from '../../json.ts';
 import { type RoomVersion, roomVersions } from '../../room-versions.ts';
 import { authorize } from '../index.ts';
@@ -21,7 +21,7 @@ export function versions(from: number, to = 12): RoomVersion[] {
 export interface RuleCase {
   /** The rule in v12, or with `v1` in front if v12 does not have it. */
   readonly rule: string;
-  readonly does: string;
+  readonly description: string;
   readonly versions: readonly RoomVersion[];
   readonly allowed: boolean;
   readonly event: EventFields;
@@ -33,8 +33,8 @@ export interface RuleCase {
 
 /** Accept and reject cases, each in all its versions. */
 export function testRules(cases: readonly RuleCase[]): void {
-  for (const { rule, does, versions, allowed, event, state = [], without = [] } of cases) {
-    test(`${rule}: ${does}, ${allowed ? 'allowed' : 'rejected'}`, () => {
+  for (const { rule, description, versions, allowed, event, state = [], without = [] } of cases) {
+    test(`${rule}: ${description}, ${allowed ? 'allowed' : 'rejected'}`, () => {
       assert(versions.length > 0);
       for (const version of versions) {
         const lookup = lookupIn(stateWith(version, state, without));
@@ -54,7 +54,7 @@ function stateWith(
   const state = new Map<string, RoomEvent>();
   for (const fields of [...usualState(version), ...changes]) {
     const event = testEvent(version, fields);
-    state.set(stateKeyOf(event.type, event.stateKey!), event);
+    state.set(stateMapKey(event.type, event.stateKey!), event);
   }
   for (const key of without) state.delete(key);
   return [...state.values()];
@@ -102,6 +102,6 @@ export function message(sender: string, more: Partial<EventFields> = {}): EventF
 }
 
 /** The key of the power levels, for `without`. */
-export const powerLevelsKey = stateKeyOf('m.room.power_levels', '');
-export const joinRulesKey = stateKeyOf('m.room.join_rules', '');
-export const createKey = stateKeyOf('m.room.create', '');
+export const powerLevelsKey = stateMapKey('m.room.power_levels', '');
+export const joinRulesKey = stateMapKey('m.room.join_rules', '');
+export const createKey = stateMapKey('m.room.create', '');

@@ -1,4 +1,4 @@
-import { type Pdu, type RoomEvent, type Signatures, stateKeyOf } from '../../event.ts';
+import { type Pdu, type RoomEvent, type Signatures, stateMapKey } from '../../event.ts';
 import type { JsonObject } from '../../json.ts';
 import { getRoomVersion, type RoomVersion } from '../../room-versions.ts';
 import type { StateLookup } from '../index.ts';
@@ -70,6 +70,6 @@ export function version(number: number | string): RoomVersion {
 
 /** A state that has these events. */
 export function lookupIn(events: readonly RoomEvent[]): StateLookup {
-  const state = new Map(events.map((event) => [stateKeyOf(event.type, event.stateKey ?? ''), event]));
-  return (type, stateKey) => state.get(stateKeyOf(type, stateKey));
+  const state = new Map(events.map((event) => [stateMapKey(event.type, event.stateKey ?? ''), event]));
+  return (type, stateKey) => state.get(stateMapKey(type, stateKey));
 }

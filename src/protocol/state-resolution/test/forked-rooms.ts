@@ -1,7 +1,7 @@
 import { resolveState } from '../../../../test/support/rooms/resolve-state.ts';
 import { authorize, selectAuthEventKeys } from '../../authorization/index.ts';
 import { type EventFields, testEvent, version } from '../../authorization/test/test-events.ts';
-import { type RoomEvent, type StateMap, stateKeyOf } from '../../event.ts';
+import { type RoomEvent, type StateMap, stateMapKey } from '../../event.ts';
 import type { RoomVersion } from '../../room-versions.ts';
 import { MemorySource } from './memory-source.ts';
 import { Random } from './random.ts';
@@ -90,7 +90,7 @@ class GrowingRoom {
 
   /** The state after one more event, or the same if nobody was allowed to do what they tried a few times. */
   grow(state: StateMap<string>): StateMap<string> {
-    const powerLevelsId = state.get(stateKeyOf('m.room.power_levels', ''));
+    const powerLevelsId = state.get(stateMapKey('m.room.power_levels', ''));
     const powerLevels = powerLevelsId === undefined ? undefined : this.source.event(powerLevelsId);
     for (let attempts = 0; attempts < 4; attempts++) {
       const after = this.#send(randomAction(this.#random, users, powerLevels?.content ?? {}), state);
@@ -102,14 +102,14 @@ class GrowingRoom {
   #send(fields: EventFields, state: StateMap<string>): StateMap<string> {
     const event = this.#build(fields, state);
     const { allowed } = authorize(event, (type, stateKey) => {
-      const id = state.get(stateKeyOf(type, stateKey));
+      const id = state.get(stateMapKey(type, stateKey));
       return id === undefined ? undefined : this.source.event(id);
     });
     if (!allowed) return state;
     this.source.add(event);
     // What one server rejects another may have let through.
     if (event.type !== 'm.room.create' && this.#random.chance(0.02)) this.source.rejected.add(event.eventId);
-    return new Map(state).set(stateKeyOf(event.type, event.stateKey!), event.eventId);
+    return new Map(state).set(stateMapKey(event.type, event.stateKey!), event.eventId);
   }
 
   #build(fields: EventFields, state: StateMap<string>): RoomEvent {

@@ -1,4 +1,4 @@
-import { type RoomEvent, type StateMap, stateKeyOf } from '../../event.ts';
+import { type RoomEvent, type StateMap, stateMapKey } from '../../event.ts';
 import type { StateResolutionSource } from '../index.ts';
 
 /** Events of a room, in memory. */
@@ -26,7 +26,7 @@ export class MemorySource implements StateResolutionSource {
 /** The state that consists of these events. */
 export function stateOf(events: Iterable<RoomEvent>): Map<string, string> {
   const state = new Map<string, string>();
-  for (const event of events) state.set(stateKeyOf(event.type, event.stateKey ?? ''), event.eventId);
+  for (const event of events) state.set(stateMapKey(event.type, event.stateKey ?? ''), event.eventId);
   return state;
 }
 

@@ -1,5 +1,5 @@
 import { authorize } from '../../authorization/index.ts';
-import { type RoomEvent, type StateMap, stateKeyOf } from '../../event.ts';
+import { type RoomEvent, type StateMap, stateMapKey } from '../../event.ts';
 import { creatorsOf, powerLevelsContentOf } from '../../power-levels/index.ts';
 import type { MemorySource } from './memory-source.ts';
 
@@ -36,7 +36,7 @@ export class ReferenceResolution {
     const partial = this.#iterativeAuthChecks(initial, sorted);
     // 3
     const remaining = difference(full, x);
-    const powerLevels = partial.get(stateKeyOf('m.room.power_levels', ''));
+    const powerLevels = partial.get(stateMapKey('m.room.power_levels', ''));
     const ordered = this.#mainlineOrdering(powerLevels, remaining);
     // 4
     const result = this.#iterativeAuthChecks(partial, ordered);
@@ -204,8 +204,8 @@ export class ReferenceResolution {
       const event = this.#known(id);
       const inForce = this.#acceptedAuthEvents(event);
       for (const [key, current] of state) inForce.set(key, this.#known(current));
-      const { allowed } = authorize(event, (type, stateKey) => inForce.get(stateKeyOf(type, stateKey)));
-      if (allowed) state.set(stateKeyOf(event.type, event.stateKey!), id);
+      const { allowed } = authorize(event, (type, stateKey) => inForce.get(stateMapKey(type, stateKey)));
+      if (allowed) state.set(stateMapKey(event.type, event.stateKey!), id);
     }
     return state;
   }
@@ -219,7 +219,7 @@ export class ReferenceResolution {
     return new Map(
       accepted.map((id) => {
         const authEvent = this.#known(id);
-        return [stateKeyOf(authEvent.type, authEvent.stateKey!), authEvent];
+        return [stateMapKey(authEvent.type, authEvent.stateKey!), authEvent];
       }),
     );
   }

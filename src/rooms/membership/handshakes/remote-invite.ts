@@ -93,7 +93,7 @@ export class RemoteInvite {
       .filter((keyId) => keyId !== policyKeyId)
       .map((keyId) => ({ serverName: server, keyId, validUntil: event.originServerTs }));
     const keyOf = await keys.findAll(wants);
-    if (!isSignedByServer(event, received.signed, server, keyOf, clock.now())) {
+    if (!isSignedByServer(event, received.signingInput, server, keyOf, clock.now())) {
       throw new HandshakeFailure(server, 'its signature is not right');
     }
     return { event, json };

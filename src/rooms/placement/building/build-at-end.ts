@@ -22,9 +22,9 @@ export async function buildAtEnd(
     await surroundings.load(head, stateKeys);
     if (head.broken || !surroundings.isComplete(head)) continue;
     const { unsigned } = composeEvent(deps, draft, head, surroundings);
-    const { event, signedText } = unsigned;
+    const { event, signingInput } = unsigned;
     const verdict = authorize(event, (type, key) => surroundings.state(head, type, key)?.event);
     if (!verdict.allowed) throw forbidden(verdict.reason);
-    return { event, json: unsigned.complete(signer.key.sign(signedText)) };
+    return { event, json: unsigned.complete(signer.key.sign(signingInput)) };
   }
 }

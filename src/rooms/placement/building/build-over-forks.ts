@@ -39,7 +39,7 @@ export async function buildOverForks(
       },
     );
     const { key } = deps.signer;
-    return { event: unsigned.event, json: unsigned.complete(key.sign(unsigned.signedText)) };
+    return { event: unsigned.event, json: unsigned.complete(key.sign(unsigned.signingInput)) };
   } finally {
     // They are made again when the event gets its place.
     before.drop(state.made);

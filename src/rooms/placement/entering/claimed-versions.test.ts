@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
-import { getRoomVersion, receivePdu, roomVersions, stateKeyOf } from '../../../protocol/index.ts';
+import { getRoomVersion, receivePdu, roomVersions, stateMapKey } from '../../../protocol/index.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
 const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
@@ -148,7 +148,7 @@ forEachDatabase((open) => {
         await checkState(now, room);
         assert.equal((await now.engine.events.getById(levelsId))?.rejected, false);
         const head = await now.engine.heads.get(room.roomId);
-        assert.equal(head?.state.get(stateKeyOf('m.room.power_levels', ''))?.eventId, levelsId);
+        assert.equal(head?.state.get(stateMapKey('m.room.power_levels', ''))?.eventId, levelsId);
         assert.equal(await versionOf(now, room), '9');
       };
       await check(under);

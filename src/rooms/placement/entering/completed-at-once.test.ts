@@ -6,7 +6,7 @@ import { UnreliableDatabase } from '../../../../test/support/databases/unreliabl
 import { ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { Reservation, Stream } from '../../../kernel/streams/index.ts';
-import { splitStateKey } from '../../../protocol/index.ts';
+import { splitStateMapKey } from '../../../protocol/index.ts';
 import type { RoomEngine } from '../../engine.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 
@@ -88,7 +88,7 @@ async function maxReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promis
 
 async function membersBefore({ engine }: RoomsUnderTest, stored: StoredEvent): Promise<number> {
   const state = await engine.placement.stateAt(stored, 'before');
-  return [...(state?.keys() ?? [])].filter((key) => splitStateKey(key)[0] === 'm.room.member').length;
+  return [...(state?.keys() ?? [])].filter((key) => splitStateMapKey(key)[0] === 'm.room.member').length;
 }
 
 /** The state groups before and after events. */

@@ -1,4 +1,4 @@
-import { forbidden, stateKeyOf } from '../../../protocol/index.ts';
+import { forbidden, stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite } from '../../timeline/event-writer.ts';
@@ -96,12 +96,12 @@ export class EnterRoom {
     if (lacking.length > 0) throw new MissingEvents(lacking);
     const found = await events.getManyById(stateIds);
     const state = await stateMapOf(found.values(), head.roomNid, this.#deps.slices);
-    if (!state.has(stateKeyOf('m.room.create', ''))) throw forbidden('The state has no create event');
+    if (!state.has(stateMapKey('m.room.create', ''))) throw forbidden('The state has no create event');
     const around = isPartial ? withNamedMembers(state, named.values()) : state;
     const objection = objectionByAuthEvents(event, named) ?? objectionByState(event, around);
     if (objection !== undefined) throw forbidden(objection);
     const prev = await events.getManyById(event.prevEventIds);
-    await stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''));
+    await stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''));
     const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
     return {
       state,
@@ -121,7 +121,7 @@ export class EnterRoom {
     { event }: Entry['event'],
   ): Promise<PreparedState> {
     const { slices } = this.#deps;
-    const ownKey = stateKeyOf(event.type, event.stateKey ?? '');
+    const ownKey = stateMapKey(event.type, event.stateKey ?? '');
     const entries = new Map<string, number>();
     const events = new Map<number, StoredEvent>();
     await slices.each(head.state.keys(), (key) => {
@@ -143,7 +143,7 @@ export class EnterRoom {
     partial: PartialState | undefined,
   ): PreparedWrite {
     const { streams, stream, stateKeys, groupIds } = this.#deps;
-    const ownKey = stateKeyOf(event.type, event.stateKey ?? '');
+    const ownKey = stateMapKey(event.type, event.stateKey ?? '');
     const keyNid = stateKeys.peek(ownKey);
     if (keyNid === undefined) throw new Error('a state key was not prepared');
     const reservation = streams.reserve(stream);

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
 import { ann, ben, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomFact } from '../../stored-event.ts';
 
 const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
@@ -242,7 +242,7 @@ forEachDatabase((open) => {
       const auth = ['m.room.create', 'm.room.power_levels', 'm.room.join_rules'];
       assert.deepEqual(
         (event['auth_events'] as string[]).toSorted(),
-        auth.map((type) => head?.state.get(stateKeyOf(type, ''))?.eventId).sort(),
+        auth.map((type) => head?.state.get(stateMapKey(type, ''))?.eventId).sort(),
       );
       assert.ok(!('hashes' in event) && !('signatures' in event));
       await assert.rejects(placement.template(roomId, { ...draft, content: { membership: 'invite' } }), {

@@ -1,4 +1,4 @@
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
@@ -119,7 +119,7 @@ export class StateRevision {
       (!isJoin && objectionByState(event, await surroundingIn(this.#deps, event, before.id)) !== undefined);
     let group = before.id;
     if (event.stateKey !== undefined && !rejected) {
-      const key = stateKeyOf(event.type, event.stateKey);
+      const key = stateMapKey(event.type, event.stateKey);
       const keyNid = await this.#deps.stateKeys.prepare(key);
       const chain = this.#chain?.id === before.id ? this.#chain : await before.chain();
       this.#chain = chain;

@@ -1,4 +1,4 @@
-import { notFound, stateKeyOf } from '../../../protocol/index.ts';
+import { notFound, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite } from '../../timeline/event-writer.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
@@ -62,7 +62,7 @@ export class Backfill {
     });
     const makesGroup = event.stateKey !== undefined && found.rejected === undefined;
     const keyNid = makesGroup
-      ? await stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''))
+      ? await stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''))
       : undefined;
     const chain = keyNid === undefined ? undefined : await found.before.chain();
     if (head.broken) {
@@ -121,7 +121,7 @@ export class Backfill {
       redacts: found.redacts,
       reservation,
       remote: {
-        stateKeys: [...found.before.keys, ...(rows ? [stateKeyOf(event.type, event.stateKey ?? '')] : [])],
+        stateKeys: [...found.before.keys, ...(rows ? [stateMapKey(event.type, event.stateKey ?? '')] : [])],
         place: isShown ? position : undefined,
         missing: found.missing,
         answersLeft: isShown ? answersLeft : undefined,

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
 import { ann, ben, cat, type Deed, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 
 /** How many rooms are played; `PLACED_ROOMS=2000` for a long run. */
 const runs = Number(process.env['PLACED_ROOMS'] ?? 12);
@@ -182,7 +182,7 @@ async function checkMembers({ engine }: RoomsUnderTest, roomId: string): Promise
   assert.ok(head);
   const servers = new Map<string, number>();
   for (const userId of users) {
-    const entry = head.state.get(stateKeyOf('m.room.member', userId));
+    const entry = head.state.get(stateMapKey('m.room.member', userId));
     assert.equal(head.membership(userId), entry?.membership);
     const known = (await engine.userRooms.of(userId)).get(roomId);
     if (entry) assert.deepEqual([known?.membership, known?.eventNid], [entry.membership, entry.nid]);

@@ -1,4 +1,4 @@
-import { type RoomEvent, stateKeyOf } from '../../../protocol/index.ts';
+import { type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { AppendOptions } from '../../timeline/append.ts';
@@ -74,7 +74,7 @@ export class EventCourses {
     const isLinear = isEnd && rest.length === 0 && found.before.id === head.chain.id;
     const makesGroup = event.stateKey !== undefined && found.rejected === undefined;
     const keyNid = makesGroup
-      ? await this.#deps.stateKeys.prepare(stateKeyOf(event.type, event.stateKey ?? ''))
+      ? await this.#deps.stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''))
       : undefined;
     const { number } = arrival;
     const course = { isEnd, isOnTimeline, rest, isLinear, keyNid, number, after: undefined };

@@ -1,4 +1,4 @@
-import { type RoomEvent, stateKeyOf } from '../../../protocol/index.ts';
+import { type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
@@ -84,7 +84,8 @@ export class ExamineEvent {
             : objectionByState(event, await this.#surroundingNow(head, event, before, options))) ??
           (await this.#objectionByPolicy(head, event)))
         : undefined;
-    const own = event.stateKey === undefined ? undefined : around.get(stateKeyOf(event.type, event.stateKey));
+    const own =
+      event.stateKey === undefined ? undefined : around.get(stateMapKey(event.type, event.stateKey));
     const isHidden = rejected !== undefined || softFailed !== undefined;
     const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
     return {

@@ -1,4 +1,4 @@
-import { forbidden, notFound, type RoomEvent, stateKeyOf } from '../../../protocol/index.ts';
+import { forbidden, notFound, type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite } from '../../timeline/event-writer.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
@@ -150,7 +150,7 @@ export class PlaceEvent {
     const { type, stateKey } = stored.event;
     if (change) return applyCurrentState(head, change, stored, position);
     if (!isLinear || stateKey === undefined || !chain) return { stateChanges: [], membershipChanges: [] };
-    const entries = new Map([[stateKeyOf(type, stateKey), stored.nid]]);
+    const entries = new Map([[stateMapKey(type, stateKey), stored.nid]]);
     return applyCurrentState(
       head,
       { chain, entries, events: new Map(), keyNids: new Map() },
@@ -164,7 +164,7 @@ export class PlaceEvent {
 function hasOtherEffect(event: RoomEvent, nid: number, { isLinear, change }: Course): boolean {
   if (event.stateKey === undefined) return change !== undefined;
   if (!change) return !isLinear;
-  return change.entries.size > 1 || change.entries.get(stateKeyOf(event.type, event.stateKey)) !== nid;
+  return change.entries.size > 1 || change.entries.get(stateMapKey(event.type, event.stateKey)) !== nid;
 }
 
 /** Whether nothing remains to be done for an event. */
@@ -185,6 +185,6 @@ function refuseIfAsked({ rejected, softFailed }: Findings, { refuse }: PlaceOpti
 
 /** The entries of the groups that are written with the event. */
 function keysOf(event: RoomEvent, before: GroupState, { keyNid, change }: Course): string[] {
-  const own = keyNid === undefined ? [] : [stateKeyOf(event.type, event.stateKey ?? '')];
+  const own = keyNid === undefined ? [] : [stateMapKey(event.type, event.stateKey ?? '')];
   return [...before.keys, ...own, ...(change?.made.length ? change.entries.keys() : [])];
 }

@@ -1,4 +1,4 @@
-import { authorize, checkAuthEventsList, type RoomEvent } from '../../../protocol/index.ts';
+import { authorize, checkAuthEvents, type RoomEvent } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { hasStorableKey, lookUp, type Surrounding, surroundingNamed } from '../states/surrounding-state.ts';
 
@@ -12,7 +12,7 @@ export function objectionByAuthEvents(
   auth: ReadonlyMap<string, StoredEvent>,
 ): string | undefined {
   if (!hasStorableKey(event)) return 'its type or state key is not text';
-  const list = checkAuthEventsList(event, {
+  const list = checkAuthEvents(event, {
     event: (eventId) => auth.get(eventId)?.event,
     isRejected: (eventId) => auth.get(eventId)?.rejected === true,
   });

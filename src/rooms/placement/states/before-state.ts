@@ -1,5 +1,5 @@
 import type { TimeSlices } from '../../../kernel/time-slices.ts';
-import { type RoomVersion, stateKeyOf } from '../../../protocol/index.ts';
+import { type RoomVersion, stateMapKey } from '../../../protocol/index.ts';
 import { GroupChain, type GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
@@ -14,13 +14,13 @@ export interface GroupState {
   /** Ends in the group. */
   readonly chain: () => Promise<GroupChain>;
   readonly made: readonly GroupRows[];
-  /** `stateKeyOf` of the entries in `made`. */
+  /** `stateMapKey` of the entries in `made`. */
   readonly keys: readonly string[];
   /** The groups whose resolution it is. */
   readonly resolves: readonly number[];
 }
 
-/** A state that another server has told of, with the numbers of its entries by `stateKeyOf`. */
+/** A state that another server has told of, with the numbers of its entries by `stateMapKey`. */
 export interface ToldState extends GroupState {
   readonly keyNids: ReadonlyMap<string, number>;
 }
@@ -155,7 +155,7 @@ export async function stateMapOf(
   await slices.each(events, (stored) => {
     const { type, stateKey } = stored.event;
     if (stateKey === undefined || stored.rejected || stored.roomNid !== roomNid) return;
-    state.set(stateKeyOf(type, stateKey), stored);
+    state.set(stateMapKey(type, stateKey), stored);
   });
   return state;
 }

@@ -1,4 +1,4 @@
-import { splitStateKey } from '../../../protocol/index.ts';
+import { splitStateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../../stored-event.ts';
 import { membershipChanges, type RoomHead } from '../../timeline/room-head.ts';
@@ -12,11 +12,11 @@ export interface CurrentChange {
   /** Ends in the group of the new state. */
   readonly chain: GroupChain;
   readonly made: readonly GroupRows[];
-  /** `stateKeyOf` to the nid of the new entry, or 0 where there is none any more. */
+  /** `stateMapKey` to the nid of the new entry, or 0 where there is none any more. */
   readonly entries: ReadonlyMap<string, number>;
   /** The events of the new entries, by nid. */
   readonly events: ReadonlyMap<number, StoredEvent>;
-  /** The numbers of the entries by `stateKeyOf`; of one that is missing it is in memory. */
+  /** The numbers of the entries by `stateMapKey`; of one that is missing it is in memory. */
   readonly keyNids: ReadonlyMap<string, number>;
 }
 
@@ -79,7 +79,7 @@ export function applyCurrentState(
   const stateChanges: StateChange[] = [];
   const before = new Map<string, ReturnType<RoomHead['membership']>>();
   for (const [key, nid] of entries) {
-    const [type, stateKey] = splitStateKey(key);
+    const [type, stateKey] = splitStateMapKey(key);
     if (type === 'm.room.member') before.set(stateKey, head.membership(stateKey));
     const stored = nid === cause.nid ? cause : events.get(nid);
     if (nid !== 0 && !stored) throw new Error(`state event ${nid} is not in memory`);

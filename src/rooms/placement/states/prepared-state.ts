@@ -1,5 +1,5 @@
 import type { TimeSlices } from '../../../kernel/time-slices.ts';
-import { splitStateKey } from '../../../protocol/index.ts';
+import { splitStateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../../stored-event.ts';
 import { HeadState, type StateEntry, stateEntry } from '../../timeline/head-state.ts';
@@ -62,7 +62,7 @@ export class PreparedState {
       if (!entries.has(key)) this.#state.set(key, entry);
     });
     await slices.each(entries, ([key, nid]) => {
-      const [type, stateKey] = splitStateKey(key);
+      const [type, stateKey] = splitStateMapKey(key);
       const stored = events.get(nid);
       if (nid !== 0 && !stored) throw new Error(`state event ${nid} is not in memory`);
       const previousNid = head.state.get(key)?.nid;

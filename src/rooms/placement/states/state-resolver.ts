@@ -5,7 +5,7 @@ import {
   type RoomVersion,
   resolveStateInSteps,
   selectAuthEventKeys,
-  stateKeyOf,
+  stateMapKey,
 } from '../../../protocol/index.ts';
 import { authDifference, conflictedSubgraph } from '../../state/auth-chains.ts';
 import type { AuthEdges } from '../../state/auth-edges.ts';
@@ -17,7 +17,7 @@ import type { EventStore } from '../../timeline/event-store.ts';
 /** How many resolutions are remembered; one is a few numbers. */
 const remembered = 10_000;
 
-const createKey = stateKeyOf('m.room.create', '');
+const createKey = stateMapKey('m.room.create', '');
 
 /** A state of which all entries are in memory already: that of a room's head. */
 export interface ReferenceState {
@@ -160,7 +160,7 @@ export class StateResolver {
     conflicted: ReadonlySet<string>,
     memory: EventMemory,
   ): Promise<Map<string, StoredEvent>> {
-    const keys = new Set([createKey, stateKeyOf('m.room.power_levels', '')]);
+    const keys = new Set([createKey, stateMapKey('m.room.power_levels', '')]);
     for (const { event } of events) for (const key of selectAuthEventKeys(event, version)) keys.add(key);
     for (const key of conflicted) keys.delete(key);
     const nids = await this.#deps.stateKeys.findMany(keys);

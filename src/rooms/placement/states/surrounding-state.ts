@@ -4,7 +4,7 @@ import {
   type RoomEvent,
   type StateLookup,
   selectAuthEventKeys,
-  stateKeyOf,
+  stateMapKey,
 } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { isText } from '../../timeline/event-to-send.ts';
@@ -13,7 +13,7 @@ import type { PlacementDeps } from '../placement-deps.ts';
 
 type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys'>;
 
-/** Entries of a state, as far as one event depends on them: `stateKeyOf` to the event there. */
+/** Entries of a state, as far as one event depends on them: `stateMapKey` to the event there. */
 export type Surrounding = ReadonlyMap<string, StoredEvent>;
 
 /** As much of an event as the entries around it depend on. */
@@ -22,8 +22,8 @@ export type Subject = AuthEventSubject & Pick<RoomEvent, 'version'>;
 /** The entries that decide about an event, and the one whose place it takes. */
 function keysAround(event: Subject): string[] {
   const keys = new Set(selectAuthEventKeys(event, event.version));
-  keys.add(stateKeyOf('m.room.create', '')).add(stateKeyOf('m.room.power_levels', ''));
-  if (event.stateKey !== undefined) keys.add(stateKeyOf(event.type, event.stateKey));
+  keys.add(stateMapKey('m.room.create', '')).add(stateMapKey('m.room.power_levels', ''));
+  if (event.stateKey !== undefined) keys.add(stateMapKey(event.type, event.stateKey));
   return [...keys];
 }
 
@@ -73,7 +73,7 @@ export function withNamedMembers(surrounding: Surrounding, named: Iterable<Store
   for (const stored of named) {
     const { type, stateKey } = stored.event;
     if (type !== 'm.room.member' || stateKey === undefined || stored.rejected) continue;
-    const key = stateKeyOf(type, stateKey);
+    const key = stateMapKey(type, stateKey);
     if (!completed.has(key)) completed.set(key, stored);
   }
   return completed;
@@ -84,7 +84,7 @@ export function surroundingNamed(auth: Iterable<StoredEvent>): Surrounding {
   const surrounding = new Map<string, StoredEvent>();
   for (const stored of auth) {
     const { type, stateKey } = stored.event;
-    if (stateKey !== undefined) surrounding.set(stateKeyOf(type, stateKey), stored);
+    if (stateKey !== undefined) surrounding.set(stateMapKey(type, stateKey), stored);
   }
   return surrounding;
 }
@@ -92,7 +92,7 @@ export function surroundingNamed(auth: Iterable<StoredEvent>): Surrounding {
 export const lookUp =
   (surrounding: Surrounding): StateLookup =>
   (type, stateKey) =>
-    surrounding.get(stateKeyOf(type, stateKey))?.event;
+    surrounding.get(stateMapKey(type, stateKey))?.event;
 
 /** The ids of the events by which an event is authorized, the create event of room version 12 included. */
 export function authIdsOf(event: RoomEvent): string[] {

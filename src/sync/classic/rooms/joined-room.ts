@@ -1,4 +1,4 @@
-import { membershipOf, stateKeyOf } from '../../../protocol/index.ts';
+import { membershipOf, stateMapKey } from '../../../protocol/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent, VisibleEvent } from '../../../rooms/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
 import { RoomPart } from '../../feeds/feed.ts';
@@ -83,7 +83,7 @@ export class JoinedRooms {
    */
   async #lastSeen(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
     const { engine } = this.#deps;
-    const changes = await engine.stateHistory(head.roomNid, stateKeyOf('m.room.member', userId));
+    const changes = await engine.stateHistory(head.roomNid, stateMapKey('m.room.member', userId));
     const stays = changes.map(({ event }) => membershipOf(event?.event.content) === 'join');
     const end = changes.findLast((_, index) => !stays[index] && stays[index - 1]);
     return end && Math.min(end.stream, since);

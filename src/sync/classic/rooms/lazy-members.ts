@@ -1,13 +1,13 @@
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomEngine, RoomHead } from '../../../rooms/index.ts';
 import type { Subject } from '../subject.ts';
 import { nidAt, type StateNids } from './room-state.ts';
 import type { ToldMembers } from './sent-members.ts';
 import type { Timeline } from './timeline.ts';
 
-const memberPrefix = stateKeyOf('m.room.member', '');
+const memberPrefix = stateMapKey('m.room.member', '');
 
-const memberKey = (userId: string) => stateKeyOf('m.room.member', userId);
+const memberKey = (userId: string) => stateMapKey('m.room.member', userId);
 
 /** Whose memberships a client needs that loads members lazily: those who speak, and after whom the room is called. */
 export function neededMembers(timeline: Timeline, heroes: readonly string[]): Set<string> {

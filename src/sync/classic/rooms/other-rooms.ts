@@ -1,4 +1,4 @@
-import { type StrippedState, stateKeyOf, strippedState } from '../../../protocol/index.ts';
+import { type StrippedState, stateMapKey, strippedState } from '../../../protocol/index.ts';
 import {
   type PrejoinKeys,
   type RoomEngine,
@@ -54,7 +54,7 @@ export class OtherRooms {
 
   /** With how the inviter is called in the room, and what they look like. */
   #stateNow(head: RoomHead, inviter = ''): number[] {
-    const keys = new Set([...this.#prejoinKeys.in(head.state), stateKeyOf('m.room.member', inviter)]);
+    const keys = new Set([...this.#prejoinKeys.in(head.state), stateMapKey('m.room.member', inviter)]);
     return [...keys].map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
   }
 
@@ -152,7 +152,7 @@ export class OtherRooms {
   ): Promise<void> {
     const shown = new Set(events.map(({ stored }) => stored.nid));
     for (const sender of senders) {
-      const key = stateKeyOf('m.room.member', sender);
+      const key = stateMapKey('m.room.member', sender);
       const nid = state.has(key) ? undefined : await nidAt(this.#engine, head, key, position);
       if (nid !== undefined && !shown.has(nid)) state.set(key, nid);
     }

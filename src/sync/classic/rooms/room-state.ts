@@ -1,8 +1,8 @@
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../../rooms/index.ts';
 import type { Timeline } from './timeline.ts';
 
-/** Entries of a room's state: `stateKeyOf(type, stateKey)` to the nid of the event. */
+/** Entries of a room's state: `stateMapKey(type, stateKey)` to the nid of the event. */
 export type StateNids = Map<string, number>;
 
 /** The whole state of a room at a position of the stream. */
@@ -76,7 +76,7 @@ export function rewind(state: StateNids, { events }: Timeline, news?: ReadonlySe
   for (const { stored } of events) {
     const { type, stateKey } = stored.event;
     if (stateKey === undefined) continue;
-    const key = stateKeyOf(type, stateKey);
+    const key = stateMapKey(type, stateKey);
     if (!first.has(key)) first.set(key, stored);
     shown.add(stored.nid);
   }

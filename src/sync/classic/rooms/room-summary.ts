@@ -4,8 +4,8 @@ import {
   membershipOf,
   roomSummaryOf,
   selectHeroes,
-  splitStateKey,
-  stateKeyOf,
+  splitStateMapKey,
+  stateMapKey,
 } from '../../../protocol/index.ts';
 import { type RoomEngine, type RoomHead, visibleContent } from '../../../rooms/index.ts';
 import { nidAt } from './room-state.ts';
@@ -52,7 +52,7 @@ export async function peopleAt(
   for (const [key] of later) {
     const history = await engine.stateHistory(head.roomNid, key);
     const before = history.findLast(({ stream }) => stream <= position)?.event;
-    const [, member] = splitStateKey(key);
+    const [, member] = splitStateMapKey(key);
     if (before) members.set(member, membershipOf(before.event.content));
     else members.delete(member);
   }
@@ -73,7 +73,7 @@ export async function summaryAt(
   position: number,
 ): Promise<JsonObject> {
   const text = async (type: string, key: string) => {
-    const nid = await nidAt(engine, head, stateKeyOf(type, ''), position);
+    const nid = await nidAt(engine, head, stateMapKey(type, ''), position);
     const stored = nid === undefined ? undefined : await engine.events.get(nid);
     const value = stored && visibleContent(stored)[key];
     return typeof value === 'string' ? value : undefined;

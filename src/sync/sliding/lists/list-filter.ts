@@ -1,4 +1,4 @@
-import { splitStateKey } from '../../../protocol/index.ts';
+import { splitStateMapKey } from '../../../protocol/index.ts';
 import { type RoomEngine, type UserRoom, visibleContent } from '../../../rooms/index.ts';
 import type { FiltersJson } from '../request.ts';
 import type { RoomTraits, RoomTraitsReader } from './room-traits.ts';
@@ -54,7 +54,9 @@ export class ListFilter {
     for (const { roomId, membership } of rooms) {
       if (membership !== 'join' || !spaces.includes(roomId)) continue;
       const head = await engine.heads.get(roomId);
-      const entries = [...(head?.state ?? [])].filter(([key]) => splitStateKey(key)[0] === 'm.space.child');
+      const entries = [...(head?.state ?? [])].filter(
+        ([key]) => splitStateMapKey(key)[0] === 'm.space.child',
+      );
       const events = await engine.events.getMany(entries.map(([, { nid }]) => nid));
       for (const stored of events.values()) {
         // A child without servers to join it through was taken off.

@@ -1,5 +1,5 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import { type RoomEngine, type UserRoom, visibleContent } from '../../../rooms/index.ts';
 
 /** What filters ask about a room. */
@@ -12,10 +12,10 @@ export interface RoomTraits {
 }
 
 const keys = {
-  create: stateKeyOf('m.room.create', ''),
-  encryption: stateKeyOf('m.room.encryption', ''),
-  name: stateKeyOf('m.room.name', ''),
-  alias: stateKeyOf('m.room.canonical_alias', ''),
+  create: stateMapKey('m.room.create', ''),
+  encryption: stateMapKey('m.room.encryption', ''),
+  name: stateMapKey('m.room.name', ''),
+  alias: stateMapKey('m.room.canonical_alias', ''),
 } as const;
 
 type Key = keyof typeof keys;
@@ -37,7 +37,7 @@ export class RoomTraitsReader {
     this.#engine = engine;
     const relevant = new Set<string>(Object.values(keys));
     engine.stream.subscribe(({ stored, stateChanges }) => {
-      const isRelevant = stateChanges.some(({ type, stateKey }) => relevant.has(stateKeyOf(type, stateKey)));
+      const isRelevant = stateChanges.some(({ type, stateKey }) => relevant.has(stateMapKey(type, stateKey)));
       if (!isRelevant && stored.event.type !== 'm.room.redaction') return;
       this.#current.delete(stored.roomNid);
       this.#dropped++;
@@ -69,11 +69,11 @@ export class RoomTraitsReader {
     const told = await placement.strippedState(own?.event.stateKey ?? '', room);
     if (!told) return undefined;
     const text = (key: Key, field: string) => {
-      const entry = told.find(({ type, state_key }) => stateKeyOf(type, state_key) === keys[key]);
+      const entry = told.find(({ type, state_key }) => stateMapKey(type, state_key) === keys[key]);
       const value = entry?.content[field];
       return typeof value === 'string' && value !== '' ? value : undefined;
     };
-    const isEncrypted = told.some(({ type, state_key }) => stateKeyOf(type, state_key) === keys.encryption);
+    const isEncrypted = told.some(({ type, state_key }) => stateMapKey(type, state_key) === keys.encryption);
     const name = text('name', 'name') ?? text('alias', 'alias');
     const traits = { isEncrypted, type: text('create', 'type'), name };
     this.#past.set(room.eventNid, traits);

@@ -1,4 +1,4 @@
-import { type JsonObject, stateKeyOf } from '../../../protocol/index.ts';
+import { type JsonObject, stateMapKey } from '../../../protocol/index.ts';
 import type { UnreadCounts } from '../../../push/index.ts';
 import { type RoomEngine, type RoomHead, RoomView } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
@@ -107,7 +107,7 @@ export class JoinedRoom {
       timeline && config.state.lazyMembers
         ? await lazyMembers(engine, head, request, timeline, changes)
         : new Map<string, number>();
-    for (const [userId, nid] of members) told.set(stateKeyOf('m.room.member', userId), nid);
+    for (const [userId, nid] of members) told.set(stateMapKey('m.room.member', userId), nid);
     return { changes, told, members };
   }
 

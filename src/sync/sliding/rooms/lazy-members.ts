@@ -1,11 +1,11 @@
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomEngine, RoomHead } from '../../../rooms/index.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
 import type { Timeline } from '../../classic/rooms/timeline.ts';
 import type { RoomRequest } from './room-request.ts';
 
 const memberType = 'm.room.member';
-const memberPrefix = stateKeyOf(memberType, '');
+const memberPrefix = stateMapKey(memberType, '');
 
 /**
  * The membership events of those who speak in a timeline or whom it is about, but for those that the client was sent,
@@ -29,7 +29,7 @@ export async function lazyMembers(
   }
   for (const userId of peopleIn(timeline)) {
     if (members.has(userId)) continue;
-    const nid = await nidAt(engine, head, stateKeyOf(memberType, userId), upTo);
+    const nid = await nidAt(engine, head, stateMapKey(memberType, userId), upTo);
     if (nid === undefined) continue;
     const isKnown = after !== undefined && connection.told.knowsMember(room.roomNid, userId, nid);
     if (!isKnown) members.set(userId, nid);

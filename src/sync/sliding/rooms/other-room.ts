@@ -1,4 +1,4 @@
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import { type RoomEngine, type RoomHead, RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
 import { endsStay, type OtherRooms } from '../../classic/rooms/other-rooms.ts';
@@ -107,7 +107,7 @@ export class OtherRoom {
     }
     const own = await engine.events.get(room.eventNid);
     if (!own || !endsStay(own, subject.userId)) return state;
-    return state.set(stateKeyOf('m.room.member', subject.userId), room.eventNid);
+    return state.set(stateMapKey('m.room.member', subject.userId), room.eventNid);
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { stateKeyOf } from '../../../protocol/index.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import { type RequiredEntry, RequiredState } from './required-state.ts';
 
 const me = '@me:test';
@@ -15,7 +15,7 @@ const state = new Map(
     ['m.room.member', you],
     ['m.space.child', '!a:test'],
     ['m.space.child', '!b:test'],
-  ].map(([type = '', stateKey = '']) => [stateKeyOf(type, stateKey), `${type} ${stateKey}`.trim()]),
+  ].map(([type = '', stateKey = '']) => [stateMapKey(type, stateKey), `${type} ${stateKey}`.trim()]),
 );
 
 const selected = (required: RequiredState) => required.select(state).map((key) => state.get(key));

@@ -1,4 +1,4 @@
-import { splitStateKey, stateKeyOf } from '../../../protocol/index.ts';
+import { splitStateMapKey, stateMapKey } from '../../../protocol/index.ts';
 
 /** `[type, state key]` as clients write them; `*` stands for any, `$ME` for the user, `$LAZY` see below. */
 export type RequiredEntry = readonly [type: string, stateKey: string];
@@ -40,7 +40,7 @@ class StateRule {
     const keys: string[] = [];
     for (const [type, stateKeys] of this.#types) {
       if (type === anything || stateKeys.has(anything)) return undefined;
-      for (const stateKey of stateKeys) keys.push(stateKeyOf(type, stateKey));
+      for (const stateKey of stateKeys) keys.push(stateMapKey(type, stateKey));
     }
     return keys;
   }
@@ -80,9 +80,9 @@ export class RequiredState {
     return new RequiredState(new Map(rules.map((rule) => [rule.text, rule])));
   }
 
-  /** @param key as `stateKeyOf` */
+  /** @param key as `stateMapKey` */
   matches(key: string): boolean {
-    const [type, stateKey] = splitStateKey(key);
+    const [type, stateKey] = splitStateMapKey(key);
     return this.#rules.some((rule) => rule.matches(type, stateKey));
   }
 

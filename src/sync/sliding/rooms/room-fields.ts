@@ -1,11 +1,11 @@
-import { type JsonObject, stateKeyOf } from '../../../protocol/index.ts';
+import { type JsonObject, stateMapKey } from '../../../protocol/index.ts';
 import { type RoomEngine, type RoomHead, visibleContent } from '../../../rooms/index.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
 import { peopleAt } from '../../classic/rooms/room-summary.ts';
 
-const nameKey = stateKeyOf('m.room.name', '');
-const avatarKey = stateKeyOf('m.room.avatar', '');
-const memberPrefix = stateKeyOf('m.room.member', '');
+const nameKey = stateMapKey('m.room.name', '');
+const avatarKey = stateMapKey('m.room.avatar', '');
+const memberPrefix = stateMapKey('m.room.member', '');
 
 /** What has to be told of a room besides its events. */
 export interface FieldsRequest {
@@ -74,7 +74,7 @@ async function heroProfiles(
 ): Promise<JsonObject[]> {
   return Promise.all(
     heroes.map(async (hero) => {
-      const nid = await nidAt(engine, head, stateKeyOf('m.room.member', hero), upTo);
+      const nid = await nidAt(engine, head, stateMapKey('m.room.member', hero), upTo);
       const stored = nid === undefined ? undefined : await engine.events.get(nid);
       const { displayname, avatar_url } = stored ? visibleContent(stored) : {};
       return {

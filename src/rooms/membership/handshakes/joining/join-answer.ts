@@ -9,7 +9,7 @@ import {
   type RoomVersion,
   type StateLookup,
   serverOfUser,
-  stateKeyOf,
+  stateMapKey,
 } from '../../../../protocol/index.ts';
 import type { Incoming } from '../../../incoming/incoming.ts';
 import type { Entry } from '../../../placement/placement.ts';
@@ -75,11 +75,11 @@ export async function checkJoinAnswer(
   const { state, authChain } = await withAuthEvents(verified, stored, slices);
   const stateByKey = new Map<string, RoomEvent>();
   for (const { event: entry } of state) {
-    const key = stateKeyOf(entry.type, entry.stateKey!);
+    const key = stateMapKey(entry.type, entry.stateKey!);
     if (stateByKey.has(key)) throw new HandshakeFailure(server, 'the state has an entry twice');
     stateByKey.set(key, entry);
   }
-  checkCreate(stateByKey.get(stateKeyOf('m.room.create', '')), expected);
+  checkCreate(stateByKey.get(stateMapKey('m.room.create', '')), expected);
   // This server is in the room by its own users only, whatever others say.
   const isOther = (name: string) => name !== serverOfUser(event.event.sender);
   const servers = answer.serversInRoom.filter(isOther);
@@ -113,10 +113,10 @@ function lookupIn(
   const auth = new Map(
     authChain
       .filter(({ event }) => named.has(event.eventId))
-      .map(({ event }) => [stateKeyOf(event.type, event.stateKey!), event]),
+      .map(({ event }) => [stateMapKey(event.type, event.stateKey!), event]),
   );
   return (type, stateKey) => {
-    const key = stateKeyOf(type, stateKey);
+    const key = stateMapKey(type, stateKey);
     return state.get(key) ?? (type === 'm.room.member' ? auth.get(key) : undefined);
   };
 }

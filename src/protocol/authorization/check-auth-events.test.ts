@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { checkAuthEventsList } from './auth-events-list.ts';
+import { checkAuthEvents } from './check-auth-events.ts';
 import {
   create,
   creator,
@@ -15,7 +15,7 @@ import { createId, type EventFields, roomIdOf, testEvent } from './test/test-eve
 
 interface ListCase {
   readonly rule: string;
-  readonly does: string;
+  readonly description: string;
   readonly versions: ReturnType<typeof versions>;
   readonly allowed: boolean;
   /** What the message under test cites besides the create event (which it cites up to v11). */
@@ -30,54 +30,54 @@ const joined = { ...membership(member, 'join'), eventId: '$member' };
 const power = { ...levels({}), eventId: '$power' };
 
 const cases: readonly ListCase[] = [
-  { rule: '3', does: 'what belongs there', versions: all, allowed: true, cites: [joined, power] },
-  { rule: '3', does: 'less than that', versions: all, allowed: true, cites: [joined] },
+  { rule: '3', description: 'what belongs there', versions: all, allowed: true, cites: [joined, power] },
+  { rule: '3', description: 'less than that', versions: all, allowed: true, cites: [joined] },
   {
     rule: '3.1',
-    does: 'two for the same key',
+    description: 'two for the same key',
     versions: all,
     allowed: false,
     cites: [joined, { ...joined, eventId: '$other' }],
   },
-  { rule: '3.1', does: 'one twice', versions: all, allowed: false, cites: [joined, joined] },
+  { rule: '3.1', description: 'one twice', versions: all, allowed: false, cites: [joined, joined] },
   {
     rule: '3.2',
-    does: 'state that does not matter',
+    description: 'state that does not matter',
     versions: all,
     allowed: false,
     cites: [joined, { ...joinRule('public'), eventId: '$rule' }],
   },
   {
     rule: '3.2',
-    does: 'the membership of somebody else',
+    description: 'the membership of somebody else',
     versions: all,
     allowed: false,
     cites: [{ ...membership(creator, 'join'), eventId: '$other' }],
   },
   {
     rule: '3.2',
-    does: 'a message',
+    description: 'a message',
     versions: all,
     allowed: false,
     cites: [{ ...message(member), eventId: '$message' }],
   },
   {
     rule: '3.2',
-    does: 'a message with the type of state',
+    description: 'a message with the type of state',
     versions: all,
     allowed: false,
     cites: [{ ...power, stateKey: undefined }],
   },
   {
     rule: '3.2',
-    does: 'the create event since v12',
+    description: 'the create event since v12',
     versions: versions(12),
     allowed: false,
     cites: [{ ...create({}), eventId: createId }],
   },
   {
     rule: '3.3',
-    does: 'a rejected one',
+    description: 'a rejected one',
     versions: all,
     allowed: false,
     cites: [joined],
@@ -85,14 +85,14 @@ const cases: readonly ListCase[] = [
   },
   {
     rule: '3.5',
-    does: 'one of another room',
+    description: 'one of another room',
     versions: all,
     allowed: false,
     cites: [{ ...joined, roomId: '!other:a.example' }],
   },
   {
     rule: 'v1 2.4',
-    does: 'no create event up to v11',
+    description: 'no create event up to v11',
     versions: versions(1, 11),
     allowed: false,
     cites: [joined],
@@ -100,7 +100,7 @@ const cases: readonly ListCase[] = [
   },
   {
     rule: '2',
-    does: 'a room whose create event is not known since v12',
+    description: 'a room whose create event is not known since v12',
     versions: versions(12),
     allowed: false,
     cites: [joined],
@@ -108,7 +108,7 @@ const cases: readonly ListCase[] = [
   },
   {
     rule: '2',
-    does: 'a room whose create event was rejected',
+    description: 'a room whose create event was rejected',
     versions: all,
     allowed: false,
     cites: [joined],
@@ -116,7 +116,7 @@ const cases: readonly ListCase[] = [
   },
   {
     rule: '1.5',
-    does: 'whatever a create event cites',
+    description: 'whatever a create event cites',
     versions: all,
     allowed: true,
     cites: [joined, joined],
@@ -126,7 +126,7 @@ const cases: readonly ListCase[] = [
 
 describe('rules about the list of auth events', () => {
   for (const entry of cases) {
-    test(`${entry.rule}: ${entry.does}, ${entry.allowed ? 'allowed' : 'rejected'}`, () => {
+    test(`${entry.rule}: ${entry.description}, ${entry.allowed ? 'allowed' : 'rejected'}`, () => {
       for (const version of entry.versions) {
         const cited = entry.cites.map((fields) => testEvent(version, fields));
         const room = entry.withoutCreate ? [] : [testEvent(version, create({ creator }))];
@@ -136,7 +136,7 @@ describe('rules about the list of auth events', () => {
           ...(entry.event ?? message(member)),
           authEventIds: authEvents.map(({ eventId }) => eventId),
         });
-        const verdict = checkAuthEventsList(event, {
+        const verdict = checkAuthEvents(event, {
           event: (id) => events.get(id),
           isRejected: (id) => id === entry.rejected,
         });
@@ -150,7 +150,7 @@ describe('rules about the list of auth events', () => {
     for (const version of all) {
       const room = testEvent(version, create({ creator }));
       const authEventIds = version.createInAuthEvents ? [createId, '$unknown'] : ['$unknown'];
-      const verdict = checkAuthEventsList(testEvent(version, { ...message(member), authEventIds }), {
+      const verdict = checkAuthEvents(testEvent(version, { ...message(member), authEventIds }), {
         event: (id) => (id === createId ? room : undefined),
         isRejected: () => false,
       });
@@ -161,7 +161,7 @@ describe('rules about the list of auth events', () => {
   test('2: the room id names something else than a create event', () => {
     const [version] = versions(12);
     const notCreate = testEvent(version!, { ...power, eventId: `$${roomIdOf(version!).slice(1)}` });
-    const verdict = checkAuthEventsList(testEvent(version!, message(member)), {
+    const verdict = checkAuthEvents(testEvent(version!, message(member)), {
       event: () => notCreate,
       isRejected: () => false,
     });

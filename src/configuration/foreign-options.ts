@@ -4,7 +4,7 @@ const modules = 'is the old way to load modules of another server; Hearth loads 
 const gone = 'has no effect any more, here as elsewhere';
 
 /** Options of the wider ecosystem that Hearth does not know or does not need, and what to say about each. */
-export const elsewhere: ReadonlyMap<string, string> = new Map([
+export const foreignOptions: ReadonlyMap<string, string> = new Map([
   ['experimental_features', experiments],
   ['redis', workers],
   ['instance_map', workers],

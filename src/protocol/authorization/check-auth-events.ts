@@ -1,4 +1,4 @@
-import { type RoomEvent, stateKeyOf } from '../event.ts';
+import { type RoomEvent, stateMapKey } from '../event.ts';
 import { selectAuthEventKeys } from './select-auth-events.ts';
 import { allow, reject, type Verdict } from './verdict.ts';
 
@@ -16,7 +16,7 @@ export interface AuthEventSource {
  * source does not know rejects the event: whoever calls fetches missing ones first.
  * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
  */
-export function checkAuthEventsList(event: RoomEvent, source: AuthEventSource): Verdict {
+export function checkAuthEvents(event: RoomEvent, source: AuthEventSource): Verdict {
   // 1.5: a create event has been allowed or rejected before these rules are reached.
   if (event.type === 'm.room.create') return allow();
   // 2: since v12.
@@ -28,7 +28,7 @@ export function checkAuthEventsList(event: RoomEvent, source: AuthEventSource): 
   for (const id of event.authEventIds) {
     const authEvent = source.event(id);
     if (authEvent === undefined) return reject(`auth event ${id} is not known`);
-    const objection = objectionTo(authEvent, event, selection, seen, source);
+    const objection = rejectionReason(authEvent, event, selection, seen, source);
     if (objection !== undefined) return reject(`auth event ${id} ${objection}`);
   }
   // 2.4: v1 to v11.
@@ -38,7 +38,7 @@ export function checkAuthEventsList(event: RoomEvent, source: AuthEventSource): 
   return allow();
 }
 
-const createKey = stateKeyOf('m.room.create', '');
+const createKey = stateMapKey('m.room.create', '');
 
 function hasAcceptedCreate(event: RoomEvent, source: AuthEventSource): boolean {
   const create = source.event(createEventIdOf(event.roomId));
@@ -50,7 +50,7 @@ export function createEventIdOf(roomId: string): string {
   return `$${roomId.slice(1)}`;
 }
 
-function objectionTo(
+function rejectionReason(
   authEvent: RoomEvent,
   event: RoomEvent,
   selection: ReadonlySet<string>,
@@ -59,7 +59,7 @@ function objectionTo(
 ): string | undefined {
   // 3.2, of which messages are a case.
   if (authEvent.stateKey === undefined) return 'is not a state event';
-  const key = stateKeyOf(authEvent.type, authEvent.stateKey);
+  const key = stateMapKey(authEvent.type, authEvent.stateKey);
   // 3.1
   if (seen.has(key)) return 'has the type and state key of another one';
   seen.add(key);

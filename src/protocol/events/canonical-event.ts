@@ -19,7 +19,7 @@ interface Member {
  * The canonical texts of one event. The content hash, the signatures, the reference hash and the size limit each
  * look at other parts of it; this writes every part once.
  */
-export class EventText {
+export class CanonicalEvent {
   readonly #members: readonly Member[];
   readonly #hashes: Member;
   readonly #signatures: Member;
@@ -56,7 +56,7 @@ export class EventText {
   }
 
   /** What the content hash covers: the event without `hashes`, `signatures` and `unsigned`. */
-  get hashed(): string {
+  get contentHashInput(): string {
     let text = '';
     for (const member of this.#members) {
       if (member === this.#hashes || member === this.#signatures || member.text === '') continue;
@@ -66,7 +66,7 @@ export class EventText {
   }
 
   /** What signatures and the reference hash cover: the redacted event without `signatures` and `unsigned`. */
-  get signed(): string {
+  get signingInput(): string {
     let text = '';
     for (const member of this.#members) {
       if (member === this.#signatures || !member.redacted) continue;
