@@ -1,11 +1,11 @@
 import type { EventFilter } from '../filters/index.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { RecentChanges } from '../kernel/recent-changes.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../rooms/index.ts';
-import { maxMembers } from './announcements.ts';
+import { maxMembers, type PresenceFact } from './announcements.ts';
 import type { Presence } from './presence.ts';
 import { offline, type PresenceStatus, statusContent } from './presence-status.ts';
-import { RecentChanges } from './recent-changes.ts';
 
 export interface PresenceEventsDeps {
   readonly presence: Presence;
@@ -32,17 +32,20 @@ export interface PresenceRequest {
 /** Users whose presence one answer tells at most. */
 const maxUsers = 5_000;
 
+/** Changes of users' presence that are kept in memory; a client that was away for more gets the presence of all users. */
+const recentChanges = 50_000;
+
 /** The part of a sync that tells of presence. Source: client-server API, `GET /sync`, `presence`. */
 export class PresenceEvents {
   readonly #deps: PresenceEventsDeps;
-  readonly #recent: RecentChanges;
+  readonly #recent: RecentChanges<PresenceFact>;
   readonly #includeOffline: boolean;
 
   /** @param includeOffline tell of those who are offline, too, where everything is told */
   constructor(deps: PresenceEventsDeps, includeOffline: boolean) {
     this.#deps = deps;
     this.#includeOffline = includeOffline;
-    this.#recent = new RecentChanges(deps.streams.current);
+    this.#recent = new RecentChanges(deps.streams.current, recentChanges, ({ changes }) => changes.size);
     deps.presence.presenceStream.subscribe((fact, position) => this.#recent.add(fact, position));
   }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
+import { RecentChangesByKey } from '../kernel/recent-changes.ts';
 import { Stream, type Streams } from '../kernel/streams/index.ts';
 import { invalidParam } from '../protocol/index.ts';
 import type { RoomEngine } from '../rooms/index.ts';
@@ -9,7 +10,6 @@ import type { ReadUpTo } from './read-up-to.ts';
 import { readableEvent } from './readable-event.ts';
 import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 import { type ReceiptContent, receiptContents } from './receipt-content.ts';
-import { RecentReceipts } from './recent-receipts.ts';
 import {
   countReceipts,
   readReceipt,
@@ -38,6 +38,9 @@ export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'event
  */
 const maxInContent = 500;
 
+/** Rooms whose recent receipts are in memory, and receipts of each, so that a sync need not ask the database for them. */
+const recentReceipts = { maxKeys: 10_000, perKey: 500 };
+
 /** Another receipt, for a later event, was written in the meantime. */
 class Overtaken extends Error {}
 
@@ -45,15 +48,15 @@ class Overtaken extends Error {}
 export class Receipts {
   readonly receiptStream = new Stream<Receipt>('receipts');
   readonly #deps: ReceiptsDeps;
-  readonly #recent: RecentReceipts;
+  readonly #recent: RecentChangesByKey<PlacedReceipt>;
   readonly #positions: ReadPositions;
 
   constructor(deps: ReceiptsDeps) {
     this.#deps = deps;
-    this.#recent = new RecentReceipts(deps.streams.current);
+    this.#recent = new RecentChangesByKey(deps.streams.current, recentReceipts);
     this.#positions = new ReadPositions((userId, roomId) => readReceiptsOf(this.#reader, roomId, userId));
     this.receiptStream.subscribe((receipt, position) => {
-      this.#recent.add({ ...receipt, position });
+      this.#recent.add(receipt.roomId, { ...receipt, position }, position);
       this.#positions.add(receipt);
     });
   }
@@ -117,7 +120,7 @@ export class Receipts {
     const recent = this.#recent.between(roomId, after, upTo);
     const range = { after, upTo, limit: maxInContent };
     const receipts =
-      recent?.filter((receipt) => maySee(receipt, viewer)) ??
+      recent?.reverse().filter((receipt) => maySee(receipt, viewer)) ??
       (await readReceipts(this.#reader, roomId, viewer, range));
     return this.#contents(receipts, viewer);
   }
@@ -133,7 +136,7 @@ export class Receipts {
     const ignored = this.#deps.engine.ignored.peek(viewer);
     if (!recent || !ignored) return undefined;
     return receiptContents(
-      recent.filter((receipt) => maySee(receipt, viewer) && !ignored.has(receipt.userId)),
+      recent.reverse().filter((receipt) => maySee(receipt, viewer) && !ignored.has(receipt.userId)),
     );
   }
 

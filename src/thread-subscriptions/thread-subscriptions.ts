@@ -1,6 +1,6 @@
 import type { AccountCompanion } from '../accounts/index.ts';
-import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { type AnyWriter, type Database, type Reader, writerFor } from '../kernel/database/index.ts';
+import { LastChanges } from '../kernel/recent-changes.ts';
 import {
   decodePosition,
   encodePosition,
@@ -43,20 +43,13 @@ export class ThreadSubscriptions implements AccountCompanion {
   readonly followed: FollowedThreads;
   readonly #database: Database;
   readonly #streams: Streams;
-  readonly #latest: RecentlyUsed<string, number>;
-  /** Users who are not remembered have changed nothing after this. */
-  #floor: number;
+  /** By user id. */
+  readonly #latest: LastChanges;
 
   constructor({ database, streams }: { database: Database; streams: Streams }) {
     this.#database = database;
     this.#streams = streams;
-    this.#floor = streams.current;
-    this.#latest = new RecentlyUsed({
-      max: usersRemembered,
-      dispose: (position, _userId, reason) => {
-        if (reason === 'evict') this.#floor = Math.max(this.#floor, position);
-      },
-    });
+    this.#latest = new LastChanges(streams.current, usersRemembered);
     this.followed = new FollowedThreads((userId, limit) => readFollowedThreads(this.#reader, userId, limit));
     this.threadStream.subscribe(({ userId }, position) => {
       this.#latest.set(userId, position);
@@ -99,7 +92,7 @@ export class ThreadSubscriptions implements AccountCompanion {
     userId: string,
     { after = 0, upTo, limit }: { after: number | undefined; upTo: number; limit: number },
   ): Promise<ThreadChanges | undefined> {
-    if (after >= (this.#latest.get(userId) ?? this.#floor)) return undefined;
+    if (after >= this.#latest.of(userId)) return undefined;
     const entries = await readChangedThreads(this.#reader, userId, { after, upTo, limit: limit + 1 });
     if (entries.length === 0) return undefined;
     const told = entries.slice(0, limit);

@@ -1,12 +1,12 @@
 import type { Devices } from '../../devices/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
+import { RecentChanges } from '../../kernel/recent-changes.ts';
 import type { Stream, Streams } from '../../kernel/streams/index.ts';
 import type { RoomEngine } from '../../rooms/index.ts';
 import { signedSince } from '../cross-signing/user-signatures.ts';
 import type { E2eeTables } from '../tables.ts';
 import { Company } from './company.ts';
-import { type Passage, Passages } from './passages.ts';
-import { Recent } from './recent.ts';
+import { type Passage, Passages, recentCapacity } from './passages.ts';
 
 /** Whose keys a client has to ask for again, and whom it need not follow any more. */
 export interface DeviceListChanges {
@@ -43,25 +43,26 @@ const usersAtOnce = 100;
 export class DeviceLists {
   readonly #deps: DeviceListsDeps;
   readonly #passages: Passages;
-  readonly #changes: Recent<{ position: number; userId: string }>;
-  readonly #signatures: Recent<SignatureChange & { position: number }>;
+  /** Ids of users whose devices or cross-signing keys have changed. */
+  readonly #changes: RecentChanges<string>;
+  readonly #signatures: RecentChanges<SignatureChange>;
 
   constructor(deps: DeviceListsDeps) {
-    const { streams, devices, engine, signatureStream, capacity } = deps;
+    const { streams, devices, engine, signatureStream, capacity = recentCapacity } = deps;
     this.#deps = deps;
     this.#passages = new Passages(engine, streams, capacity);
-    this.#changes = new Recent(streams.current, capacity);
-    this.#signatures = new Recent(streams.current, capacity);
-    devices.deviceListStream.subscribe(({ userId }, position) => this.#changes.add({ userId, position }));
-    signatureStream.subscribe((change, position) => this.#signatures.add({ ...change, position }));
+    this.#changes = new RecentChanges(streams.current, capacity);
+    this.#signatures = new RecentChanges(streams.current, capacity);
+    devices.deviceListStream.subscribe(({ userId }, position) => this.#changes.add(userId, position));
+    signatureStream.subscribe((change, position) => this.#signatures.add(change, position));
   }
 
   /**
    * Whether surely nothing has changed for anybody after a position, so that `changes` need not be asked. In memory.
    */
   isQuiet(after: number): boolean {
-    const recent = [this.#passages.recent(after), this.#changes.since(after), this.#signatures.since(after)];
-    return recent.every((entries) => entries?.length === 0);
+    const recent = [this.#passages, this.#changes, this.#signatures];
+    return recent.every((changes) => changes.isUnchangedSince(after));
   }
 
   /** The rooms whose members have to look again when a user's list has changed. */
@@ -110,13 +111,13 @@ export class DeviceLists {
 
   /** Everybody whose devices or cross-signing keys have changed. */
   async #updated(after: number): Promise<ReadonlySet<string>> {
-    const recent = this.#changes.since(after);
-    if (recent) return new Set(recent.map(({ userId }) => userId));
+    const recent = this.#changes.between(after);
+    if (recent) return new Set(recent);
     return new Set(await this.#deps.devices.changedSince(after, Number.MAX_SAFE_INTEGER));
   }
 
   async #signed(userId: string, after: number): Promise<string[]> {
-    const recent = this.#signatures.since(after);
+    const recent = this.#signatures.between(after);
     if (!recent) return signedSince(this.#deps.database.reader<E2eeTables>(), userId, after);
     return recent.filter((change) => change.userId === userId).map(({ targetUserId }) => targetUserId);
   }

@@ -1,7 +1,7 @@
+import { RecentChanges } from '../../kernel/recent-changes.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
-import { Recent } from './recent.ts';
 
 /** Somebody came into a room or went out of it. */
 export interface Passage {
@@ -12,25 +12,33 @@ export interface Passage {
   readonly joined: boolean;
 }
 
+/** Changes that are kept in memory, unless a test says otherwise: those of minutes on a large server, of weeks on a small one. */
+export const recentCapacity = 20_000;
+
 /** Who came and went where: from memory, or for longer ago from the history of the rooms. */
 export class Passages {
   readonly #engine: RoomEngine;
-  readonly #recent: Recent<Passage>;
+  readonly #recent: RecentChanges<Passage>;
 
-  constructor(engine: RoomEngine, streams: Streams, capacity?: number) {
+  constructor(engine: RoomEngine, streams: Streams, capacity = recentCapacity) {
     this.#engine = engine;
-    this.#recent = new Recent(streams.current, capacity);
+    this.#recent = new RecentChanges(streams.current, capacity);
     engine.stream.subscribe(({ roomId, membershipChanges }, position) => {
       for (const { userId, from, to } of membershipChanges) {
         const joined = to === 'join';
-        if (joined !== (from === 'join')) this.#recent.add({ position, roomId, userId, joined });
+        if (joined !== (from === 'join')) this.#recent.add({ position, roomId, userId, joined }, position);
       }
     });
   }
 
+  /** Whether it is certain that nobody came or went after a position. */
+  isUnchangedSince(position: number): boolean {
+    return this.#recent.isUnchangedSince(position);
+  }
+
   /** Everything after a position, oldest first; `undefined` when memory does not reach back that far. */
   recent(after: number): readonly Passage[] | undefined {
-    return this.#recent.since(after);
+    return this.#recent.between(after);
   }
 
   /** What happened in rooms in `(after, upTo]`, from the database. */

@@ -2,13 +2,13 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
+import { LastChanges } from '../../kernel/recent-changes.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation, type Reader } from './evaluation.ts';
-import { LastEvents } from './last-events.ts';
 import { PushEvents } from './push-events.ts';
 import { readTally } from './store.ts';
 import { nothingUnread, type Tally, type UnreadCounts } from './tally.ts';
@@ -45,6 +45,9 @@ export interface UnreadDeps {
 /** How much is kept in memory: a tally counts as ten marks, a mark is about 50 bytes. */
 const [marksInMemory, marksPerTally] = [1_000_000, 10];
 
+/** Rooms whose last event's position is remembered. */
+const roomsRemembered = 50_000;
+
 /**
  * How much of their rooms users have not read. Nothing is written when an event arrives, however many members its
  * room has: the rules of a user are tried on what is new when somebody asks, and the tally is kept.
@@ -52,7 +55,8 @@ const [marksInMemory, marksPerTally] = [1_000_000, 10];
 export class Unread {
   readonly #deps: UnreadDeps;
   readonly #pushEvents: PushEvents;
-  readonly #lastEvents: LastEvents;
+  /** Where the last event of each room is, so that nothing is done for rooms without new events. */
+  readonly #lastEvents: LastChanges;
   readonly #saver: TallySaver;
   readonly #tallies: LRUCache<string, Tally>;
   readonly #evaluating = new Map<string, Promise<Tally>>();
@@ -60,7 +64,10 @@ export class Unread {
   constructor(deps: UnreadDeps) {
     this.#deps = deps;
     this.#pushEvents = new PushEvents(deps.engine);
-    this.#lastEvents = new LastEvents(deps.engine.stream, deps.streams.current);
+    this.#lastEvents = new LastChanges(deps.streams.current, roomsRemembered);
+    deps.engine.stream.subscribe(({ roomId, onTimeline }, position) => {
+      if (onTimeline) this.#lastEvents.set(roomId, position);
+    });
     this.#saver = new TallySaver(deps);
     this.#tallies = new LRUCache({
       maxSize: marksInMemory,

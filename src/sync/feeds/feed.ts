@@ -1,3 +1,5 @@
+import { RecentChanges } from '../../kernel/recent-changes.ts';
+
 /** What kind of thing has changed in a room, as bits. */
 export const RoomPart = { timeline: 1, receipts: 2, typing: 4, accountData: 8 } as const;
 
@@ -23,7 +25,6 @@ export interface Changes {
 const nothing: Changes = { rooms: new Map(), user: 0 };
 
 interface Entry {
-  readonly position: number;
   /** `undefined`: outside of rooms. */
   readonly roomId: string | undefined;
   readonly parts: number;
@@ -41,16 +42,14 @@ const quietDevices = 100;
  */
 export class Feed {
   readonly userId: string;
-  readonly #entries: Entry[] = [];
-  /** Changes up to here may have been forgotten, or happened before the feed began. */
-  #floor: number;
+  readonly #recent: RecentChanges<Entry>;
   #waiting = new Set<() => void>();
   /** By device: what each answer says, until something changes for the user. */
   readonly #quiet = new Map<string | undefined, string>();
 
   constructor(userId: string, floor: number) {
     this.userId = userId;
-    this.#floor = floor;
+    this.#recent = new RecentChanges(floor, capacity);
   }
 
   /** What every answer says to a device that has no messages, as `remember` was told since the user's last change. */
@@ -65,24 +64,20 @@ export class Feed {
 
   add(position: number, roomId: string | undefined, parts: number): void {
     if (roomId === undefined) this.#quiet.clear();
-    this.#entries.push({ position, roomId, parts });
-    if (this.#entries.length < capacity * 2) return;
-    const dropped = this.#entries.splice(0, capacity);
-    this.#floor = dropped.at(-1)?.position ?? this.#floor;
+    this.#recent.add({ roomId, parts }, position);
   }
 
   /** What has changed in `(after, upTo]`; `undefined` when the feed does not reach back that far. */
   changes(after: number, upTo: number): Changes | undefined {
-    if (after < this.#floor) return undefined;
-    if ((this.#entries.at(-1)?.position ?? 0) <= after) return nothing;
+    if (this.#recent.isUnchangedSince(after)) return nothing;
+    const entries = this.#recent.between(after, upTo);
+    if (!entries) return undefined;
     const rooms = new Map<string, number>();
     let user = 0;
-    for (let index = this.#entries.length - 1; index >= 0; index--) {
-      const entry = this.#entries[index];
-      if (!entry || entry.position <= after) break;
-      if (entry.position > upTo) continue;
-      if (entry.roomId === undefined) user |= entry.parts;
-      else rooms.set(entry.roomId, (rooms.get(entry.roomId) ?? 0) | entry.parts);
+    // The room that changed last comes first.
+    for (const { roomId, parts } of entries.reverse()) {
+      if (roomId === undefined) user |= parts;
+      else rooms.set(roomId, (rooms.get(roomId) ?? 0) | parts);
     }
     return { rooms, user };
   }
