@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from './clients/eventually.ts';
 import { HearthProcess } from './clients/hearth-process.ts';
 import { ApiClient } from './crash/api-client.ts';
-import { type Bookmark, Listener } from './crash/listener.ts';
-import { Talker } from './crash/talker.ts';
+import { MessageSender } from './crash/message-sender.ts';
+import { SyncListener, type SyncPoint } from './crash/sync-listener.ts';
 import { type Message, newMessages, wholeTimeline } from './crash/timeline.ts';
 
 const talkerCount = 8;
@@ -16,8 +16,8 @@ const killTimes = [350, 600, 900];
 const triedBookmarks = 8;
 
 let server: HearthProcess;
-let listeners: Listener[];
-let talkers: Talker[];
+let listeners: SyncListener[];
+let talkers: MessageSender[];
 const roomIds: string[] = [];
 
 before(async () => {
@@ -33,14 +33,14 @@ before(async () => {
     for (const guest of guests) await guest.join(roomId);
     roomIds.push(roomId);
   }
-  talkers = clients.map((client) => new Talker(client, roomIds));
-  listeners = clients.slice(0, 2).map((client) => new Listener(client, roomIds));
-  for (const listener of listeners) await listener.hear(0);
+  talkers = clients.map((client) => new MessageSender(client, roomIds));
+  listeners = clients.slice(0, 2).map((client) => new SyncListener(client, roomIds));
+  for (const listener of listeners) await listener.sync(0);
 });
 after(() => server?.remove());
 
 function acknowledged() {
-  return talkers.flatMap(({ sendings }) => sendings.filter(({ eventId }) => eventId !== undefined));
+  return talkers.flatMap(({ attempts: sendings }) => sendings.filter(({ eventId }) => eventId !== undefined));
 }
 
 async function timelines(): Promise<Map<string, Message[]>> {
@@ -51,7 +51,10 @@ async function timelines(): Promise<Map<string, Message[]>> {
 
 /** Everybody talks and listens until the process is killed; then it is started again. */
 async function crashUnderLoad(killTime: number): Promise<void> {
-  const load = [...talkers.map((talker) => talker.talk()), ...listeners.map((listener) => listener.listen())];
+  const load = [
+    ...talkers.map((talker) => talker.sendUntilDown()),
+    ...listeners.map((listener) => listener.syncUntilDown()),
+  ];
   const before = acknowledged().length;
   const isUnderWay = () => acknowledged().length > before + talkerCount;
   await sleep(killTime);
@@ -66,7 +69,7 @@ async function crashUnderLoad(killTime: number): Promise<void> {
 
 /** What was acknowledged is there, by its id and once in its room; nothing else has come in. */
 async function assertNothingIsMissing(now: ReadonlyMap<string, readonly Message[]>): Promise<void> {
-  const sendings = talkers.flatMap((talker) => talker.sendings);
+  const sendings = talkers.flatMap((talker) => talker.attempts);
   for (const [roomId, messages] of now) {
     const tried = new Set(sendings.filter((sending) => sending.roomId === roomId).map(({ text }) => text));
     const texts = messages.map(({ text }) => text);
@@ -85,8 +88,8 @@ async function assertNothingIsMissing(now: ReadonlyMap<string, readonly Message[
 
 /** A token brings exactly what had not been received with it, in the order of the room. */
 async function assertTokenIsGood(
-  { client }: Listener,
-  { token, received }: Bookmark,
+  { client }: SyncListener,
+  { token, received }: SyncPoint,
   now: ReadonlyMap<string, readonly Message[]>,
 ): Promise<void> {
   const answer = await client.sync(token, 0);
@@ -120,7 +123,7 @@ test('kill -9 under load loses nothing that was acknowledged and breaks no token
         }
       }
       for (const listener of listeners) {
-        for (const bookmark of spread(listener.bookmarks, triedBookmarks)) {
+        for (const bookmark of spread(listener.syncPoints, triedBookmarks)) {
           await assertTokenIsGood(listener, bookmark, now);
         }
       }
@@ -131,8 +134,8 @@ test('kill -9 under load loses nothing that was acknowledged and breaks no token
 
 test('after the restart, what is new reaches those who hold a token from before: no position is given out again', async () => {
   const [listener] = listeners;
-  const { token, received } = listener!.bookmark;
-  const sendings = await Promise.all(talkers.map((talker) => talker.say()));
+  const { token, received } = listener!.latestPoint;
+  const sendings = await Promise.all(talkers.map((talker) => talker.sendOne()));
   const now = await timelines();
   await assertTokenIsGood(listener!, { token, received }, now);
   const texts = [...now.values()].flat().map(({ text }) => text);
@@ -141,10 +144,12 @@ test('after the restart, what is new reaches those who hold a token from before:
 
 test('a transaction id from before the crash still stands for its event', async () => {
   const [{ client, roomId, text, transactionId, eventId }] = acknowledged() as [
-    Required<Talker['sendings'][0]>,
+    Required<MessageSender['attempts'][0]>,
   ];
   assert.equal(await client.send(roomId, text, transactionId), eventId);
-  const interrupted = talkers.flatMap(({ sendings }) => sendings.filter((sending) => !sending.eventId));
+  const interrupted = talkers.flatMap(({ attempts: sendings }) =>
+    sendings.filter((sending) => !sending.eventId),
+  );
   for (const sending of interrupted) {
     const first = await sending.client.send(sending.roomId, sending.text, sending.transactionId);
     assert.equal(await sending.client.send(sending.roomId, sending.text, sending.transactionId), first);
@@ -161,10 +166,10 @@ test('what is kept in memory only does not go back either: typing after the cras
     const events = answer.rooms?.join?.[roomId]?.ephemeral?.events ?? [];
     return events.filter(({ type }) => type === 'm.typing').map(({ content }) => content['user_ids']);
   };
-  await listener!.hear(0);
+  await listener!.sync(0);
   for (let count = 0; count < 20; count++) await other!.client.setTyping(roomId, count % 2 === 0);
-  await listener!.hear(0);
-  const { token } = listener!.bookmark;
+  await listener!.sync(0);
+  const { token } = listener!.latestPoint;
   assert.deepEqual(await typing(token, 0), []);
   await server.kill();
   await server.start();

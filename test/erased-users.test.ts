@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from './support/databases/databases.ts';
-import { enc, Person } from './support/people/person.ts';
-import { SlidingClient } from './support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
+import { SlidingClient } from './support/users/sliding-client.ts';
+import { enc, TestClient } from './support/users/test-client.ts';
 
 const edit = 'the second secret';
 
@@ -12,30 +12,30 @@ let connections = 0;
 forServerDatabases(import.meta.url, (open) => {
   describe('what a user sent who has asked for erasure', () => {
     let server: TestServer;
-    let owner: Person;
-    let gone: Person;
+    let owner: TestClient;
+    let gone: TestClient;
     /** Was there when it was said. */
-    let witness: Person;
+    let witness: TestClient;
     /** Came after it was said, and before the erasure. */
-    let reader: Person;
+    let reader: TestClient;
     /** Was there before it was said, and comes back after the erasure. */
-    let returned: Person;
+    let returned: TestClient;
     /** Comes after the erasure. */
-    let late: Person;
+    let late: TestClient;
     let room: string;
     let [said, edited, spoken, topic]: string[] = [];
     before(async () => {
       server = await startTestServer({ database: open.kind });
       const names = ['owner', 'gone', 'witness', 'reader', 'returned', 'late'];
-      const people: Person[] = [];
-      for (const name of names) people.push(await Person.register(server, name));
+      const people: TestClient[] = [];
+      for (const name of names) people.push(await TestClient.register(server, name));
       [owner, gone, witness, reader, returned, late] = people as [
-        Person,
-        Person,
-        Person,
-        Person,
-        Person,
-        Person,
+        TestClient,
+        TestClient,
+        TestClient,
+        TestClient,
+        TestClient,
+        TestClient,
       ];
       room = await owner.createRoom({ preset: 'public_chat', name: 'Kept' });
       for (const one of [gone, witness, returned]) await one.join(room);
@@ -61,7 +61,7 @@ forServerDatabases(import.meta.url, (open) => {
     const path = (rest: string) => `/rooms/${enc(room)}${rest}`;
 
     /** All the ways to read it. */
-    async function readings(person: Person): Promise<Record<string, string>> {
+    async function readings(person: TestClient): Promise<Record<string, string>> {
       const id = enc(said!);
       const sliding = new SlidingClient(person, `connection ${connections++}`);
       const list = { ranges: [[0, 9]], timeline_limit: 50, required_state: [] };
@@ -104,7 +104,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is not found by those who come later', async () => {
-      const found = async (person: Person) => {
+      const found = async (person: TestClient) => {
         const body = { search_categories: { room_events: { search_term: 'secret' } } };
         const { search_categories: categories } = await person.do('POST', '/search', body);
         const { results } = (categories as { room_events: { results: { result: { event_id: string } }[] } })

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from './clients/eventually.ts';
 import { forServerDatabases } from './support/databases/databases.ts';
-import { enc, Person } from './support/people/person.ts';
-import { SlidingClient } from './support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
+import { SlidingClient } from './support/users/sliding-client.ts';
+import { enc, TestClient } from './support/users/test-client.ts';
 
 /** Rooms whose ids name no server, and whose creators have power without end, everywhere in the client API. */
 forServerDatabases(import.meta.url, (open) => {
   describe('rooms of version 12', () => {
     let server: TestServer;
-    let [anna, ben, cleo]: Person[] = [];
+    let [anna, ben, cleo]: TestClient[] = [];
     let room: string;
     let [said, reply]: string[] = [];
     before(async () => {
@@ -23,8 +23,8 @@ forServerDatabases(import.meta.url, (open) => {
           },
         },
       });
-      const people: Person[] = [];
-      for (const name of ['anna', 'ben', 'cleo']) people.push(await Person.register(server, name));
+      const people: TestClient[] = [];
+      for (const name of ['anna', 'ben', 'cleo']) people.push(await TestClient.register(server, name));
       [anna, ben, cleo] = people;
       room = await anna!.createRoom({ preset: 'public_chat', name: 'Twelve', visibility: 'public' });
       await ben!.do('POST', `/join/${enc(room)}`, {});

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from './support/databases/databases.ts';
-import { type ServerOfSeveral, SeveralServers } from './support/other-servers/several-servers.ts';
+import { type FederatedServer, SeveralServers } from './support/other-servers/several-servers.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('several servers', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     before(async () => {
       const opened = await SeveralServers.open(kind, ['a.test', 'b.test']);
       several = opened.several;

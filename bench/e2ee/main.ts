@@ -3,7 +3,7 @@
  * Each line holds a piece of work against plain statements for as many rows on the same database, in turns.
  */
 import type { Statement } from '../../src/kernel/database/index.ts';
-import type { ClientDevice } from '../../test/support/people/client-device.ts';
+import type { ClientDevice } from '../../test/support/users/client-device.ts';
 import { openWorld, serverName, type World } from './world.ts';
 
 const rounds = 7;

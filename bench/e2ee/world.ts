@@ -18,7 +18,7 @@ import {
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { Sequence, Streams, streamMigrations } from '../../src/kernel/streams/index.ts';
 import { MessageQueues, ToDevice, toDeviceMigrations } from '../../src/to-device/index.ts';
-import { ClientDevice } from '../../test/support/people/client-device.ts';
+import { ClientDevice } from '../../test/support/users/client-device.ts';
 import { postgresDatabase } from '../targets/postgres.ts';
 
 export const serverName = 'bench';

@@ -6,7 +6,7 @@ import {
   openDatabase,
 } from '../../src/kernel/database/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
-import { makePlace, type OpenDatabase } from '../../test/support/databases/databases.ts';
+import { makeTestDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
 import { SenderUnderTest, until } from '../../test/support/other-servers/federation-sender.ts';
 import { alice } from '../../test/support/rooms/rooms.ts';
 import { compare } from './compare.ts';
@@ -23,7 +23,7 @@ export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
   const test = await SenderUnderTest.open(opener(kind));
   const names = Array.from({ length: servers }, (_, index) => `s${index}.example`);
   const recipient = await test.recipient(names[0]!, ...names.slice(1));
-  const roomId = await test.under.room(alice, ...names.map((name) => `@user:${name}`));
+  const roomId = await test.rooms.room(alice, ...names.map((name) => `@user:${name}`));
   await test.sender.caughtUp();
   let sent = 0;
   const arrived = async (count: number) => {
@@ -37,7 +37,7 @@ export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
     unit: 'deliveries',
     work: async () => {
       const all = await arrived(servers);
-      await test.under.say(alice, roomId, `message ${++sent}`);
+      await test.rooms.say(alice, roomId, `message ${++sent}`);
       await all();
     },
     plain: async () => {
@@ -64,10 +64,10 @@ function opener(kind: DatabaseOptions['kind']): OpenDatabase {
     throw new Error('the bench does not do that');
   };
   const open = async (migrations: readonly Migration[] = []) => {
-    const place = await makePlace(kind);
+    const place = await makeTestDatabase(kind);
     const database = await openDatabase(place.options, { log: silentLogger });
     await migrate(database, migrations);
     return database;
   };
-  return Object.assign(open, { kind, restart: never, another: never, optionsOf: never });
+  return Object.assign(open, { kind, restart: never, openAgain: never, optionsOf: never });
 }

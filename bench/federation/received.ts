@@ -1,7 +1,7 @@
 import type { DatabaseOptions } from '../../src/kernel/database/index.ts';
 import { until } from '../../test/support/other-servers/federation-sender.ts';
 import { SeveralServers } from '../../test/support/other-servers/several-servers.ts';
-import type { Person } from '../../test/support/people/person.ts';
+import type { TestClient } from '../../test/support/users/test-client.ts';
 import { inParallel } from '../load/parallel.ts';
 import { compare } from './compare.ts';
 
@@ -14,7 +14,7 @@ const clients = 32;
  */
 export async function received(kind: DatabaseOptions['kind'], rooms: number): Promise<void> {
   const { several, servers } = await SeveralServers.open(kind, ['a.test', 'b.test']);
-  const [alice, bob] = [await servers[0].person('alice'), await servers[1].person('bob')];
+  const [alice, bob] = [await servers[0].registerClient('alice'), await servers[1].registerClient('bob')];
   const own: string[] = [];
   const shared: string[] = [];
   for (let i = 0; i < rooms; i++) {
@@ -39,7 +39,7 @@ export async function received(kind: DatabaseOptions['kind'], rooms: number): Pr
 }
 
 /** @returns the last event of each room */
-async function say(person: Person, rooms: readonly string[]): Promise<Map<string, string>> {
+async function say(person: TestClient, rooms: readonly string[]): Promise<Map<string, string>> {
   const last = new Map<string, string>();
   await inParallel(messages, clients, async (index) => {
     const roomId = rooms[index % rooms.length]!;

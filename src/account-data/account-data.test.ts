@@ -17,7 +17,7 @@ forEachDatabase((open) => {
       migrations: accountDataMigrations,
       extensions: (surroundings) => {
         accountData = new AccountData({ ...surroundings, computed });
-        return { companions: [accountData] };
+        return { lifecycleHooks: [accountData] };
       },
       routes: () => [...accountDataRoutes(accountData), ...tagRoutes(new Tags(accountData))],
     });

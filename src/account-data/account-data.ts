@@ -1,4 +1,4 @@
-import type { AccountCompanion } from '../accounts/index.ts';
+import type { AccountLifecycle } from '../accounts/index.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
 import { invalidParam, type JsonObject, MatrixError, notFound } from '../protocol/index.ts';
@@ -31,7 +31,7 @@ const serverControlled: ReadonlySet<string> = new Set(['m.fully_read', 'm.push_r
 const longestType = 255;
 
 /** What clients keep on the server for their user. Source: client-server API, "Client Config". */
-export class AccountData implements AccountCompanion {
+export class AccountData implements AccountLifecycle {
   /** Facts are the keys of what was set. */
   readonly accountDataStream = new Stream<AccountDataKey>('account_data');
   readonly #deps: AccountDataDeps;

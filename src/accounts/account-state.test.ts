@@ -40,7 +40,7 @@ forEachDatabase((open) => {
       await server.login('alice');
       await server.call('POST', '/delete_devices', { token: alice.token, body: { devices: ['X'] } });
       await server.slice.lastSeen.flush();
-      const answer = await server.confirmed(alice, 'POST', '/account/deactivate', { erase: true });
+      const answer = await server.callWithPassword(alice, 'POST', '/account/deactivate', { erase: true });
       assert.deepEqual([answer.status, answer.body], [200, { id_server_unbind_result: 'success' }]);
       assert.deepEqual(await remaining(), [0, 0, 0, 0, 0]);
       assert.equal((await whoami(alice.token)).status, 401);
@@ -60,7 +60,7 @@ forEachDatabase((open) => {
       const deactivated = async () => {
         throw new Error('a companion fails');
       };
-      await start({ extensions: () => ({ companions: [{ deactivated }] }) });
+      await start({ extensions: () => ({ lifecycleHooks: [{ deactivated }] }) });
       const alice = await server.register('alice');
       await assert.rejects(server.slice.accounts.deactivate(alice.userId, false));
       assert.equal((await whoami(alice.token)).status, 200);

@@ -36,7 +36,7 @@ export interface RegisteredAccount {
 }
 
 /** Somebody who keeps things for an account, and makes or drops them in the same transaction. */
-export interface AccountCompanion {
+export interface AccountLifecycle {
   registered?(writer: AnyWriter, publish: Publish, account: RegisteredAccount): Promise<void>;
   /** A guest becomes a user. */
   upgraded?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
@@ -63,11 +63,11 @@ export const userInUse = () => new MatrixError(400, 'M_USER_IN_USE', 'This user 
 export class Accounts {
   readonly accountStream = new Stream<AccountChange>('accounts');
   readonly #deps: AccountsDeps;
-  readonly #companions: readonly AccountCompanion[];
+  readonly #lifecycleHooks: readonly AccountLifecycle[];
 
-  constructor(deps: AccountsDeps, companions: readonly AccountCompanion[]) {
+  constructor(deps: AccountsDeps, lifecycleHooks: readonly AccountLifecycle[]) {
     this.#deps = deps;
-    this.#companions = companions;
+    this.#lifecycleHooks = lifecycleHooks;
   }
 
   /** `undefined` when this server has no such account. Deactivated ones are there. */
@@ -103,7 +103,7 @@ export class Accounts {
     if (await isTaken(users, userId)) throw userInUse();
     if (!(await insertUser(users, { ...row, createdAt: this.#deps.clock.now() }))) throw userInUse();
     const account = { userId, isGuest, displayName };
-    for (const companion of this.#companions) await companion.registered?.(writer, publish, account);
+    for (const hooks of this.#lifecycleHooks) await hooks.registered?.(writer, publish, account);
     publish(this.accountStream, { kind: 'registered', userId, isGuest });
   }
 
@@ -118,7 +118,7 @@ export class Accounts {
     passwordHash: string,
   ): Promise<void> {
     if (!(await upgradeGuest(writerFor<AccountTables>(writer), userId, passwordHash))) throw userInUse();
-    for (const companion of this.#companions) await companion.upgraded?.(writer, publish, { userId });
+    for (const hooks of this.#lifecycleHooks) await hooks.upgraded?.(writer, publish, { userId });
   }
 
   /**
@@ -126,7 +126,7 @@ export class Accounts {
    * asked for it looks at it next.
    */
   async settled(userId: string): Promise<void> {
-    await Promise.all(this.#companions.map((companion) => companion.settled?.(userId)));
+    await Promise.all(this.#lifecycleHooks.map((hooks) => hooks.settled?.(userId)));
   }
 
   /** Client-server API, "Account locking". */
@@ -170,8 +170,7 @@ export class Accounts {
       await this.#logoutIn(writer, publish, userId);
       await devices.forgetAddresses(writer, userId);
       await interactiveAuth.forgetUser(writer, userId);
-      for (const companion of this.#companions)
-        await companion.deactivated?.(writer, publish, { userId, erase });
+      for (const hooks of this.#lifecycleHooks) await hooks.deactivated?.(writer, publish, { userId, erase });
       publish(this.accountStream, { kind: 'deactivated', userId, erase });
     });
     await this.settled(userId);

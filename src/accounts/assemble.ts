@@ -7,8 +7,8 @@ import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountOptions } from './account-options.ts';
-import { type AccountCompanion, Accounts } from './accounts.ts';
-import { type DisabledServerOptions, refusalOf } from './disabled-server.ts';
+import { type AccountLifecycle, Accounts } from './accounts.ts';
+import { type DisabledServerOptions, disabledServerError } from './disabled-server.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
 import { Reauthenticator } from './interactive-auth/reauthenticator.ts';
@@ -48,7 +48,7 @@ export interface AccountExtensions {
   /** Told when devices are removed. */
   readonly deviceCleanups?: readonly DeviceCleanup[];
   /** Told when accounts are made and closed. */
-  readonly companions?: readonly AccountCompanion[];
+  readonly lifecycleHooks?: readonly AccountLifecycle[];
   /** Further stages of interactive authentication. */
   readonly stages?: readonly Stage[];
   /** Flows that registration asks for; without any, it asks for nothing. */
@@ -82,9 +82,9 @@ export function assembleAccounts(
   const interactiveAuth = new InteractiveAuth(environment, stages);
   const accounts = new Accounts(
     { ...environment, devices, sessions, interactiveAuth },
-    extensions.companions ?? [],
+    extensions.lifecycleHooks ?? [],
   );
-  const refusal = refusalOf(options);
+  const refusal = disabledServerError(options);
   const core = { ...environment, accounts, devices, sessions, hasher, interactiveAuth, lastSeen, refusal };
   const flows = () => [
     ...(passwordLogin.confirms ? [[passwordLogin.type]] : []),

@@ -7,7 +7,9 @@ export interface DisabledServerOptions {
 }
 
 /** What users are told while they are kept out; `undefined` when they are not (`hs_disabled`). */
-export function refusalOf(options: Partial<DisabledServerOptions>): (() => MatrixError) | undefined {
+export function disabledServerError(
+  options: Partial<DisabledServerOptions>,
+): (() => MatrixError) | undefined {
   const { hs_disabled: isDisabled, hs_disabled_message: message = '', admin_contact: contact } = options;
   if (!isDisabled) return undefined;
   const details = {

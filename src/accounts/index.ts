@@ -2,7 +2,7 @@
 export type { AccountOptions } from './account-options.ts';
 export {
   type AccountChange,
-  type AccountCompanion,
+  type AccountLifecycle,
   Accounts,
   type Logout,
   type RegisteredAccount,
@@ -17,7 +17,11 @@ export {
 } from './assemble.ts';
 export { isFirstAccount } from './first-account.ts';
 export type { Housekeeping } from './housekeeping.ts';
-export type { GuardedRequest, InteractiveAuth, ProvenRequest } from './interactive-auth/interactive-auth.ts';
+export type {
+  InteractiveAuth,
+  InteractiveAuthRequest,
+  InteractiveAuthResult,
+} from './interactive-auth/interactive-auth.ts';
 export type { AccountConfirmation, Reauthenticator } from './interactive-auth/reauthenticator.ts';
 export type { Flows, Stage, StageContext } from './interactive-auth/stage.ts';
 export { LimitOverrides } from './limit-overrides/limit-overrides.ts';
@@ -26,16 +30,16 @@ export { limitOverrideRoutes } from './limit-overrides/routes.ts';
 export type { AccountLimits, Limiter } from './limits.ts';
 export type { Login, LoginType } from './login/login.ts';
 export { accountMigrations } from './migrations.ts';
-export { requireOwnUsers } from './own-users.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type {
-  DeviceWish,
+  LoginDevice,
   NewAccount,
   OpenedSession,
-  Registered,
   Registration,
+  RegistrationResult,
 } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
+export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions } from './sessions/sessions.ts';
 export type { User } from './user-store.ts';
 export type { UsernameReservations } from './usernames.ts';

@@ -33,6 +33,6 @@ export function userIdFor(username: string, rules: UsernameRules, appservice?: s
 }
 
 /** What somebody typed to name an account: a whole user id, or its local part. */
-export function typedUserId(typed: string, serverName: string): string {
+export function userIdFromInput(typed: string, serverName: string): string {
   return typed.startsWith('@') ? typed : `@${typed}:${serverName}`;
 }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
-import { AccountsServer, openOptions } from '../../test/support/servers/accounts-server.ts';
+import { AccountsServer, testAccountOptions } from '../../test/support/servers/accounts-server.ts';
 import type { CapabilityOptions, ServedFeatures } from './capabilities.ts';
 import { type AuthMetadata, capabilityRoutes } from './routes.ts';
 import type { FeatureOptions } from './versions.ts';
 import type { WellKnownOptions } from './well-known.ts';
 
 const defaults: CapabilityOptions & WellKnownOptions & FeatureOptions = {
-  password_config: openOptions.password_config,
+  password_config: testAccountOptions.password_config,
   default_room_version: '10',
   enable_set_displayname: true,
   enable_set_avatar_url: true,
@@ -126,7 +126,7 @@ forEachDatabase((open) => {
     it('follow the options, except for administrators', async () => {
       await start(
         {
-          password_config: { ...openOptions.password_config, enabled: 'only_for_reauth' },
+          password_config: { ...testAccountOptions.password_config, enabled: 'only_for_reauth' },
           enable_set_displayname: false,
           enable_set_avatar_url: false,
           forget_rooms_on_leave: true,

@@ -3,7 +3,7 @@ import {
   accountMigrations,
   LimitOverrides,
   limitOverrideMigrations,
-  requireOwnUsers,
+  requireSameServerName,
 } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
 import { delayedEventMigrations } from '../delayed-events/index.ts';
@@ -133,7 +133,7 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   shutdown.add('database', () => database.close());
   await migrate(database, migrations, () => clock.now());
   const serverName = serverNameOf(configuration);
-  await requireOwnUsers(database, serverName);
+  await requireSameServerName(database, serverName);
 
   const caches = new CacheRegistry(clock, configuration.caches, metrics);
   shutdown.add('caches', () => caches.close());

@@ -7,7 +7,7 @@ import {
   tagRoutes,
 } from '../account-data/index.ts';
 import {
-  type AccountCompanion,
+  type AccountLifecycle,
   type AccountsSlice,
   accountRoutes,
   assembleAccounts,
@@ -93,7 +93,7 @@ export function startPeople(
       ...kernel,
       accounts: () => accounts.accounts,
       remote: remoteProfiles,
-      ofServer: (userId) => (isServer(userId) ? notices?.profile : undefined),
+      serverUserProfile: (userId) => (isServer(userId) ? notices?.profile : undefined),
       avatarFiles,
       onChange: async (writer, userId) => {
         await upkeep.profileChanged(writer, userId);
@@ -104,7 +104,7 @@ export function startPeople(
     { ...configuration.profiles, server_name: serverName },
   );
   const erasedUsers = new ErasedUsers(kernel.database);
-  const departure: AccountCompanion = {
+  const departure: AccountLifecycle = {
     deactivated: (writer, _publish, { userId }) => upkeep.accountClosed(writer, userId),
     settled: (userId) => upkeep.departed(userId),
   };
@@ -113,7 +113,7 @@ export function startPeople(
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
       deviceCleanups: [keyUpkeep, messageQueues, slidingSyncCleanup],
-      companions: [
+      lifecycleHooks: [
         profiles,
         accountData,
         filters,

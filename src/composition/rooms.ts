@@ -31,7 +31,7 @@ function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimit
       per_issuer: limiter(rc_invites.per_issuer),
     },
     rc_room_creation: limiter(rc_room_creation),
-    overrideOf: (userId) => limitOverrides.of(userId),
+    overrideOf: (userId) => limitOverrides.limiterOf(userId),
   };
 }
 

@@ -3,13 +3,13 @@ import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../test/clients/eventually.ts';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
-import { idsOf, Talk } from '../../test/support/people/talk.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestUser,
 } from '../../test/support/servers/server.ts';
+import { idsOf, TestRoom } from '../../test/support/users/test-room.ts';
 
 interface Answer {
   readonly status: number;
@@ -48,12 +48,12 @@ forServerDatabases(import.meta.url, (open) => {
     const clock = manualClock();
     let server: TestServer;
     let [alice, bob]: TestUser[] = [];
-    let talk: Talk;
+    let talk: TestRoom;
     let transactions = 0;
     before(async () => {
       server = await startTestServer({ database: open.kind, clock, config: delays(day) });
       [alice, bob] = [await server.register('alice'), await server.register('bob')];
-      talk = await Talk.open(server, alice!, [bob!]);
+      talk = await TestRoom.create(server, alice!, [bob!]);
     });
     after(() => server.stop());
 
@@ -258,7 +258,7 @@ forServerDatabases(import.meta.url, (open) => {
     const server = await startTestServer({ database: open.kind, config });
     try {
       const user = await server.register('alice');
-      const { roomId } = await Talk.open(server, user);
+      const { roomId } = await TestRoom.create(server, user);
       const answers: Answer[] = [];
       for (const [index, request] of requests.entries()) {
         const room = `rooms/${encodeURIComponent(roomId)}`;

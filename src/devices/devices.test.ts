@@ -89,10 +89,10 @@ forEachDatabase((open) => {
         await server.login('alice', { device_id: 'B' }),
       ];
       for (const { token } of old) assert.equal((await whoami(token)).status, 200);
-      assert.equal((await server.confirmed(phone, 'DELETE', '/devices/A')).status, 200);
+      assert.equal((await server.callWithPassword(phone, 'DELETE', '/devices/A')).status, 200);
       assert.equal((await whoami(old[0]!.token)).status, 401);
       assert.equal(
-        (await server.confirmed(phone, 'POST', '/delete_devices', { devices: ['A', 'B'] })).status,
+        (await server.callWithPassword(phone, 'POST', '/delete_devices', { devices: ['A', 'B'] })).status,
         200,
       );
       assert.equal((await whoami(old[1]!.token)).status, 401);
@@ -116,7 +116,7 @@ forEachDatabase((open) => {
       assert.equal((await remove()).status, 200);
       server.clock.advance(11 * minute);
       assert.equal((await remove()).status, 401);
-      assert.equal((await server.confirmed(alice, 'DELETE', '/devices/X')).status, 200);
+      assert.equal((await server.callWithPassword(alice, 'DELETE', '/devices/X')).status, 200);
       assert.equal((await remove()).status, 200);
       const body = { new_password: 'new' };
       assert.equal(

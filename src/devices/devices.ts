@@ -29,7 +29,7 @@ import {
   deleteUnannounced,
   readUnannounced,
   type UnannouncedChange,
-} from './unannounced.ts';
+} from './unannounced-changes.ts';
 
 /** A user has got, renamed or lost a device, or has other keys. Users of other servers are among them. */
 export interface DeviceListChange {
@@ -37,7 +37,7 @@ export interface DeviceListChange {
 }
 
 /** What has changed of a local user, as far as other servers have to be told. */
-export interface ListChange {
+export interface ChangedDevices {
   /** Devices that are new or gone, or have other keys, signatures or names. */
   readonly deviceIds?: readonly string[];
   /** Whether the user has other cross-signing keys. */
@@ -137,7 +137,7 @@ export class Devices {
     const devices = writerFor<DeviceTables>(writer);
     const createdAt = this.#deps.clock.now();
     const created = await insertDevice(devices, { userId, deviceId, displayName, createdAt, dehydrated });
-    if (created) await this.listChanged(devices, publish, userId, { deviceIds: [deviceId] });
+    if (created) await this.recordListChange(devices, publish, userId, { deviceIds: [deviceId] });
     return { deviceId, created };
   }
 
@@ -156,7 +156,7 @@ export class Devices {
     if (!isPossible(deviceId)) throw noSuchDevice();
     await this.#deps.streams.write<DeviceTables, void>(async (writer, publish) => {
       if (!(await updateDisplayName(writer, userId, deviceId, displayName))) throw noSuchDevice();
-      await this.listChanged(writer, publish, userId, { deviceIds: [deviceId] });
+      await this.recordListChange(writer, publish, userId, { deviceIds: [deviceId] });
     });
   }
 
@@ -178,7 +178,7 @@ export class Devices {
     const removed = await deleteDevices(devices, userId, deviceIds.filter(isPossible));
     if (removed.length === 0) return;
     for (const cleanup of this.#cleanups) await cleanup.devicesRemoved(writer, publish, userId, removed);
-    await this.listChanged(devices, publish, userId, { deviceIds: removed });
+    await this.recordListChange(devices, publish, userId, { deviceIds: removed });
   }
 
   /** Removes all of a user's devices but `kept`, inside the caller's transaction. */
@@ -227,11 +227,11 @@ export class Devices {
    * Notes that the devices of a user or the keys that belong to them have changed, inside the caller's transaction.
    * Clients are told of users of this and other servers; what is said of the change is for other servers.
    */
-  async listChanged(
+  async recordListChange(
     anyWriter: AnyWriter,
     publish: Publish,
     userId: string,
-    { deviceIds = [], crossSigning = false }: ListChange = {},
+    { deviceIds = [], crossSigning = false }: ChangedDevices = {},
   ): Promise<void> {
     const writer = writerFor<DeviceTables>(anyWriter);
     const position = publish(this.deviceListStream, { userId });
@@ -247,22 +247,22 @@ export class Devices {
   }
 
   /** Users of whom it is known when their list changed last, by id. @param after the last one of the page before */
-  changedUsers(after: string, limit: number): Promise<string[]> {
+  usersWithListChange(after: string, limit: number): Promise<string[]> {
     return usersWithChange(this.#deps.database.reader<DeviceTables>(), after, limit);
   }
 
   /** Forgets when the list of a user of another server changed last, inside the caller's transaction. */
-  forgetChange(writer: AnyWriter, userId: string): Promise<void> {
+  deleteListChange(writer: AnyWriter, userId: string): Promise<void> {
     return deleteListChange(writerFor<DeviceTables>(writer), userId);
   }
 
   /** The changes that other servers have not been told of, the oldest first; several of a device are one. */
-  unannounced(limit: number): Promise<UnannouncedChange[]> {
+  unannouncedChanges(limit: number): Promise<UnannouncedChange[]> {
     return readUnannounced(this.#deps.database.reader<DeviceTables>(), limit);
   }
 
   /** Other servers have been told, or will be: those changes go, inside the caller's transaction. */
-  announced(writer: AnyWriter, changes: readonly UnannouncedChange[]): Promise<void> {
+  markAnnounced(writer: AnyWriter, changes: readonly UnannouncedChange[]): Promise<void> {
     return deleteUnannounced(writerFor<DeviceTables>(writer), changes);
   }
 }

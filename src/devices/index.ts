@@ -1,15 +1,15 @@
 /** Devices of local users: their names, when they were last seen, and what goes when they go. */
 export {
+  type ChangedDevices,
   type DeviceCleanup,
   type DeviceListChange,
   type DeviceRequest,
   Devices,
   type DevicesDeps,
-  type ListChange,
 } from './devices.ts';
-export { LastSeen, type Sighting } from './last-seen.ts';
+export { type DeviceActivity, LastSeen } from './last-seen.ts';
 export { deviceMigrations } from './migrations.ts';
 export type { Confirmation, Reauthentication } from './reauthentication.ts';
 export { deviceRoutes } from './routes.ts';
 export type { Connection, Device, DeviceNames } from './store.ts';
-export { crossSigningKeys, type UnannouncedChange } from './unannounced.ts';
+export { crossSigningKeys, type UnannouncedChange } from './unannounced-changes.ts';

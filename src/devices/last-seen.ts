@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 
-export interface Sighting {
+export interface DeviceActivity {
   readonly userId: string;
   /** `undefined` for application services that act without a device. */
   readonly deviceId: string | undefined;
@@ -29,7 +29,7 @@ const updateDevice = `UPDATE devices SET last_seen_at = ?, last_seen_ip = ?, las
   WHERE user_id = ? AND device_id = ?`;
 
 /** A device at an address: when it was there last, and with what. */
-interface Seen extends Sighting {
+interface Seen extends DeviceActivity {
   userAgent: string | undefined;
   at: number;
 }
@@ -62,7 +62,7 @@ export class LastSeen {
   }
 
   /** Quick and without I/O: may be called for every request. */
-  record(sighting: Sighting): void {
+  record(sighting: DeviceActivity): void {
     const { userId, deviceId, ip, userAgent } = sighting;
     const at = this.#clock.now();
     const ofUser = this.#waiting.get(userId);

@@ -1,4 +1,4 @@
-import type { AccountCompanion } from '../accounts/index.ts';
+import type { AccountLifecycle } from '../accounts/index.ts';
 import type { DeviceCleanup } from '../devices/index.ts';
 import { type AnyWriter, type Writer, writerFor } from '../kernel/database/index.ts';
 import { type Publish, Stream } from '../kernel/streams/index.ts';
@@ -9,7 +9,7 @@ import { signaturesBy, signedAnew } from './keys/signed-object.ts';
 import type { E2eeTables } from './tables.ts';
 
 /** Drops what is kept for devices and accounts when they go. Made before them, as they are told of it. */
-export class KeyUpkeep implements DeviceCleanup, AccountCompanion {
+export class KeyUpkeep implements DeviceCleanup, AccountLifecycle {
   /** The one-time or fallback keys of a device have become more or fewer. */
   readonly keyStream = new Stream<DeviceAddress>('device_keys');
 

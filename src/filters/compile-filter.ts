@@ -56,4 +56,4 @@ export function compileFilter(json: unknown): Filter {
 export const compileRoomEventFilter = (json: unknown) => new RoomEventFilter(checkRoomEventFilter(json));
 
 /** Lets everything pass. */
-export const everything: Filter = compileFilter({});
+export const noFilter: Filter = compileFilter({});

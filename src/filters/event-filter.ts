@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from '../protocol/index.ts';
 import type { EventFilterJson, RoomEventFilterJson } from './filter-json.ts';
-import { allowedBy, anyOf, anyPattern, type TextTest } from './text-list.ts';
+import { allowedBy, anyOf, anyPattern, type TextMatcher } from './text-list.ts';
 
 /** What filters look at. Account data and most ephemeral events have no sender. */
 export interface FilteredEvent {
@@ -15,8 +15,8 @@ export class EventFilter {
   readonly limit: number | undefined;
   /** The lists as the client gave them, for queries that can use them. */
   readonly json: EventFilterJson;
-  readonly #type: TextTest | undefined;
-  readonly #sender: TextTest | undefined;
+  readonly #type: TextMatcher | undefined;
+  readonly #sender: TextMatcher | undefined;
 
   constructor(json: EventFilterJson) {
     this.json = json;
@@ -55,7 +55,7 @@ export class RoomEventFilter extends EventFilter {
     readonly senders: readonly string[] | undefined;
     readonly relTypes: readonly string[] | undefined;
   };
-  readonly #room: TextTest | undefined;
+  readonly #room: TextMatcher | undefined;
   readonly #containsUrl: boolean | undefined;
 
   constructor(json: RoomEventFilterJson) {

@@ -16,7 +16,7 @@ forEachDatabase((open) => {
       migrations: filterMigrations,
       extensions: (surroundings) => {
         filters = new Filters(surroundings);
-        return { companions: [filters] };
+        return { lifecycleHooks: [filters] };
       },
       routes: () => filterRoutes(filters),
     });

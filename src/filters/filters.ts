@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import type { AccountCompanion } from '../accounts/index.ts';
+import type { AccountLifecycle } from '../accounts/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { Publish } from '../kernel/streams/index.ts';
 import { canonicalJson, invalidParam, type JsonObject, notFound, parseJson } from '../protocol/index.ts';
-import { compileFilter, everything, type Filter } from './compile-filter.ts';
+import { compileFilter, type Filter, noFilter } from './compile-filter.ts';
 import { checkFilter } from './filter-json.ts';
 import { deleteFilters, deleteOldest, insertFilter, readFilter } from './store.ts';
 import type { FilterTables } from './tables.ts';
@@ -25,7 +25,7 @@ const longestCached = 2_000;
 const unknownFilter = () => notFound('There is no such filter');
 
 /** Filters that clients have stored. Source: client-server API, "Filtering". */
-export class Filters implements AccountCompanion {
+export class Filters implements AccountLifecycle {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #compiled = new RecentlyUsed<string, Filter>({ max: cached });
@@ -64,7 +64,7 @@ export class Filters implements AccountCompanion {
 
   /** What `resolve` finds when it is in memory. */
   peek(userId: string, parameter: string | undefined): Filter | undefined {
-    if (parameter === undefined || parameter === '') return everything;
+    if (parameter === undefined || parameter === '') return noFilter;
     return this.#compiled.get(isInline(parameter) ? parameter : keyOf(userId, parameter));
   }
 
@@ -73,7 +73,7 @@ export class Filters implements AccountCompanion {
    * @throws MatrixError M_INVALID_PARAM for an unknown id; M_NOT_JSON, M_BAD_JSON for a bad filter
    */
   async resolve(userId: string, parameter: string | undefined): Promise<Filter> {
-    if (parameter === undefined || parameter === '') return everything;
+    if (parameter === undefined || parameter === '') return noFilter;
     const known = this.peek(userId, parameter);
     if (known) return known;
     if (isInline(parameter)) {

@@ -2,8 +2,8 @@
 export {
   compileFilter,
   compileRoomEventFilter,
-  everything,
   type Filter,
+  noFilter,
   type RoomFilter,
 } from './compile-filter.ts';
 export { EventFilter, type FilteredEvent, RoomEventFilter } from './event-filter.ts';

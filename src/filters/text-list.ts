@@ -1,12 +1,12 @@
 /** Decides about a text. */
-export type TextTest = (text: string) => boolean;
+export type TextMatcher = (text: string) => boolean;
 
 /** Whether a text is allowed by a list of texts to include and one to exclude; what is excluded wins. */
 export function allowedBy(
   included: readonly string[] | undefined,
   excluded: readonly string[] | undefined,
-  compile: (list: readonly string[]) => TextTest,
-): TextTest | undefined {
+  compile: (list: readonly string[]) => TextMatcher,
+): TextMatcher | undefined {
   const isIncluded = included && compile(included);
   const isExcluded = excluded && excluded.length > 0 ? compile(excluded) : undefined;
   if (isIncluded && isExcluded) return (text) => isIncluded(text) && !isExcluded(text);
@@ -14,20 +14,20 @@ export function allowedBy(
 }
 
 /** Whether a text is in the list. */
-export function anyOf(list: readonly string[]): TextTest {
+export function anyOf(list: readonly string[]): TextMatcher {
   const texts = new Set(list);
   return (text) => texts.has(text);
 }
 
 /** Whether a text matches a pattern in the list, in which `*` stands for any characters. */
-export function anyPattern(list: readonly string[]): TextTest {
+export function anyPattern(list: readonly string[]): TextMatcher {
   const isLiteral = anyOf(list.filter((pattern) => !pattern.includes('*')));
   const patterns = list.filter((pattern) => pattern.includes('*')).map(compilePattern);
   return (text) => isLiteral(text) || patterns.some((matches) => matches(text));
 }
 
 /** Every part is looked for once, from left to right: the leftmost place is as good as any. */
-function compilePattern(pattern: string): TextTest {
+function compilePattern(pattern: string): TextMatcher {
   const parts = pattern.split('*');
   const first = parts.shift()!;
   const last = parts.pop()!;

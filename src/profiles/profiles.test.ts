@@ -47,7 +47,7 @@ forEachDatabase((open) => {
           { ...surroundings, accounts, remote, avatarFiles, ...(onChange && { onChange }) },
           options,
         );
-        return { companions: [profiles] };
+        return { lifecycleHooks: [profiles] };
       },
       routes: () => profileRoutes({ profiles, rooms: { shareRoom } }, options),
     });

@@ -1,4 +1,4 @@
-import type { AccountCompanion, Accounts, RegisteredAccount } from '../accounts/index.ts';
+import type { AccountLifecycle, Accounts, RegisteredAccount } from '../accounts/index.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { Requester } from '../kernel/http/index.ts';
 import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
@@ -49,7 +49,7 @@ export interface ProfilesDeps {
   readonly accounts: () => Pick<Accounts, 'userExists'>;
   readonly remote?: RemoteProfiles | undefined;
   /** Of users in whose name the server itself speaks: they have no account. */
-  readonly ofServer?: (userId: string) => JsonObject | undefined;
+  readonly serverUserProfile?: (userId: string) => JsonObject | undefined;
   readonly avatarFiles?: AvatarFiles | undefined;
   /** Part of every transaction that changes a profile, for those who keep copies of it. */
   readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
@@ -60,7 +60,7 @@ export interface ProfilesDeps {
 const noProfile = () => notFound('No such profile');
 
 /** What users say about themselves. Source: client-server API, "Profiles". */
-export class Profiles implements AccountCompanion {
+export class Profiles implements AccountLifecycle {
   readonly profileStream = new Stream<ProfileChange>('profiles');
   readonly #deps: ProfilesDeps;
   readonly #options: ProfileOptions;
@@ -72,7 +72,7 @@ export class Profiles implements AccountCompanion {
 
   /** The profile of a local user; empty for a user that has none, or does not exist. */
   async read(userId: string): Promise<JsonObject> {
-    const fixed = this.#deps.ofServer?.(userId);
+    const fixed = this.#deps.serverUserProfile?.(userId);
     if (fixed) return fixed;
     return readProfile(this.#deps.database.reader<ProfileTables>(), userId);
   }
@@ -175,7 +175,7 @@ export class Profiles implements AccountCompanion {
   }
 
   async #exists(userId: string): Promise<boolean> {
-    return this.#deps.ofServer?.(userId) !== undefined || this.#deps.accounts().userExists(userId);
+    return this.#deps.serverUserProfile?.(userId) !== undefined || this.#deps.accounts().userExists(userId);
   }
 
   #isLocal(userId: string): boolean {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
-import { chunkOf, idsOf, type SeenEvent, Talk } from '../../test/support/people/talk.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
+import { chunkOf, idsOf, type SeenEvent, TestRoom } from '../../test/support/users/test-room.ts';
 
 const relationsOf = ({ unsigned }: SeenEvent) => unsigned?.['m.relations'] ?? {};
 
@@ -28,10 +28,10 @@ forServerDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    const relations = (talk: Talk, user: TestUser, eventId: string, path = '', query = {}) =>
+    const relations = (talk: TestRoom, user: TestUser, eventId: string, path = '', query = {}) =>
       talk.call(user, 'GET', `/relations/${encodeURIComponent(eventId)}${path}`, { query, version: 'v1' });
 
-    const sync = async (user: TestUser, talk: Talk, query: Record<string, string> = {}) => {
+    const sync = async (user: TestUser, talk: TestRoom, query: Record<string, string> = {}) => {
       const answer = await server.api('GET', '/_matrix/client/v3/sync', { token: user.token, query });
       const { join } = answer.body['rooms'] as {
         join: Record<string, { timeline: { events: SeenEvent[] } }>;
@@ -47,7 +47,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     describe('edits', () => {
       it('are shown with what they replace, wherever that is served, at once', async () => {
-        const talk = await Talk.open(server, alice!, [bob!]);
+        const talk = await TestRoom.create(server, alice!, [bob!]);
         const original = await talk.say(alice!, 'hullo');
         const { since } = await sync(bob!, talk);
         const edit = await talk.edit(alice!, original, 'hello');
@@ -73,7 +73,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('count when they are valid: the latest of the same sender, not redacted', async () => {
-        const talk = await Talk.open(server, alice!, [bob!]);
+        const talk = await TestRoom.create(server, alice!, [bob!]);
         const original = await talk.say(alice!, 'one');
         const replacement = async () => bundleOf(await talk.event(bob!, original))['m.replace']?.event_id;
         await talk.edit(bob!, original, 'not mine');
@@ -89,7 +89,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('are remembered after a restart', async () => {
-        const talk = await Talk.open(server, alice!);
+        const talk = await TestRoom.create(server, alice!);
         const original = await talk.say(alice!, 'one');
         const edit = await talk.edit(alice!, original, 'two');
         await server.restart();
@@ -99,7 +99,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     describe('threads', () => {
       it('are summed up in their roots, with the last reply as it was edited', async () => {
-        const talk = await Talk.open(server, alice!, [bob!, carol!]);
+        const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const root = await talk.say(alice!, 'root');
         await talk.relate(bob!, 'm.thread', root, 'one');
         const last = await talk.relate(bob!, 'm.thread', root, 'two');
@@ -117,7 +117,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('do not start from an event that relates to another', async () => {
-        const talk = await Talk.open(server, alice!);
+        const talk = await TestRoom.create(server, alice!);
         const root = await talk.say(alice!, 'root');
         const reply = await talk.relate(alice!, 'm.thread', root);
         const content = { body: 'no', 'm.relates_to': { rel_type: 'm.thread', event_id: reply } };
@@ -126,7 +126,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('are listed by their last replies, all or those that one took part in', async () => {
-        const talk = await Talk.open(server, alice!, [bob!, carol!]);
+        const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const roots = [];
         for (const name of ['1', '2', '3']) roots.push(await talk.say(alice!, name));
         const [first, second, third] = roots as [string, string, string];
@@ -155,7 +155,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     describe('events that relate to another', () => {
       it('are listed by type of relation and of event, in both directions, page by page', async () => {
-        const talk = await Talk.open(server, alice!, [bob!]);
+        const talk = await TestRoom.create(server, alice!, [bob!]);
         const parent = await talk.say(alice!, 'parent');
         const reference = await talk.relate(bob!, 'm.reference', parent);
         const reaction = await talk.react(bob!, parent, '👍');
@@ -188,7 +188,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('are found through others when that is asked for', async () => {
-        const talk = await Talk.open(server, alice!);
+        const talk = await TestRoom.create(server, alice!);
         const root = await talk.say(alice!, 'root');
         const reply = await talk.relate(alice!, 'm.thread', root);
         const edit = await talk.edit(alice!, reply, 'edited');
@@ -208,7 +208,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('are chosen by filters for what others relate to', async () => {
-        const talk = await Talk.open(server, alice!, [bob!]);
+        const talk = await TestRoom.create(server, alice!, [bob!]);
         const [one, two] = [await talk.say(alice!, 'one'), await talk.say(alice!, 'two')];
         await talk.relate(bob!, 'm.thread', one);
         await talk.react(bob!, two, '👍');
@@ -230,7 +230,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('are not the same twice when they are sent together', async () => {
-        const talk = await Talk.open(server, alice!, [bob!]);
+        const talk = await TestRoom.create(server, alice!, [bob!]);
         const message = await talk.say(alice!, 'hello');
         const reaction = { 'm.relates_to': { rel_type: 'm.annotation', event_id: message, key: '👍' } };
         const answers = await Promise.all([1, 2, 3].map(() => talk.trySend(bob!, 'm.reaction', reaction)));
@@ -243,7 +243,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('are not the same twice', async () => {
-        const talk = await Talk.open(server, alice!, [bob!]);
+        const talk = await TestRoom.create(server, alice!, [bob!]);
         const parent = await talk.say(alice!, 'parent');
         const reaction = await talk.react(bob!, parent, '👍');
         const again = { 'm.relates_to': { rel_type: 'm.annotation', event_id: parent, key: '👍' } };
@@ -257,7 +257,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     describe('what a user may not see', () => {
       it('is neither listed nor counted: what was said before they came', async () => {
-        const talk = await Talk.open(server, alice!);
+        const talk = await TestRoom.create(server, alice!);
         const open = await talk.say(alice!, 'shared root');
         await talk.setState(alice!, 'm.room.history_visibility', { history_visibility: 'joined' });
         const hidden = await talk.say(alice!, 'hidden root');
@@ -282,7 +282,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('is neither listed nor counted: what was said after they left, and rooms they were never in', async () => {
-        const talk = await Talk.open(server, alice!, [bob!]);
+        const talk = await TestRoom.create(server, alice!, [bob!]);
         const root = await talk.say(alice!, 'root');
         await talk.relate(alice!, 'm.thread', root);
         await talk.leave(bob!);
@@ -293,7 +293,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('is neither listed nor counted: what ignored users say', async () => {
-        const talk = await Talk.open(server, alice!, [bob!, carol!]);
+        const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const root = await talk.say(bob!, 'root');
         const reply = await talk.relate(alice!, 'm.thread', root);
         await talk.relate(carol!, 'm.thread', root);
@@ -312,8 +312,8 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
       it('is not bundled across rooms', async () => {
-        const talk = await Talk.open(server, alice!);
-        const other = await Talk.open(server, bob!);
+        const talk = await TestRoom.create(server, alice!);
+        const other = await TestRoom.create(server, bob!);
         const root = await talk.say(alice!, 'root');
         await other.relate(bob!, 'm.thread', root);
         await other.relate(bob!, 'm.reference', root);

@@ -16,13 +16,13 @@ export interface ReportsDeps {
 }
 
 /** What somebody says of what they report. */
-export interface Complaint {
+export interface ReportDetails {
   readonly reason?: string | undefined;
   readonly score?: number | undefined;
 }
 
 /** A report as it is kept. Times in milliseconds since the epoch. */
-export interface Report extends Complaint {
+export interface Report extends ReportDetails {
   readonly id: number;
   readonly kind: 'event' | 'room' | 'user';
   readonly receivedTs: number;
@@ -47,7 +47,12 @@ export class Reports {
   }
 
   /** @throws MatrixError M_NOT_FOUND when the reporter is not in the room or may not see the event, M_LIMIT_EXCEEDED */
-  async event(reporter: string, roomId: string, eventId: string, complaint: Complaint): Promise<void> {
+  async reportEvent(
+    reporter: string,
+    roomId: string,
+    eventId: string,
+    complaint: ReportDetails,
+  ): Promise<void> {
     const { engine, limit } = this.#deps;
     limit.take(reporter);
     const head = await engine.heads.get(roomId);
@@ -59,14 +64,14 @@ export class Reports {
   }
 
   /** @throws MatrixError M_LIMIT_EXCEEDED */
-  async room(reporter: string, roomId: string, complaint: Complaint): Promise<void> {
+  async reportRoom(reporter: string, roomId: string, complaint: ReportDetails): Promise<void> {
     const { engine, limit } = this.#deps;
     limit.take(reporter);
     if (await engine.heads.get(roomId)) await this.#keep('room', reporter, complaint, { roomId });
   }
 
   /** @throws MatrixError M_LIMIT_EXCEEDED */
-  async user(reporter: string, userId: string, complaint: Complaint): Promise<void> {
+  async reportUser(reporter: string, userId: string, complaint: ReportDetails): Promise<void> {
     const { limit, serverName, userExists } = this.#deps;
     limit.take(reporter);
     const isKnown = serverOfUser(userId) !== serverName || (await userExists(userId));
@@ -84,7 +89,7 @@ export class Reports {
   async #keep(
     kind: Report['kind'],
     reporter: string,
-    { reason, score }: Complaint,
+    { reason, score }: ReportDetails,
     { roomId, eventId, userId }: { roomId?: string; eventId?: string; userId?: string },
   ): Promise<void> {
     const row = {

@@ -23,7 +23,7 @@ export function reportRoutes(reports: Reports): Route[] {
         }),
       },
       async ({ params: { roomId, eventId }, body, requester }) => {
-        await reports.event(requester.userId, roomId, eventId, body);
+        await reports.reportEvent(requester.userId, roomId, eventId, body);
         return {};
       },
     ),
@@ -36,7 +36,7 @@ export function reportRoutes(reports: Reports): Route[] {
         body: Type.Object({ reason }),
       },
       async ({ params, body, requester }) => {
-        await reports.room(requester.userId, params.roomId, body);
+        await reports.reportRoom(requester.userId, params.roomId, body);
         return {};
       },
     ),
@@ -50,7 +50,7 @@ export function reportRoutes(reports: Reports): Route[] {
       },
       async ({ params: { userId }, body, requester }) => {
         if (!isUserId(userId)) throw invalidParam('This is not a user id');
-        await reports.user(requester.userId, userId, body);
+        await reports.reportUser(requester.userId, userId, body);
         return {};
       },
     ),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { enc, Person } from '../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../test/support/users/test-client.ts';
 import { Throttle } from './limits.ts';
 
 const few = { per_second: 0, burst_count: 2 };
@@ -31,7 +31,7 @@ describe('limits on what is done in rooms', () => {
       database: 'sqlite',
       config: { rateLimits: { ...generousRoomLimits, ...limits } },
     });
-    return [await Person.register(server, 'anna'), await Person.register(server, 'ben')] as const;
+    return [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')] as const;
   };
   const generousRoomLimits = {
     rc_message: many,
@@ -47,7 +47,7 @@ describe('limits on what is done in rooms', () => {
   const limited = (
     name: string,
     limits: Limits,
-    act: (anna: Person, ben: Person, roomId: string) => Promise<number>,
+    act: (anna: TestClient, ben: TestClient, roomId: string) => Promise<number>,
   ) =>
     it(name, async () => {
       await server?.stop();

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
-import { enc, Person } from '../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../test/support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('state that users send', () => {
     let server: TestServer;
-    let anna: Person;
-    let ben: Person;
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
       server = await startTestServer({ database: open.kind });
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
     });
     after(() => server.stop());
 
-    const put = async (who: Person, roomId: string, type: string, content: unknown, key = '') => {
+    const put = async (who: TestClient, roomId: string, type: string, content: unknown, key = '') => {
       const path = `/rooms/${enc(roomId)}/state/${type}/${enc(key)}`;
       const { status, body } = await who.call('PUT', path, content);
       return [status, body['errcode']];

@@ -1,4 +1,4 @@
-import { everything } from '../filters/index.ts';
+import { noFilter } from '../filters/index.ts';
 import { type JsonObject, type JsonValue, stateMapKey } from '../protocol/index.ts';
 import {
   type ClientEvents,
@@ -35,7 +35,7 @@ export class ResultContexts {
     const view = await RoomView.open(this.#engine, head, viewer.userId);
     const { depth } = stored.event;
     const stream = stored.stream ?? 0;
-    const { timeline: filter } = everything.room;
+    const { timeline: filter } = noFilter.room;
     const [start, end] = [placeBefore(stored.event, stream), { depth, stream }];
     const [before, after] = await Promise.all([
       readPage(this.#engine, view, start, { direction: 'backward', limit: request.beforeLimit, filter }),

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
-import { type SeenEvent, Talk } from '../../test/support/people/talk.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
+import { type SeenEvent, TestRoom } from '../../test/support/users/test-room.ts';
 
 interface Result {
   readonly rank: number;
@@ -48,10 +48,10 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(answer.status, 200, answer.raw);
       return (answer.body['search_categories'] as { room_events: Found }).room_events;
     };
-    const inRoom = (talk: Talk, more: object = {}) => ({ filter: { rooms: [talk.roomId], ...more } });
+    const inRoom = (talk: TestRoom, more: object = {}) => ({ filter: { rooms: [talk.roomId], ...more } });
 
     it('finds words, parts of words, and scripts without spaces', async () => {
-      const talk = await Talk.open(server, alice!, [bob!]);
+      const talk = await TestRoom.create(server, alice!, [bob!]);
       const texts = [
         'The quick brown fox',
         'Grüße aus Köln',
@@ -80,7 +80,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('names the words to highlight as they stand in the results, for clients that know accents only', async () => {
-      const talk = await Talk.open(server, alice!);
+      const talk = await TestRoom.create(server, alice!);
       await talk.say(alice!, 'Ein Café in KÖLN');
       const highlights = async (term: string) => (await search(alice!, term, inRoom(talk))).highlights.sort();
       assert.deepEqual(await highlights('koln cafe'), ['cafe', 'café', 'koln', 'köln']);
@@ -89,7 +89,10 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('finds names and topics of rooms, by the keys that are asked for', async () => {
-      const talk = await Talk.open(server, alice!, [], { name: 'Penguins', topic: 'All about penguins' });
+      const talk = await TestRoom.create(server, alice!, [], {
+        name: 'Penguins',
+        topic: 'All about penguins',
+      });
       await talk.say(alice!, 'penguins!');
       const types = async (more: object) =>
         (await search(alice!, 'penguins', more)).results.map(({ result }) => result.type);
@@ -102,7 +105,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('finds topics by what clients with rich ones show, too', async () => {
-      const talk = await Talk.open(server, alice!);
+      const talk = await TestRoom.create(server, alice!);
       const representations = [
         { mimetype: 'text/html', body: '<b>Albatross</b>' },
         { mimetype: 'text/plain', body: 'Puffins' },
@@ -124,7 +127,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('finds what was edited by what it says now, and nothing that was redacted', async () => {
-      const talk = await Talk.open(server, alice!);
+      const talk = await TestRoom.create(server, alice!);
       const message = await talk.say(alice!, 'walrus');
       await talk.edit(alice!, message, 'seal');
       assert.equal((await search(alice!, 'seal', inRoom(talk))).results.length, 1);
@@ -135,7 +138,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('pages through results by time, in all and in groups', async () => {
-      const talk = await Talk.open(server, alice!, [bob!]);
+      const talk = await TestRoom.create(server, alice!, [bob!]);
       for (let count = 1; count <= 5; count++) await talk.say(count % 2 ? alice! : bob!, `otter ${count}`);
       const filter = inRoom(talk, { limit: 2 });
       const groupings = { group_by: [{ key: 'room_id' }, { key: 'sender' }] };
@@ -157,7 +160,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('counts what there is beyond the page', async () => {
-      const talk = await Talk.open(server, alice!);
+      const talk = await TestRoom.create(server, alice!);
       for (let count = 1; count <= 5; count++) await talk.say(alice!, `badger ${count}`);
       const recent = { ...inRoom(talk, { limit: 2 }), order_by: 'recent' };
       const first = await search(alice!, 'badger', recent);
@@ -169,7 +172,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('ranks what holds the term as it is, and little else, before the rest', async () => {
-      const talk = await Talk.open(server, alice!);
+      const talk = await TestRoom.create(server, alice!);
       const texts = [
         'sea lion',
         'the lion came out of the sea',
@@ -188,7 +191,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('shows what was said around results, by whom, and the state of their rooms', async () => {
-      const talk = await Talk.open(server, alice!, [bob!]);
+      const talk = await TestRoom.create(server, alice!, [bob!]);
       for (const text of ['one', 'two', 'badger', 'three', 'four']) await talk.say(bob!, text);
       const event_context = { before_limit: 1, after_limit: 2, include_profile: true };
       const found = await search(alice!, 'badger', { ...inRoom(talk), event_context, include_state: true });
@@ -208,7 +211,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('finds only what the user may see', async () => {
       const visibility = { type: 'm.room.history_visibility', content: { history_visibility: 'joined' } };
-      const talk = await Talk.open(server, alice!, [], {
+      const talk = await TestRoom.create(server, alice!, [], {
         preset: 'public_chat',
         initial_state: [visibility],
       });
@@ -223,14 +226,17 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(bodies(await search(bob!, 'secret', { filter: { not_rooms: [talk.roomId] } })), []);
       await talk.call(bob!, 'POST', '/forget', { body: {} });
       assert.deepEqual(bodies(await search(bob!, 'secret')), []);
-      const invited = await Talk.open(server, alice!, [], { preset: 'private_chat', invite: [bob!.userId] });
+      const invited = await TestRoom.create(server, alice!, [], {
+        preset: 'private_chat',
+        invite: [bob!.userId],
+      });
       await invited.say(alice!, 'secret invitation');
       assert.deepEqual(bodies(await search(bob!, 'secret')), []);
       assert.equal((await search(alice!, 'secret')).count, 4);
     });
 
     it('finds nothing of users who are ignored', async () => {
-      const talk = await Talk.open(server, alice!, [bob!]);
+      const talk = await TestRoom.create(server, alice!, [bob!]);
       await talk.say(bob!, 'ferret');
       assert.equal((await search(alice!, 'ferret')).count, 1);
       const path = `/_matrix/client/v3/user/${alice!.userId}/account_data/m.ignored_user_list`;
@@ -255,7 +261,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('finds after a restart what was said before it', async () => {
-      const talk = await Talk.open(server, alice!);
+      const talk = await TestRoom.create(server, alice!);
       await talk.say(alice!, 'capybara');
       await server.restart();
       assert.deepEqual(bodies(await search(alice!, 'capybara')), ['capybara']);

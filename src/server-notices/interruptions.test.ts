@@ -26,7 +26,7 @@ forEachDatabase((open) => {
       it(`is the one for the next notice, when the ${missing} is missing`, async () => {
         let unreliable: UnreliableDatabase | undefined;
         const first = await RoomsUnderTest.open(open, migrations, {
-          between: (database) => (unreliable = new UnreliableDatabase(database)),
+          wrapDatabase: (database) => (unreliable = new UnreliableDatabase(database)),
         });
         unreliable!.fails = (batch) => mentions(batch, `"membership":"${missing}"`) && mentions(batch, alice);
         await assert.rejects(noticeRooms(first).prepare(alice), /disk is full/);

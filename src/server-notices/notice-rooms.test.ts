@@ -3,9 +3,9 @@ import { after, before, describe, it } from 'node:test';
 import { openContents } from '../../test/support/databases/database-contents.ts';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
 import { until } from '../../test/support/other-servers/federation-sender.ts';
-import { enc, Person } from '../../test/support/people/person.ts';
-import { registerAdmin } from '../../test/support/people/register-admin.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
+import { registerAdmin } from '../../test/support/users/register-admin.ts';
+import { enc, TestClient } from '../../test/support/users/test-client.ts';
 import { createLogger } from '../kernel/observability/index.ts';
 import type { NoticeOptions } from './config.ts';
 
@@ -14,7 +14,7 @@ const path = '/_synapse/admin/v1/send_server_notice';
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('rooms for server notices, as the operator changes their mind', () => {
     let server: TestServer;
-    let admin: Person;
+    let admin: TestClient;
     let options: (Partial<NoticeOptions> & Pick<NoticeOptions, 'system_mxid_localpart'>) | null = null;
     const warnings: string[] = [];
     const roomVersion = kind === 'sqlite' ? ('12' as const) : ('10' as const);
@@ -36,22 +36,22 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       options = changed && { system_mxid_localpart: 'notices', ...changed };
       await server.restart();
     };
-    const ask = (user: Person, body = 'read this') =>
+    const ask = (user: TestClient, body = 'read this') =>
       admin.ask('POST', path, { user_id: user.id, content: { msgtype: 'm.text', body } });
-    const notify = async (user: Person) => {
+    const notify = async (user: TestClient) => {
       const answer = await ask(user);
       assert.equal(answer.status, 200, answer.raw);
     };
-    const roomsOf = async (user: Person, membership: 'join' | 'invite' | 'leave' = 'join') =>
+    const roomsOf = async (user: TestClient, membership: 'join' | 'invite' | 'leave' = 'join') =>
       Object.keys(
         (await user.sync(undefined, { filter: { room: { include_leave: true } } })).rooms?.[membership] ?? {},
       );
-    const onlyRoom = async (user: Person, membership: 'join' | 'invite' = 'join') => {
+    const onlyRoom = async (user: TestClient, membership: 'join' | 'invite' = 'join') => {
       const rooms = await roomsOf(user, membership);
       assert.equal(rooms.length, 1);
       return rooms[0]!;
     };
-    const contents = async (user: Person, roomId: string) => {
+    const contents = async (user: TestClient, roomId: string) => {
       const state = await user.call('GET', `/rooms/${enc(roomId)}/state`);
       const events = state.body as unknown as {
         type: string;
@@ -84,7 +84,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     };
 
     it('are not made while nobody is named to send notices', async () => {
-      const user = await Person.register(server, 'early');
+      const user = await TestClient.register(server, 'early');
       const { status, body } = await ask(user);
       assert.deepEqual([status, body['errcode']], [400, 'M_UNKNOWN']);
       assert.equal((await user.call('GET', '/profile/@notices:test')).status, 404);
@@ -97,7 +97,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         room_avatar_url: 'mxc://test/room',
         auto_join: true,
       });
-      const user = await Person.register(server, 'anna');
+      const user = await TestClient.register(server, 'anna');
       await notify(user);
       const roomId = await onlyRoom(user);
       const first = await contents(user, roomId);
@@ -134,7 +134,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await change({ system_mxid_display_name: 'The office', room_name: 'News' });
       await notify(user);
       assert.deepEqual(await contents(user, roomId), renewed, 'nothing is said of topic and avatar');
-      const other = await Person.register(server, 'ben');
+      const other = await TestClient.register(server, 'ben');
       await notify(other);
       await other.join(await onlyRoom(other, 'invite'));
       const plain = await contents(other, await onlyRoom(other));
@@ -144,7 +144,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('are joined by those who were only invited, once everybody is joined', async () => {
       await change({});
-      const user = await Person.register(server, 'carl');
+      const user = await TestClient.register(server, 'carl');
       await notify(user);
       const roomId = await onlyRoom(user, 'invite');
       await change({ auto_join: true });
@@ -154,7 +154,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('are replaced by others when their users could leave them', async () => {
       await change({ auto_join: true });
-      const user = await Person.register(server, 'dora');
+      const user = await TestClient.register(server, 'dora');
       await notify(user);
       const roomId = await onlyRoom(user);
       await change(null);
@@ -168,7 +168,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('are replaced by others when somebody else sends the notices', async () => {
       await change({ auto_join: true });
-      const user = await Person.register(server, 'emil');
+      const user = await TestClient.register(server, 'emil');
       await notify(user);
       const roomId = await onlyRoom(user);
       await change({ system_mxid_localpart: 'office', auto_join: true });
@@ -182,10 +182,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('are sent by whom the options name, though somebody has had that name before', async () => {
-      const before = await Person.register(server, 'gazette');
-      const search = async (user: Person) =>
+      const before = await TestClient.register(server, 'gazette');
+      const search = async (user: TestClient) =>
         (await user.do('POST', '/user_directory/search', { search_term: 'gazette' }))['results'] as unknown[];
-      const user = await Person.register(server, 'gustav');
+      const user = await TestClient.register(server, 'gustav');
       await until(async () => (await search(user)).length === 1);
       await change({
         system_mxid_localpart: 'gazette',
@@ -204,7 +204,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('end with the accounts of their users', async () => {
       await change({ auto_join: true });
-      const user = await Person.register(server, 'frida');
+      const user = await TestClient.register(server, 'frida');
       await notify(user);
       const roomId = await onlyRoom(user);
       const auth = { type: 'm.login.password', user: user.id, password: 'correct horse' };

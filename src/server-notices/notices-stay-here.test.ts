@@ -3,11 +3,11 @@ import { after, before, describe, it } from 'node:test';
 import { openContents } from '../../test/support/databases/database-contents.ts';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
 import { until } from '../../test/support/other-servers/federation-sender.ts';
+import { ScriptedMember } from '../../test/support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../../test/support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../../test/support/other-servers/several-servers.ts';
-import { Visitor } from '../../test/support/other-servers/visitor.ts';
-import { enc, type Person } from '../../test/support/people/person.ts';
-import { registerAdmin } from '../../test/support/people/register-admin.ts';
+import { type FederatedServer, SeveralServers } from '../../test/support/other-servers/several-servers.ts';
+import { registerAdmin } from '../../test/support/users/register-admin.ts';
+import { enc, type TestClient } from '../../test/support/users/test-client.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
 const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
@@ -15,10 +15,10 @@ const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('server notices, seen from other servers', () => {
     let several: SeveralServers;
-    let [a, b]: ServerOfSeveral[] = [];
+    let [a, b]: FederatedServer[] = [];
     let other: ScriptedServer;
-    let visitor: Visitor;
-    let [admin, anna, ben]: Person[] = [];
+    let visitor: ScriptedMember;
+    let [admin, anna, ben]: TestClient[] = [];
     let shared: string;
     let notices: string;
     before(async () => {
@@ -32,9 +32,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       [a, b] = opened.servers;
       other = await several.scripted('other.test');
       admin = await registerAdmin(a!);
-      [anna, ben] = [await a!.person('anna'), await b!.person('ben')];
+      [anna, ben] = [await a!.registerClient('anna'), await b!.registerClient('ben')];
       shared = await anna.createRoom();
-      visitor = await Visitor.join(other, 'a.test', shared, '@vera:other.test');
+      visitor = await ScriptedMember.join(other, 'a.test', shared, '@vera:other.test');
       await notify('welcome');
       const joined = Object.keys((await anna.sync()).rooms?.join ?? {});
       notices = joined.find((roomId) => roomId !== shared)!;

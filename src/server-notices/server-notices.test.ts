@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
-import { enc, Person } from '../../test/support/people/person.ts';
-import { registerAdmin } from '../../test/support/people/register-admin.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
+import { registerAdmin } from '../../test/support/users/register-admin.ts';
+import { enc, TestClient } from '../../test/support/users/test-client.ts';
 
 const path = '/_synapse/admin/v1/send_server_notice';
 const notices = '@notices:test';
@@ -12,7 +12,7 @@ const text = (body: string) => ({ msgtype: 'm.text', body });
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('server notices', () => {
     let server: TestServer;
-    let admin: Person;
+    let admin: TestClient;
     before(async () => {
       server = await startTestServer({
         database: kind,
@@ -32,15 +32,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     after(() => server.stop());
 
     let names = 0;
-    const newcomer = () => Person.register(server, `user${names++}`);
-    const notify = async (user: Person, body: string, more: object = {}) => {
+    const newcomer = () => TestClient.register(server, `user${names++}`);
+    const notify = async (user: TestClient, body: string, more: object = {}) => {
       const answer = await admin.ask('POST', path, { user_id: user.id, content: text(body), ...more });
       assert.equal(answer.status, 200, answer.raw);
       return String(answer.body['event_id']);
     };
-    const invitesOf = async (user: Person) => (await user.sync()).rooms?.invite ?? {};
+    const invitesOf = async (user: TestClient) => (await user.sync()).rooms?.invite ?? {};
     /** The room to which a user is invited, and nothing else. */
-    const invited = async (user: Person) => {
+    const invited = async (user: TestClient) => {
       const rooms = Object.keys(await invitesOf(user));
       assert.equal(rooms.length, 1);
       return rooms[0]!;
@@ -53,9 +53,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await user.join(roomId);
       return { user, roomId };
     };
-    const stateOf = (user: Person, roomId: string, type: string) =>
+    const stateOf = (user: TestClient, roomId: string, type: string) =>
       user.do('GET', `/rooms/${enc(roomId)}/state/${type}/`);
-    const bodiesIn = async (user: Person, roomId: string) => {
+    const bodiesIn = async (user: TestClient, roomId: string) => {
       const { chunk } = await user.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, { dir: 'b' });
       const events = chunk as { type: string; sender: string; content: { body?: string } }[];
       return events.filter(({ type }) => type === 'm.room.message').map(({ content }) => content.body);

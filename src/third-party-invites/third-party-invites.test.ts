@@ -4,12 +4,12 @@ import { forServerDatabases } from '../../test/support/databases/databases.ts';
 import { FakeResolver } from '../../test/support/network/loopback.ts';
 import { makeTestAuthority } from '../../test/support/network/test-authority.ts';
 import { IdentityServerUnderTest, identityToken } from '../../test/support/other-servers/identity-server.ts';
-import { enc, Person } from '../../test/support/people/person.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
 } from '../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../test/support/users/test-client.ts';
 
 const authority = makeTestAuthority();
 after(() => authority.remove());
@@ -31,13 +31,13 @@ forServerDatabases(import.meta.url, (open) => {
   describe('invites of addresses', () => {
     let server: TestServer;
     let identity: IdentityServerUnderTest;
-    let [anna, ben]: Person[] = [];
+    let [anna, ben]: TestClient[] = [];
     let room: string;
     let addresses = 0;
     let address: string;
     before(async () => {
       [server, identity] = [await startServer(), await IdentityServerUnderTest.start(authority)];
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
     });
     after(async () => {
       await server.stop();
@@ -63,10 +63,10 @@ forServerDatabases(import.meta.url, (open) => {
       by.call('POST', `/rooms/${enc(room)}/invite`, inviteBody(more));
     const state = async (type: string, key: string) =>
       anna!.call('GET', `/rooms/${enc(room)}/state/${type}/${enc(key)}`);
-    const membershipOf = async ({ id }: Person) => (await state('m.room.member', id)).body['membership'];
+    const membershipOf = async ({ id }: TestClient) => (await state('m.room.member', id)).body['membership'];
     const last = () => identity.invites.at(-1)!;
     /** What the identity server gives a user who follows the invite. */
-    const signedFor = (user: Person, token = last().token, more: object = {}) =>
+    const signedFor = (user: TestClient, token = last().token, more: object = {}) =>
       identity.sign({ mxid: user.id, sender: anna!.id, token, ...more });
 
     it('invite the user who has the address, however it is written', async () => {
@@ -236,7 +236,7 @@ forServerDatabases(import.meta.url, (open) => {
     const trial = async (config: ConfigurationOverrides) => {
       const [server, identity] = [await startServer(config), await IdentityServerUnderTest.start(authority)];
       try {
-        const anna = await Person.register(server, 'anna');
+        const anna = await TestClient.register(server, 'anna');
         const room = await anna.createRoom();
         const body = {
           id_server: identity.name,

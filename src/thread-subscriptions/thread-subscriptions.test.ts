@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../test/support/databases/databases.ts';
-import { enc, Person } from '../../test/support/people/person.ts';
-import { SlidingClient } from '../../test/support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
+import { SlidingClient } from '../../test/support/users/sliding-client.ts';
+import { enc, TestClient } from '../../test/support/users/test-client.ts';
 
 const unstable = '/_matrix/client/unstable';
 const extension = 'io.element.msc4308.thread_subscriptions';
@@ -30,29 +30,29 @@ for (const database of serverDatabases(import.meta.url)) {
 
     /** Two people in a room with the beginning of a thread. */
     const people = async () => {
-      const anna = await Person.register(server, `anna${count++}`);
-      const ben = await Person.register(server, `ben${count++}`);
+      const anna = await TestClient.register(server, `anna${count++}`);
+      const ben = await TestClient.register(server, `ben${count++}`);
       const roomId = await anna.createRoom();
       await ben.join(roomId);
       return { anna, ben, roomId, root: await anna.say(roomId, 'root') };
     };
-    const answerIn = (who: Person, roomId: string, root: string, body = 'answer') =>
+    const answerIn = (who: TestClient, roomId: string, root: string, body = 'answer') =>
       who.send(roomId, 'm.room.message', {
         msgtype: 'm.text',
         body,
         'm.relates_to': { rel_type: 'm.thread', event_id: root },
       });
-    const call = (who: Person, method: string, roomId: string, root: string, body?: unknown) =>
+    const call = (who: TestClient, method: string, roomId: string, root: string, body?: unknown) =>
       who.ask(
         method,
         `${unstable}/io.element.msc4306/rooms/${enc(roomId)}/thread/${enc(root)}/subscription`,
         body,
       );
-    const subscribe = async (who: Person, roomId: string, root: string, automatic?: string) => {
+    const subscribe = async (who: TestClient, roomId: string, root: string, automatic?: string) => {
       const { status, body } = await call(who, 'PUT', roomId, root, { automatic });
       return [status, body['errcode']];
     };
-    const state = async (who: Person, roomId: string, root: string) => {
+    const state = async (who: TestClient, roomId: string, root: string) => {
       const { status, body } = await call(who, 'GET', roomId, root);
       return status === 200 ? body['automatic'] : body['errcode'];
     };

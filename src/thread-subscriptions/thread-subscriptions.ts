@@ -1,4 +1,4 @@
-import type { AccountCompanion } from '../accounts/index.ts';
+import type { AccountLifecycle } from '../accounts/index.ts';
 import { type AnyWriter, type Database, type Reader, writerFor } from '../kernel/database/index.ts';
 import { LastChanges } from '../kernel/recent-changes.ts';
 import {
@@ -37,7 +37,7 @@ export interface ThreadChanges {
 const usersRemembered = 50_000;
 
 /** Which threads users follow. Source: MSC4306, MSC4308. */
-export class ThreadSubscriptions implements AccountCompanion {
+export class ThreadSubscriptions implements AccountLifecycle {
   readonly threadStream = new Stream<ThreadChange>('thread_subscriptions');
   /** For push rules. */
   readonly followed: FollowedThreads;

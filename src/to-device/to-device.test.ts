@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
-import { AccountsServer, type Person } from '../../test/support/servers/accounts-server.ts';
+import { AccountsServer, type LoggedInUser } from '../../test/support/servers/accounts-server.ts';
 import { Streams } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import { toDeviceMigrations, toDeviceRoutes } from './index.ts';
@@ -44,9 +44,13 @@ forEachDatabase((open) => {
   }
 
   let transactions = 0;
-  const put = ({ token }: Person, messages: unknown, { type = 'm.x', txnId = `t${transactions++}` } = {}) =>
+  const put = (
+    { token }: LoggedInUser,
+    messages: unknown,
+    { type = 'm.x', txnId = `t${transactions++}` } = {},
+  ) =>
     server.call('PUT', `/sendToDevice/${encodeURIComponent(type)}/${txnId}`, { token, body: { messages } });
-  const pending = async ({ userId, deviceId }: Person, limit = 100, after = 0) => {
+  const pending = async ({ userId, deviceId }: LoggedInUser, limit = 100, after = 0) => {
     const { messages, position } = await queues.pending(userId, deviceId, {
       after,
       upTo: server.streams.current,
@@ -54,7 +58,8 @@ forEachDatabase((open) => {
     });
     return { position, events: messages.map((text) => JSON.parse(text) as Record<string, JsonObject>) };
   };
-  const bodies = async (person: Person) => (await pending(person)).events.map(({ content }) => content!['n']);
+  const bodies = async (person: LoggedInUser) =>
+    (await pending(person)).events.map(({ content }) => content!['n']);
 
   describe('to-device messages', () => {
     it('reach the device they are for, as they were sent', async () => {
@@ -138,7 +143,11 @@ forEachDatabase((open) => {
         [bob, encrypted],
         [alice, encrypted],
       ].entries()) {
-        await put(sender as Person, { [bob.userId]: { [bob.deviceId]: { n } } }, { type: type as string });
+        await put(
+          sender as LoggedInUser,
+          { [bob.userId]: { [bob.deviceId]: { n } } },
+          { type: type as string },
+        );
       }
       const batches: unknown[] = [];
       const ends: number[] = [];
@@ -337,7 +346,7 @@ forEachDatabase((open) => {
       assert.equal(await rows('to_device_transactions'), 0);
     });
 
-    const sendOne = (to: Person, n: number) =>
+    const sendOne = (to: LoggedInUser, n: number) =>
       toDevice.send({
         sender: to.userId,
         origin: { name: to.userId, deviceId: to.deviceId },

@@ -4,8 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { HearthProcess } from '../clients/hearth-process.ts';
 import { ApiClient, ApiError } from '../crash/api-client.ts';
-import { forServerDatabases, makePlace, type Place } from '../support/databases/databases.ts';
-import { ClientDevice } from '../support/people/client-device.ts';
+import { forServerDatabases, makeTestDatabase, type TestDatabase } from '../support/databases/databases.ts';
+import { ClientDevice } from '../support/users/client-device.ts';
 
 const curve = 'signed_curve25519';
 const keys = 900;
@@ -18,12 +18,12 @@ const retryDelay = 50;
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('keys and messages to devices, when the server is killed', () => {
-    let place: Place;
+    let place: TestDatabase;
     let server: HearthProcess;
     let alice: ApiClient;
     let device: ClientDevice;
     before(async () => {
-      place = await makePlace(kind);
+      place = await makeTestDatabase(kind);
       server = await HearthProcess.create(databaseOf(place));
       await server.start();
       alice = await ApiClient.register(server.url, 'alice');
@@ -143,7 +143,7 @@ async function insist<T>(request: () => Promise<T>): Promise<T> {
   }
 }
 
-function databaseOf({ options }: Place): Record<string, unknown> {
+function databaseOf({ options }: TestDatabase): Record<string, unknown> {
   if (options.kind === 'sqlite') return { database: { name: 'sqlite3', args: { database: options.path } } };
   const { host, port, user, password, database } = options;
   return { database: { name: 'psycopg2', args: { host, port, user, password, dbname: database } } };

@@ -4,16 +4,16 @@ import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { ClientDevice, ClientIdentity } from '../support/people/client-device.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import type { TestUser } from '../support/servers/server.ts';
+import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts';
 
 const curve = 'signed_curve25519';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('encryption and other servers', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let b: ScriptedServer;
     let alice: TestUser;
     let client: ClientDevice;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { serverDatabases } from '../support/databases/databases.ts';
-import { ClientDevice } from '../support/people/client-device.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
+import { ClientDevice } from '../support/users/client-device.ts';
 
 const curve = 'signed_curve25519';
 const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { DistantUser } from '../support/other-servers/distant-keys.ts';
+import { RemoteUser } from '../support/other-servers/remote-users.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { ClientDevice } from '../support/people/client-device.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { ClientDevice } from '../support/users/client-device.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 
@@ -19,12 +19,12 @@ interface Lists {
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('devices of the members of a room that are not known yet', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let far: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let room: SignedRoom;
     let since: string;
-    const people = new Map<string, DistantUser>();
+    const people = new Map<string, RemoteUser>();
     const asked: string[] = [];
     /** EDUs that the other server was sent. */
     const told: { edu_type: string; content: JsonObject }[] = [];
@@ -33,12 +33,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       several = new SeveralServers(kind);
       a = await several.homeserver('a.test');
       far = await several.scripted('far.test');
-      anna = await a.person('anna');
+      anna = await a.registerClient('anna');
       room = new SignedRoom('11', { serverName: 'far.test', key: far.key });
       room.setState('m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' });
       for (const name of ['one', 'two', 'creator']) {
         const userId = `@${name}:far.test`;
-        people.set(userId, new DistantUser(userId));
+        people.set(userId, new RemoteUser(userId));
         if (userId !== room.creator) room.setState('m.room.member', { membership: 'join' }, userId, userId);
       }
       script();
@@ -51,7 +51,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     /** What the other server answers; the members of the room are told when `held` is over. */
     function script(): void {
       const before = [...room.state.values()].map(({ event }) => event);
-      far.on(`GET ${v1}/make_join/`, () => room.template(anna.id, 'join'));
+      far.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
       far.on('PUT /_matrix/federation/v2/send_join/', () => {
         const state = before.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
         const chain = before.filter(({ stateKey }) => stateKey === room.creator).map(({ pdu }) => pdu);
@@ -82,7 +82,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       far.on(`GET ${v1}/user/devices/`, ({ path }) => {
         const userId = decodeURIComponent(path.split('/').at(-1)!);
         asked.push(userId);
-        return people.get(userId)!.list();
+        return people.get(userId)!.deviceList();
       });
     }
 
@@ -122,7 +122,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('are asked for each time, so that what has changed meanwhile is not missed', async () => {
       assert.deepEqual(await devicesOf(one().userId), ['D0']);
-      await update(one().update());
+      await update(one().addDeviceUpdate());
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
       assert.deepEqual(asked, [one().userId, one().userId]);
     });
@@ -158,7 +158,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       const before = questions();
-      await update(one().update());
+      await update(one().addDeviceUpdate());
       await until(({ changed }) => changed.has(one().userId), 'nothing is told of the new device');
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1', 'D2']);
       assert.equal(questions(), before);

@@ -3,9 +3,9 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { ClientDevice, ClientIdentity } from '../support/people/client-device.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import type { TestUser } from '../support/servers/server.ts';
+import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts';
 
 const curve = 'signed_curve25519';
 const enc = encodeURIComponent;
@@ -25,7 +25,7 @@ interface SyncAnswer {
 
 /** A device of a user with its keys, and what its client has heard so far. */
 class Device {
-  readonly server: ServerOfSeveral;
+  readonly server: FederatedServer;
   readonly user: TestUser;
   readonly client: ClientDevice;
   readonly changed = new Set<string>();
@@ -33,7 +33,7 @@ class Device {
   readonly messages: unknown[] = [];
   #since: string | undefined;
 
-  constructor(server: ServerOfSeveral, user: TestUser) {
+  constructor(server: FederatedServer, user: TestUser) {
     this.server = server;
     this.user = user;
     this.client = new ClientDevice(user.userId, user.deviceId);
@@ -43,7 +43,7 @@ class Device {
     return this.user.userId;
   }
 
-  static async register(server: ServerOfSeveral, name: string): Promise<Device> {
+  static async register(server: FederatedServer, name: string): Promise<Device> {
     const device = new Device(server, await server.register(name));
     await device.uploadKeys();
     return device;
@@ -108,7 +108,7 @@ class Device {
     return this.call('PUT', `/sendToDevice/m.test/${txnId}`, { messages });
   }
 
-  join(roomId: string, via: ServerOfSeveral): Promise<unknown> {
+  join(roomId: string, via: FederatedServer): Promise<unknown> {
     return this.call('POST', `/join/${enc(roomId)}`, {}, { server_name: via.name, via: via.name });
   }
 }
@@ -116,8 +116,8 @@ class Device {
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('encryption across two servers', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
-    let b: ServerOfSeveral;
+    let a: FederatedServer;
+    let b: FederatedServer;
     let alice: Device;
     let bob: Device;
     let roomId: string;

@@ -5,12 +5,12 @@ import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import {
-  askingOnce,
-  type ServerOfSeveral,
+  type FederatedServer,
   SeveralServers,
+  withoutRetries,
 } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
@@ -21,20 +21,20 @@ const right = '10';
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that says of the rooms of others that they are of another version', () => {
     let several: SeveralServers;
-    let [a, b]: ServerOfSeveral[] = [];
+    let [a, b]: FederatedServer[] = [];
     let evil: ScriptedServer;
-    let anna: Person;
-    let alan: Person;
-    let ben: Person;
+    let anna: TestClient;
+    let alan: TestClient;
+    let ben: TestClient;
     let roomId: string;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], askingOnce);
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], withoutRetries);
       several = opened.several;
       [a, b] = opened.servers;
       evil = await several.scripted('evil.test');
-      anna = await a!.person('anna');
-      alan = await a!.person('alan');
-      ben = await b!.person('ben');
+      anna = await a!.registerClient('anna');
+      alan = await a!.registerClient('alan');
+      ben = await b!.registerClient('ben');
     });
     after(() => several.stop());
     beforeEach(async () => {
@@ -52,7 +52,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         name: 'True',
         initial_state: [{ type: 'm.room.join_rules', content: { join_rule: rule } }],
       });
-    const invited = (guest: Person) =>
+    const invited = (guest: TestClient) =>
       ben.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: guest.id });
 
     /** The evil server's idea of the room. */
@@ -69,35 +69,35 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       for (const { type, content, stateKey } of made) room.setState(type, content, stateKey);
       return room;
     }
-    const memberEvent = (room: SignedRoom, guest: Person, membership: string) =>
+    const memberEvent = (room: SignedRoom, guest: TestClient, membership: string) =>
       room.build({
         type: 'm.room.member',
         sender: room.creator,
         stateKey: guest.id,
         content: { membership },
       }).event;
-    function claim(version: string, guest: Person, room = claimed(version)) {
+    function claim(version: string, guest: TestClient, room = claimed(version)) {
       const name = { type: 'm.room.name', state_key: '', sender: room.creator, content: { name: 'Trap' } };
       const { eventId, pdu } = memberEvent(room, guest, 'invite');
       const body = { room_version: version, event: pdu, invite_room_state: [name] };
       return evil.ask('a.test', 'PUT', `${v2}/invite/${enc(roomId)}/${enc(eventId)}`, body);
     }
-    const claims = async (version: string, guest: Person) =>
+    const claims = async (version: string, guest: TestClient) =>
       assert.equal((await claim(version, guest)).status, 200);
-    const nameShown = async (guest: Person) => {
+    const nameShown = async (guest: TestClient) => {
       const events = (await guest.sync()).rooms?.invite?.[roomId]?.invite_state.events;
       return events?.find(({ type }) => type === 'm.room.name')?.content['name'];
     };
-    const membershipAtHome = async (guest: Person) =>
+    const membershipAtHome = async (guest: TestClient) =>
       (await ben.call('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(guest.id)}`)).body[
         'membership'
       ];
-    const joinBy = (guest: Person, via?: string) =>
+    const joinBy = (guest: TestClient, via?: string) =>
       guest.call('POST', `/join/${enc(roomId)}`, {}, via === undefined ? {} : { via });
-    const isJoined = async (guest: Person) =>
+    const isJoined = async (guest: TestClient) =>
       ((await guest.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId);
 
-    async function joins(guest: Person, via?: string) {
+    async function joins(guest: TestClient, via?: string) {
       const { status, raw } = await joinBy(guest, via);
       assert.equal(status, 200, raw);
       assert.equal(await isJoined(guest), true);
@@ -178,7 +178,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('is told that its invite is turned down, by the version that it says then', async () => {
       await claims('1', alan);
       const room = claimed('11');
-      evil.on(`GET ${v1}/make_leave/`, () => room.template(alan.id, 'leave'));
+      evil.on(`GET ${v1}/make_leave/`, () => room.membershipTemplate(alan.id, 'leave'));
       evil.on(`PUT ${v2}/send_leave/`, () => ({}));
       await alan.leave(roomId);
       const [sent] = evil.asked.filter(({ path }) => path.includes('/send_leave/'));
@@ -240,8 +240,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('can not let anybody into a room of its own under the id of another', async () => {
       await claims('11', anna);
       const fake = fakeRoom('11');
-      evil.on(`GET ${v1}/make_join/`, () => fake.template(anna.id, 'join'));
-      evil.on(`PUT ${v2}/send_join/`, () => ({ ...fake.answer(), members_omitted: false }));
+      evil.on(`GET ${v1}/make_join/`, () => fake.membershipTemplate(anna.id, 'join'));
+      evil.on(`PUT ${v2}/send_join/`, () => ({ ...fake.stateAndAuthChain(), members_omitted: false }));
       const { status } = await joinBy(anna);
       assert.notEqual(status, 200);
       assert.ok(evil.asked.some(({ path }) => path.includes('/send_join/')));
@@ -256,17 +256,17 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const guest = '@guest:d.test';
       room.setState('m.room.member', { membership: 'join' }, guest, guest);
       room.setState('m.room.topic', { topic: 'x' }, '', guest);
-      const { state: real } = room.answer();
+      const { state: real } = room.stateAndAuthChain();
       // Its own room has the id of the other one, and it knows events of that.
       const fake = fakeRoom('10');
-      const { state } = fake.answer();
-      evil.on(`GET ${v1}/make_join/`, () => fake.template(anna.id, 'join'));
+      const { state } = fake.stateAndAuthChain();
+      evil.on(`GET ${v1}/make_join/`, () => fake.membershipTemplate(anna.id, 'join'));
       evil.on(`PUT ${v2}/send_join/`, () => ({ state, auth_chain: [...state, ...real] }));
       assert.notEqual((await joinBy(anna, 'evil.test')).status, 200);
       assert.ok(evil.asked.some(({ path }) => path.includes('/send_join/')));
       // One event can not be had here: those that name it are left out, though the other server has sent it before.
       const most = real.filter(({ state_key: key }) => key !== guest);
-      d.on(`GET ${v1}/make_join/`, () => room.template(anna.id, 'join'));
+      d.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
       d.on(`PUT ${v2}/send_join/`, () => ({ state: most, auth_chain: most }));
       const { status, raw } = await joinBy(anna, 'd.test');
       assert.equal(status, 200, raw);
@@ -288,7 +288,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('has its claims of a knock forgotten, too', async () => {
       const room = claimed('11');
-      evil.on(`GET ${v1}/make_knock/`, () => room.template(anna.id, 'knock'));
+      evil.on(`GET ${v1}/make_knock/`, () => room.membershipTemplate(anna.id, 'knock'));
       evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
       roomId = room.roomId = await roomOf('knock');
       const knocked = await anna.call('POST', `/knock/${enc(roomId)}`, {}, { via: 'evil.test' });

@@ -3,20 +3,20 @@ import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('rooms that users of another server remove somebody from', () => {
     const several = new SeveralServers(kind);
-    let anna: Person;
-    let ben: Person;
-    let bert: Person;
+    let anna: TestClient;
+    let ben: TestClient;
+    let bert: TestClient;
     before(async () => {
       const a = await several.homeserver('a.test');
       const b = await several.homeserver('b.test', { config: { rooms: { forget_rooms_on_leave: true } } });
-      anna = await a.person('anna');
-      ben = await b.person('ben');
-      bert = await b.person('bert');
+      anna = await a.registerClient('anna');
+      ben = await b.registerClient('ben');
+      bert = await b.registerClient('bert');
     });
     after(() => several.stop());
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
-import { registerAdmin } from '../support/people/register-admin.ts';
 import type { ConfigurationOverrides } from '../support/servers/server.ts';
+import { registerAdmin } from '../support/users/register-admin.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const few = { per_second: 0, burst_count: 2 };
 
@@ -18,14 +18,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       several = new SeveralServers(kind);
       const a = await several.homeserver('a.test');
       const b = await several.homeserver('b.test', { config });
-      return { a, b, anna: await a.person('anna'), ben: await b.person('ben') };
+      return { a, b, anna: await a.registerClient('anna'), ben: await b.registerClient('ben') };
     }
 
-    const join = (person: Person, roomId: string, via = ['a.test', 'b.test']) =>
+    const join = (person: TestClient, roomId: string, via = ['a.test', 'b.test']) =>
       person.call('POST', `/join/${enc(roomId)}`, {}, { via });
-    const invite = (person: Person, roomId: string, userId: string) =>
+    const invite = (person: TestClient, roomId: string, userId: string) =>
       person.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: userId });
-    const isIn = async (person: Person, roomId: string) => {
+    const isIn = async (person: TestClient, roomId: string) => {
       const { joined_rooms: rooms } = await person.do('GET', '/joined_rooms');
       return (rooms as string[]).includes(roomId);
     };
@@ -72,10 +72,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('joins by users of other servers count for the room [option: rc_joins_per_room]', async () => {
       const { b, anna, ben } = await open({ rateLimits: { rc_joins_per_room: few } });
       const roomId = await ben.createRoom();
-      const albert = await several.homeserver('c.test').then((c) => c.person('albert'));
+      const albert = await several.homeserver('c.test').then((c) => c.registerClient('albert'));
       assert.equal((await join(anna, roomId)).status, 200);
       assert.equal((await join(albert, roomId, ['b.test'])).status, 200);
-      const benno = await b.person('benno');
+      const benno = await b.registerClient('benno');
       assert.equal((await join(benno, roomId)).status, 429);
     });
 
@@ -91,7 +91,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('invites to one room by users of other servers [option: rc_invites.per_room]', async () => {
       const { b, anna, ben } = await open({ rateLimits: { rc_invites: { per_room: few } } });
       const roomId = await anna.createRoom();
-      const [benno, bert] = [await b.person('benno'), await b.person('bert')];
+      const [benno, bert] = [await b.registerClient('benno'), await b.registerClient('bert')];
       const statuses = [];
       for (const { id } of [ben, benno, bert]) statuses.push((await invite(anna, roomId, id)).status);
       assert.deepEqual(statuses, [200, 200, 429]);

@@ -5,11 +5,11 @@ import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, isEventId, type JsonObject } from '../../src/protocol/index.ts';
 import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/templates/event-from-template.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
-import { Visitor } from '../support/other-servers/visitor.ts';
-import { enc, type Person } from '../support/people/person.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
@@ -20,9 +20,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('handshakes, word by word', () => {
     let several: SeveralServers;
     let d: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     before(async () => {
-      ({ several, peer: d, anna } = await SeveralServers.beside(kind, 'd.test'));
+      ({ several, peer: d, anna } = await SeveralServers.withScriptedServer(kind, 'd.test'));
     });
     after(() => several.stop());
 
@@ -63,7 +63,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('a join whose answer was lost is answered again, with the signature that lets the user in', async () => {
       const space = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
-      await Visitor.join(d, 'a.test', space, dora);
+      await ScriptedMember.join(d, 'a.test', space, dora);
       const roomId = await anna.createRoom(restrictedTo(space));
       const event = await prepared('join', roomId);
       const first = await sendJoin(roomId, event);
@@ -108,9 +108,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       room.setState('m.room.topic', { topic: 'by Dora' }, '', dora);
       const forged = ({ signatures, ...pdu }: JsonObject) =>
         pdu['state_key'] === dora ? { ...pdu, signatures: {} } : { ...pdu, signatures };
-      d.on(`GET ${v1}/make_join/`, () => room.template(anna.id, 'join'));
+      d.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
       d.on(`PUT ${v2}/send_join/`, () => {
-        const { state, auth_chain: chain } = room.answer();
+        const { state, auth_chain: chain } = room.stateAndAuthChain();
         return { state: state.map(forged), auth_chain: chain.map(forged) } as JsonObject;
       });
       const path = `/join/${enc(room.roomId)}`;
@@ -129,7 +129,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         stateKey: anna.id,
         content: { membership: 'invite' },
       });
-      const unsigned = { invite_room_state: room.answer().state, 'org.example': 1 };
+      const unsigned = { invite_room_state: room.stateAndAuthChain().state, 'org.example': 1 };
       const sent: JsonObject = { ...event.pdu, unsigned };
       const path = `invite/${enc(room.roomId)}/${enc(event.eventId)}`;
       const old = await d.ask('a.test', 'PUT', `${v1}/${path}`, sent);
@@ -146,16 +146,18 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('events that are sent in handshakes say which server has made them', async () => {
       const room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
       const bodies: JsonObject[] = [];
-      const note = (body: JsonObject, answer: JsonObject | ReturnType<SignedRoom['answer']>) => {
+      const note = (body: JsonObject, answer: JsonObject | ReturnType<SignedRoom['stateAndAuthChain']>) => {
         bodies.push(body);
         return answer as JsonObject;
       };
       d.on(`GET ${v1}/make_`, ({ path }) =>
-        room.template(anna.id, path.split('/')[4]!.slice('make_'.length)),
+        room.membershipTemplate(anna.id, path.split('/')[4]!.slice('make_'.length)),
       );
-      d.on(`PUT ${v2}/send_join/`, ({ body }) => note(body, room.answer()));
+      d.on(`PUT ${v2}/send_join/`, ({ body }) => note(body, room.stateAndAuthChain()));
       d.on(`PUT ${v2}/send_leave/`, ({ body }) => note(body, {}));
-      d.on(`PUT ${v1}/send_knock/`, ({ body }) => note(body, { knock_room_state: room.answer().state }));
+      d.on(`PUT ${v1}/send_knock/`, ({ body }) =>
+        note(body, { knock_room_state: room.stateAndAuthChain().state }),
+      );
       await anna.do('POST', `/knock/${enc(room.roomId)}`, {}, { server_name: 'd.test' });
       await anna.leave(room.roomId);
       await anna.do('POST', `/join/${enc(room.roomId)}`, {}, { server_name: 'd.test' });
@@ -176,7 +178,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('of every event that is refused its sender learns so, by the id that the sender knows', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
-      const visitor = await Visitor.join(d, 'a.test', roomId, dora);
+      const visitor = await ScriptedMember.join(d, 'a.test', roomId, dora);
       const wrong: JsonObject[] = [
         { depth: 'deep' },
         { content: { body: 'x'.repeat(70_000) } },

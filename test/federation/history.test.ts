@@ -2,22 +2,22 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe(`the history of a room that two servers share`, () => {
     let several: SeveralServers;
-    let b: ServerOfSeveral;
-    let anna: Person;
-    let ben: Person;
+    let b: FederatedServer;
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
       ({ several, b, anna, ben } = await SeveralServers.pair(kind));
     });
     after(() => several.stop());
 
     /** All that somebody can read of a room, oldest first. */
-    async function history(person: Person, roomId: string): Promise<string[]> {
+    async function history(person: TestClient, roomId: string): Promise<string[]> {
       const ids: string[] = [];
       let from: string | undefined;
       do {

@@ -4,9 +4,9 @@ import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { askingOnce, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 import { lies } from './lying-templates.ts';
 
 const template = 'GET /_matrix/federation/v1/make_join/';
@@ -16,17 +16,21 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that lies to one that wants to join', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let room: SignedRoom;
     before(async () => {
-      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test', askingOnce));
+      ({
+        several,
+        peer: evil,
+        anna,
+      } = await SeveralServers.withScriptedServer(kind, 'evil.test', withoutRetries));
     });
     after(() => several.stop());
     beforeEach(() => {
       room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
       evil.asked.splice(0);
-      evil.on(template, () => room.template(anna.id, 'join'));
-      evil.on(sending, () => ({ ...room.answer() }));
+      evil.on(template, () => room.membershipTemplate(anna.id, 'join'));
+      evil.on(sending, () => ({ ...room.stateAndAuthChain() }));
     });
 
     const join = () => anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'evil.test' });
@@ -61,7 +65,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     for (const [what, change, more] of templates) {
       it(`gets nothing signed by a template ${what}`, async () => {
         evil.on(template, () => {
-          const right = room.template(anna.id, 'join');
+          const right = room.membershipTemplate(anna.id, 'join');
           return { ...right, event: change(right['event'] as JsonObject), ...more };
         });
         await fails();
@@ -70,28 +74,32 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
 
     it('does not get further content of a template signed', async () => {
-      evil.on(template, () => room.template(anna.id, 'join', { displayname: 'Fool', evil: true }));
+      evil.on(template, () => room.membershipTemplate(anna.id, 'join', { displayname: 'Fool', evil: true }));
       assert.equal((await join()).status, 200);
       const { content } = joins()[0]!.body;
       assert.deepEqual(content, { membership: 'join', displayname: 'anna' });
     });
 
     const answers: [what: string, answer: () => ScriptedAnswer][] = [
-      ['without a create event', () => ({ ...room.answer(), state: [] })],
+      ['without a create event', () => ({ ...room.stateAndAuthChain(), state: [] })],
       [
         'with a state that another key has signed',
-        () => new SignedRoom('11', { serverName: 'evil.test', key: newSigningKey('scripted') }).answer(),
+        () =>
+          new SignedRoom('11', {
+            serverName: 'evil.test',
+            key: newSigningKey('scripted'),
+          }).stateAndAuthChain(),
       ],
       [
         'with the state of another room',
-        () => new SignedRoom('11', { serverName: 'evil.test', key: evil.key }).answer(),
+        () => new SignedRoom('11', { serverName: 'evil.test', key: evil.key }).stateAndAuthChain(),
       ],
       [
         'with an event of another room among the others',
         () => {
           const other = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
           const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
-          return { ...room.answer(), auth_chain: [...room.answer().auth_chain, topic] };
+          return { ...room.stateAndAuthChain(), auth_chain: [...room.stateAndAuthChain().auth_chain, topic] };
         },
       ],
       [
@@ -99,7 +107,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         () => {
           const closed = room.setState('m.room.join_rules', { join_rule: 'invite' });
           assert.ok(closed);
-          return room.answer();
+          return room.stateAndAuthChain();
         },
       ],
       ['that is no room', () => ({ hello: 'world' })],
@@ -117,7 +125,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
 
     it('does not get anybody into a room of another version than it says', async () => {
-      evil.on(template, () => ({ ...room.template(anna.id, 'join'), room_version: '10' }));
+      evil.on(template, () => ({ ...room.membershipTemplate(anna.id, 'join'), room_version: '10' }));
       await fails();
     });
 
@@ -132,7 +140,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
       await fails();
       evil.on(template, (_request, response) => {
-        const body = JSON.stringify(room.template(anna.id, 'join'));
+        const body = JSON.stringify(room.membershipTemplate(anna.id, 'join'));
         response.writeHead(200, { 'content-type': 'text/html' }).end(body);
         return undefined;
       });
@@ -153,7 +161,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('may be an old one, that knows send_join only as it was', async () => {
       evil.on(sending, () => [404, { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized' }]);
       evil.on('PUT /_matrix/federation/v1/send_join/', (_request, response) => {
-        const body = JSON.stringify([200, { ...room.answer(), origin: 'evil.test' }]);
+        const body = JSON.stringify([200, { ...room.stateAndAuthChain(), origin: 'evil.test' }]);
         response.writeHead(200, { 'content-type': 'application/json' }).end(body);
         return undefined;
       });

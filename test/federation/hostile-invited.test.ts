@@ -8,8 +8,8 @@ import type {
   ScriptedRequest,
   ScriptedServer,
 } from '../support/other-servers/scripted-server.ts';
-import { askingOnce, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const guest = '@guest:far.test';
 const v1 = '/_matrix/federation/v1';
@@ -19,11 +19,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('the server of somebody who is invited', () => {
     let several: SeveralServers;
     let far: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let roomId: string;
     let version: string;
     before(async () => {
-      ({ several, peer: far, anna } = await SeveralServers.beside(kind, 'far.test', askingOnce));
+      ({
+        several,
+        peer: far,
+        anna,
+      } = await SeveralServers.withScriptedServer(kind, 'far.test', withoutRetries));
     });
     after(() => several.stop());
     beforeEach(async () => {

@@ -6,8 +6,8 @@ import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const make = 'GET /_matrix/federation/v1/make_';
 const mebibyte = 1024 * 1024;
@@ -79,12 +79,16 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that answers', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let room: SignedRoom;
     before(async () => {
       const federation = { max_short_retries: 0, client_timeout: 2_500 };
       const config = { federationClient: { federation } };
-      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test', { config }));
+      ({
+        several,
+        peer: evil,
+        anna,
+      } = await SeveralServers.withScriptedServer(kind, 'evil.test', { config }));
     });
     after(() => several.stop());
     beforeEach(() => {
@@ -104,15 +108,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
 
     it('as it should is believed after all', async () => {
-      evil.on(make, () => room.template(anna.id, 'join'));
-      evil.on('PUT /_matrix/federation/v2/send_join/', () => ({ ...room.answer() }));
+      evil.on(make, () => room.membershipTemplate(anna.id, 'join'));
+      evil.on('PUT /_matrix/federation/v2/send_join/', () => ({ ...room.stateAndAuthChain() }));
       const { status, raw: text } = await join();
       assert.equal(status, 200, text);
     });
 
     it('a knock with a strange picture of its room does not break syncs', async () => {
       room.setState('m.room.join_rules', { join_rule: 'knock' });
-      evil.on(make, () => room.template(anna.id, 'knock'));
+      evil.on(make, () => room.membershipTemplate(anna.id, 'knock'));
       const event = (type: unknown, content: unknown) => ({
         type,
         state_key: '',
@@ -143,7 +147,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
           { errcode: 'M_FORBIDDEN', error: 'no' },
         ]);
         if (status === 200) await anna.leave(room.roomId);
-        evil.on('GET /_matrix/federation/v1/make_knock', () => room.template(anna.id, 'knock'));
+        evil.on('GET /_matrix/federation/v1/make_knock', () => room.membershipTemplate(anna.id, 'knock'));
       }
     });
   });

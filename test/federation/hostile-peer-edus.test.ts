@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
-import { Visitor } from '../support/other-servers/visitor.ts';
-import { enc, Person, type SyncJson } from '../support/people/person.ts';
+import { enc, type SyncJson, TestClient } from '../support/users/test-client.ts';
 
 const mallory = '@mallory:evil.test';
 
@@ -13,20 +13,20 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that speaks for others', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
-    let anna: Person;
-    let ben: Person;
+    let anna: TestClient;
+    let ben: TestClient;
     let roomId: string;
     let eventId: string;
-    let visitor: Visitor;
+    let visitor: ScriptedMember;
     before(async () => {
-      const opened = await SeveralServers.beside(kind, 'evil.test');
+      const opened = await SeveralServers.withScriptedServer(kind, 'evil.test');
       ({ several, peer: evil, anna } = opened);
-      ben = await Person.register(opened.a, 'ben');
+      ben = await TestClient.register(opened.a, 'ben');
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       await ben.join(roomId);
-      visitor = await Visitor.join(evil, 'a.test', roomId, mallory);
+      visitor = await ScriptedMember.join(evil, 'a.test', roomId, mallory);
       eventId = await anna.say(roomId, 'hello');
-      await eventually('the message', () => visitor.last.eventId === eventId);
+      await eventually('the message', () => visitor.latest.eventId === eventId);
       evil.on('GET /_matrix/federation/v1/user/devices/', () => [
         404,
         { errcode: 'M_NOT_FOUND', error: 'x' },

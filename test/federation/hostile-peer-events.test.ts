@@ -22,10 +22,10 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { type BuiltEvent, type JsonObject, stateMapKey } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
-import { Visitor } from '../support/other-servers/visitor.ts';
-import { type ClientEventJson, enc, type Person } from '../support/people/person.ts';
+import { type ClientEventJson, enc, type TestClient } from '../support/users/test-client.ts';
 
 const mallory = '@mallory:evil.test';
 
@@ -33,16 +33,16 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server in a room that means harm', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let roomId: string;
-    let visitor: Visitor;
+    let visitor: ScriptedMember;
     before(async () => {
-      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test'));
+      ({ several, peer: evil, anna } = await SeveralServers.withScriptedServer(kind, 'evil.test'));
     });
     after(() => several.stop());
     beforeEach(async () => {
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11', name: 'Hall' });
-      visitor = await Visitor.join(evil, 'a.test', roomId, mallory);
+      visitor = await ScriptedMember.join(evil, 'a.test', roomId, mallory);
     });
 
     const timeline = async (room = roomId) => {
@@ -82,7 +82,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const eventId = await anna.setState(roomId, 'm.room.power_levels', levels(users));
       await eventually('the levels', () => visitor.received.some((event) => event.eventId === eventId));
     };
-    const topic = (text: string, change: Parameters<Visitor['build']>[1] = {}) =>
+    const topic = (text: string, change: Parameters<ScriptedMember['build']>[1] = {}) =>
       visitor.build({ type: 'm.room.topic', content: { topic: text }, stateKey: '' }, change);
 
     it('gets no event into it that is not allowed', async () => {
@@ -126,18 +126,18 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         visitor.build(create),
         visitor.message('from nowhere', { prevEventIds: [] }),
       );
-      const other = await Visitor.join(
+      const other = await ScriptedMember.join(
         evil,
         'a.test',
         await anna.createRoom({ preset: 'public_chat', room_version: '11' }),
         mallory,
       );
       const elsewhere = other.message('of another room');
-      other.follow(elsewhere);
+      other.advanceTo(elsewhere);
       await other.send(elsewhere.event.pdu);
       await visitor.send({ ...elsewhere.event.pdu, room_id: roomId });
       await isInVain(
-        visitor.message('after what is elsewhere', { prevEventIds: [other.last.eventId] }),
+        visitor.message('after what is elsewhere', { prevEventIds: [other.latest.eventId] }),
         visitor.message('by what is elsewhere', { authEventIds: elsewhere.event.authEventIds }),
       );
       const secret = await anna.createRoom({ preset: 'private_chat' });
@@ -149,21 +149,21 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('can not turn back time', async () => {
       await setLevels({ [mallory]: 50 });
       const allowed = await anna.setState(roomId, 'm.room.topic', { topic: 'allowed' });
-      await eventually('the topic', () => visitor.last.eventId === allowed);
-      const [past, then] = [visitor.last, new Map(visitor.state)];
+      await eventually('the topic', () => visitor.latest.eventId === allowed);
+      const [past, then] = [visitor.latest, new Map(visitor.state)];
       await setLevels({});
-      const [present, now] = [visitor.last, new Map(visitor.state)];
-      visitor.last = past;
+      const [present, now] = [visitor.latest, new Map(visitor.state)];
+      visitor.latest = past;
       for (const [key, event] of then) visitor.state.set(key, event);
       const late = topic('late');
       const lateBan = member(anna.id, 'ban');
-      visitor.last = present;
+      visitor.latest = present;
       for (const [key, event] of now) visitor.state.set(key, event);
       await isInVain(late, lateBan);
       // Nor when the two pasts are tied together.
-      const both = [late.event.eventId, visitor.last.eventId];
+      const both = [late.event.eventId, visitor.latest.eventId];
       const before = await state();
-      const tied = visitor.message('tied', { prevEventIds: both, depth: visitor.last.depth + 5 });
+      const tied = visitor.message('tied', { prevEventIds: both, depth: visitor.latest.depth + 5 });
       await visitor.send(tied.event.pdu);
       await isSaid('tied');
       assert.deepEqual(await state(), before);
@@ -174,10 +174,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: mallory });
       const before = await state();
       await visitor.send(early.event.pdu);
-      visitor.follow(early);
+      visitor.advanceTo(early);
       await visitor.send(visitor.message('and again').event.pdu);
       const [back] = [
-        await Visitor.join(
+        await ScriptedMember.join(
           evil,
           'a.test',
           await anna.createRoom({ preset: 'public_chat', room_version: '11' }),
@@ -198,7 +198,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const deep = visitor.message('deep', { depth: Number.MAX_SAFE_INTEGER });
       await visitor.send(deep.event.pdu);
       await isSaid('deep');
-      visitor.follow(deep);
+      visitor.advanceTo(deep);
       await anna.say(roomId, 'still here');
       await visitor.send(visitor.message('and there', { depth: Number.MAX_SAFE_INTEGER }).event.pdu);
       await isSaid('and there');
@@ -210,7 +210,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('can not replace an event where servers choose the ids', async () => {
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '1' });
-      visitor = await Visitor.join(evil, 'a.test', roomId, mallory);
+      visitor = await ScriptedMember.join(evil, 'a.test', roomId, mallory);
       const first = visitor.message('first', { eventId: '$same:evil.test' });
       const second = visitor.message('second', { eventId: '$same:evil.test' });
       await visitor.send(first.event.pdu);
@@ -226,7 +226,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ];
       const self = visitor.message('self', { eventId: '$self:evil.test', prevEventIds: ['$self:evil.test'] });
       await visitor.send(...circle.map(({ event }) => event.pdu), self.event.pdu);
-      visitor.follow(first);
+      visitor.advanceTo(first);
       await visitor.say('last');
       await isSaid('last');
       assert.deepEqual((await texts()).sort(), ['first', 'last', 'own']);
@@ -260,7 +260,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         stateKey: '',
       });
       await visitor.send(acl.event.pdu);
-      visitor.follow(acl);
+      visitor.advanceTo(acl);
       await visitor.say('admitted');
       await isSaid('admitted');
       const long = `${'a'.repeat(200)}.test`;

@@ -5,25 +5,25 @@ import { connect, type TLSSocket } from 'node:tls';
 import { gzipSync } from 'node:zlib';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { Visitor } from '../support/other-servers/visitor.ts';
-import type { Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import type { TestClient } from '../support/users/test-client.ts';
 
 const path = '/_matrix/federation/v1/send/x';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('requests of other servers', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let evil: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     const sockets: TLSSocket[] = [];
     before(async () => {
       several = new SeveralServers(kind);
       a = await several.homeserver('a.test');
       evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
+      anna = await a.registerClient('anna');
     });
     after(async () => {
       for (const socket of sockets) socket.destroy();
@@ -67,7 +67,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     /** The server still listens to those who mean well. */
     async function isWell(): Promise<void> {
       const roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
-      const visitor = await Visitor.join(evil, 'a.test', roomId, '@guest:evil.test');
+      const visitor = await ScriptedMember.join(evil, 'a.test', roomId, '@guest:evil.test');
       await visitor.say('well');
     }
 

@@ -4,10 +4,10 @@ import { sha256Base64 } from '../../src/protocol/crypto/index.ts';
 import { type JsonObject, type JsonValue, redactPdu } from '../../src/protocol/index.ts';
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { SeveralServers } from '../support/other-servers/several-servers.ts';
-import { Visitor } from '../support/other-servers/visitor.ts';
-import { type ClientEventJson, enc, type Person } from '../support/people/person.ts';
+import { type ClientEventJson, enc, type TestClient } from '../support/users/test-client.ts';
 
 const mallory = '@mallory:evil.test';
 
@@ -23,13 +23,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('events that are none, among others', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let roomId: string;
-    let visitor: Visitor;
+    let visitor: ScriptedMember;
     before(async () => {
-      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test'));
+      ({ several, peer: evil, anna } = await SeveralServers.withScriptedServer(kind, 'evil.test'));
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
-      visitor = await Visitor.join(evil, 'a.test', roomId, mallory);
+      visitor = await ScriptedMember.join(evil, 'a.test', roomId, mallory);
     });
     after(() => several.stop());
 
@@ -58,9 +58,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     /** Sends the text of a transaction in which events that are none stand between two that are right. */
     async function among(items: readonly string[], asRead = items): Promise<void> {
       const first = visitor.message(`right ${count++}`);
-      visitor.follow(first);
+      visitor.advanceTo(first);
       const last = visitor.message(`right ${count++}`);
-      visitor.follow(last);
+      visitor.advanceTo(last);
       const textOf = (some: readonly string[]) => {
         const pdus = [stable(first.event.pdu), ...some, stable(last.event.pdu)];
         return `{"origin":"evil.test","origin_server_ts":1,"pdus":[${pdus.join(',')}]}`;

@@ -3,9 +3,9 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { askingOnce, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 import { lies } from './lying-templates.ts';
 
 const v1 = '/_matrix/federation/v1';
@@ -22,10 +22,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that is asked for a template, and lies', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let room: SignedRoom;
     before(async () => {
-      ({ several, peer: evil, anna } = await SeveralServers.beside(kind, 'evil.test', askingOnce));
+      ({
+        several,
+        peer: evil,
+        anna,
+      } = await SeveralServers.withScriptedServer(kind, 'evil.test', withoutRetries));
     });
     after(() => several.stop());
     beforeEach(() => {
@@ -36,7 +40,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     /** Templates of which `change` makes something else, and more content than was asked for. */
     const prepare = (membership: string, change = (event: JsonObject) => event) =>
       evil.on(`GET ${v1}/make_${membership}/`, () => {
-        const right = room.template(anna.id, membership, { displayname: 'Fool', evil: true });
+        const right = room.membershipTemplate(anna.id, membership, { displayname: 'Fool', evil: true });
         return { ...right, event: change(right['event'] as JsonObject) };
       });
     const sent = (membership: string) =>

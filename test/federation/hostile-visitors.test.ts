@@ -8,9 +8,9 @@ import { forServerDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const userId = '@mallory:evil.test';
 const v1 = '/_matrix/federation/v1';
@@ -27,13 +27,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a server that lies to one whose room it wants to be in', () => {
     let several: SeveralServers;
     let evil: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let roomId: string;
     before(async () => {
       several = new SeveralServers(kind);
       const a = await several.homeserver('a.test');
       evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
+      anna = await a.registerClient('anna');
     });
     after(() => several.stop());
     beforeEach(async () => {
@@ -203,15 +203,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
   describe('a server that lies about invites', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let evil: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let room: SignedRoom;
     before(async () => {
       several = new SeveralServers(kind);
       a = await several.homeserver('a.test');
       evil = await several.scripted('evil.test');
-      anna = await a.person('anna');
+      anna = await a.registerClient('anna');
     });
     after(() => several.stop());
     const newRoom = (version = '11') => new SignedRoom(version, { serverName: 'evil.test', key: evil.key });

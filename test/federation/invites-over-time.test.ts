@@ -4,9 +4,9 @@ import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
@@ -16,10 +16,10 @@ let transactions = 0;
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('what becomes of invites and knocks', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let d: ScriptedServer;
     let third: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let room: SignedRoom;
     let isUp: boolean;
     before(async () => {
@@ -29,7 +29,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
       d = await several.scripted('d.test');
       third = await several.scripted('third.test');
-      anna = await a.person('anna');
+      anna = await a.registerClient('anna');
     });
     after(() => several.stop());
     beforeEach(() => {
@@ -40,11 +40,11 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       for (const membership of ['join', 'leave', 'knock'])
         d.on(
           `GET ${v1}/make_${membership}/`,
-          ifUp(() => room.template(anna.id, membership)),
+          ifUp(() => room.membershipTemplate(anna.id, membership)),
         );
       d.on(
         `PUT ${v2}/send_join/`,
-        ifUp(() => ({ ...room.answer() })),
+        ifUp(() => ({ ...room.stateAndAuthChain() })),
       );
       d.on(
         `PUT ${v2}/send_leave/`,

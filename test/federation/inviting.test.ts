@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
-async function membershipSeen(person: Person, roomId: string, userId: string): Promise<unknown> {
+async function membershipSeen(person: TestClient, roomId: string, userId: string): Promise<unknown> {
   const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(userId)}`;
   return (await person.do('GET', path))['membership'];
 }
@@ -13,10 +13,10 @@ async function membershipSeen(person: Person, roomId: string, userId: string): P
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('inviting users of other servers', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
-    let b: ServerOfSeveral;
-    let anna: Person;
-    let ben: Person;
+    let a: FederatedServer;
+    let b: FederatedServer;
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
       ({ several, a, b, anna, ben } = await SeveralServers.pair(kind));
     });
@@ -107,7 +107,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('is refused by those who may not invite', async () => {
       const roomId = await anna.createRoom({ preset: 'public_chat' });
-      const albert = await a.person(`albert${kind}`);
+      const albert = await a.registerClient(`albert${kind}`);
       await albert.join(roomId);
       await anna.setState(roomId, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
       const { status, body } = await albert.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
@@ -132,7 +132,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual([rooms?.invite?.[roomId], rooms?.invite?.[behindDoor]], [undefined, undefined]);
       const { chunk } = await anna.do('GET', `/rooms/${enc(roomId)}/members`);
       assert.equal((chunk as unknown[]).length, 1);
-      const albert = await a.person(`near${kind}`);
+      const albert = await a.registerClient(`near${kind}`);
       await albert.join(roomId);
     });
 
@@ -149,7 +149,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('ends for those who were removed unheard, when somebody else of their server joins', async () => {
-      const bea = await b.person(`bea${kind}`);
+      const bea = await b.registerClient(`bea${kind}`);
       const roomId = await anna.createRoom({ preset: 'public_chat' });
       await invite(roomId);
       const since = (await ben.sync()).next_batch;

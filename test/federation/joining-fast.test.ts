@@ -4,24 +4,24 @@ import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('joining a room before its members are known', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let far: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let room: SignedRoom;
     before(async () => {
       several = new SeveralServers(kind);
       a = await several.homeserver('a.test');
       far = await several.scripted('far.test');
-      anna = await a.person('anna');
+      anna = await a.registerClient('anna');
     });
     after(() => several.stop());
 
@@ -37,7 +37,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const held = Promise.withResolvers<void>();
       const before = [...room.state.values()].map(({ event }) => event);
       const asked: string[] = [];
-      far.on(`GET ${v1}/make_join/`, () => room.template(anna.id, 'join'));
+      far.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
       far.on('PUT /_matrix/federation/v2/send_join/', ({ query }) => {
         assert.equal(query.get('omit_members'), 'true');
         const state = before.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
@@ -95,7 +95,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('lets those turn invites down who were invited before, once it knows whether they are', async () => {
-      const alan = await a.person('alan');
+      const alan = await a.registerClient('alan');
       for (const isMember of [true, false]) {
         const joined = newRoom();
         const sender = joined.creator;
@@ -144,7 +144,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('lets no other user of this server in whom the room may have banned', async () => {
       const { complete } = await join();
-      const albert = await a.person(`albert${kind}`);
+      const albert = await a.registerClient(`albert${kind}`);
       far.on(`GET ${v1}/make_join/`, () => [403, { errcode: 'M_FORBIDDEN', error: 'banned' }]);
       const { status } = await albert.call('POST', `/join/${enc(room.roomId)}`, {});
       assert.equal(status, 403);

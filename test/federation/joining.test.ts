@@ -2,21 +2,21 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const versions = Array.from({ length: 12 }, (_, index) => String(index + 1));
 
 /** What a user sees of who is in a room. */
-async function membersOf(person: Person, roomId: string): Promise<string[]> {
+async function membersOf(person: TestClient, roomId: string): Promise<string[]> {
   const { joined } = await person.do('GET', `/rooms/${enc(roomId)}/joined_members`);
   return Object.keys(joined as object).sort();
 }
 
-const join = (person: Person, room: string, via: readonly string[] = []) =>
+const join = (person: TestClient, room: string, via: readonly string[] = []) =>
   person.call('POST', `/join/${enc(room)}`, {}, { via });
 
-async function refuses(answer: ReturnType<Person['call']>, status: number, errcode: string) {
+async function refuses(answer: ReturnType<TestClient['call']>, status: number, errcode: string) {
   const { status: actual, body, raw } = await answer;
   assert.deepEqual([actual, body['errcode']], [status, errcode], raw);
 }
@@ -24,15 +24,15 @@ async function refuses(answer: ReturnType<Person['call']>, status: number, errco
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('joining rooms of other servers', () => {
     let several: SeveralServers;
-    let [a, b, c]: ServerOfSeveral[] = [];
-    let anna: Person;
-    let ben: Person;
+    let [a, b, c]: FederatedServer[] = [];
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
       const opened = await SeveralServers.open(kind, ['a.test', 'b.test', 'c.test']);
       several = opened.several;
       [a, b, c] = opened.servers;
-      anna = await a!.person('anna');
-      ben = await b!.person('ben');
+      anna = await a!.registerClient('anna');
+      ben = await b!.registerClient('ben');
     });
     after(() => several.stop());
 
@@ -94,7 +94,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('is one handshake however often it is asked for at once, and none for the next user', async () => {
-      const bea = await b!.person(`bea${kind}`);
+      const bea = await b!.registerClient(`bea${kind}`);
       const roomId = await anna.createRoom();
       const answers = await Promise.all([
         join(ben, roomId, ['a.test']),
@@ -107,7 +107,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
       assert.deepEqual(await membersOf(ben, roomId), [anna.id, bea.id, ben.id]);
       a!.cut();
-      const betty = await b!.person('betty');
+      const betty = await b!.registerClient('betty');
       assert.equal((await join(betty, roomId)).status, 200);
       a!.mend();
     });
@@ -165,7 +165,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
 
       it('is refused where the server does not know the rooms that are named', async () => {
-        const cleo = await c!.person(`cleo${kind}`);
+        const cleo = await c!.registerClient(`cleo${kind}`);
         const elsewhere = await cleo.createRoom();
         const roomId = await anna.createRoom(restricted(elsewhere));
         await refuses(join(ben, roomId, ['a.test']), 400, 'M_UNABLE_TO_AUTHORISE_JOIN');
@@ -177,7 +177,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await anna.setState(roomId, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
         assert.equal((await join(ben, space, ['a.test'])).status, 200);
         assert.equal((await join(ben, roomId, ['a.test'])).status, 200);
-        const boris = await b!.person(`boris${kind}`);
+        const boris = await b!.registerClient(`boris${kind}`);
         await refuses(join(boris, roomId), 403, 'M_FORBIDDEN');
         assert.equal((await join(boris, space)).status, 200);
         await until(async () => (await membersOf(anna, space)).includes(boris.id));

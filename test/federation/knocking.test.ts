@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('knocking on rooms of other servers', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
-    let b: ServerOfSeveral;
-    let anna: Person;
-    let ben: Person;
+    let a: FederatedServer;
+    let b: FederatedServer;
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
       ({ several, a, b, anna, ben } = await SeveralServers.pair(kind));
     });

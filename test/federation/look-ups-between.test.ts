@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../support/databases/databases.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`two servers that look things up at each other, on ${database}`, () => {
     let several: SeveralServers;
-    let here: ServerOfSeveral;
-    let there: ServerOfSeveral;
-    let alice: Person;
-    let tess: Person;
+    let here: FederatedServer;
+    let there: FederatedServer;
+    let alice: TestClient;
+    let tess: TestClient;
     before(async () => {
       const lists = { allow_public_rooms_over_federation: true, room_list_publication_rules: [{}] };
       const opened = await SeveralServers.open(database, ['here.test', 'there.test'], {
@@ -18,7 +18,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
       several = opened.several;
       [here, there] = opened.servers;
-      [alice, tess] = [await here.person('alice'), await there.person('tess')];
+      [alice, tess] = [await here.registerClient('alice'), await there.registerClient('tess')];
     });
     after(() => several.stop());
 

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { serverDatabases } from '../support/databases/databases.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 
@@ -20,10 +20,10 @@ const bad: Record<string, [ScriptedAnswer, status: number, errcode: string]> = {
 for (const database of serverDatabases(import.meta.url)) {
   describe(`what is looked up at other servers, on ${database}`, () => {
     let several: SeveralServers;
-    let here: ServerOfSeveral;
+    let here: FederatedServer;
     let far: ScriptedServer;
-    let alice: Person;
-    let bob: Person;
+    let alice: TestClient;
+    let bob: TestClient;
     before(async () => {
       several = new SeveralServers(database);
       here = await several.homeserver('here.test', {
@@ -35,7 +35,7 @@ for (const database of serverDatabases(import.meta.url)) {
         },
       });
       far = await several.scripted('far.test');
-      [alice, bob] = [await here.person('alice'), await here.person('bob')];
+      [alice, bob] = [await here.registerClient('alice'), await here.registerClient('bob')];
     });
     after(() => several.stop());
     beforeEach(() => {

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../src/protocol/index.ts';
 import { serverDatabases } from '../support/databases/databases.ts';
 import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const space = { type: 'm.space' };
 
@@ -21,9 +21,9 @@ const listeners = [['client', 'federation'] as const, ['federation'] as const].m
 for (const database of serverDatabases(import.meta.url)) {
   describe(`what another server looks up here, on ${database}`, () => {
     let several: SeveralServers;
-    let here: ServerOfSeveral;
+    let here: FederatedServer;
     let far: ScriptedServer;
-    let alice: Person;
+    let alice: TestClient;
     before(async () => {
       several = new SeveralServers(database);
       here = await several.homeserver('here.test', {
@@ -34,11 +34,11 @@ for (const database of serverDatabases(import.meta.url)) {
         },
       });
       far = await several.scripted('far.test');
-      alice = await here.person('alice');
+      alice = await here.registerClient('alice');
     });
     after(() => several.stop());
 
-    async function ask(server: ServerOfSeveral, method: string, path: string, body?: JsonObject) {
+    async function ask(server: FederatedServer, method: string, path: string, body?: JsonObject) {
       const url = `/_matrix/federation/v1${path}`;
       const answer = await far.ask(server.name, method, url, body);
       assert.deepEqual(validateResponse(method, url, answer.status, answer.body).problems, [], path);
@@ -77,7 +77,7 @@ for (const database of serverDatabases(import.meta.url)) {
       it('are not told where the operator does not want it [option: allow_profile_lookup_over_federation]', async () => {
         const config = { profiles: { allow_profile_lookup_over_federation: false } };
         const silent = await several.homeserver('silent.test', { config });
-        const sam = await silent.person('sam');
+        const sam = await silent.registerClient('sam');
         for (const userId of [sam.id, '@nobody:silent.test']) {
           const { status, body } = await ask(silent, 'GET', profile(userId));
           assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);

@@ -4,8 +4,8 @@ import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../support/databases/databases.ts';
 import { serveOnLoopback } from '../support/network/loopback.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import type { Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import type { TestClient } from '../support/users/test-client.ts';
 
 const endpoint = 'GET /_matrix/federation/v1/media/download';
 
@@ -20,11 +20,11 @@ function answer(response: ServerResponse, body: string): undefined {
 for (const database of serverDatabases(import.meta.url)) {
   describe(`media of other servers, on ${database}`, () => {
     let several: SeveralServers;
-    let here: ServerOfSeveral;
-    let there: ServerOfSeveral;
+    let here: FederatedServer;
+    let there: FederatedServer;
     let far: ScriptedServer;
-    let alice: Person;
-    let tess: Person;
+    let alice: TestClient;
+    let tess: TestClient;
     before(async () => {
       several = new SeveralServers(database);
       here = await several.homeserver('here.test', {
@@ -34,7 +34,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
       there = await several.homeserver('there.test');
       far = await several.scripted('far.test');
-      [alice, tess] = [await here.person('alice'), await there.person('tess')];
+      [alice, tess] = [await here.registerClient('alice'), await there.registerClient('tess')];
     });
     after(() => several.stop());
 
@@ -198,7 +198,7 @@ describe('how much of it clients may fetch', () => {
       const media = { remote_media_download_burst_count: 1_000, remote_media_download_per_second: 1 };
       const here = await several.homeserver('here.test', { config: { media } });
       const far = await several.scripted('far.test');
-      const { token } = await here.person('alice');
+      const { token } = await here.registerClient('alice');
       far.on(endpoint, (_request, response) => answer(response, parts('A: b', 'x'.repeat(600))));
       const status = async (id: string) => {
         const url = `${here.baseUrl}/_matrix/client/v1/media/download/far.test/${id}`;

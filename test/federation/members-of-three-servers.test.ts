@@ -2,35 +2,35 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('members of a room of three servers', () => {
     let several: SeveralServers;
-    let [a, b, c]: ServerOfSeveral[] = [];
-    let anna: Person;
-    let ben: Person;
-    let cleo: Person;
+    let [a, b, c]: FederatedServer[] = [];
+    let anna: TestClient;
+    let ben: TestClient;
+    let cleo: TestClient;
     before(async () => {
       const opened = await SeveralServers.open(kind, ['a.test', 'b.test', 'c.test']);
       several = opened.several;
       [a, b, c] = opened.servers;
-      anna = await a!.person('anna');
-      ben = await b!.person('ben');
-      cleo = await c!.person('cleo');
+      anna = await a!.registerClient('anna');
+      ben = await b!.registerClient('ben');
+      cleo = await c!.registerClient('cleo');
     });
     after(() => several.stop());
 
-    const membership = async (viewer: Person, roomId: string, of: Person) => {
+    const membership = async (viewer: TestClient, roomId: string, of: TestClient) => {
       const answer = await viewer.call('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(of.id)}`);
       return answer.status === 200 ? answer.body['membership'] : undefined;
     };
-    const sees = (viewer: Person, roomId: string, of: Person, expected: string) =>
+    const sees = (viewer: TestClient, roomId: string, of: TestClient, expected: string) =>
       until(async () => (await membership(viewer, roomId, of)) === expected, `${viewer.id} sees ${expected}`);
-    const joinVia = (person: Person, roomId: string, server: ServerOfSeveral) =>
+    const joinVia = (person: TestClient, roomId: string, server: FederatedServer) =>
       person.do('POST', `/join/${enc(roomId)}`, {}, { via: server.name });
-    const act = (person: Person, action: string, roomId: string, target: Person) =>
+    const act = (person: TestClient, action: string, roomId: string, target: TestClient) =>
       person.do('POST', `/rooms/${enc(roomId)}/${action}`, { user_id: target.id });
 
     it('are told of who joins and leaves with the help of another server', async () => {

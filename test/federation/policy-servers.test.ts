@@ -10,10 +10,10 @@ import {
 import { eventually } from '../clients/eventually.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { Visitor } from '../support/other-servers/visitor.ts';
-import { enc, type Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const signPath = 'POST /_matrix/policy/v1/sign';
 const version = getRoomVersion('11')!;
@@ -23,19 +23,19 @@ const refusal: ScriptedAnswer = [400, { errcode: 'M_FORBIDDEN', error: 'This loo
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('rooms with a policy server', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let policy: ScriptedServer;
     let b: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let roomId: string;
-    let visitor: Visitor;
+    let visitor: ScriptedMember;
 
     before(async () => {
       several = new SeveralServers(kind);
       a = await several.homeserver('a.test');
       policy = await several.scripted('policy.test');
       b = await several.scripted('b.test');
-      anna = await a.person('anna');
+      anna = await a.registerClient('anna');
     });
     after(() => several.stop());
 
@@ -65,8 +65,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     beforeEach(async () => {
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       policy.on(signPath, ({ body }) => sign(body));
-      await Visitor.join(policy, 'a.test', roomId, '@bot:policy.test');
-      visitor = await Visitor.join(b, 'a.test', roomId, '@bob:b.test');
+      await ScriptedMember.join(policy, 'a.test', roomId, '@bot:policy.test');
+      visitor = await ScriptedMember.join(b, 'a.test', roomId, '@bob:b.test');
       policy.asked.splice(0);
     });
 
@@ -154,24 +154,24 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('ask it about events of other servers that it has not signed', async () => {
       await usePolicy();
-      await eventually('the policy', () => visitor.last.type === 'm.room.policy');
+      await eventually('the policy', () => visitor.latest.type === 'm.room.policy');
       const ready = visitor.message('signed already');
       await visitor.send(signed(ready.event.pdu));
-      visitor.follow(ready);
+      visitor.advanceTo(ready);
       await isSaid('signed already');
       assert.equal(asked().length, 0);
 
       await visitor.say('signed on demand');
       await isSaid('signed on demand');
       assert.equal(asked().length, 1);
-      const path = `/_matrix/federation/v1/event/${enc(visitor.last.eventId)}`;
+      const path = `/_matrix/federation/v1/event/${enc(visitor.latest.eventId)}`;
       const { body: answer } = await b.ask('a.test', 'GET', path);
       const [pdu] = answer['pdus'] as [JsonObject];
       assert.deepEqual(Object.keys(pdu['signatures'] as JsonObject).sort(), ['b.test', 'policy.test']);
 
       const wrong = visitor.message('signed with another key');
       await visitor.send(signed(wrong.event.pdu, newSigningKey('policy_server')));
-      visitor.follow(wrong);
+      visitor.advanceTo(wrong);
       await isSaid('signed with another key');
       assert.equal(asked().length, 2);
 
@@ -188,7 +188,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('leave out what it can not be asked about, and go on', async () => {
       await usePolicy();
-      await eventually('the policy', () => visitor.last.type === 'm.room.policy');
+      await eventually('the policy', () => visitor.latest.type === 'm.room.policy');
       policy.on(signPath, () => [500, {}]);
       await visitor.say('one');
       await visitor.say('two');
@@ -204,13 +204,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await usePolicy();
       const c = await several.scripted(`c${kind}.test`);
       policy.on(signPath, () => refusal);
-      const joining = await Visitor.tryToJoin(c, 'a.test', roomId, `@carol:${c.name}`);
+      const joining = await ScriptedMember.tryToJoin(c, 'a.test', roomId, `@carol:${c.name}`);
       assert.deepEqual([joining.status, joining.body['errcode']], [400, 'M_FORBIDDEN']);
       const invite = await anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: `@carol:${c.name}` });
       assert.deepEqual([invite.status, invite.body['errcode']], [400, 'M_FORBIDDEN']);
       assert.ok(!c.asked.some(({ path }) => path.includes('/invite/')));
       policy.on(signPath, ({ body }) => sign(body));
-      await Visitor.join(c, 'a.test', roomId, `@carol:${c.name}`);
+      await ScriptedMember.join(c, 'a.test', roomId, `@carol:${c.name}`);
     });
   });
 });

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { enc } from '../support/people/person.ts';
 import { type Answer, alice } from '../support/rooms/rooms.ts';
 import { far, fay, ServedRooms } from '../support/rooms/served-rooms.ts';
+import { enc } from '../support/users/test-client.ts';
 
 /** Asks one question about a room and an event in it. */
 type Question = (

@@ -6,10 +6,16 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { readMediaPart } from '../../src/media/remote/multipart.ts';
 import { serverDatabases } from '../support/databases/databases.ts';
-import { claimedPng, film, looksLike, noise, picture } from '../support/inputs/pictures.ts';
+import {
+  imageMetadata,
+  noiseImage,
+  pngWithClaimedSize,
+  testAnimation,
+  testImage,
+} from '../support/inputs/images.ts';
 import type { AskedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import type { Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import type { TestClient } from '../support/users/test-client.ts';
 
 const [downloads, small] = ['GET /_matrix/federation/v1/media/download', 'width=32&height=32&method=crop'];
 
@@ -25,11 +31,11 @@ function serve(response: ServerResponse, type: string, file: Uint8Array): undefi
 for (const database of serverDatabases(import.meta.url)) {
   describe(`thumbnails of media of other servers, on ${database}`, () => {
     let several: SeveralServers;
-    let here: ServerOfSeveral;
-    let there: ServerOfSeveral;
+    let here: FederatedServer;
+    let there: FederatedServer;
     let far: ScriptedServer;
-    let alice: Person;
-    let tess: Person;
+    let alice: TestClient;
+    let tess: TestClient;
     const store = mkdtempSync(join(tmpdir(), 'hearth-thumbnails-'));
     before(async () => {
       several = new SeveralServers(database);
@@ -42,7 +48,7 @@ for (const database of serverDatabases(import.meta.url)) {
       here = await several.homeserver('here.test', { config: { media } });
       there = await several.homeserver('there.test');
       far = await several.scripted('far.test');
-      [alice, tess] = [await here.person('alice'), await there.person('tess')];
+      [alice, tess] = [await here.registerClient('alice'), await there.registerClient('tess')];
     });
     after(async () => {
       await several.stop();
@@ -56,7 +62,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const errcode = response.ok ? 'fine' : (JSON.parse(bytes.toString()) as { errcode: string }).errcode;
       return { bytes, headers: response.headers, code: `${response.status} ${errcode}` };
     };
-    const upload = async (person: Person, server: ServerOfSeveral, body: Uint8Array) => {
+    const upload = async (person: TestClient, server: FederatedServer, body: Uint8Array) => {
       const request = { token: person.token, body, headers: { 'content-type': 'image/png' } };
       const { body: uploaded } = await server.api('POST', '/_matrix/media/v3/upload', request);
       return (uploaded['content_uri'] as string).slice('mxc://'.length);
@@ -64,7 +70,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const askedFor = (id: string) => far.asked.filter(({ path }) => path.endsWith(`/${id}`));
 
     it('are made of what is fetched once, also when its server is away', async () => {
-      const media = await upload(tess, there, await noise(400, 300));
+      const media = await upload(tess, there, await noiseImage(400, 300));
       for (const [query, size] of [
         [small, '32x32'],
         ['width=200&height=200', '320x240'],
@@ -72,7 +78,7 @@ for (const database of serverDatabases(import.meta.url)) {
       ] as const) {
         const { bytes, headers, code } = await ask(media, query);
         assert.equal(code, '200 fine');
-        const { width, height } = await looksLike(bytes);
+        const { width, height } = await imageMetadata(bytes);
         assert.equal(`${width}x${height}`, size);
         assert.equal(headers.get('content-disposition'), 'inline; filename=thumbnail.png');
         there.cut();
@@ -81,7 +87,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('cost one download, however many ask for however many sizes', async () => {
-      const file = await picture(300, 200, 'jpeg');
+      const file = await testImage(300, 200, 'jpeg');
       far.on(`${downloads}/once`, (_request, response) => serve(response, 'text/html', file));
       const queries = [small, small, 'width=64&height=64&method=crop', 'width=100&height=90'];
       const all = await Promise.all(queries.map((query) => ask('far.test/once', query)));
@@ -95,18 +101,18 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('are made of what comes from the old endpoint where there is no other', async () => {
-      const file = await picture(300, 200);
+      const file = await testImage(300, 200);
       far.on(`${downloads}/old`, () => [404, { errcode: 'M_UNRECOGNIZED', error: 'what?' }]);
       far.on('GET /_matrix/media/v3/download/far.test/old', (_request, response) => {
         response.writeHead(200, { 'content-type': 'image/png' }).end(file);
         return undefined;
       });
-      assert.equal((await looksLike((await ask('far.test/old')).bytes)).width, 32);
+      assert.equal((await imageMetadata((await ask('far.test/old')).bytes)).width, 32);
       assert.equal(askedFor('old').at(-1)?.query.get('allow_remote'), 'false');
     });
 
     it('go when the copy that they show is gone, and come back with the next', async () => {
-      const file = await picture(300, 200);
+      const file = await testImage(300, 200);
       far.on(`${downloads}/cleared`, (_request, response) => serve(response, 'image/png', file));
       const first = await ask('far.test/cleared');
       const directories = () =>
@@ -140,8 +146,8 @@ for (const database of serverDatabases(import.meta.url)) {
     it('are not of what is no picture, or has too many pixels', async () => {
       for (const [id, file, code] of [
         ['text', Buffer.from('hello'), '400 M_UNKNOWN'],
-        ['half', (await noise(300, 300)).subarray(0, 10_000), '400 M_UNKNOWN'],
-        ['bomb', claimedPng(20_000, 20_000, 20_000), '502 M_TOO_LARGE'],
+        ['half', (await noiseImage(300, 300)).subarray(0, 10_000), '400 M_UNKNOWN'],
+        ['bomb', pngWithClaimedSize(20_000, 20_000, 20_000), '502 M_TOO_LARGE'],
       ] as const) {
         far.on(`${downloads}/${id}`, (_request, response) => serve(response, 'image/png', file));
         for (let times = 0; times < 2; times++) assert.equal((await ask(`far.test/${id}`)).code, code, id);
@@ -170,20 +176,20 @@ for (const database of serverDatabases(import.meta.url)) {
         const { headers, content } = await readMediaPart(type, parts);
         const all: Uint8Array[] = [];
         for await (const piece of content) all.push(piece);
-        return { headers: Object.fromEntries(headers), seen: await looksLike(Buffer.concat(all)) };
+        return { headers: Object.fromEntries(headers), seen: await imageMetadata(Buffer.concat(all)) };
       };
       const asServer = async (id: string, query = small) =>
         read(await far.ask('here.test', 'GET', `/_matrix/federation/v1/media/thumbnail/${id}?${query}`));
 
       it('are answers of two parts', async () => {
-        const [, id] = (await upload(alice, here, await picture(400, 300))).split('/');
+        const [, id] = (await upload(alice, here, await testImage(400, 300))).split('/');
         const { headers, seen } = await asServer(id!, 'width=200&height=100');
         assert.deepEqual(headers, {
           'content-type': 'image/png',
           'content-disposition': 'inline; filename=thumbnail.png',
         });
         assert.deepEqual([seen?.width, seen?.height], [320, 240]);
-        const [, moving] = (await upload(alice, here, await film(400, 100, 'gif'))).split('/');
+        const [, moving] = (await upload(alice, here, await testAnimation(400, 100, 'gif'))).split('/');
         const frames = async (more: string) => (await asServer(moving!, small + more)).seen?.frames;
         assert.deepEqual([await frames(''), await frames('&animated=true')], [1, 3]);
       });
@@ -205,7 +211,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await asServer(id!)).code, '400 M_UNKNOWN');
         assert.equal((await asServer(id!, 'width=1')).code, '400 M_MISSING_PARAM');
         assert.equal((await asServer(id!, 'width=-1&height=1')).code, '400 M_INVALID_PARAM');
-        const [, large] = (await upload(alice, here, claimedPng(10_000, 10_000))).split('/');
+        const [, large] = (await upload(alice, here, pngWithClaimedSize(10_000, 10_000))).split('/');
         assert.equal((await asServer(large!)).code, '413 M_TOO_LARGE');
         const { body } = await here.api('POST', '/_matrix/media/v1/create', { token: alice.token });
         const [, pending] = (body['content_uri'] as string).slice('mxc://'.length).split('/');
@@ -219,14 +225,14 @@ describe('what thumbnails of other servers cost', () => {
   it('is what their media costs [option: remote_media_download_burst_count]', async () => {
     const several = new SeveralServers('sqlite');
     try {
-      const file = await noise(100, 100);
+      const file = await noiseImage(100, 100);
       const media = {
         remote_media_download_burst_count: Math.floor(file.length * 1.5),
         remote_media_download_per_second: 1,
       };
       const here = await several.homeserver('here.test', { config: { media } });
       const far = await several.scripted('far.test');
-      const { token } = await here.person('alice');
+      const { token } = await here.registerClient('alice');
       far.on(downloads, (_request, response) => serve(response, 'image/png', file));
       const status = async (id: string) => {
         const url = `${here.baseUrl}/_matrix/client/v1/media/thumbnail/far.test/${id}?${small}`;

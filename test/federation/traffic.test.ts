@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import type { Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import type { TestClient } from '../support/users/test-client.ts';
 
 const enc = encodeURIComponent;
 
@@ -17,10 +17,10 @@ const listener = (resource: { readonly names: ('client' | 'metrics' | 'federatio
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('what goes between servers', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
-    let b: ServerOfSeveral;
-    let alice: Person;
-    let bob: Person;
+    let a: FederatedServer;
+    let b: FederatedServer;
+    let alice: TestClient;
+    let bob: TestClient;
     let roomId: string;
     before(async () => {
       const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], {
@@ -38,17 +38,17 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
       several = opened.several;
       [a, b] = opened.servers;
-      alice = await a.person('alice');
-      bob = await b.person('bob');
+      alice = await a.registerClient('alice');
+      bob = await b.registerClient('bob');
       roomId = await alice.createRoom();
       await joinThere(bob, roomId);
     });
     after(() => several.stop());
 
-    const joinThere = (person: Person, room: string) =>
+    const joinThere = (person: TestClient, room: string) =>
       person.do('POST', `/join/${enc(room)}`, {}, { server_name: 'a.test', via: 'a.test' });
 
-    const bodies = async (person: Person) => {
+    const bodies = async (person: TestClient) => {
       const path = `/rooms/${enc(roomId)}/messages`;
       const { chunk } = await person.do('GET', path, undefined, { dir: 'b', limit: 100 });
       return (chunk as { type: string; content: { body: string } }[])
@@ -58,7 +58,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     };
 
     /** What a sync says of the room besides its events, by type. */
-    const ephemeral = async (person: Person) => {
+    const ephemeral = async (person: TestClient) => {
       const { rooms } = await person.do('GET', '/sync', undefined, { timeout: 0 });
       const room = (rooms as { join: Record<string, { ephemeral: { events: Ephemeral[] } }> }).join[roomId];
       return new Map(room?.ephemeral.events.map(({ type, content }) => [type, content]));
@@ -124,7 +124,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     it('is counted for operators [option: federation_metrics_domains, metrics_flags.known_servers]', async () => {
-      const metrics = async (server: ServerOfSeveral) => (await server.api('GET', '/_server/metrics')).raw;
+      const metrics = async (server: FederatedServer) => (await server.api('GET', '/_server/metrics')).raw;
       await alice.say(roomId, 'to be counted');
       await until(async () => (await bodies(bob)).includes('to be counted'));
       const [ofA, ofB] = [await metrics(a), await metrics(b)];

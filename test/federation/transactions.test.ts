@@ -3,22 +3,22 @@ import { after, before, describe, it } from 'node:test';
 import { canonicalJson, type JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import type { Person } from '../support/people/person.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import type { TestClient } from '../support/users/test-client.ts';
 
 let transactions = 0;
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('transactions of other servers', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let c: ScriptedServer;
-    let alice: Person;
+    let alice: TestClient;
     before(async () => {
       const opened = await SeveralServers.open(kind, ['a.test']);
       several = opened.several;
       [a] = opened.servers;
-      alice = await a.person('alice');
+      alice = await a.registerClient('alice');
       c = await several.scripted('c.test');
     });
     after(() => several.stop());

@@ -5,12 +5,12 @@ import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import {
-  askingOnce,
-  type ServerOfSeveral,
+  type FederatedServer,
   SeveralServers,
+  withoutRetries,
 } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
@@ -18,18 +18,18 @@ const v2 = '/_matrix/federation/v2';
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('turning an invite down', () => {
     let several: SeveralServers;
-    let a: ServerOfSeveral;
+    let a: FederatedServer;
     let host: ScriptedServer;
     let stranger: ScriptedServer;
-    let anna: Person;
+    let anna: TestClient;
     let room: SignedRoom;
     const isUp = new Set<ScriptedServer>();
     before(async () => {
       several = new SeveralServers(kind);
-      a = await several.homeserver('a.test', askingOnce);
+      a = await several.homeserver('a.test', withoutRetries);
       host = await several.scripted('host.test');
       stranger = await several.scripted('stranger.test');
-      anna = await a.person('anna');
+      anna = await a.registerClient('anna');
     });
     after(() => several.stop());
     beforeEach(() => {
@@ -38,7 +38,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         isUp.add(server);
         server.asked.splice(0);
         const ifUp = (answer: () => JsonObject) => () => (isUp.has(server) ? answer() : ([500, {}] as const));
-        const template = () => room.template(anna.id, 'leave');
+        const template = () => room.membershipTemplate(anna.id, 'leave');
         server.on(`GET ${v1}/make_leave/`, ifUp(template));
         server.on(
           `PUT ${v2}/send_leave/`,

@@ -7,12 +7,12 @@ import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/template
 import { forServerDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import {
-  askingOnce,
-  type ServerOfSeveral,
+  type FederatedServer,
   SeveralServers,
+  withoutRetries,
 } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 const v2 = '/_matrix/federation/v2';
@@ -22,17 +22,17 @@ const versions = [...roomVersions.keys()];
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('handshakes about rooms of all versions', () => {
     let several: SeveralServers;
-    let [a, b]: ServerOfSeveral[] = [];
+    let [a, b]: FederatedServer[] = [];
     let d: ScriptedServer;
-    let anna: Person;
-    let ben: Person;
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], askingOnce);
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], withoutRetries);
       several = opened.several;
       [a, b] = opened.servers;
       d = await several.scripted('d.test');
-      anna = await a!.person('anna');
-      ben = await b!.person('ben');
+      anna = await a!.registerClient('anna');
+      ben = await b!.registerClient('ben');
     });
     after(() => several.stop());
     beforeEach(() => void d.asked.splice(0));
@@ -130,7 +130,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       };
       const states = (membership: string, roomVersion: string | undefined) => {
         d.on(`GET ${v1}/make_${membership}/`, () => {
-          const { room_version: _, ...template } = room.template(anna.id, membership);
+          const { room_version: _, ...template } = room.membershipTemplate(anna.id, membership);
           return { ...template, ...(roomVersion !== undefined && { room_version: roomVersion }) };
         });
         d.on(`PUT ${v2}/send_leave/`, () => ({}));

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
-import { type ServerOfSeveral, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type Person } from '../support/people/person.ts';
-import { SlidingClient } from '../support/people/sliding-client.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { SlidingClient } from '../support/users/sliding-client.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const everything = { lists: { all: { ranges: [[0, 19]], timeline_limit: 5, required_state: [['*', '*']] } } };
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('clients of a server that comes into a room of another one', () => {
     let several: SeveralServers;
-    let b: ServerOfSeveral;
-    let anna: Person;
-    let ben: Person;
+    let b: FederatedServer;
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
       ({ several, b, anna, ben } = await SeveralServers.pair(kind));
     });

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { enc } from '../support/people/person.ts';
 import { type Answer, alice } from '../support/rooms/rooms.ts';
 import { eventsIn, far, fay, finn, ServedRooms } from '../support/rooms/served-rooms.ts';
+import { enc } from '../support/users/test-client.ts';
 
 /** What happens to fay; after each, and before the first, alice says something. In the end finn joins. */
 type Happening = 'invite' | 'join' | 'leave' | 'ban' | 'unban';
@@ -93,7 +93,7 @@ forServerDatabases(import.meta.url, (open) => {
           const page = await other.get(`/backfill/${enc(roomId)}?v=${enc(said.at(-1)!)}&limit=100`);
           return seenIn(page, 'pdus', said);
         };
-        const erase = () => erased.set(alice, other.under.streams.current + 1);
+        const erase = () => erased.set(alice, other.rooms.streams.current + 1);
         await other.member(roomId, fay, 'join');
         assert.equal(await last(), 'yy');
         erase();
@@ -112,13 +112,13 @@ forServerDatabases(import.meta.url, (open) => {
     it('times lead to events that a server may see', async () => {
       const { roomId, said } = await live('joined', ['join', 'leave']);
       const timeOf = async (eventId: string) =>
-        (await served.under.engine.events.getById(eventId))!.event.originServerTs;
+        (await served.rooms.engine.events.getById(eventId))!.event.originServerTs;
       const nearest = async (ts: number, dir: 'f' | 'b') =>
         (await served.get(`/timestamp_to_event/${enc(roomId)}?ts=${ts}&dir=${dir}`)).body['event_id'];
       const hidden = await timeOf(said[2]!);
       const found = [await nearest(hidden, 'b'), await nearest(hidden, 'f')];
       for (const eventId of found) assert.notEqual(eventId, said[2]);
-      const events = await served.under.engine.events.getManyById(found as string[]);
+      const events = await served.rooms.engine.events.getManyById(found as string[]);
       const members = found.map((eventId) => events.get(eventId as string)?.event.stateKey);
       assert.deepEqual(members, [fay, finn], 'its own users came and went');
     });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
-import { ClientDevice, ClientIdentity } from '../support/people/client-device.ts';
+import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts';
 import { Meeting } from './meeting.ts';
 import { enc, type Json, type Someone, type Sync } from './someone.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
-import { looksLike, noise } from '../support/inputs/pictures.ts';
+import { imageMetadata, noiseImage } from '../support/inputs/images.ts';
 import { fromTo, Meeting } from './meeting.ts';
 import type { Someone } from './someone.ts';
 
@@ -44,7 +44,7 @@ Meeting.of('media', (meeting) => {
   meeting.bothWays(
     'thumbnails are made of what the other has',
     async ({ host: owner, guest: reader }) => {
-      const uri = await upload(owner, await noise(1_000, 500));
+      const uri = await upload(owner, await noiseImage(1_000, 500));
       const thumbnail = (of: string, query: string) =>
         reader.fetch('GET', `${download(of).replace('download', 'thumbnail')}?${query}`);
       for (const [query, size] of [
@@ -56,7 +56,7 @@ Meeting.of('media', (meeting) => {
         const answer = await thumbnail(uri, query);
         assert.equal(answer.status, 200, query);
         assert.match(answer.headers.get('content-disposition') ?? '', /^inline/);
-        const { format, width, height } = await looksLike(Buffer.from(await answer.arrayBuffer()));
+        const { format, width, height } = await imageMetadata(Buffer.from(await answer.arrayBuffer()));
         assert.deepEqual(
           [answer.headers.get('content-type'), `${width}x${height}`],
           [`image/${format}`, size],

@@ -8,13 +8,13 @@ import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { Relations } from '../../src/relations/index.ts';
 import { manualClock } from '../support/clocks/manual-clock.ts';
-import { makePlace } from '../support/databases/databases.ts';
+import { makeTestDatabase } from '../support/databases/databases.ts';
 import { testConfiguration } from '../support/servers/server.ts';
 
 /** How many of 400 events are in memory, of a server with such caches; and after its factor was halved. */
 async function remembered(event_cache_size: number, global_factor: number): Promise<number[]> {
   const shutdown = new Shutdown(silentLogger);
-  const place = await makePlace('sqlite');
+  const place = await makeTestDatabase('sqlite');
   shutdown.add('place', () => place.remove());
   try {
     const configuration = testConfiguration({ caches: { event_cache_size, caches: { global_factor } } });

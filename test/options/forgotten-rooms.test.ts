@@ -3,8 +3,8 @@ import { afterEach, describe, it } from 'node:test';
 import { eventually } from '../clients/eventually.ts';
 import { manualClock } from '../support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { enc, Person } from '../support/people/person.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
+import { enc, TestClient } from '../support/users/test-client.ts';
 
 const minute = 60_000;
 
@@ -24,27 +24,30 @@ forServerDatabases(import.meta.url, (open) => {
       ticking = setInterval(() => clock.advance(5), 5);
       const config = { rooms: { forgotten_room_retention_period } };
       server = await startTestServer({ database: open.kind, clock, config });
-      const [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      const [anna, ben] = [
+        await TestClient.register(server, 'anna'),
+        await TestClient.register(server, 'ben'),
+      ];
       const room = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'place' });
       await ben.join(room);
       await anna.say(room, 'hello');
       return { clock, anna, ben, room };
     };
-    const isThere = async (person: Person, room: string) => {
+    const isThere = async (person: TestClient, room: string) => {
       const answer = await person.call('GET', `/directory/room/${enc('#place:test')}`);
       if (answer.status === 200) assert.equal(answer.body['room_id'], room);
       return answer.status === 200;
     };
     /** Jobs run beside requests. */
-    const gone = (person: Person, room: string) =>
+    const gone = (person: TestClient, room: string) =>
       eventually(`${room} to go`, async () => !(await isThere(person, room)));
-    const stays = async (person: Person, room: string) => {
+    const stays = async (person: TestClient, room: string) => {
       for (let look = 0; look < 20; look++) {
         assert.ok(await isThere(person, room));
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     };
-    const forget = async (person: Person, room: string) => {
+    const forget = async (person: TestClient, room: string) => {
       await person.leave(room);
       await person.membership('forget', room);
     };

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { enc, Person } from '../support/people/person.ts';
-import { registerAdmin } from '../support/people/register-admin.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
+import { registerAdmin } from '../support/users/register-admin.ts';
+import { enc, TestClient } from '../support/users/test-client.ts';
 
 /** Two at once, and one more every ten seconds. */
 const tight = { per_second: 0.1, burst_count: 2 };
@@ -16,7 +16,7 @@ forServerDatabases(import.meta.url, (open) => {
   describe('users to whom administrators have given other limits', () => {
     let server: TestServer;
     let clock: ManualClock;
-    let [admin, anna, ben]: Person[] = [];
+    let [admin, anna, ben]: TestClient[] = [];
     let room: string;
     before(async () => {
       clock = manualClock();
@@ -34,7 +34,7 @@ forServerDatabases(import.meta.url, (open) => {
         config: { rateLimits, rooms: { max_event_delay_duration: 1_000 } },
       });
       admin = await registerAdmin(server);
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
       room = await anna.createRoom();
       await ben.join(room);
       clock.advance(600_000);
@@ -60,7 +60,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
       return times;
     };
-    const say = (person: Person) => () =>
+    const say = (person: TestClient) => () =>
       person.call('PUT', `/rooms/${enc(room)}/send/m.room.message/${transactions++}`, {
         msgtype: 'm.text',
         body: 'x',
@@ -86,9 +86,9 @@ forServerDatabases(import.meta.url, (open) => {
         return answer;
       };
       const eventId = enc(await anna!.say(room, 'x'));
-      const report = (person: Person) => () =>
+      const report = (person: TestClient) => () =>
         person.call('POST', `/rooms/${enc(room)}/report/${eventId}`, { reason: 'x' });
-      const list = (person: Person) => () =>
+      const list = (person: TestClient) => () =>
         person.ask('GET', '/_matrix/client/unstable/org.matrix.msc4140/delayed_events', undefined);
       const check = async () => {
         assert.equal(await timesOf(say(anna!)), often);
@@ -119,7 +119,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('are chosen by administrators, among those who are here', async () => {
-      const codeOf = async (person: Person, userId: string, body: object = {}) => {
+      const codeOf = async (person: TestClient, userId: string, body: object = {}) => {
         const answer = await person.ask('POST', path(userId), body);
         return [answer.status, answer.body['errcode']];
       };

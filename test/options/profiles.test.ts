@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { enc, Person } from '../support/people/person.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
+import { enc, TestClient } from '../support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('profiles that are not for everybody', () => {
@@ -11,11 +11,14 @@ forServerDatabases(import.meta.url, (open) => {
 
     const start = async (profiles: Record<string, boolean>) => {
       server = await startTestServer({ database: open.kind, config: { profiles } });
-      const [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      const [anna, ben] = [
+        await TestClient.register(server, 'anna'),
+        await TestClient.register(server, 'ben'),
+      ];
       return { anna, ben };
     };
-    const path = ({ id }: Person, field = '') => `/profile/${enc(id)}${field}`;
-    const see = async (viewer: Person, of: Person) =>
+    const path = ({ id }: TestClient, field = '') => `/profile/${enc(id)}${field}`;
+    const see = async (viewer: TestClient, of: TestClient) =>
       Promise.all(
         ['', '/displayname'].map(async (field) => (await viewer.call('GET', path(of, field))).status),
       );

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forServerDatabases } from '../support/databases/databases.ts';
-import { registerAdmin } from '../support/people/register-admin.ts';
 import {
   type ApiAnswer,
   type ConfigurationOverrides,
@@ -9,6 +8,7 @@ import {
   type TestServer,
   type TestUser,
 } from '../support/servers/server.ts';
+import { registerAdmin } from '../support/users/register-admin.ts';
 
 type Content = Readonly<Record<string, unknown>>;
 type Event = Readonly<Record<string, unknown>>;

@@ -10,7 +10,7 @@ import { forServerDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import {
   type ConfiguredServer,
-  databaseEntry,
+  databaseOption,
   startConfigured,
 } from '../support/servers/configured-server.ts';
 
@@ -65,7 +65,7 @@ forServerDatabases(import.meta.url, (open) => {
     const database = await open();
     const signing_key_path = join(folder, `${open.kind}.key`);
     writeFileSync(signing_key_path, writeSigningKeys([newSigningKey('unusual')]));
-    const options = { signing_key_path, database: databaseEntry(open.optionsOf(database)) };
+    const options = { signing_key_path, database: databaseOption(open.optionsOf(database)) };
     await database.close();
     const { addresses } = await start({ ...options, listeners: [{ ...localhost, resources: client }] });
     const { userId, roomId } = await makeRoom(addresses[0]!);

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type JsonObject, serverOfUser } from '../../src/protocol/index.ts';
-import { ClientDevice, ClientIdentity } from '../support/people/client-device.ts';
+import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts';
 import { attempt } from './attempt.ts';
 import type { Dice } from './random.ts';
 import type { SimulatedServer } from './server.ts';

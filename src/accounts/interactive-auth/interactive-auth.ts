@@ -25,7 +25,7 @@ import {
 import type { Flows, Stage } from './stage.ts';
 
 /** A request for something that needs a proof. */
-export interface GuardedRequest {
+export interface InteractiveAuthRequest {
   /** What is to be done and to what, for instance `DELETE /devices/ABC`. */
   readonly operation: string;
   /** The request's body; its member `auth` is the proof, the rest the parameters of the operation. */
@@ -36,7 +36,7 @@ export interface GuardedRequest {
 }
 
 /** A request whose proof is complete. */
-export interface ProvenRequest {
+export interface InteractiveAuthResult {
   /** The parameters, without `auth`. */
   readonly body: JsonObject;
   /** Completed stages to what they remember. */
@@ -81,7 +81,7 @@ export class InteractiveAuth {
    * Resolves when the proof is complete; the session is used up then.
    * @throws Challenge (401) with what is still to do; MatrixError M_FORBIDDEN when the session is for something else
    */
-  async authenticate(request: GuardedRequest): Promise<ProvenRequest> {
+  async authenticate(request: InteractiveAuthRequest): Promise<InteractiveAuthResult> {
     const { auth, ...parameters } = request.body;
     if (auth === undefined || auth === null) {
       throw this.#challenge(request, await this.#begin(request, parameters));
@@ -114,7 +114,7 @@ export class InteractiveAuth {
     return deleteInteractiveSessionsOf(writerFor<AccountTables>(writer), userId);
   }
 
-  async #begin(request: GuardedRequest, body: JsonObject): Promise<Progress> {
+  async #begin(request: InteractiveAuthRequest, body: JsonObject): Promise<Progress> {
     const session = randomString(this.#deps.randomness, 24);
     const progress = { session, createdAt: this.#deps.clock.now(), body, completed: new Map() };
     await this.#save(request, progress);
@@ -122,7 +122,11 @@ export class InteractiveAuth {
   }
 
   /** The session that the client goes on with. Until something is proven, the parameters may still change. */
-  async #resume(request: GuardedRequest, parameters: JsonObject, auth: JsonObject): Promise<Progress> {
+  async #resume(
+    request: InteractiveAuthRequest,
+    parameters: JsonObject,
+    auth: JsonObject,
+  ): Promise<Progress> {
     const session = auth['session'];
     if (session === undefined) return this.#begin(request, parameters);
     if (typeof session !== 'string') throw badJson("'auth.session' must be a string");
@@ -141,7 +145,12 @@ export class InteractiveAuth {
     return { ...progress, body: parameters };
   }
 
-  async #attempt(request: GuardedRequest, progress: Progress, type: string, auth: JsonObject): Promise<void> {
+  async #attempt(
+    request: InteractiveAuthRequest,
+    progress: Progress,
+    type: string,
+    auth: JsonObject,
+  ): Promise<void> {
     const stage = request.flows.flat().includes(type) ? this.#stages.get(type) : undefined;
     if (stage === undefined) {
       throw this.#challenge(request, progress, new MatrixError(401, 'M_UNRECOGNIZED', 'Unknown stage'));
@@ -157,7 +166,7 @@ export class InteractiveAuth {
     await this.#save(request, progress);
   }
 
-  #challenge(request: GuardedRequest, progress: Progress, failure?: MatrixError): Challenge {
+  #challenge(request: InteractiveAuthRequest, progress: Progress, failure?: MatrixError): Challenge {
     const params: Record<string, JsonObject> = {};
     for (const type of new Set(request.flows.flat())) {
       const param = this.#stages.get(type)?.params?.();
@@ -168,7 +177,7 @@ export class InteractiveAuth {
     return new Challenge({ flows, params, session: progress.session, completed }, failure);
   }
 
-  async #save(request: GuardedRequest, progress: Progress): Promise<void> {
+  async #save(request: InteractiveAuthRequest, progress: Progress): Promise<void> {
     const { clock, randomness } = this.#deps;
     const sealed_body = sealBody(progress.body, progress.session, randomness);
     if (sealed_body.length > largestBody) throw tooLarge('The request is too large');

@@ -39,14 +39,14 @@ export class LimitOverrides {
   }
 
   /** `none`: nothing that the user does is limited; or what limits the user's messages; or nothing special. */
-  of(userId: string): 'none' | RateLimiter | undefined {
+  limiterOf(userId: string): 'none' | RateLimiter | undefined {
     const entry = this.#entries.get(userId);
     return entry && (entry.limiter ?? 'none');
   }
 
   /** Whether nothing that the user does is limited. */
   isExempt(userId: string): boolean {
-    return this.of(userId) === 'none';
+    return this.limiterOf(userId) === 'none';
   }
 
   /** What an administrator has decided; `undefined`: nothing. */

@@ -2,7 +2,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountLimits } from '../limits.ts';
-import type { DeviceWish, OpenedSession } from '../registration/registration.ts';
+import type { LoginDevice, OpenedSession } from '../registration/registration.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 
@@ -42,7 +42,7 @@ export class Login {
   /** @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and what the type says */
   async login(
     body: JsonObject,
-    device: DeviceWish,
+    device: LoginDevice,
     ip: string,
   ): Promise<{ userId: string; session: OpenedSession }> {
     const type = this.#offered().find((candidate) => candidate.type === body['type']);
@@ -54,7 +54,7 @@ export class Login {
   }
 
   /** Opens a session for somebody who has proven who they are. */
-  open(userId: string, { deviceId, displayName, refreshable }: DeviceWish): Promise<OpenedSession> {
+  open(userId: string, { deviceId, displayName, refreshable }: LoginDevice): Promise<OpenedSession> {
     const { devices, sessions, streams } = this.#deps;
     return streams.write<AccountTables, OpenedSession>(async (writer, publish) => {
       const device = await devices.ensure(writer, publish, { userId, deviceId, displayName });

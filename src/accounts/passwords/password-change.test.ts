@@ -4,8 +4,8 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import {
   AccountsServer,
   type AccountsServerOptions,
-  openOptions,
   passwordLogin,
+  testAccountOptions,
 } from '../../../test/support/servers/accounts-server.ts';
 
 forEachDatabase((open) => {
@@ -24,7 +24,7 @@ forEachDatabase((open) => {
       const phone = await server.register('alice', { refresh_token: true });
       const laptop = await server.login('alice');
       await whoami(laptop.token);
-      const answer = await server.confirmed(phone, 'POST', path, { new_password: 'new' });
+      const answer = await server.callWithPassword(phone, 'POST', path, { new_password: 'new' });
       assert.deepEqual([answer.status, answer.body], [200, {}]);
       assert.equal((await whoami(laptop.token)).status, 401);
       assert.equal((await whoami(phone.token)).status, 200);
@@ -43,7 +43,7 @@ forEachDatabase((open) => {
       await start();
       const phone = await server.register('alice');
       const laptop = await server.login('alice');
-      await server.confirmed(phone, 'POST', path, { new_password: 'new', logout_devices: false });
+      await server.callWithPassword(phone, 'POST', path, { new_password: 'new', logout_devices: false });
       assert.equal((await whoami(laptop.token)).status, 200);
     });
 
@@ -83,7 +83,7 @@ forEachDatabase((open) => {
         require_lowercase: true,
         require_uppercase: true,
       };
-      const password_config = { ...openOptions.password_config, policy };
+      const password_config = { ...testAccountOptions.password_config, policy };
       await start({ options: { password_config } });
       for (const [password, errcode] of [
         ['aB1-', 'M_PASSWORD_TOO_SHORT'],
@@ -102,7 +102,7 @@ forEachDatabase((open) => {
     });
 
     it('is refused where passwords can not be changed', async () => {
-      const password_config = { ...openOptions.password_config, enabled: 'only_for_reauth' as const };
+      const password_config = { ...testAccountOptions.password_config, enabled: 'only_for_reauth' as const };
       await start({ options: { password_config } });
       const { session } = await server.slice.registration.create({
         userId: server.slice.registration.userIdFor('alice'),

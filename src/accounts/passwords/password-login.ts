@@ -3,10 +3,10 @@ import { forbidden, isJsonObject, type JsonObject, MatrixError, missingParam } f
 import type { AccountOptions } from '../account-options.ts';
 import type { Stage, StageContext } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
-import { lockedAccount } from '../sessions/refusals.ts';
+import { lockedAccount } from '../sessions/token-errors.ts';
 import type { AccountTables } from '../tables.ts';
 import { readUserForLogin, type User } from '../user-store.ts';
-import { typedUserId } from '../usernames.ts';
+import { userIdFromInput } from '../usernames.ts';
 import type { PasswordHasher } from './password-hasher.ts';
 
 export interface PasswordLoginDeps {
@@ -67,7 +67,7 @@ export class PasswordLogin implements Stage {
 
   async #check(name: string | undefined, password: string): Promise<User> {
     const { database, hasher, limits } = this.#deps;
-    const userId = name === undefined ? undefined : typedUserId(name, this.#options.server_name);
+    const userId = name === undefined ? undefined : userIdFromInput(name, this.#options.server_name);
     const account = name === undefined ? undefined : this.#accountOf(name);
     if (account !== undefined) limits.failedAttempts.check(account);
     const found =
@@ -88,7 +88,7 @@ export class PasswordLogin implements Stage {
 
   /** What attempts are counted by: spellings that mean the same account count together. */
   #accountOf(name: string): string {
-    return typedUserId(name, this.#options.server_name).toLowerCase();
+    return userIdFromInput(name, this.#options.server_name).toLowerCase();
   }
 }
 

@@ -3,7 +3,7 @@ import { forbidden, missingParam, newUserId, type ServerName, type UserId } from
 import type { Accounts } from '../accounts.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import type { DeviceWish, Registered } from './registration.ts';
+import type { LoginDevice, RegistrationResult } from './registration.ts';
 
 export interface GuestUpgradeDeps {
   readonly accounts: Accounts;
@@ -37,10 +37,14 @@ export class GuestUpgrade {
   }
 
   /** @throws MatrixError M_USER_IN_USE when they are a guest no more */
-  async upgrade(userId: UserId, password: string, login: DeviceWish | undefined): Promise<Registered> {
+  async upgrade(
+    userId: UserId,
+    password: string,
+    login: LoginDevice | undefined,
+  ): Promise<RegistrationResult> {
     const { accounts, devices, hasher, sessions } = this.#deps;
     const passwordHash = await hasher.hash(password);
-    const upgraded = await sessions.change<Registered>(userId, async (writer, publish) => {
+    const upgraded = await sessions.change<RegistrationResult>(userId, async (writer, publish) => {
       await accounts.upgradeGuestIn(writer, publish, userId, passwordHash);
       if (!login) return { userId, session: undefined };
       const wish = { userId, deviceId: login.deviceId, displayName: login.displayName };

@@ -12,7 +12,7 @@ import {
 } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { type Accounts, userInUse } from '../accounts.ts';
-import type { InteractiveAuth, ProvenRequest } from '../interactive-auth/interactive-auth.ts';
+import type { InteractiveAuth, InteractiveAuthResult } from '../interactive-auth/interactive-auth.ts';
 import type { Flows } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
@@ -32,10 +32,10 @@ export interface NewAccount {
   readonly userType?: string | undefined;
   readonly appservice?: string | undefined;
   /** The device to log in with; absent: nobody is logged in. */
-  readonly login?: DeviceWish | undefined;
+  readonly login?: LoginDevice | undefined;
 }
 
-export interface DeviceWish {
+export interface LoginDevice {
   readonly deviceId?: string | undefined;
   readonly displayName?: string | undefined;
   /** The client can refresh access tokens. */
@@ -47,7 +47,7 @@ export interface OpenedSession extends IssuedTokens {
   readonly deviceId: string;
 }
 
-export interface Registered {
+export interface RegistrationResult {
   readonly userId: UserId;
   readonly session: OpenedSession | undefined;
 }
@@ -65,7 +65,7 @@ export interface RegistrationDeps {
   /** Flows that verify something about whoever registers; none when the operator asks for nothing. */
   readonly verification: () => Flows;
   /** Set while users are kept out (`hs_disabled`). */
-  readonly refusal?: (() => MatrixError) | undefined;
+  readonly disabledError?: (() => MatrixError) | undefined;
 }
 
 type Options = Pick<
@@ -99,12 +99,12 @@ export class Registration {
    * @throws Challenge with the flows; MatrixError M_FORBIDDEN when registration is off, M_USER_IN_USE,
    * M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED and the codes of the password policy
    */
-  async register(body: JsonObject, ip: string): Promise<Registered> {
-    if (this.#deps.refusal) throw this.#deps.refusal();
+  async register(body: JsonObject, ip: string): Promise<RegistrationResult> {
+    if (this.#deps.disabledError) throw this.#deps.disabledError();
     const flows = this.#flows();
     this.#deps.limits.registration.check(ip);
     await this.#checkWishes(readWishes(body));
-    const proven: ProvenRequest = await this.#deps.interactiveAuth.authenticate({
+    const proven: InteractiveAuthResult = await this.#deps.interactiveAuth.authenticate({
       operation: 'POST /register',
       body,
       requester: undefined,
@@ -124,8 +124,8 @@ export class Registration {
   }
 
   /** Makes a guest. Throws MatrixError M_FORBIDDEN, M_LIMIT_EXCEEDED. */
-  async registerGuest(displayName: string | undefined, ip: string): Promise<Registered> {
-    if (this.#deps.refusal) throw this.#deps.refusal();
+  async registerGuest(displayName: string | undefined, ip: string): Promise<RegistrationResult> {
+    if (this.#deps.disabledError) throw this.#deps.disabledError();
     if (!this.#options.allow_guest_access) throw forbidden('Guest access is disabled');
     this.#deps.limits.registration.take(ip);
     const login = { displayName, refreshable: false };
@@ -145,7 +145,7 @@ export class Registration {
   }
 
   /** Makes an account without asking anything of anybody. Throws MatrixError M_USER_IN_USE. */
-  async create(account: NewAccount): Promise<Registered> {
+  async create(account: NewAccount): Promise<RegistrationResult> {
     const { accounts, devices, hasher, sessions, streams } = this.#deps;
     const { userId, login, password } = account;
     if (login) devices.check(login);
@@ -159,7 +159,7 @@ export class Registration {
       userType: account.userType ?? this.#options.user_types.default_user_type ?? undefined,
       appservice: account.appservice,
     };
-    const registered = await streams.write<AccountTables, Registered>(async (writer, publish) => {
+    const registered = await streams.write<AccountTables, RegistrationResult>(async (writer, publish) => {
       await accounts.createIn(writer, publish, user);
       if (!login) return { userId, session: undefined };
       const wish = { userId, deviceId: login.deviceId, displayName: login.displayName };
@@ -221,7 +221,7 @@ interface Wishes {
   readonly guestToken: string | undefined;
   readonly username: string | undefined;
   readonly password: string | undefined;
-  readonly login: DeviceWish | undefined;
+  readonly login: LoginDevice | undefined;
 }
 
 function readWishes(body: JsonObject): Wishes {

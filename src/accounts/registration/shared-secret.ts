@@ -4,7 +4,7 @@ import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
-import type { Registered, Registration } from './registration.ts';
+import type { Registration, RegistrationResult } from './registration.ts';
 
 export interface SharedSecretRequest {
   readonly nonce: string;
@@ -61,7 +61,7 @@ export class SharedSecretRegistration {
    * Makes the account when the MAC is right.
    * @throws MatrixError M_UNKNOWN for a bad nonce, M_FORBIDDEN for a bad MAC, and what registration says
    */
-  async register(request: SharedSecretRequest): Promise<Registered> {
+  async register(request: SharedSecretRequest): Promise<RegistrationResult> {
     const secret = this.#secret();
     const expiry = this.#nonces.get(request.nonce);
     this.#nonces.delete(request.nonce);

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { Accounts } from '../accounts.ts';
 import type { Login } from '../login/login.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import { deviceWish, sessionResponse, toDeviceWish, toSessionResponse } from './session-response.ts';
+import { loginDeviceFields, sessionResponse, toLoginDevice, toSessionResponse } from './session-response.ts';
 
 const paths = {
   login: ['/_proto/client/v3/login', '/_proto/client/r0/login'],
@@ -36,12 +36,12 @@ export function loginRoutes(login: Login, wellKnown: JsonObject | undefined): Ro
         method: 'POST',
         path: paths.login,
         auth: 'none',
-        body: Type.Object({ type: Type.String(), ...deviceWish }),
+        body: Type.Object({ type: Type.String(), ...loginDeviceFields }),
         bodyLimit,
         response: sessionResponse,
       },
       async ({ body, ip }) => {
-        const { userId, session } = await login.login(body as JsonObject, toDeviceWish(body), ip);
+        const { userId, session } = await login.login(body as JsonObject, toLoginDevice(body), ip);
         return { ...toSessionResponse(userId, session), well_known: wellKnown };
       },
     ),

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import type { Registered, Registration } from '../registration/registration.ts';
+import type { Registration, RegistrationResult } from '../registration/registration.ts';
 import type { SharedSecretRegistration } from '../registration/shared-secret.ts';
 import { sessionResponse, toSessionResponse } from './session-response.ts';
 
-const answer = ({ userId, session }: Registered) => toSessionResponse(userId, session);
+const answer = ({ userId, session }: RegistrationResult) => toSessionResponse(userId, session);
 
 /** Bytes of a registration: anybody may send one. */
 const bodyLimit = 65_536;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import type { DeviceWish, OpenedSession } from '../registration/registration.ts';
+import type { LoginDevice, OpenedSession } from '../registration/registration.ts';
 
 /** What `/register` and `/login` answer. */
 export const sessionResponse = Type.Object({
@@ -24,17 +24,17 @@ export function toSessionResponse(userId: string, session: OpenedSession | undef
 }
 
 /** What the bodies of `/register` and `/login` say about the device. */
-export const deviceWish = {
+export const loginDeviceFields = {
   device_id: Type.Optional(Type.String()),
   initial_device_display_name: Type.Optional(Type.String()),
   refresh_token: Type.Optional(Type.Boolean()),
 };
 
-export const toDeviceWish = (body: {
+export const toLoginDevice = (body: {
   device_id?: string;
   initial_device_display_name?: string;
   refresh_token?: boolean;
-}): DeviceWish => ({
+}): LoginDevice => ({
   deviceId: body.device_id,
   displayName: body.initial_device_display_name,
   refreshable: body.refresh_token === true,

@@ -4,9 +4,9 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { AuthenticationContext, Authenticator, Requester } from '../../kernel/http/index.ts';
 import type { MatrixError } from '../../protocol/index.ts';
 import type { AccountTables } from '../tables.ts';
-import { expiredToken, lockedAccount, unknownToken } from './refusals.ts';
 import type { Session, SessionCache } from './session-cache.ts';
 import type { Sessions } from './sessions.ts';
+import { expiredToken, lockedAccount, unknownToken } from './token-errors.ts';
 import { type AccessTokenRow, findAccessToken } from './token-store.ts';
 import { hashToken } from './tokens.ts';
 
@@ -17,7 +17,7 @@ export interface SessionAuthenticatorDeps {
   readonly sessions: Sessions;
   readonly lastSeen: LastSeen;
   /** Set while users are kept out (`hs_disabled`): administrators are not, and everybody may log out. */
-  readonly refusal?: (() => MatrixError) | undefined;
+  readonly disabledError?: (() => MatrixError) | undefined;
 }
 
 /** No token that this server gives out is longer: a longer one is not worth hashing. */
@@ -39,7 +39,7 @@ export class SessionAuthenticator implements Authenticator {
   }
 
   #admit(session: Session, context: AuthenticationContext): Requester {
-    const { clock, lastSeen, refusal } = this.#deps;
+    const { clock, lastSeen, disabledError: refusal } = this.#deps;
     if (session.expiresAt !== undefined && session.expiresAt <= clock.now()) {
       throw expiredToken('The access token has expired');
     }
@@ -58,7 +58,7 @@ export class SessionAuthenticator implements Authenticator {
     const session = toSession(row);
     const requester = this.#admit(session, context);
     if (row.replaces_refresh_token_id !== null) {
-      await sessions.firstUse(row.user_id, row.replaces_refresh_token_id);
+      await sessions.onFirstUse(row.user_id, row.replaces_refresh_token_id);
     } else {
       cache.put(token, session, generation, clock.now());
     }

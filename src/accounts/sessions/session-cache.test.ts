@@ -20,7 +20,7 @@ describe('the cache of sessions', () => {
     const cache = new SessionCache();
     for (const hash of ['a1', 'a2']) cache.put(hash, sessionOf('@a:test'), cache.generation, 0);
     cache.put('b1', sessionOf('@b:test'), cache.generation, 0);
-    cache.forget('@a:test');
+    cache.invalidate('@a:test');
     assert.deepEqual([cache.get('a1'), cache.get('a2')], [undefined, undefined]);
     assert.equal(cache.get('b1')?.requester.userId, '@b:test');
   });
@@ -28,7 +28,7 @@ describe('the cache of sessions', () => {
   it('does not take what was read before a change', () => {
     const cache = new SessionCache();
     const { generation } = cache;
-    cache.forget('@a:test');
+    cache.invalidate('@a:test');
     cache.put('a1', sessionOf('@a:test'), generation, 0);
     assert.equal(cache.get('a1'), undefined);
   });
@@ -36,15 +36,15 @@ describe('the cache of sessions', () => {
   it('takes nothing while a change is under way, for a while', () => {
     const cache = new SessionCache();
     cache.put('a1', sessionOf('@a:test'), cache.generation, 0);
-    cache.suspect('@a:test', 0);
+    cache.beginChange('@a:test', 0);
     cache.put('a1', sessionOf('@a:test'), cache.generation, 1000);
     assert.equal(cache.get('a1'), undefined);
     cache.put('b1', sessionOf('@b:test'), cache.generation, 1000);
     assert.ok(cache.get('b1'));
     cache.put('a1', sessionOf('@a:test'), cache.generation, 60_000);
     assert.ok(cache.get('a1'));
-    cache.suspect('@a:test', 60_000);
-    cache.forget('@a:test');
+    cache.beginChange('@a:test', 60_000);
+    cache.invalidate('@a:test');
     cache.put('a1', sessionOf('@a:test'), cache.generation, 60_001);
     assert.ok(cache.get('a1'));
   });
@@ -54,7 +54,7 @@ describe('the cache of sessions', () => {
     for (let i = 0; i < 100; i++) cache.put(`h${i}`, sessionOf(`@u${i % 3}:test`), cache.generation, 0);
     const held = () => Array.from({ length: 100 }, (_, i) => cache.get(`h${i}`)).filter(Boolean);
     assert.equal(held().length, 10);
-    for (const user of ['@u0:test', '@u1:test', '@u2:test']) cache.forget(user);
+    for (const user of ['@u0:test', '@u1:test', '@u2:test']) cache.invalidate(user);
     assert.deepEqual(held(), []);
   });
 });

@@ -54,14 +54,14 @@ export class SessionCache {
   }
 
   /** A transaction that changes the user's sessions is under way: until `forget`, the database is asked each time. */
-  suspect(userId: string, now: number): void {
+  beginChange(userId: string, now: number): void {
     for (const [user, until] of this.#changing) if (until <= now) this.#changing.delete(user);
     this.#changing.set(userId, now + quarantine);
     this.#drop(userId);
   }
 
   /** The user's sessions, or what they may do, have changed. */
-  forget(userId: string): void {
+  invalidate(userId: string): void {
     this.#changing.delete(userId);
     this.#drop(userId);
   }

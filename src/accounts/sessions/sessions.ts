@@ -6,8 +6,8 @@ import type { Randomness } from '../../kernel/randomness.ts';
 import { type Publish, Stream, type Streams } from '../../kernel/streams/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { AccountTables } from '../tables.ts';
-import { checkRefreshToken } from './refusals.ts';
 import type { SessionCache } from './session-cache.ts';
+import { checkRefreshToken } from './token-errors.ts';
 import {
   deleteAccessToken,
   deleteExpiredTokens,
@@ -73,7 +73,7 @@ export class Sessions implements DeviceCleanup {
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
-    this.sessionStream.subscribe(({ userId }) => deps.cache.forget(userId));
+    this.sessionStream.subscribe(({ userId }) => deps.cache.invalidate(userId));
   }
 
   /** Opens a session inside the caller's transaction. A session that the device had is closed. */
@@ -117,7 +117,7 @@ export class Sessions implements DeviceCleanup {
   }
 
   /** A refreshed access token was used for the first time: the tokens before it are revoked. */
-  async firstUse(userId: string, replaced: number): Promise<void> {
+  async onFirstUse(userId: string, replaced: number): Promise<void> {
     await this.change(userId, (writer, publish) => this.#retire(writer, publish, userId, replaced));
   }
 
@@ -133,7 +133,7 @@ export class Sessions implements DeviceCleanup {
     userId: string,
     kept?: { tokenId: number | undefined; deviceId: string | undefined },
   ): Promise<void> {
-    this.#deps.cache.suspect(userId, this.#deps.clock.now());
+    this.#deps.cache.beginChange(userId, this.#deps.clock.now());
     await deleteTokensOfUser(writerFor<AccountTables>(writer), userId, kept);
     publish(this.sessionStream, { userId });
   }
@@ -144,7 +144,7 @@ export class Sessions implements DeviceCleanup {
     userId: string,
     deviceIds: readonly string[],
   ): Promise<void> {
-    this.#deps.cache.suspect(userId, this.#deps.clock.now());
+    this.#deps.cache.beginChange(userId, this.#deps.clock.now());
     await deleteTokensOfDevices(writerFor<AccountTables>(writer), userId, deviceIds);
     publish(this.sessionStream, { userId });
   }
@@ -152,7 +152,7 @@ export class Sessions implements DeviceCleanup {
   /** Runs a transaction after which nothing that was known about the user's sessions is relied upon. */
   async change<T>(userId: string, work: (writer: AnyWriter, publish: Publish) => Promise<T>): Promise<T> {
     const { cache, clock, streams } = this.#deps;
-    cache.suspect(userId, clock.now());
+    cache.beginChange(userId, clock.now());
     return streams.write<AccountTables, T>((writer, publish) => {
       publish(this.sessionStream, { userId });
       return work(writer, publish);
@@ -188,7 +188,7 @@ export class Sessions implements DeviceCleanup {
   }
 
   async #retire(writer: AnyWriter, publish: Publish, userId: string, replaced: number): Promise<void> {
-    this.#deps.cache.suspect(userId, this.#deps.clock.now());
+    this.#deps.cache.beginChange(userId, this.#deps.clock.now());
     await retireReplaced(writerFor<AccountTables>(writer), replaced);
     publish(this.sessionStream, { userId });
   }

@@ -1,4 +1,4 @@
-import type { AccountCompanion } from '../../accounts/index.ts';
+import type { AccountLifecycle } from '../../accounts/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, type FullText, writerFor } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
@@ -30,7 +30,7 @@ const patience = 5_000;
  * Keeps the entries of this server's users: a job is ordered in the transaction that makes, changes or closes an
  * account, so that no change is missed.
  */
-export class UserIndex implements AccountCompanion {
+export class UserIndex implements AccountLifecycle {
   readonly #jobs: Jobs;
   readonly #clock: Clock;
   readonly #database: Database;

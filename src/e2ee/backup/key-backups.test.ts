@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import type { Person } from '../../../test/support/servers/accounts-server.ts';
+import type { LoggedInUser } from '../../../test/support/servers/accounts-server.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { keyText, parseRooms, parseSession } from './room-keys.ts';
@@ -18,7 +18,7 @@ const key = (first_message_index = 0, forwarded_count = 0, is_verified = false, 
 
 forEachDatabase((open) => {
   let server: E2eeServer;
-  let alice: Person;
+  let alice: LoggedInUser;
   afterEach(() => server.stop());
 
   const call = (method: string, path: string, body?: unknown, as = alice) =>

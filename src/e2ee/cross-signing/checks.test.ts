@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
-import { ClientDevice, ClientIdentity } from '../../../test/support/people/client-device.ts';
+import { ClientDevice, ClientIdentity } from '../../../test/support/users/client-device.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { parseCrossSigningKey } from './cross-signing-key.ts';
 import { checkOther, checkOwn, type Signer } from './signature-check.ts';

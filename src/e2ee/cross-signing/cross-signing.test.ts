@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { ClientIdentity } from '../../../test/support/people/client-device.ts';
-import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
+import { codeOf, E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
+import { ClientIdentity } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
 forEachDatabase((open) => {
   let server: E2eeServer;
-  let alice: KeyedPerson;
+  let alice: UserWithKeys;
   let identity: ClientIdentity;
   afterEach(() => server.stop());
 
@@ -16,11 +16,11 @@ forEachDatabase((open) => {
     alice = await server.user('alice');
     identity = new ClientIdentity(alice.userId);
   }
-  const upload = (body: unknown, as: KeyedPerson = alice) =>
+  const upload = (body: unknown, as: UserWithKeys = alice) =>
     server.call(as, 'POST', '/keys/device_signing/upload', body);
-  const sign = (body: unknown, as: KeyedPerson = alice) =>
+  const sign = (body: unknown, as: UserWithKeys = alice) =>
     server.call(as, 'POST', '/keys/signatures/upload', body);
-  const query = async (as: KeyedPerson, userId = alice.userId) =>
+  const query = async (as: UserWithKeys, userId = alice.userId) =>
     (await server.call(as, 'POST', '/keys/query', { device_keys: { [userId]: [] } })).body as Record<
       string,
       Record<string, JsonObject>
@@ -41,7 +41,7 @@ forEachDatabase((open) => {
     });
   };
   const device = () => ({ [alice.deviceId]: identity.signAs(identity.selfSigning, alice.deviceKeys) });
-  const failuresOf = async (body: JsonObject, as?: KeyedPerson) => {
+  const failuresOf = async (body: JsonObject, as?: UserWithKeys) => {
     const answer = await sign(body, as);
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
     const failures = answer.body['failures'] as Record<string, Record<string, JsonObject>>;
@@ -157,7 +157,9 @@ forEachDatabase((open) => {
       await server.call(login, 'POST', '/logout', {});
       assert.equal((await upload(identity.keys())).status, 200);
       await assert.rejects(
-        server.server.login('alice', { device_id: identity.master.name }).then((p) => server.keyed(p)),
+        server.server
+          .login('alice', { device_id: identity.master.name })
+          .then((p) => server.uploadDeviceKeys(p)),
         /M_FORBIDDEN/,
       );
     });

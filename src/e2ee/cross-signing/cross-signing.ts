@@ -102,7 +102,10 @@ export class CrossSigning {
       const object = await this.#withTrustedSignatures(writer, userId, key, sent, stored);
       await writeCrossSigningKey(writer, userId, key.usage, { publicKey: key.publicKey, object });
     }
-    await this.#deps.devices.listChanged(writer, publish, userId, { deviceIds, crossSigning: isOtherSigner });
+    await this.#deps.devices.recordListChange(writer, publish, userId, {
+      deviceIds,
+      crossSigning: isOtherSigner,
+    });
     return true;
   }
 

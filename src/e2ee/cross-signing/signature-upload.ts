@@ -135,7 +135,7 @@ export class SignatureUpload {
       }
       if (changed.length === 0) return;
       const signedDevices = changed.filter(({ kind }) => kind === 'device');
-      await devices.listChanged(writer, publish, userId, {
+      await devices.recordListChange(writer, publish, userId, {
         deviceIds: signedDevices.map(({ targetKey }) => targetKey),
         crossSigning: signedDevices.length < changed.length,
       });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { ClientDevice, ClientIdentity } from '../../../test/support/people/client-device.ts';
-import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
+import { codeOf, E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
+import { ClientDevice, ClientIdentity } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
 const prefix = '/_matrix/client/unstable/org.matrix.msc3814.v1/dehydrated_device';
@@ -12,7 +12,7 @@ const day = 24 * 3_600_000;
 
 forEachDatabase((open) => {
   let server: E2eeServer;
-  let alice: KeyedPerson;
+  let alice: UserWithKeys;
   let dry: ClientDevice;
   afterEach(() => server.stop());
 

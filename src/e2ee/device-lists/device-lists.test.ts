@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { codeOf, E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
+import { codeOf, E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import { Stream } from '../../kernel/streams/index.ts';
 import { DeviceLists, type SignatureChange } from './device-lists.ts';
 
 forEachDatabase((open) => {
   let server: E2eeServer;
-  let alice: KeyedPerson;
-  let bob: KeyedPerson;
-  let carol: KeyedPerson;
+  let alice: UserWithKeys;
+  let bob: UserWithKeys;
+  let carol: UserWithKeys;
   let mark: number;
   afterEach(() => server.stop());
 
@@ -20,7 +20,7 @@ forEachDatabase((open) => {
   }
 
   /** Asks as the server that remembers, and as one that was started just now: both must say the same. */
-  async function changes({ userId }: KeyedPerson, after = mark, upTo = server.position) {
+  async function changes({ userId }: UserWithKeys, after = mark, upTo = server.position) {
     const { database, streams } = server.server;
     const restarted = new DeviceLists({
       database,
@@ -38,9 +38,9 @@ forEachDatabase((open) => {
     return one;
   }
   const nothing = { changed: [], left: [] };
-  const leave = ({ userId }: KeyedPerson, roomId: string) => server.rooms.memberships.leave(userId, roomId);
-  const join = ({ userId }: KeyedPerson, roomId: string) => server.rooms.memberships.join(userId, roomId);
-  const newKeys = (person: KeyedPerson) =>
+  const leave = ({ userId }: UserWithKeys, roomId: string) => server.rooms.memberships.leave(userId, roomId);
+  const join = ({ userId }: UserWithKeys, roomId: string) => server.rooms.memberships.join(userId, roomId);
+  const newKeys = (person: UserWithKeys) =>
     server.call(person, 'POST', '/keys/upload', { device_keys: person.client.deviceKeys() });
 
   describe('device lists', () => {

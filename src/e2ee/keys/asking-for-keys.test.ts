@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { ClientDevice } from '../../../test/support/people/client-device.ts';
 import { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
+import { ClientDevice } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeParts } from '../index.ts';
 import { curve, keyCalls } from './test/key-calls.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { ClientDevice, publicKey } from '../../../test/support/people/client-device.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
+import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { writeDeviceKeys } from './device-key-store.ts';
 import { curve, keyCalls } from './test/key-calls.ts';
@@ -120,7 +120,7 @@ forEachDatabase((open) => {
     it('keep their names and ids whatever these are', async () => {
       await start();
       const login = await server.server.register('alice', { device_id: '__proto__' });
-      const alice = await server.keyed(login);
+      const alice = await server.uploadDeviceKeys(login);
       const { body } = await query(alice, { [alice.userId]: [] });
       const found = body['device_keys'] as Record<string, object>;
       assert.deepEqual(Object.keys(found[alice.userId]!), ['__proto__']);

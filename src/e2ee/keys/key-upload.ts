@@ -137,7 +137,7 @@ export class KeyUpload {
       await deleteOneTimeKeysOfDevices(writer, userId, [deviceId]);
     }
     await writeDeviceKeys(writer, userId, deviceId, kept);
-    await this.#deps.devices.listChanged(writer, publish, userId, { deviceIds: [deviceId] });
+    await this.#deps.devices.recordListChange(writer, publish, userId, { deviceIds: [deviceId] });
   }
 
   async #addOneTimeKeys(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { ClientDevice, publicKey } from '../../../test/support/people/client-device.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
+import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
 import { Streams } from '../../kernel/streams/index.ts';
 import { KeyClaims } from './key-claims.ts';
 import { curve, keyCalls } from './test/key-calls.ts';
@@ -59,7 +59,7 @@ forEachDatabase((open) => {
         const alice = await server.user('alice');
         await upload(alice, { one_time_keys: alice.client.oneTimeKeys(200) });
         const { database, streams } = server.server;
-        const other = await open.another(database);
+        const other = await open.openAgain(database);
         const claims = [
           new KeyClaims(database, streams, server.upkeep.keyStream),
           new KeyClaims(other, streams, server.upkeep.keyStream),
@@ -88,8 +88,8 @@ forEachDatabase((open) => {
     it('with names that look alike are not mixed up', async () => {
       await start();
       const alice = await server.user('alice');
-      const spaced = await server.keyed(await server.server.login('alice', { device_id: 'A B' }));
-      const short = await server.keyed(await server.server.login('alice', { device_id: 'A' }));
+      const spaced = await server.uploadDeviceKeys(await server.server.login('alice', { device_id: 'A B' }));
+      const short = await server.uploadDeviceKeys(await server.server.login('alice', { device_id: 'A' }));
       await upload(spaced, { one_time_keys: { 'C:1': 'of spaced' } });
       await upload(short, { one_time_keys: { 'B C:1': 'of short' } });
       const one_time_keys = { [alice.userId]: { 'A B': 'C', A: 'B C' } };

@@ -108,7 +108,7 @@ export class Departures {
     await database.transaction<E2eeTables, void>(async (writer) => {
       for (const userId of userIds) {
         await deleteList(writer, userId);
-        await devices.forgetChange(writer, userId);
+        await devices.deleteListChange(writer, userId);
       }
     });
   }
@@ -118,7 +118,7 @@ export class Departures {
     const { database, devices, serverName, sharing } = this.#deps;
     const shared = await sharing.everybody();
     const lists = (after: string) => listedUsers(database.reader<E2eeTables>(), after, pageSize);
-    const changes = (after: string) => devices.changedUsers(after, pageSize);
+    const changes = (after: string) => devices.usersWithListChange(after, pageSize);
     for (const read of [lists, changes]) {
       for (let page = await read(''); page.length > 0; page = await read(page.at(-1)!)) {
         const remote = page.filter((userId) => serverOfUser(userId) !== serverName);

@@ -49,7 +49,7 @@ forServerDatabases(import.meta.url, (open) => {
       distant.isDown = false;
       assert.deepEqual(await idsOf(), ['D0']);
       const mark = server.position;
-      const update = bob.update();
+      const update = bob.addDeviceUpdate();
       server.server.clock.advance(60_000);
       await fetched();
       await lists.takeUpdate('elsewhere', update);
@@ -64,7 +64,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await idsOf(), ['D0']);
       await fetched();
       assert.deepEqual(distant.asked, ['query elsewhere', 'query elsewhere']);
-      await lists.takeUpdate('elsewhere', bob.update());
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate());
       assert.equal(await server.rows('remote_device_lists'), 0);
     });
 
@@ -81,7 +81,7 @@ forServerDatabases(import.meta.url, (open) => {
         [await server.rows('remote_device_lists'), await server.rows('remote_devices')],
         [0, 0],
       );
-      bob.update();
+      bob.addDeviceUpdate();
       await member(bob.userId, other, 'join');
       assert.deepEqual(await idsOf(), ['D0', 'D1']);
       await fetched();

@@ -118,7 +118,7 @@ export class RemoteDeviceLists {
     await this.#deps.streams.write<E2eeTables, void>(async (writer, publish) => {
       const list = await readList(writer, update.userId);
       const isNew = !list || (await this.#applyUpdate(writer, list, update));
-      if (isNew) await this.#deps.devices.listChanged(writer, publish, update.userId);
+      if (isNew) await this.#deps.devices.recordListChange(writer, publish, update.userId);
     });
   }
 
@@ -178,7 +178,7 @@ export class RemoteDeviceLists {
       };
       await writeSigningKeys(writer, userId, keys);
     }
-    await this.#deps.devices.listChanged(writer, publish, userId);
+    await this.#deps.devices.recordListChange(writer, publish, userId);
   }
 
   async #fetchAnew(writer: Writer<E2eeTables>, { userId, stale }: RemoteList): Promise<void> {

@@ -27,13 +27,13 @@ forServerDatabases(import.meta.url, (open) => {
         const { bob, changedSince, distant, fetched, idsOf, lists } = await acquainted();
         bob.addDevice();
         const mark = server.position;
-        await lists.takeUpdate('elsewhere', bob.update(more as JsonObject));
+        await lists.takeUpdate('elsewhere', bob.addDeviceUpdate(more as JsonObject));
         assert.deepEqual(await changedSince(mark), [bob.userId]);
         await fetched();
         assert.deepEqual(distant.asked, [`devices ${bob.userId}`]);
         assert.deepEqual(await idsOf(), ['D0', 'D1', 'D2']);
         assert.equal(distant.asked.length, 1);
-        await lists.takeUpdate('elsewhere', bob.update());
+        await lists.takeUpdate('elsewhere', bob.addDeviceUpdate());
         assert.deepEqual(await idsOf(), ['D0', 'D1', 'D2', 'D3']);
         assert.equal(distant.asked.length, 1);
       });
@@ -43,7 +43,7 @@ forServerDatabases(import.meta.url, (open) => {
       const { bob, changedSince, distant, fetched, idsOf, lists, query } = await acquainted();
       distant.isDown = true;
       bob.addDevice();
-      await lists.takeUpdate('elsewhere', bob.update({ prev_id: [77] }));
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
       await server.jobs.settled();
       const old = await query();
       assert.deepEqual([old.isNamed, old.failures], [false, ['elsewhere']]);
@@ -60,7 +60,7 @@ forServerDatabases(import.meta.url, (open) => {
     it('are fetched again and again until it succeeds, also after a restart', async () => {
       const { bob, distant, idsOf, lists } = await acquainted();
       distant.isDown = true;
-      await lists.takeUpdate('elsewhere', bob.update({ prev_id: [77] }));
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
       for (let attempt = 0; attempt < 5; attempt++) {
         await server.jobs.settled();
         server.server.clock.advance(60_000);
@@ -81,18 +81,18 @@ forServerDatabases(import.meta.url, (open) => {
       let open = 0;
       let most = 0;
       let go = () => {};
-      distant.answer = async (user) => {
+      distant.devicesAnswer = async (user) => {
         most = Math.max(most, ++open);
         await new Promise<void>((resolve) => {
           go = resolve;
         });
         open--;
-        return user.list();
+        return user.deviceList();
       };
       for (let flood = 0; flood < 50; flood++) {
-        await lists.takeUpdate('elsewhere', bob.update({ prev_id: [7_000 + flood] }));
+        await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [7_000 + flood] }));
       }
-      distant.answer = undefined;
+      distant.devicesAnswer = undefined;
       go();
       await fetched();
       assert.equal(most, 1);
@@ -104,16 +104,16 @@ forServerDatabases(import.meta.url, (open) => {
     it('that were asked for before the last update are not taken for current', async () => {
       const { bob, distant, fetched, idsOf, lists } = await acquainted();
       let answered = () => {};
-      distant.answer = (user) => {
-        const before = user.list();
+      distant.devicesAnswer = (user) => {
+        const before = user.deviceList();
         return new Promise((resolve) => {
           answered = () => resolve(before);
         });
       };
-      await lists.takeUpdate('elsewhere', bob.update({ prev_id: [77] }));
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
       while (distant.asked.length === 0) await new Promise(setImmediate);
-      await lists.takeUpdate('elsewhere', bob.update());
-      distant.answer = undefined;
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate());
+      distant.devicesAnswer = undefined;
       answered();
       await fetched();
       assert.equal(distant.asked.length, 2);
@@ -124,12 +124,12 @@ forServerDatabases(import.meta.url, (open) => {
     it('are asked for again when the answer makes no sense', async () => {
       const { bob, distant, idsOf, lists } = await acquainted();
       for (const answer of [{}, { user_id: '@eve:evil', devices: [] }, { user_id: bob.userId, devices: 5 }]) {
-        distant.answer = () => answer as JsonObject;
-        await lists.takeUpdate('elsewhere', bob.update({ prev_id: [] }));
+        distant.devicesAnswer = () => answer as JsonObject;
+        await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [] }));
         await server.jobs.settled();
         server.server.clock.advance(10_000);
       }
-      distant.answer = undefined;
+      distant.devicesAnswer = undefined;
       server.server.clock.advance(3_600_000);
       await server.jobs.settled();
       distant.isDown = true;

@@ -112,7 +112,7 @@ export class Resync {
       const isFirst = before.streamIds.length === 0 && before.devices.size === 0;
       const wasAsked = asked.take(userId) || (isFirst && revision < this.#startedAt);
       const isNews = wasAsked || (!isFirst && isDifferent(before, snapshot));
-      if (isNews) await devices.listChanged(writer, publish, userId);
+      if (isNews) await devices.recordListChange(writer, publish, userId);
     });
   }
 }

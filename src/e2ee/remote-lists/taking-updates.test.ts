@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { ClientDevice, ClientIdentity } from '../../../test/support/people/client-device.ts';
 import type { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
+import { ClientDevice, ClientIdentity } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { DistantLists } from './test/distant-lists.ts';
 
@@ -19,22 +19,22 @@ forServerDatabases(import.meta.url, (open) => {
     it('follow what their server sends, without asking it', async () => {
       const { bob, changedSince, distant, idsOf, lists, query } = await acquainted();
       const mark = server.position;
-      await lists.takeUpdate('elsewhere', bob.update());
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate());
       assert.deepEqual(await changedSince(mark), [bob.userId]);
       assert.deepEqual(await idsOf(), ['D0', 'D1']);
-      await lists.takeUpdate('elsewhere', bob.update({ device_display_name: 'Telephone' }));
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ device_display_name: 'Telephone' }));
       assert.deepEqual((await query()).devices['D2']!['unsigned'], { device_display_name: 'Telephone' });
-      await lists.takeUpdate('elsewhere', bob.deletion('D1'));
+      await lists.takeUpdate('elsewhere', bob.deleteDeviceUpdate('D1'));
       assert.deepEqual(await idsOf(), ['D0', 'D2']);
       assert.deepEqual(distant.asked, []);
     });
 
     it('take what follows several updates, and what comes twice once', async () => {
       const { bob, changedSince, distant, fetched, idsOf, lists } = await acquainted();
-      const [one, other] = [bob.update(), { ...bob.update(), prev_id: [1] }];
+      const [one, other] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
       await lists.takeUpdate('elsewhere', one);
       await lists.takeUpdate('elsewhere', other);
-      await lists.takeUpdate('elsewhere', { ...bob.update(), prev_id: [2, 3] });
+      await lists.takeUpdate('elsewhere', { ...bob.addDeviceUpdate(), prev_id: [2, 3] });
       assert.deepEqual(await idsOf(), ['D0', 'D1', 'D2', 'D3']);
       const mark = server.position;
       await lists.takeUpdate('elsewhere', { ...one, deleted: true });
@@ -47,11 +47,11 @@ forServerDatabases(import.meta.url, (open) => {
     it('take nothing from servers about users of others, and nothing unsound', async () => {
       const { alice, bob, changedSince, distant, lists } = await acquainted();
       const mark = server.position;
-      await lists.takeUpdate('evil', bob.update());
-      await lists.takeUpdate('elsewhere', { ...bob.update(), user_id: alice.userId });
+      await lists.takeUpdate('evil', bob.addDeviceUpdate());
+      await lists.takeUpdate('elsewhere', { ...bob.addDeviceUpdate(), user_id: alice.userId });
       await lists.takeSigningKeys('evil', { user_id: bob.userId, master_key: bob.identity.masterKey() });
       for (const device_id of [undefined, 5, '', 'x\0y', 'x'.repeat(256)]) {
-        await lists.takeUpdate('elsewhere', { ...bob.update(), device_id } as JsonObject);
+        await lists.takeUpdate('elsewhere', { ...bob.addDeviceUpdate(), device_id } as JsonObject);
       }
       assert.deepEqual(await changedSince(mark), []);
       assert.deepEqual(distant.asked, []);
@@ -67,9 +67,9 @@ forServerDatabases(import.meta.url, (open) => {
       const tooDeep = new ClientDevice(bob.userId, 'D4').deviceKeys({ deep });
       bob.streamId = 1;
       for (const keys of [eve.deviceKeys(), other.deviceKeys(), large, tooDeep]) {
-        await lists.takeUpdate('elsewhere', bob.update({ keys }));
+        await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ keys }));
       }
-      const good = bob.update();
+      const good = bob.addDeviceUpdate();
       const keys = good['keys'] as JsonObject;
       const signatures = { ...(keys.signatures as JsonObject), '@eve:evil': { 'ed25519:x': 'x' } };
       await lists.takeUpdate('elsewhere', { ...good, keys: { ...keys, signatures } });
@@ -101,14 +101,14 @@ forServerDatabases(import.meta.url, (open) => {
       const { bob, distant, fetched, idsOf, lists } = await acquainted();
       const [device] = bob.keys.values();
       const named = (n: number): JsonObject => ({ ...device, device_id: `X${n}` });
-      distant.answer = (user) => ({
-        ...user.list(),
+      distant.devicesAnswer = (user) => ({
+        ...user.deviceList(),
         devices: Array.from({ length: 6_000 }, (_, n) => ({ device_id: `X${n}`, keys: named(n) })),
       });
-      await lists.takeUpdate('elsewhere', bob.update({ prev_id: [] }));
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [] }));
       await fetched();
       assert.equal((await idsOf()).length, 2_000);
-      await lists.takeUpdate('elsewhere', bob.update());
+      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate());
       assert.equal((await idsOf()).length, 2_000);
     });
   });

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
-import { DistantUser } from '../../../test/support/other-servers/distant-keys.ts';
+import { RemoteUser } from '../../../test/support/other-servers/remote-users.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { parseDeviceListUpdate, parseSigningKeyUpdate, parseUserDevices } from './updates.ts';
 
-const bob = new DistantUser('@bob:elsewhere');
+const bob = new RemoteUser('@bob:elsewhere');
 const anyObject = fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<JsonObject>;
 
 function checkDevice(keys: JsonObject | undefined, deviceId: string): void {
@@ -18,7 +18,7 @@ function checkDevice(keys: JsonObject | undefined, deviceId: string): void {
 describe('what other servers say of device lists', () => {
   it('is about their own users, whatever it is', () => {
     fc.assert(
-      fc.property(fc.oneof(anyObject, mutated(bob.update())), (content) => {
+      fc.property(fc.oneof(anyObject, mutated(bob.addDeviceUpdate())), (content) => {
         const update = parseDeviceListUpdate('elsewhere', content);
         assert.equal(parseDeviceListUpdate('evil', content), undefined);
         if (!update) return;
@@ -36,7 +36,7 @@ describe('what other servers say of device lists', () => {
       ['@böb:elsewhere', false],
       ['@b b:elsewhere', false],
     ] as const) {
-      const [list, keys] = [{ ...bob.update(), user_id: userId }, { user_id: userId }];
+      const [list, keys] = [{ ...bob.addDeviceUpdate(), user_id: userId }, { user_id: userId }];
       assert.equal(parseDeviceListUpdate('elsewhere', list) !== undefined, isTaken, userId);
       assert.equal(parseSigningKeyUpdate('elsewhere', keys) !== undefined, isTaken, userId);
     }
@@ -49,7 +49,7 @@ describe('what other servers say of device lists', () => {
       self_signing_key: bob.identity.selfSigningKey(),
     };
     fc.assert(
-      fc.property(fc.oneof(anyObject, mutated(bob.list()), mutated(signing)), (content) => {
+      fc.property(fc.oneof(anyObject, mutated(bob.deviceList()), mutated(signing)), (content) => {
         const list = parseUserDevices(content, bob.userId);
         for (const [deviceId, keys] of list?.devices ?? []) checkDevice(keys, deviceId);
         const update = parseSigningKeyUpdate('elsewhere', content);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { ClientIdentity } from '../../../test/support/people/client-device.ts';
-import { E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
+import { E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
+import { ClientIdentity } from '../../../test/support/users/client-device.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { EduOutbox } from '../sender/edus/edu-outbox.ts';
@@ -11,7 +11,7 @@ import { Announcer } from './announcer.ts';
 forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let announcer: Announcer;
-  let alice: KeyedPerson;
+  let alice: UserWithKeys;
   /** A test at whose end both are stopped, while their database is still there. */
   const it = (title: string, run: () => Promise<void>) =>
     test(title, async () => {

@@ -108,7 +108,7 @@ export class Announcer {
       try {
         // Changes that are made together are announced together.
         await new Promise(setImmediate);
-        const changes = await devices.unannounced(changesAtOnce);
+        const changes = await devices.unannouncedChanges(changesAtOnce);
         for (const [userId, ofUser] of Map.groupBy(changes, ({ userId }) => userId)) {
           if (signal.aborted) return;
           await this.#announce(userId, ofUser);
@@ -142,7 +142,7 @@ export class Announcer {
         await writeLastUpdate(writer, userId, { streamId, previous: previous ?? null, deviceId });
         last = { streamId, deviceId };
       }
-      await devices.announced(writer, changes);
+      await devices.markAnnounced(writer, changes);
     });
   }
 

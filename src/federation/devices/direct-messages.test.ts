@@ -3,7 +3,7 @@ import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
-import { E2eeServer, type KeyedPerson } from '../../../test/support/servers/e2ee-server.ts';
+import { E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { ToDevice } from '../../to-device/index.ts';
@@ -15,7 +15,7 @@ const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];
 
 forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
-  let alice: KeyedPerson;
+  let alice: UserWithKeys;
   let take: EduHandler;
   let seen: string[];
   afterEach(() => server.stop());

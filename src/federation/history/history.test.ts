@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { enc } from '../../../test/support/people/person.ts';
 import { alice, bob } from '../../../test/support/rooms/rooms.ts';
 import { eventsIn, far, fay, idsIn, ServedRooms } from '../../../test/support/rooms/served-rooms.ts';
+import { enc } from '../../../test/support/users/test-client.ts';
 import { redactEvent } from '../../protocol/index.ts';
 
 const gapTo = (latest: readonly string[], more: object = {}) => ({
@@ -38,7 +38,7 @@ forEachDatabase((open) => {
       const { roomId, said } = await talk(1);
       const answer = await served.get(`/event/${enc(said[0]!)}`);
       const { origin, origin_server_ts: time, pdus } = answer.body;
-      assert.deepEqual([origin, time], ['test', served.under.clock.now()]);
+      assert.deepEqual([origin, time], ['test', served.rooms.clock.now()]);
       const [received, ...others] = eventsIn(answer, 'pdus');
       assert.equal(others.length, 0);
       assert.equal(received?.event.eventId, said[0]);
@@ -88,14 +88,14 @@ forEachDatabase((open) => {
       ]);
       assert.deepEqual(await between([said[2]!], [said[3]!]), []);
       assert.deepEqual(await between([said[2]!], [said[2]!]), []);
-      const depth = (await served.under.engine.events.getById(said[4]!))!.event.depth;
+      const depth = (await served.rooms.engine.events.getById(said[4]!))!.event.depth;
       assert.deepEqual(await between([], [said[7]!], { min_depth: depth }), said.slice(4, 7));
     });
 
     it('times lead to events', async () => {
       const { roomId, said } = await talk(3);
       const timeOf = async (eventId: string) =>
-        (await served.under.engine.events.getById(eventId))!.event.originServerTs;
+        (await served.rooms.engine.events.getById(eventId))!.event.originServerTs;
       const nearest = (ts: number, dir: string) =>
         served.get(`/timestamp_to_event/${enc(roomId)}?ts=${ts}&dir=${dir}`);
       const time = await timeOf(said[1]!);
@@ -110,8 +110,8 @@ forEachDatabase((open) => {
 
     it('what was redacted is gone', async () => {
       const { roomId, said } = await talk(2);
-      await served.under.redact(alice, roomId, said[0]!);
-      const stored = (await served.under.engine.events.getById(said[0]!))!;
+      await served.rooms.redact(alice, roomId, said[0]!);
+      const stored = (await served.rooms.engine.events.getById(said[0]!))!;
       const answers = [
         (await served.get(`/event/${enc(said[0]!)}`)).body['pdus'],
         (await backfill(roomId, [said[0]!], 1)).body['pdus'],
@@ -135,8 +135,8 @@ forEachDatabase((open) => {
 
     it('rooms that this server has left are told of to those that were in them, and to nobody else', async () => {
       const { roomId, said } = await talk(2);
-      await served.under.leave(alice, roomId);
-      const head = await served.under.engine.heads.get(roomId);
+      await served.rooms.leave(alice, roomId);
+      const head = await served.rooms.engine.heads.get(roomId);
       const left = head!.extremities.map(({ eventId }) => eventId);
       assert.deepEqual(idsIn(await missing(roomId, gapTo(left)), 'events').slice(-2), said);
       const page = `/backfill/${enc(roomId)}?v=${enc(left[0]!)}&limit=3`;
@@ -173,9 +173,9 @@ forEachDatabase((open) => {
     it('a server whose users were removed reads what led to that, also when those who did it have left', async () => {
       const { roomId, said } = await talk(1);
       const kicked = await served.member(roomId, fay, 'leave', alice);
-      await served.under.leave(alice, roomId);
+      await served.rooms.leave(alice, roomId);
       assert.deepEqual(idsIn(await backfill(roomId, [kicked], 2), 'pdus'), [kicked, said[0]]);
-      const head = await served.under.engine.heads.get(roomId);
+      const head = await served.rooms.engine.heads.get(roomId);
       const later = head!.extremities.map(({ eventId }) => eventId);
       for (const answer of [await missing(roomId, gapTo(later)), await backfill(roomId, later, 2)])
         assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_NOT_FOUND']);
@@ -184,12 +184,12 @@ forEachDatabase((open) => {
     it('what is not on disk yet is not told', async () => {
       const { roomId } = await talk(1);
       const ids = new Set<string>();
-      const sending = Array.from({ length: 20 }, (_, i) => served.under.say(bob, roomId, `${i}`));
+      const sending = Array.from({ length: 20 }, (_, i) => served.rooms.say(bob, roomId, `${i}`));
       await assert.rejects(Promise.any(sending), 'bob is not in the room');
-      const all = Array.from({ length: 20 }, (_, i) => served.under.say(alice, roomId, `more ${i}`));
+      const all = Array.from({ length: 20 }, (_, i) => served.rooms.say(alice, roomId, `more ${i}`));
       const pages = await Promise.all(
         Array.from({ length: 20 }, async () => {
-          const head = await served.under.engine.heads.get(roomId);
+          const head = await served.rooms.engine.heads.get(roomId);
           return backfill(
             roomId,
             head!.extremities.map(({ eventId }) => eventId),

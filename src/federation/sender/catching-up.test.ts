@@ -6,7 +6,7 @@ import {
   bodiesOf,
   holdAnswers,
   type SenderUnderTest,
-  sendersOn,
+  senderStarter,
   until,
 } from '../../../test/support/other-servers/federation-sender.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
@@ -16,11 +16,11 @@ const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('a server that lacks events', () => {
-    const start = sendersOn(open);
+    const start = senderStarter(open);
 
     /** Adds events that all follow the same one. */
     const fork = async (test: SenderUnderTest, roomId: string, count: number) => {
-      const { engine } = test.under;
+      const { engine } = test.rooms;
       const { version, extremities, state } = (await engine.heads.get(roomId))!;
       const prevEventIds = extremities.map(({ eventId }) => eventId);
       const key = newSigningKey('k');
@@ -45,8 +45,8 @@ forServerDatabases(import.meta.url, (open) => {
       const before = a.arrived.length;
       for (const body of ['2', '3', '4']) await say(body);
       for (const roomId of others) {
-        await test.under.say(alice, roomId, 'first there');
-        await test.under.say(alice, roomId, `last in ${roomId}`);
+        await test.rooms.say(alice, roomId, 'first there');
+        await test.rooms.say(alice, roomId, `last in ${roomId}`);
       }
       await test.sender.caughtUp();
       a.answer = () => 200;
@@ -58,7 +58,7 @@ forServerDatabases(import.meta.url, (open) => {
       await say('5');
       await until(() => a.messages.includes('5'));
       test.clock.advance(minute);
-      await until(async () => (await test.missedRooms()) === 0);
+      await until(async () => (await test.countMissedRooms()) === 0);
     });
 
     it('is sent the events of others too that lead to those of this server', async () => {
@@ -69,7 +69,7 @@ forServerDatabases(import.meta.url, (open) => {
       await say('1');
       await test.waitsToRetry(1);
       await say('2');
-      await test.under.say('@user:b.example', roomId, 'of another server');
+      await test.rooms.say('@user:b.example', roomId, 'of another server');
       await test.sender.caughtUp();
       a.answer = () => 200;
       test.clock.advance(minute);
@@ -82,7 +82,7 @@ forServerDatabases(import.meta.url, (open) => {
       const [a] = recipients;
       await test.idle();
       a.answer = () => 503;
-      await test.under.say(alice, roomId, 'the first that is missed');
+      await test.rooms.say(alice, roomId, 'the first that is missed');
       await test.waitsToRetry(1);
       await fork(test, roomId, 120);
       await test.sender.caughtUp();
@@ -102,7 +102,7 @@ forServerDatabases(import.meta.url, (open) => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       const roomId = await test.room();
-      const { memberships } = test.under.rooms;
+      const { memberships } = test.rooms.rooms;
       const guests = Array.from({ length: 60 }, (_, index) => `@guest${index}:a.example`);
       for (const guest of guests) await memberships.invite(alice, roomId, guest);
       await memberships.ban(alice, roomId, '@never-invited:a.example');
@@ -112,7 +112,7 @@ forServerDatabases(import.meta.url, (open) => {
       await test.waitsToRetry(1);
       for (const guest of guests.slice(1, 40)) await memberships.kick(alice, roomId, guest);
       for (const guest of guests.slice(40)) await memberships.ban(alice, roomId, guest);
-      await test.under.say(alice, roomId, 'nobody else is here');
+      await test.rooms.say(alice, roomId, 'nobody else is here');
       await test.sender.caughtUp();
       a.answer = () => 200;
       test.clock.advance(minute);
@@ -123,7 +123,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
       assert.equal(a.messages.includes('nobody else is here'), false);
       test.clock.advance(minute);
-      await until(async () => (await test.missedRooms()) === 0);
+      await until(async () => (await test.countMissedRooms()) === 0);
     });
 
     it('because it can not keep up is noted', async () => {
@@ -171,7 +171,7 @@ forServerDatabases(import.meta.url, (open) => {
       const [a, b] = recipients;
       await test.idle();
       test.clock.advance(1_000);
-      await until(async () => (await test.missedRooms()) === 0);
+      await until(async () => (await test.countMissedRooms()) === 0);
       holdAnswers(a);
       await say('1');
       await say('2');
@@ -193,9 +193,9 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('is looked for after a crash in what is new only, if there was nobody to send to', async () => {
       const { test, say } = await start([]);
-      const first = await test.under.positionOf(await say('1'));
+      const first = await test.rooms.positionOf(await say('1'));
       const cursor = async () => {
-        const reader = test.under.database.reader<{ stream_followers: { name: string; position: number } }>();
+        const reader = test.rooms.database.reader<{ stream_followers: { name: string; position: number } }>();
         return (
           (await reader.selectFrom('stream_followers').select('position').executeTakeFirst())?.position ?? 0
         );
@@ -216,15 +216,15 @@ forServerDatabases(import.meta.url, (open) => {
       const finish = holdAnswers(a);
       await say('1');
       await until(() => a.messages.includes('1'));
-      assert.equal(await test.missedRooms(), 0);
+      assert.equal(await test.countMissedRooms(), 0);
       await until(async () => {
         test.clock.advance(1_000);
-        return (await test.missedRooms()) === 1;
+        return (await test.countMissedRooms()) === 1;
       });
       finish();
       await until(async () => {
         test.clock.advance(1_000);
-        return (await test.missedRooms()) === 0;
+        return (await test.countMissedRooms()) === 0;
       });
       assert.deepEqual(a.messages, ['1']);
     });

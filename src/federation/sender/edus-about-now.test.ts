@@ -4,7 +4,7 @@ import { forServerDatabases } from '../../../test/support/databases/databases.ts
 import {
   bodiesOf,
   type Recipient,
-  sendersOn,
+  senderStarter,
   until,
 } from '../../../test/support/other-servers/federation-sender.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
@@ -14,7 +14,7 @@ const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('EDUs that are about now', () => {
-    const start = sendersOn(open);
+    const start = senderStarter(open);
 
     const typing = (userId: string, isTyping: boolean) => ({
       type: 'm.typing',

@@ -4,7 +4,7 @@ import { forServerDatabases } from '../../../test/support/databases/databases.ts
 import {
   type Recipient,
   type SenderUnderTest,
-  sendersOn,
+  senderStarter,
   until,
 } from '../../../test/support/other-servers/federation-sender.ts';
 import type { SenderTables } from './tables.ts';
@@ -13,20 +13,20 @@ const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('EDUs that must arrive', () => {
-    const start = sendersOn(open);
+    const start = senderStarter(open);
 
     const edu = (number: number) => ({
       type: 'm.direct_to_device',
       content: { message_id: String(number) },
     });
     const add = (test: SenderUnderTest, ...numbers: readonly number[]) =>
-      test.under.database.transaction<SenderTables, void>(async (writer) => {
+      test.rooms.database.transaction<SenderTables, void>(async (writer) => {
         for (const number of numbers) await test.outbox.add(writer, 'a.example', edu(number));
       });
     const idsIn = ({ arrived }: Recipient) =>
       arrived.flatMap(({ edus }) => edus.map(({ content }) => Number(content['message_id'])));
     const rows = async (test: SenderUnderTest) => {
-      const reader = test.under.database.reader<SenderTables>();
+      const reader = test.rooms.database.reader<SenderTables>();
       return (await reader.selectFrom('federation_outbox').selectAll().execute()).length;
     };
 
@@ -43,7 +43,7 @@ forServerDatabases(import.meta.url, (open) => {
     it('are part of the transaction that causes them', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
-      const failing = test.under.database.transaction<SenderTables, void>(async (writer) => {
+      const failing = test.rooms.database.transaction<SenderTables, void>(async (writer) => {
         await test.outbox.add(writer, 'a.example', edu(1));
         throw new Error('not after all');
       });

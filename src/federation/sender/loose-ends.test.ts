@@ -23,13 +23,13 @@ forEachDatabase((open) => {
       const a = await test.recipient('a.example');
       a.answer = () => 503;
       const room = new ReferenceRoom();
-      const { placement } = test.under.engine;
+      const { placement } = test.rooms.engine;
       await placement.enter(room.room, room.join(alice));
-      await test.under.say(alice, room.roomId, 'on its way');
+      await test.rooms.say(alice, room.roomId, 'on its way');
       await until(() => test.sender.status.destinations['waiting to retry'] > 0);
-      await test.under.say(alice, room.roomId, 'before');
+      await test.rooms.say(alice, room.roomId, 'before');
       const kick = room.member(alice, 'leave', { sender: ann });
-      await placement.append(room.roomId, room.one(kick));
+      await placement.append(room.roomId, room.get(kick));
       await placement.enter(room.room, room.join(alice, [kick]));
       await test.sender.caughtUp();
       return { a, room };
@@ -52,7 +52,7 @@ forEachDatabase((open) => {
     it('is sent it after a restart of this server, too, with what was said since', async () => {
       const { a, room } = await removedAndBack();
       await test.restart();
-      await test.under.say(alice, room.roomId, 'after');
+      await test.rooms.say(alice, room.roomId, 'after');
       await test.sender.caughtUp();
       const before = a.arrived.length;
       a.answer = () => 200;

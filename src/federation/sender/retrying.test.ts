@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { bodiesOf, sendersOn, until } from '../../../test/support/other-servers/federation-sender.ts';
+import { bodiesOf, senderStarter, until } from '../../../test/support/other-servers/federation-sender.ts';
 
 const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('a server that does not take what it is sent', () => {
-    const start = sendersOn(open);
+    const start = senderStarter(open);
 
     it('is sent a transaction again as it was until it takes it', async () => {
       const { test, recipients, say } = await start(['a.example']);

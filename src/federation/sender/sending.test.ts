@@ -4,7 +4,7 @@ import { forServerDatabases } from '../../../test/support/databases/databases.ts
 import {
   holdAnswers,
   type Recipient,
-  sendersOn,
+  senderStarter,
   until,
 } from '../../../test/support/other-servers/federation-sender.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
@@ -12,14 +12,14 @@ import type { JsonObject } from '../../protocol/index.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('events of this server', () => {
-    const start = sendersOn(open);
+    const start = senderStarter(open);
 
     it('go in order to the servers in the room and no others', async () => {
       const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       const other = await test.recipient('c.example');
       for (const body of ['1', '2', '3']) await say(body);
-      await test.under.say('@user:a.example', roomId, 'of another server');
+      await test.rooms.say('@user:a.example', roomId, 'of another server');
       await say('4');
       for (const one of [a, b]) await until(() => one.messages.length === 4);
       assert.deepEqual(a.messages, ['1', '2', '3', '4']);
@@ -69,8 +69,8 @@ forServerDatabases(import.meta.url, (open) => {
       const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       const c = await test.recipient('c.example');
-      const { memberships } = test.under.rooms;
-      await test.under.rooms.memberships.kick(alice, roomId, '@user:a.example');
+      const { memberships } = test.rooms.rooms;
+      await test.rooms.rooms.memberships.kick(alice, roomId, '@user:a.example');
       await memberships.invite(alice, roomId, '@user:c.example');
       await memberships.kick(alice, roomId, '@user:c.example');
       await say('not for a and c');
@@ -93,7 +93,7 @@ forServerDatabases(import.meta.url, (open) => {
       const [a] = recipients;
       const acl = { type: 'm.room.server_acl', stateKey: '' };
       const content = { allow: ['*'], deny: ['a.example'] };
-      await test.under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, acl, content);
+      await test.rooms.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, acl, content);
       await say('after');
       await until(() => a.messages.includes('after'));
       assert.ok(a.arrived.some(({ pdus }) => pdus.some(({ type }) => type === 'm.room.server_acl')));
@@ -104,14 +104,14 @@ forServerDatabases(import.meta.url, (open) => {
       const [a] = recipients;
       const b = await test.recipient('b.example');
       const sent = Array.from({ length: 20 }, (_, index) => say(`early ${index}`));
-      sent.push(test.under.join('@user:b.example', roomId).then(() => say('late')));
+      sent.push(test.rooms.join('@user:b.example', roomId).then(() => say('late')));
       for (let index = 0; index < 20; index++) sent.push(say(`early too ${index}`));
       await Promise.all(sent);
       await until(() => a.messages.length === 41 && b.messages.includes('late'));
       const joinedAt = b.arrived.flatMap(({ pdus }) => pdus.map(({ depth }) => Number(depth)));
-      const join = await test.under.engine.heads.get(roomId);
+      const join = await test.rooms.engine.heads.get(roomId);
       const entry = join?.entry('m.room.member', '@user:b.example');
-      const joined = await test.under.engine.events.get(entry!.nid);
+      const joined = await test.rooms.engine.events.get(entry!.nid);
       assert.ok(joinedAt.every((depth) => depth > joined!.event.depth));
     });
 

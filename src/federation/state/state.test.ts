@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
-import { enc } from '../../../test/support/people/person.ts';
 import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice } from '../../../test/support/rooms/rooms.ts';
 import { far, fay, idsIn, ServedRooms } from '../../../test/support/rooms/served-rooms.ts';
+import { enc } from '../../../test/support/users/test-client.ts';
 
 const topic = (text: string) => ({ type: 'm.room.topic', stateKey: '', content: { topic: text } });
 
@@ -22,9 +22,9 @@ forEachDatabase((open) => {
     /** A room of another server that alice has entered. */
     async function entered(version?: string) {
       const room = new ReferenceRoom(version);
-      const { placement } = served.under.engine;
+      const { placement } = served.rooms.engine;
       await placement.enter(room.room, room.join(alice));
-      const send = (eventId: string) => placement.append(room.roomId, room.one(eventId));
+      const send = (eventId: string) => placement.append(room.roomId, room.get(eventId));
       return { room, send };
     }
 
@@ -45,7 +45,7 @@ forEachDatabase((open) => {
     function chainOf(room: ReferenceRoom, eventIds: Iterable<string>): string[] {
       const chain = new Set<string>();
       const add = (eventId: string) => {
-        for (const auth of room.one(eventId).event.authEventIds) {
+        for (const auth of room.get(eventId).event.authEventIds) {
           if (!chain.has(auth)) add(auth);
           chain.add(auth);
         }
@@ -59,8 +59,8 @@ forEachDatabase((open) => {
         const { room, send } = await entered(version);
         const sent = [
           room.say(ben),
-          room.do({ ...topic('one'), sender: ann }),
-          room.do({ ...topic('two'), sender: ann }),
+          room.add({ ...topic('one'), sender: ann }),
+          room.add({ ...topic('two'), sender: ann }),
           room.member(ben, 'leave'),
           room.say(ann),
         ];
@@ -79,8 +79,10 @@ forEachDatabase((open) => {
 
     it('are resolved where histories have parted', async () => {
       const { room, send } = await entered();
-      const before = room.ends;
-      const [one, two] = ['one', 'two'].map((text) => room.do({ ...topic(text), sender: ann, prev: before }));
+      const before = room.forwardExtremities;
+      const [one, two] = ['one', 'two'].map((text) =>
+        room.add({ ...topic(text), sender: ann, prev: before }),
+      );
       await send(one!);
       await send(two!);
       const merge = room.say(ben, [one!, two!]);
@@ -91,7 +93,7 @@ forEachDatabase((open) => {
 
     it('have no rejected events in them, and are not told at those', async () => {
       const { room, send } = await entered();
-      const coup = room.do({
+      const coup = room.add({
         type: 'm.room.power_levels',
         stateKey: '',
         content: { users: { [ben]: 100 } },
@@ -115,14 +117,14 @@ forEachDatabase((open) => {
       const page = await get(`/backfill/${room_}?v=${enc(after)}&limit=2`);
       assert.deepEqual(
         idsIn(page, 'pdus'),
-        [after, ...room.one(coup).event.prevEventIds],
+        [after, ...room.get(coup).event.prevEventIds],
         'it is walked past',
       );
     });
 
     it('soft-failed events are told: others may come after them', async () => {
       const { room, send } = await entered();
-      const before = room.ends;
+      const before = room.forwardExtremities;
       await send(room.member(ben, 'ban', { sender: ann }));
       const evading = room.say(ben, before);
       assert.equal((await send(evading)).softFailed, true);
@@ -155,7 +157,7 @@ forEachDatabase((open) => {
 
     it('are not told while they are not complete', async () => {
       const room = new ReferenceRoom();
-      const { placement } = served.under.engine;
+      const { placement } = served.rooms.engine;
       const partial = { servers: [asking], from: asking };
       const { event } = await placement.enter(room.room, { ...room.join(alice), partial });
       for (const name of ['state', 'state_ids']) {
@@ -168,7 +170,7 @@ forEachDatabase((open) => {
     it('are nothing before the room has begun', async () => {
       const roomId = await served.room();
       await served.member(roomId, fay, 'join');
-      const head = await served.under.engine.heads.get(roomId);
+      const head = await served.rooms.engine.heads.get(roomId);
       const create = head!.entry('m.room.create', '')!.eventId;
       const query = `${enc(roomId)}?event_id=${enc(create)}`;
       const state = await served.http.ask(far, 'GET', `/state/${query}`);
@@ -179,7 +181,7 @@ forEachDatabase((open) => {
 
     it('parted histories are walked breadth first, or from the deepest on', async () => {
       const { room, send } = await entered();
-      const start = room.ends;
+      const start = room.forwardExtremities;
       const long = [room.say(ann, start)];
       for (let i = 0; i < 3; i++) long.push(room.say(ann, [long.at(-1)!]));
       const short = room.say(ben, start);
@@ -198,7 +200,7 @@ forEachDatabase((open) => {
     it('of large rooms come in pieces, whole', async () => {
       const roomId = await served.room();
       const users = Array.from({ length: 1_100 }, (_, index) => `@u${index}:${far}`);
-      const { timeline } = served.under.engine;
+      const { timeline } = served.rooms.engine;
       await Promise.all(
         users.map((sender) => {
           const content = { membership: 'join' };

@@ -73,7 +73,7 @@ forEachDatabase((open) => {
 
   test('several processes may migrate at the same time', async () => {
     const database = await open();
-    const others = [database, await open.another(database), await open.another(database)];
+    const others = [database, await open.openAgain(database), await open.openAgain(database)];
     await Promise.all(others.map((each) => migrate(each, [things, index])));
     const names = await database
       .reader<{ schema_migrations: { name: string } }>()

@@ -7,8 +7,8 @@ import {
   bearer,
   createKernelServer,
   kernelServerForTests,
-  lines,
-  waiting,
+  logLines,
+  longPolls,
 } from '../../../test/support/servers/kernel-server.ts';
 
 const { base, call, fails } = kernelServerForTests();
@@ -38,13 +38,13 @@ describe('responses', () => {
   });
 
   it('do not tell what broke, but the log does', async () => {
-    lines.length = 0;
+    logLines.length = 0;
     const answer = await fails(500, 'M_UNKNOWN', 'GET', '/_matrix/client/v3/broken', {
       headers: { 'x-request-id': 'abc-1' },
     });
     assert.match(String(answer.body['error']), /abc-1/);
     assert.doesNotMatch(answer.raw, /swordfish/);
-    const logged = lines.map((line) => JSON.parse(line)).find(({ level }) => level === 'error');
+    const logged = logLines.map((line) => JSON.parse(line)).find(({ level }) => level === 'error');
     assert.equal(logged.request, 'abc-1');
     assert.match(logged.err.stack, /swordfish/);
   });
@@ -52,42 +52,42 @@ describe('responses', () => {
 
 describe('the log', () => {
   it('has a line for every request, without tokens', async () => {
-    lines.length = 0;
+    logLines.length = 0;
     await call('GET', '/_matrix/client/v3/who/x?access_token=alice-secret&y=1', {
       headers: { 'x-forwarded-for': '203.0.113.7, 10.0.0.1' },
     });
     await call('GET', '/_matrix/client/v3/who/x?access%5Ftoken=alice-secret', bearer('admin-secret'));
     await call('GET', '/_matrix/client/v3/nothing?access_token=alice-secret');
     await delay(5);
-    const entries = lines.map((line) => JSON.parse(line));
+    const entries = logLines.map((line) => JSON.parse(line));
     assert.equal(entries.length, 3);
     assert.equal(entries[0].url, '/_matrix/client/v3/who/x?access_token=<redacted>&y=1');
     assert.deepEqual(
       [entries[0].status, entries[0].user, entries[0].ip],
       [200, '@alice:test', '203.0.113.7'],
     );
-    assert.doesNotMatch(lines.join(), /secret/);
+    assert.doesNotMatch(logLines.join(), /secret/);
   });
 });
 
 describe('long polls', () => {
   it('end when the client goes away', async () => {
-    const seen = waiting.length;
+    const seen = longPolls.length;
     const request = httpRequest(`${base()}/_matrix/client/v3/wait`).end();
     request.on('error', () => {});
-    while (waiting.length === seen) await delay(5);
+    while (longPolls.length === seen) await delay(5);
     request.destroy();
-    while (!waiting[seen]!.aborted) await delay(5);
+    while (!longPolls[seen]!.aborted) await delay(5);
   });
 
   it('are answered when the server stops, and no connection is left', { timeout: 60_000 }, async () => {
     const other = createKernelServer();
     const [address] = await other.start();
-    const seen = waiting.length;
+    const seen = longPolls.length;
     const answer = fetch(`${address}/_matrix/client/v3/wait`);
     const idle = connect(Number(new URL(address!).port), '127.0.0.1');
     idle.on('error', () => {});
-    while (waiting.length === seen) await delay(5);
+    while (longPolls.length === seen) await delay(5);
     await other.stop(60_000);
     assert.deepEqual(await (await answer).json(), { waited: true });
     idle.destroy();

@@ -7,7 +7,7 @@ import { join, relative } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
-import { film, looksLike, noise, picture } from '../../../test/support/inputs/pictures.ts';
+import { imageMetadata, noiseImage, testAnimation, testImage } from '../../../test/support/inputs/images.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { NoThumbnail, PictureTasks } from './picture-tasks.ts';
@@ -39,19 +39,19 @@ describe('pictures of strangers', () => {
       assert.ok(error instanceof NoThumbnail, String(error));
       return 'refused';
     }
-    const seen = await looksLike(await readFile(destination));
+    const seen = await imageMetadata(await readFile(destination));
     assert.deepEqual([seen.width, seen.height], [8, 8]);
     return 'made';
   }
 
   it('become thumbnails or are refused, whatever is done to them', async () => {
     const whole = [
-      await picture(40, 30, 'jpeg'),
-      await picture(40, 30, 'webp'),
-      await picture(40, 30, 'avif'),
-      await noise(20, 20),
-      await film(20, 20, 'gif'),
-      await film(20, 20, 'webp'),
+      await testImage(40, 30, 'jpeg'),
+      await testImage(40, 30, 'webp'),
+      await testImage(40, 30, 'avif'),
+      await noiseImage(20, 20),
+      await testAnimation(20, 20, 'gif'),
+      await testAnimation(20, 20, 'webp'),
     ];
     for (const bytes of whole) assert.equal(await tried(bytes), 'made');
     const damage = fc.record({
@@ -89,12 +89,12 @@ describe('pictures of strangers', () => {
       }),
       { numRuns: 200 },
     );
-    assert.equal(await tried(await picture(9, 9)), 'made');
+    assert.equal(await tried(await testImage(9, 9)), 'made');
   });
 
   it('are of the formats that people send, and of no other', async () => {
     const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
-    for (const bytes of [await picture(9, 9, 'tiff'), Buffer.from(svg), Buffer.from('P1 1 1 1')]) {
+    for (const bytes of [await testImage(9, 9, 'tiff'), Buffer.from(svg), Buffer.from('P1 1 1 1')]) {
       assert.equal(await tried(bytes), 'refused');
     }
     rmSync(source);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { picture } from '../../../test/support/inputs/pictures.ts';
+import { testImage } from '../../../test/support/inputs/images.ts';
 import { formatOf, pictureFormats, readPicture } from './picture.ts';
 
 describe('a picture', () => {
   it('is known by how it begins', async () => {
-    for (const format of pictureFormats) assert.equal(formatOf(await picture(9, 9, format)), format);
+    for (const format of pictureFormats) assert.equal(formatOf(await testImage(9, 9, format)), format);
     for (const text of [
       '',
       'GIF',

@@ -6,13 +6,13 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import {
-  claimedPng,
-  film,
-  looksLike,
-  noise,
-  picture,
+  imageMetadata,
+  noiseImage,
+  pngWithClaimedSize,
   redEdges,
-} from '../../../test/support/inputs/pictures.ts';
+  testAnimation,
+  testImage,
+} from '../../../test/support/inputs/images.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
@@ -69,7 +69,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const sizeOf = async (media: string, width: number, height: number, method = 'scale', more = '') => {
       const { response, bytes } = await ask(media, `width=${width}&height=${height}&method=${method}${more}`);
       assert.equal(response.status, 200, bytes.toString().slice(0, 200));
-      const seen = await looksLike(bytes);
+      const seen = await imageMetadata(bytes);
       assert.equal(response.headers.get('content-type'), `image/${seen.format}`);
       return `${seen.width}x${seen.height}`;
     };
@@ -87,7 +87,7 @@ for (const database of serverDatabases(import.meta.url)) {
       after(stopAll);
 
       it('are served like the picture, to users who say who they are', async () => {
-        const media = await upload(await picture(1_000, 500, 'jpeg'));
+        const media = await upload(await testImage(1_000, 500, 'jpeg'));
         const { response, bytes } = await ask(media, 'width=320&height=240');
         assert.equal(response.status, 200);
         const header = (name: string) => response.headers.get(name);
@@ -106,22 +106,22 @@ for (const database of serverDatabases(import.meta.url)) {
       it('are made of every format that the library reads, by their bytes alone', async () => {
         const formats = { jpeg: 'jpeg', png: 'png', webp: 'jpeg', gif: 'png', avif: 'jpeg' } as const;
         for (const [format, expected] of Object.entries(formats)) {
-          const media = await upload(await picture(200, 100, format as 'png'), 'text/html');
+          const media = await upload(await testImage(200, 100, format as 'png'), 'text/html');
           const { response, bytes } = await ask(media, 'width=32&height=32&method=crop');
           assert.equal(response.status, 200, format);
           assert.equal(response.headers.get('content-type'), `image/${expected}`);
-          const { format: seen, width, height, isBare } = await looksLike(bytes);
+          const { format: seen, width, height, isBare } = await imageMetadata(bytes);
           assert.deepEqual([seen, width, height, isBare], [expected, 32, 32, true]);
         }
       });
 
       it('are turned the way that the picture is looked at, and say nothing else of it', async () => {
         // Turned by a quarter: what is left in the file is at the top.
-        const media = await upload(await picture(600, 400, 'jpeg', 6));
+        const media = await upload(await testImage(600, 400, 'jpeg', 6));
         for (const query of ['width=100&height=100', 'width=32&height=32&method=crop']) {
           const { bytes } = await ask(media, query);
           assert.deepEqual((({ top, bottom }) => [top, bottom])(await redEdges(bytes)), [true, false]);
-          const { orientation, isBare } = await looksLike(bytes);
+          const { orientation, isBare } = await imageMetadata(bytes);
           assert.deepEqual([orientation, isBare], [undefined, true]);
         }
         assert.equal(await sizeOf(media, 320, 240), '160x240');
@@ -130,7 +130,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
 
       it('are never smaller than what is asked for, unless the picture is', async () => {
-        const media = await upload(await picture(3_000, 2_000));
+        const media = await upload(await testImage(3_000, 2_000));
         assert.equal(await sizeOf(media, 10, 10, 'crop'), '32x32');
         assert.equal(await sizeOf(media, 33, 10, 'crop'), '96x96');
         assert.equal(await sizeOf(media, 300, 200), '320x213');
@@ -144,23 +144,23 @@ for (const database of serverDatabases(import.meta.url)) {
       });
 
       it('of small pictures are these themselves', async () => {
-        const bytes = await picture(60, 40, 'webp');
+        const bytes = await testImage(60, 40, 'webp');
         const media = await upload(bytes);
         const answer = await ask(media, 'width=64&height=64&method=crop');
         assert.deepEqual(answer.bytes, bytes);
         assert.equal(answer.response.headers.get('content-type'), 'image/webp');
         assert.match(answer.response.headers.get('content-disposition')!, /^inline/);
-        const dot = await upload(await picture(1, 1));
+        const dot = await upload(await testImage(1, 1));
         assert.equal(await sizeOf(dot, 1, 1, 'crop'), '1x1');
-        const line = await upload(await picture(2_000, 1));
+        const line = await upload(await testImage(2_000, 1));
         assert.equal(await sizeOf(line, 32, 32), '320x1');
         // What is in a format that thumbnails do not have is written anew.
-        assert.equal(await sizeOf(await upload(await picture(60, 40, 'avif')), 100, 100), '60x40');
+        assert.equal(await sizeOf(await upload(await testImage(60, 40, 'avif')), 100, 100), '60x40');
       });
 
       it('move only where that is asked for', async () => {
         for (const format of ['gif', 'webp'] as const) {
-          const bytes = await film(400, 200, format);
+          const bytes = await testAnimation(400, 200, format);
           const media = await upload(bytes);
           for (const [query, frames] of [
             ['width=50&height=50', 1],
@@ -170,7 +170,7 @@ for (const database of serverDatabases(import.meta.url)) {
             ['width=32&height=32&method=crop&animated=true', 3],
           ] as const) {
             const answer = await ask(media, query);
-            const seen = await looksLike(answer.bytes);
+            const seen = await imageMetadata(answer.bytes);
             assert.equal(seen.frames, frames, `${format} ${query}`);
             assert.equal(seen.format, frames === 1 ? (format === 'gif' ? 'png' : 'jpeg') : 'webp');
             assert.equal(answer.response.headers.get('content-type'), `image/${seen.format}`);
@@ -178,13 +178,13 @@ for (const database of serverDatabases(import.meta.url)) {
           const small = await ask(media, 'width=900&height=900&animated=true');
           assert.deepEqual(small.bytes, bytes);
         }
-        const still = await upload(await picture(200, 100, 'jpeg'));
+        const still = await upload(await testImage(200, 100, 'jpeg'));
         assert.equal(
-          (await looksLike((await ask(still, 'width=20&height=20&animated=true')).bytes)).frames,
+          (await imageMetadata((await ask(still, 'width=20&height=20&animated=true')).bytes)).frames,
           1,
         );
         // Its frames are not read, so it moves as a whole or not at all.
-        const apng = claimedPng(20, 20, 20, 'acTL');
+        const apng = pngWithClaimedSize(20, 20, 20, 'acTL');
         const moving = await upload(apng);
         assert.deepEqual((await ask(moving, 'width=90&height=90&animated=true')).bytes, apng);
         const held = await ask(moving, 'width=90&height=90');
@@ -193,7 +193,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
 
       it('are asked for with a size, and a method that there is', async () => {
-        const media = await upload(await picture(10, 10));
+        const media = await upload(await testImage(10, 10));
         for (const [query, code] of [
           ['', 'M_MISSING_PARAM'],
           ['width=10', 'M_MISSING_PARAM'],
@@ -217,28 +217,32 @@ for (const database of serverDatabases(import.meta.url)) {
         const media = (body['content_uri'] as string).slice('mxc://'.length);
         assert.equal(await refusal(media, 'width=1&height=1&timeout_ms=0'), '504 M_NOT_YET_UPLOADED');
         const waiting = ask(media, 'width=32&height=32&method=crop');
-        const put = { token: anna.token, body: await picture(100, 100), headers: { 'content-type': 'x/y' } };
+        const put = {
+          token: anna.token,
+          body: await testImage(100, 100),
+          headers: { 'content-type': 'x/y' },
+        };
         assert.equal((await server.api('PUT', `/_matrix/media/v3/upload/${media}`, put)).status, 200);
         assert.equal((await waiting).response.status, 200);
       });
 
       it('are not of what is no picture, or a broken one', async () => {
-        const whole = await noise(300, 300);
-        const jpeg = await picture(300, 300, 'jpeg');
+        const whole = await noiseImage(300, 300);
+        const jpeg = await testImage(300, 300, 'jpeg');
         const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>';
         const cases: Record<string, Uint8Array> = {
           text: Buffer.from('hello'),
           nothing: Buffer.alloc(0),
           'a drawing': Buffer.from(svg),
           'a document': Buffer.from('%PDF-1.7\n'),
-          'a format that is not read': await picture(300, 300, 'tiff'),
+          'a format that is not read': await testImage(300, 300, 'tiff'),
           'a beginning': whole.subarray(0, 8),
           'a header': whole.subarray(0, 33),
           'half a picture': whole.subarray(0, whole.length / 2),
           'half a photograph': jpeg.subarray(0, jpeg.length / 2),
           'a picture in name only': Buffer.concat([jpeg.subarray(0, 3), Buffer.from(svg)]),
-          'more pixels than there can be': claimedPng(2 ** 31 - 1, 2 ** 31 - 1),
-          'pixels that are missing': claimedPng(1_000, 1_000),
+          'more pixels than there can be': pngWithClaimedSize(2 ** 31 - 1, 2 ** 31 - 1),
+          'pixels that are missing': pngWithClaimedSize(1_000, 1_000),
         };
         for (const [what, bytes] of Object.entries(cases)) {
           const media = await upload(bytes, 'image/png');
@@ -254,7 +258,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
 
       it('are not at the old endpoints', async () => {
-        const media = await upload(await picture(100, 100));
+        const media = await upload(await testImage(100, 100));
         const old = await get(`/_matrix/media/v3/thumbnail/${media}?width=32&height=32`);
         assert.equal(codeOf(old), '404 M_NOT_FOUND');
       });
@@ -265,7 +269,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
       it('are made beforehand, and again when they are missing [option: media_store_path]', async () => {
         await start();
-        const media = await upload(await noise(1_000, 500));
+        const media = await upload(await noiseImage(1_000, 500));
         const made = [
           '32x32-crop.png',
           '96x96-crop.png',
@@ -289,7 +293,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
       it('have the size that was asked for [option: dynamic_thumbnails]', async () => {
         await start({ dynamic_thumbnails: true });
-        const media = await upload(await picture(1_000, 500));
+        const media = await upload(await testImage(1_000, 500));
         assert.equal(await sizeOf(media, 123, 45, 'crop'), '123x45');
         assert.equal(await sizeOf(media, 123, 123), '123x62');
         assert.equal(await sizeOf(media, 2_000, 250, 'crop'), '1000x125');
@@ -307,7 +311,7 @@ for (const database of serverDatabases(import.meta.url)) {
             { width: 40, height: 40, method: 'crop' },
           ],
         });
-        const media = await upload(await picture(1_000, 500));
+        const media = await upload(await testImage(1_000, 500));
         const made = ['40x10-crop.png', '40x20-scale.png', '40x40-crop.png'];
         await eventually('the thumbnails', () => thumbnailsIn('local').length === made.length);
         assert.deepEqual(thumbnailsIn('local'), made);
@@ -319,7 +323,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
       it('need no list', async () => {
         await start({ thumbnail_sizes: [] });
-        const bytes = await picture(100, 50);
+        const bytes = await testImage(100, 50);
         const media = await upload(bytes);
         for (const method of ['crop', 'scale']) {
           assert.deepEqual((await ask(media, `width=9&height=9&method=${method}`)).bytes, bytes);
@@ -329,31 +333,31 @@ for (const database of serverDatabases(import.meta.url)) {
       it('are not of pictures that are too large [option: max_image_pixels]', async () => {
         await start({ max_image_pixels: 20_000 });
         const query = 'width=32&height=32&method=crop';
-        const fits = await upload(await picture(200, 100));
+        const fits = await upload(await testImage(200, 100));
         assert.equal((await ask(fits, query)).response.status, 200);
         for (const bytes of [
-          await picture(201, 100),
-          claimedPng(60_000, 60_000),
-          claimedPng(8_000, 8_000, 8_000),
+          await testImage(201, 100),
+          pngWithClaimedSize(60_000, 60_000),
+          pngWithClaimedSize(8_000, 8_000, 8_000),
         ]) {
           assert.equal(await refusal(await upload(bytes), query), '413 M_TOO_LARGE');
         }
         // All frames together are: it stands still.
-        const moving = await upload(await film(100, 100, 'gif'));
+        const moving = await upload(await testAnimation(100, 100, 'gif'));
         const { bytes } = await ask(moving, `${query}&animated=true`);
-        assert.equal((await looksLike(bytes)).frames, 1);
+        assert.equal((await imageMetadata(bytes)).frames, 1);
       });
 
       it('are at the old endpoints where media is for everybody [option: enable_authenticated_media]', async () => {
         await start({ enable_authenticated_media: false });
-        const media = await upload(await picture(100, 100));
+        const media = await upload(await testImage(100, 100));
         for (const version of ['v3', 'r0', 'v1']) {
           const path = `/_matrix/media/${version}/thumbnail/${media}`;
           const query = 'width=32&height=32&method=crop&allow_remote=false&allow_redirect=true';
           const { response, bytes } = await get(`${path}?${query}`);
           assert.equal(response.status, 200);
           assert.match(response.headers.get('cache-control')!, /^public/);
-          assert.equal((await looksLike(bytes)).width, 32);
+          assert.equal((await imageMetadata(bytes)).width, 32);
         }
       });
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { type SeenEvent, Talk } from '../../../test/support/people/talk.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
+import { type SeenEvent, TestRoom } from '../../../test/support/users/test-room.ts';
 
 interface Page {
   readonly notifications: {
@@ -35,10 +35,10 @@ forServerDatabases(import.meta.url, (open) => {
     const texts = ({ notifications }: Page) => notifications.map(({ event }) => event.content['body']);
 
     it('list what a user was told of in their rooms, the latest first, page by page', async () => {
-      const early = await Talk.open(server, alice!);
+      const early = await TestRoom.create(server, alice!);
       await early.say(alice!, 'before Bob came');
       await early.join(bob!);
-      const other = await Talk.open(server, alice!, [bob!]);
+      const other = await TestRoom.create(server, alice!, [bob!]);
       await early.say(alice!, 'one');
       await other.say(alice!, 'two', { 'm.mentions': { user_ids: [bob!.userId] } });
       await early.send(alice!, 'm.room.message', { msgtype: 'm.notice', body: 'a notice' });
@@ -69,7 +69,7 @@ forServerDatabases(import.meta.url, (open) => {
     it('tell of invites, but not of those that nobody wants', async () => {
       const [carol, dave] = [await server.register('carol'), await server.register('dave')];
       const creation = { preset: 'private_chat', invite: [dave.userId] };
-      const { roomId } = await Talk.open(server, carol, [], creation);
+      const { roomId } = await TestRoom.create(server, carol, [], creation);
       const { notifications } = await list(dave);
       assert.deepEqual(
         notifications.map(({ room_id, event }) => [room_id, event.type, event.content['membership']]),

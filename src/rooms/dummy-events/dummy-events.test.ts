@@ -4,7 +4,7 @@ import { eventually } from '../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { everything } from '../../filters/index.ts';
+import { noFilter } from '../../filters/index.ts';
 import { Jobs, jobMigrations } from '../../kernel/jobs/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { DummyEvents } from './dummy-events.ts';
@@ -23,9 +23,9 @@ forEachDatabase((open) => {
     const room = new ReferenceRoom();
     await engine.placement.enter(room.room, room.join(alice));
     const fork = async (count: number) => {
-      const { ends: before } = room;
+      const { forwardExtremities: before } = room;
       const eventIds = Array.from({ length: count }, () => room.say(ann, before));
-      for (const eventId of eventIds) await engine.placement.append(room.roomId, room.one(eventId));
+      for (const eventId of eventIds) await engine.placement.append(room.roomId, room.get(eventId));
     };
     await fork(ends);
     const extremities = async () => (await engine.heads.get(room.roomId))?.extremities.length;
@@ -62,7 +62,7 @@ forEachDatabase((open) => {
       const request = { direction: 'backward', limit: 100 } as const;
       const { chunk } = await under.rooms.reading.messages(viewer, room.roomId, {
         ...request,
-        filter: everything.room.timeline,
+        filter: noFilter.room.timeline,
       });
       assert.ok(chunk.length >= 25);
       assert.ok(chunk.every(({ type }) => type !== 'org.proto.dummy_event'));
@@ -93,16 +93,16 @@ forEachDatabase((open) => {
         stateKey: '',
         content: { users: { [ann]: 100 }, events_default: 50 },
       };
-      await under.engine.placement.append(room.roomId, room.one(room.do(levels)));
+      await under.engine.placement.append(room.roomId, room.get(room.add(levels)));
       await fork(8);
       assert.equal(await later(), 8);
       const allowed = { ...levels, content: { users: { [ann]: 100, [alice]: 50 }, events_default: 50 } };
-      const { ends } = room;
-      await under.engine.placement.append(room.roomId, room.one(room.do({ ...allowed, prev: [ends[0]!] })));
+      const { forwardExtremities: ends } = room;
+      await under.engine.placement.append(room.roomId, room.get(room.add({ ...allowed, prev: [ends[0]!] })));
       assert.equal(await later(false), 8);
       assert.equal((await dummies()).length, 0);
       under.clock.advance(60 * minute);
-      await under.engine.placement.append(room.roomId, room.one(room.say(ann, [ends[1]!])));
+      await under.engine.placement.append(room.roomId, room.get(room.say(ann, [ends[1]!])));
       assert.ok(((await later()) ?? 9) < 5);
       assert.equal((await dummies()).length, 1);
       await stop();

@@ -4,11 +4,11 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import type { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { everything } from '../../filters/index.ts';
+import { noFilter } from '../../filters/index.ts';
 import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../incoming/test/joined-room.ts';
 
 const viewer = { userId: alice, deviceId: 'DEVICE' };
-const { timeline: filter } = everything.room;
+const { timeline: filter } = noFilter.room;
 
 const read = ({ under, room }: JoinedRoom, limit: number, from?: string) =>
   under.rooms.reading.messages(viewer, room.roomId, { direction: 'backward', limit, filter, from });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { Talk } from '../../../test/support/people/talk.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
+import { TestRoom } from '../../../test/support/users/test-room.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('the event at a time', () => {
@@ -16,7 +16,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    const find = async (talk: Talk, user: TestUser, ts: number | string, dir: string) => {
+    const find = async (talk: TestRoom, user: TestUser, ts: number | string, dir: string) => {
       const query = { ts, dir };
       const answer = await talk.call(user, 'GET', '/timestamp_to_event', { query, version: 'v1' });
       return answer.status === 200
@@ -25,7 +25,7 @@ forServerDatabases(import.meta.url, (open) => {
     };
 
     it('is the closest in either direction', async () => {
-      const talk = await Talk.open(server, alice!);
+      const talk = await TestRoom.create(server, alice!);
       await clock.advance(1_000);
       const first = clock.now();
       const one = await talk.say(alice!, 'one');
@@ -42,7 +42,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('is one that the user may see', async () => {
       const visibility = { type: 'm.room.history_visibility', content: { history_visibility: 'joined' } };
-      const talk = await Talk.open(server, alice!, [], {
+      const talk = await TestRoom.create(server, alice!, [], {
         preset: 'public_chat',
         initial_state: [{ ...visibility, state_key: '' }],
       });
@@ -60,7 +60,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is asked for with a time and a direction', async () => {
-      const talk = await Talk.open(server, alice!);
+      const talk = await TestRoom.create(server, alice!);
       assert.equal((await find(talk, alice!, 1, 'x'))[0], 400);
       assert.equal((await find(talk, alice!, 'noon', 'f'))[0], 400);
       assert.equal((await find(talk, alice!, -1, 'f'))[0], 400);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { enc, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
 /** What happens to ben, with one message of anna's after each: message `i` is said once `i` of these have happened. */
 type Happening = 'invite' | 'join' | 'leave' | 'kick' | 'ban' | 'unban' | 'forget' | 'knock';
@@ -36,11 +36,11 @@ const own: readonly Happening[] = ['join', 'leave', 'forget', 'knock'];
 for (const database of serverDatabases(import.meta.url)) {
   describe(`what may be read, on ${database}`, () => {
     let server: TestServer;
-    let anna: Person;
-    let ben: Person;
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
       server = await startTestServer({ database });
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
     });
     after(() => server.stop());
 
@@ -104,7 +104,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const { path, roomId } = await live('shared', ['join']);
       const { next_batch: before } = await anna.sync();
       await ben.leave(roomId);
-      const cleo = await Person.register(server, 'cleo');
+      const cleo = await TestClient.register(server, 'cleo');
       await cleo.join(roomId);
       await anna.setState(roomId, 'm.room.topic', { topic: 'later' });
       const { next_batch: later } = await anna.sync();
@@ -185,7 +185,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
     it('pages forward go on from the newest event for those who will see the next', async () => {
       const { path, roomId } = await live('shared', ['join']);
-      const forward = (who: Person, from?: unknown) =>
+      const forward = (who: TestClient, from?: unknown) =>
         who.do('GET', `${path}/messages`, undefined, {
           dir: 'f',
           limit: 100,

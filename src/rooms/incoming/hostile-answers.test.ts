@@ -67,21 +67,24 @@ forServerDatabases(import.meta.url, (open) => {
       peers.scripts.set('a.example', {
         missingEvents: async () => [],
         async stateIds() {
-          const state = [...room.get(last).stateBefore.values(), ...other.get(other.tip).stateAfter.values()];
+          const state = [
+            ...room.get(last).stateBefore.values(),
+            ...other.get(other.newest).stateAfter.values(),
+          ];
           return { state, authChain: [power, '$nothing'] };
         },
         event: async (_server, eventId) => (other.events.has(eventId) ? other : room).pdu(eventId),
       });
       peers.down.add('b.example');
       await send('a.example', last);
-      assert.deepEqual(await fates(last, power, other.tip), ['unknown', 'unknown', 'unknown']);
+      assert.deepEqual(await fates(last, power, other.newest), ['unknown', 'unknown', 'unknown']);
       const head = await under.engine.heads.get(room.roomId);
       assert.notEqual(head?.entry('m.room.power_levels', '')?.eventId, power);
     });
 
     it('with a state that is all their own: who is banned here stays banned', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
-      const before = room.tip;
+      const before = room.newest;
       const ban = room.add({
         type: 'm.room.member',
         sender: creator,
@@ -89,7 +92,7 @@ forServerDatabases(import.meta.url, (open) => {
         content: { membership: 'ban' },
       });
       await send('a.example', ban);
-      room.tip = before;
+      room.newest = before;
       const madeUp = room.say(creator, 'never said', {
         prev: ['$nothing'],
         auth: [],
@@ -97,7 +100,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
       const evading = room.say(remoteBob, 'still here', {
         prev: [madeUp],
-        auth: room.authFor(before, remoteBob),
+        auth: room.authEventsFor(before, remoteBob),
       });
       const state = [...room.get(before).stateAfter.values()];
       peers.scripts.set('b.example', {
@@ -113,11 +116,11 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('with events that name each other in a circle', async () => {
       const { room, peers, send, fates } = await joinedRoom(open, { version: '2' });
-      const tip = room.tip;
+      const tip = room.newest;
       const [one, two] = ['$0001:a.example', '$0002:a.example'] as const;
-      room.unique = 1;
-      assert.equal(room.say(creator, 'one', { prev: [two], auth: room.authFor(tip, creator) }), one);
-      assert.equal(room.say(creator, 'two', { prev: [one], auth: room.authFor(tip, creator) }), two);
+      room.nextEventNumber = 1;
+      assert.equal(room.say(creator, 'one', { prev: [two], auth: room.authEventsFor(tip, creator) }), one);
+      assert.equal(room.say(creator, 'two', { prev: [one], auth: room.authEventsFor(tip, creator) }), two);
       const state = [...room.get(tip).stateAfter.values()];
       peers.scripts.set('a.example', {
         missingEvents: async (_server, _roomId, { latest }) => room.pdus([latest[0] === one ? two : one]),
@@ -134,7 +137,7 @@ forServerDatabases(import.meta.url, (open) => {
       const join = room.join(carol, { key: newSigningKey('k') });
       const said = room.say(carol, 'hello', {
         prev: [room.get(join).event.prevEventIds[0]!],
-        auth: room.authFor(join, carol),
+        auth: room.authEventsFor(join, carol),
       });
       const good = room.say(creator, 'good', { prev: [room.get(join).event.prevEventIds[0]!] });
       await send('a.example', said, good);
@@ -149,8 +152,8 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('with an auth chain that does not end: a part of it is looked at, and the events of others go on', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
-      const { tip } = room;
-      const auth = room.authFor(tip, creator);
+      const { newest: tip } = room;
+      const auth = room.authEventsFor(tip, creator);
       const first = auth.find((id) => room.get(id).event.type === 'm.room.power_levels');
       assert.ok(first);
       const authBy = (levels: string) => auth.map((id) => (id === first ? levels : id));
@@ -175,7 +178,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('slowly: who takes long has to wait, and the events of others do not', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
-      const tip = room.tip;
+      const tip = room.newest;
       const missing = ['x', 'y'].map((text) => room.say(remoteBob, text, { prev: [tip] }));
       const late = missing.map((id) => room.say(remoteBob, 'late', { prev: [id] }));
       const good = room.say(creator, 'good', { prev: [tip] });

@@ -163,7 +163,7 @@ forEachDatabase((open) => {
 
     it('of rooms that no local user is in are refused', async () => {
       const { room, under, send, fates } = await joinedRoom(open);
-      const strange = { ...room.pdu(room.tip), room_id: '!unknown:a.example', event_id: '$x:a.example' };
+      const strange = { ...room.pdu(room.newest), room_id: '!unknown:a.example', event_id: '$x:a.example' };
       const { incoming } = under.rooms;
       assert.deepEqual(await incoming.receive('a.example', [strange, null, 5, { room_id: [] }]), {
         '$x:a.example': { error: 'This server is not in the room' },
@@ -190,7 +190,7 @@ forEachDatabase((open) => {
 
     it('that are not allowed are rejected, or soft-failed, without an error for who sent them', async () => {
       const { room, send, fates, under } = await joinedRoom(open);
-      const before = room.tip;
+      const before = room.newest;
       const content = { topic: 'mine' };
       const topic = room.add({ type: 'm.room.topic', sender: remoteBob, stateKey: '', content });
       const ban = room.add({

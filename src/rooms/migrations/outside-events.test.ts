@@ -20,7 +20,7 @@ forEachDatabase((open) => {
     const outlier = room.member(carol, 'leave');
     const row = (eventId: string, nid: number, flags: number) => {
       const none = { stream: null, state_group: null, state_before: null, replaces: null, redacted_by: null };
-      const { json } = room.one(eventId);
+      const { json } = room.get(eventId);
       return { ...none, nid, event_id: eventId, room_nid: 1, depth: 5, flags, json };
     };
     await database.transaction<RoomTables, void>(async (writer) => {
@@ -63,7 +63,7 @@ forEachDatabase((open) => {
         user_id: [alice, bob, ''][index],
         server: '',
         version: '6',
-        json: room.one(eventId).json,
+        json: room.get(eventId).json,
       })),
     );
   });

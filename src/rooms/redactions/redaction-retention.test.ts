@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { registerAdmin } from '../../../test/support/people/register-admin.ts';
-import { Talk } from '../../../test/support/people/talk.ts';
 import { startTestServer, type TestUser } from '../../../test/support/servers/server.ts';
+import { registerAdmin } from '../../../test/support/users/register-admin.ts';
+import { TestRoom } from '../../../test/support/users/test-room.ts';
 
 const [minute, day] = [60_000, 24 * 3_600_000];
 
@@ -14,14 +14,14 @@ async function open(database: 'sqlite' | 'postgres', redaction_retention_period:
   const config = { rooms: { redaction_retention_period } };
   const server = await startTestServer({ database, clock, config });
   const [alice, bob] = [await server.register('alice'), await server.register('bob')];
-  const talk = await Talk.open(server, alice, [bob]);
+  const talk = await TestRoom.create(server, alice, [bob]);
   const secret = await talk.say(bob, 'secret');
   await talk.redact(bob, secret);
   return { clock, server, talk, alice, bob, secret };
 }
 
 /** The answer to a moderator who wants to see what was redacted. */
-async function unredacted(talk: Talk, user: TestUser, eventId: string) {
+async function unredacted(talk: TestRoom, user: TestUser, eventId: string) {
   const query = { 'fi.mau.msc2815.include_unredacted_content': true };
   const path = `/event/${encodeURIComponent(eventId)}`;
   const { status, body } = await talk.call(user, 'GET', path, { query });
@@ -44,7 +44,7 @@ forServerDatabases(import.meta.url, (database) => {
         await room.server.stop();
       }
     };
-    const isGone = async ({ talk, alice, secret }: { talk: Talk; alice: TestUser; secret: string }) =>
+    const isGone = async ({ talk, alice, secret }: { talk: TestRoom; alice: TestUser; secret: string }) =>
       Array.isArray(await unredacted(talk, alice, secret));
 
     it('is kept for moderators, and goes when its time is over [option: redaction_retention_period]', async () => {

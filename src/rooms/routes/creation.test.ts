@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { enc, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`making rooms, on ${database}`, () => {
     let server: TestServer;
-    let anna: Person;
-    let ben: Person;
+    let anna: TestClient;
+    let ben: TestClient;
     before(async () => {
       server = await startTestServer({ database });
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
     });
     after(() => server.stop());
 
@@ -245,7 +245,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const direct = await anna.createRoom({ is_direct: true, invite: [`@${name}:test`] });
       const roomId = await anna.createRoom();
       await anna.do('POST', `/rooms/${enc(roomId)}/invite`, { user_id: `@${name}:test` });
-      const later = await Person.register(server, name);
+      const later = await TestClient.register(server, name);
       const { rooms } = await later.sync();
       assert.deepEqual(Object.keys(rooms?.invite ?? {}).toSorted(), [direct, roomId].toSorted());
       await later.join(roomId);

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
-import { enc, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
 describe('guests', () => {
   let server: TestServer;
-  let anna: Person;
-  let guest: Person;
+  let anna: TestClient;
+  let guest: TestClient;
   before(async () => {
     server = await startTestServer({
       database: 'sqlite',
       config: { accounts: { allow_guest_access: true } },
     });
-    anna = await Person.register(server, 'anna');
+    anna = await TestClient.register(server, 'anna');
     guest = await newGuest();
   });
   after(() => server.stop());
@@ -23,7 +23,7 @@ describe('guests', () => {
       query: { kind: 'guest' },
       body: {},
     });
-    return new Person(server, {
+    return new TestClient(server, {
       userId: String(body['user_id']),
       deviceId: String(body['device_id']),
       token: String(body['access_token']),
@@ -31,7 +31,7 @@ describe('guests', () => {
   };
 
   /** Waits until a guest is in a room no more. */
-  const hasLeft = async (who: Person, roomId: string, next: string) => {
+  const hasLeft = async (who: TestClient, roomId: string, next: string) => {
     let since = next;
     await eventually(`${who.id} to be gone`, async () => {
       const sync = await who.sync(since, { timeout: 1_000 });

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { compileRoomEventFilter, everything, type RoomEventFilter } from '../../filters/index.ts';
+import { compileRoomEventFilter, noFilter, type RoomEventFilter } from '../../filters/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { type JsonObject, parseJson } from '../../protocol/index.ts';
 import type { Reading } from '../history/reading.ts';
@@ -14,9 +14,7 @@ const usualLimit = 10;
 
 /** The filter that the `filter` query parameter holds. Throws MatrixError M_NOT_JSON, M_BAD_JSON. */
 function readFilter(json: string | undefined): RoomEventFilter {
-  return json === undefined
-    ? everything.room.timeline
-    : compileRoomEventFilter(parseJson(json, filterLimits));
+  return json === undefined ? noFilter.room.timeline : compileRoomEventFilter(parseJson(json, filterLimits));
 }
 
 /** Characters of a filter, and levels of its JSON. */

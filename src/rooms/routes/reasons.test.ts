@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { enc, type Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, type TestClient } from '../../../test/support/users/test-client.ts';
 import { eventOf, refuses, registerTrio, roomOfTwo, type Trio } from './test/trio.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
@@ -16,7 +16,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
 
     /** Does something about Ben. @returns his member event of then, or for what he does himself */
-    const becomes = async (who: Person, roomId: string, action: string, body: object) => {
+    const becomes = async (who: TestClient, roomId: string, action: string, body: object) => {
       await who.do('POST', `/rooms/${enc(roomId)}/${action}`, body);
       return people.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(people.ben.id)}`);
     };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { enc, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { eventOf, refuses, registerTrio, roomOfTwo, type Trio } from './test/trio.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
@@ -31,8 +31,8 @@ for (const database of serverDatabases(import.meta.url)) {
       await refuses(cleo, 'GET', `${path}/joined_members`, undefined, 403, 'M_FORBIDDEN');
       await refuses(cleo, 'GET', `${path}/aliases`, undefined, 403, 'M_FORBIDDEN');
       await refuses(ben, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
-      const banned = await Person.register(server, `banned-${database}`);
-      const nobody = await Person.register(server, `nobody-${database}`);
+      const banned = await TestClient.register(server, `banned-${database}`);
+      const nobody = await TestClient.register(server, `nobody-${database}`);
       await people.anna.do('POST', `${path}/ban`, { user_id: banned.id });
       for (const action of ['invite', 'kick', 'ban', 'unban']) {
         for (const { id } of [ben, banned, nobody]) {

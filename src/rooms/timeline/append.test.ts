@@ -27,7 +27,7 @@ forEachDatabase((open) => {
   const openUnreliable = async () => {
     let database: UnreliableDatabase | undefined;
     const under = await RoomsUnderTest.open(open, [], {
-      between: (inner) => {
+      wrapDatabase: (inner) => {
         database = new UnreliableDatabase(inner);
         return database;
       },

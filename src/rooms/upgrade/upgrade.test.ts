@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { Talk } from '../../../test/support/people/talk.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
+import { TestRoom } from '../../../test/support/users/test-room.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('the upgrade of a room', () => {
@@ -21,12 +21,16 @@ forServerDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    const upgrade = async (talk: Talk, user: TestUser, body: object) => {
+    const upgrade = async (talk: TestRoom, user: TestUser, body: object) => {
       const { status, body: answer } = await talk.call(user, 'POST', '/upgrade', { body });
       if (status !== 200) return { status, errcode: answer['errcode'], talk };
-      return { status, errcode: undefined, talk: Talk.in(server, String(answer['replacement_room'])) };
+      return {
+        status,
+        errcode: undefined,
+        talk: TestRoom.existing(server, String(answer['replacement_room'])),
+      };
     };
-    const levels = async (talk: Talk) =>
+    const levels = async (talk: TestRoom) =>
       (await talk.state(alice!, 'm.room.power_levels')) as {
         users: Record<string, number>;
         events: Record<string, number>;
@@ -39,7 +43,7 @@ forServerDatabases(import.meta.url, (open) => {
       const path = `/_matrix/client/v3/directory/room/${encodeURIComponent(alias)}`;
       return (await server.api('GET', path)).body['room_id'];
     };
-    const published = async (talk: Talk) => {
+    const published = async (talk: TestRoom) => {
       const path = `/_matrix/client/v3/directory/list/room/${encodeURIComponent(talk.roomId)}`;
       return (await server.api('GET', path)).body['visibility'];
     };
@@ -54,7 +58,7 @@ forServerDatabases(import.meta.url, (open) => {
         ['m.room.join_rules', { join_rule: 'knock' }],
         ['org.example.sensitive', { key: 'value' }],
       ] as const;
-      const old = await Talk.open(server, alice!, [bob!, carol!], {
+      const old = await TestRoom.create(server, alice!, [bob!, carol!], {
         preset: 'public_chat',
         visibility: 'public',
         name: 'The room',
@@ -98,7 +102,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('to version 12 puts creators above all levels', async () => {
-      const old = await Talk.open(server, alice!, [bob!], {
+      const old = await TestRoom.create(server, alice!, [bob!], {
         preset: 'public_chat',
         room_version: '11',
         power_level_content_override: {
@@ -124,7 +128,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is possible for whoever may send tombstones, whatever else they may do', async () => {
-      const old = await Talk.open(server, alice!, [bob!], {
+      const old = await TestRoom.create(server, alice!, [bob!], {
         preset: 'public_chat',
         power_level_content_override: {
           users: { [alice!.userId]: 100, [bob!.userId]: 50 },
@@ -143,7 +147,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('speaks of levels and join rules as the new version does', async () => {
-      const old = await Talk.open(server, alice!, [], {
+      const old = await TestRoom.create(server, alice!, [], {
         preset: 'private_chat',
         room_version: '8',
         initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'restricted', allow: [] } }],
@@ -162,7 +166,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('makes one room of a second click', async () => {
-      const old = await Talk.open(server, alice!);
+      const old = await TestRoom.create(server, alice!);
       const request = { new_version: '12' };
       const [first, second] = await Promise.all([
         upgrade(old, alice!, request),
@@ -174,7 +178,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('is refused to others, and for versions that do not exist', async () => {
-      const old = await Talk.open(server, alice!, [bob!]);
+      const old = await TestRoom.create(server, alice!, [bob!]);
       const outcome = async (user: TestUser, body: object) => {
         const { status, errcode } = await upgrade(old, user, body);
         return [status, errcode];
@@ -190,12 +194,12 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('leaves people what they have set for the room', async () => {
       const [old, unrelated] = [
-        await Talk.open(server, alice!, [bob!]),
-        await Talk.open(server, alice!, [bob!]),
+        await TestRoom.create(server, alice!, [bob!]),
+        await TestRoom.create(server, alice!, [bob!]),
       ];
       const client = `/_matrix/client/v3/user/${encodeURIComponent(bob!.userId)}`;
       const { token } = bob!;
-      const tags = (talk: Talk) => `${client}/rooms/${encodeURIComponent(talk.roomId)}/tags`;
+      const tags = (talk: TestRoom) => `${client}/rooms/${encodeURIComponent(talk.roomId)}/tags`;
       const rules = '/_matrix/client/v3/pushrules/global';
       await server.api('PUT', `${tags(old)}/m.favourite`, { token, body: { order: 0.5 } });
       await server.api('PUT', `${rules}/room/${encodeURIComponent(old.roomId)}`, {
@@ -226,7 +230,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('of a space keeps its rooms', async () => {
       const creation_content = { type: 'm.space' };
-      const old = await Talk.open(server, alice!, [], { creation_content });
+      const old = await TestRoom.create(server, alice!, [], { creation_content });
       await old.setState(alice!, 'm.space.child', { via: ['test'], suggested: true }, '!child:test');
       await old.setState(alice!, 'm.space.child', {}, '!removed:test');
       const { talk } = await upgrade(old, alice!, { new_version: '12' });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { enc, type LeftRoomJson, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, type LeftRoomJson, TestClient } from '../../../test/support/users/test-client.ts';
 
 type Left = (LeftRoomJson & { readonly account_data?: { readonly events: readonly object[] } }) | undefined;
 
@@ -18,8 +18,8 @@ for (const database of serverDatabases(import.meta.url)) {
     /** Anna's room, and Ben who is in it and has noted something about it. */
     const two = async () => {
       const [anna, ben] = await Promise.all([
-        Person.register(server, `leaver${names++}`),
-        Person.register(server, `leaver${names++}`),
+        TestClient.register(server, `leaver${names++}`),
+        TestClient.register(server, `leaver${names++}`),
       ]);
       const roomId = await anna.createRoom();
       await ben.join(roomId);
@@ -102,8 +102,8 @@ for (const database of serverDatabases(import.meta.url)) {
     it('tell those who load members lazily who came and went before they left', async () => {
       const { anna, ben, roomId } = await two();
       const [cleo, dora] = await Promise.all([
-        Person.register(server, `leaver${names++}`),
-        Person.register(server, `leaver${names++}`),
+        TestClient.register(server, `leaver${names++}`),
+        TestClient.register(server, `leaver${names++}`),
       ]);
       for (const person of [cleo, dora]) await person.join(roomId);
       const lazy = { filter: { room: { state: { lazy_load_members: true }, timeline: { limit: 3 } } } };

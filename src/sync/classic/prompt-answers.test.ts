@@ -7,8 +7,8 @@ import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import { isThorough } from '../../../test/support/inputs/thoroughness.ts';
-import { Person, type SyncJson } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { type SyncJson, TestClient } from '../../../test/support/users/test-client.ts';
 import { BusyRooms, type BusyStep, busySteps, everyStep } from './test/busy-rooms.ts';
 import { ShortWay } from './test/short-way.ts';
 import { type ToldRoom, ToldRooms } from './test/told-rooms.ts';
@@ -23,7 +23,7 @@ interface Manner {
 const changesItsMind = ({ filter }: Manner) => 'related_by_rel_types' in (filter.room?.['timeline'] ?? {});
 
 /** Ways of syncing. The timeline of one of them is soon limited. */
-const mannersFor = (dora: Person): readonly Manner[] => [
+const mannersFor = (dora: TestClient): readonly Manner[] => [
   { filter: {} },
   { filter: { room: { state: { lazy_load_members: true } } } },
   { filter: { room: { state: { lazy_load_members: true, include_redundant_members: true } } } },
@@ -65,19 +65,21 @@ for (const database of serverDatabases(import.meta.url)) {
     let server: TestServer;
     let way: ShortWay;
     /** The last two are devices of one user, of whom the first follows closely and the other comes back at the end. */
-    let people: Person[];
+    let people: TestClient[];
     /** So many that a client that loads members lazily is not told of the others before they speak. */
-    let silent: Person[];
+    let silent: TestClient[];
     let manners: readonly Manner[];
     const prompt = Array.from({ length: mannersCount }, () => 0);
     before(async () => {
       way = new ShortWay();
       server = await startTestServer({ database, config: { presence: { presence: { enabled: false } } } });
       people = await Promise.all(
-        ['anna', 'cleo', 'dora', 'ben'].map((name) => Person.register(server, name)),
+        ['anna', 'cleo', 'dora', 'ben'].map((name) => TestClient.register(server, name)),
       );
       people.push(await anotherDevice(server, 'ben'));
-      silent = await Promise.all(['eve', 'finn', 'gus', 'hal'].map((name) => Person.register(server, name)));
+      silent = await Promise.all(
+        ['eve', 'finn', 'gus', 'hal'].map((name) => TestClient.register(server, name)),
+      );
       manners = mannersFor(people[2]!);
       assert.deepEqual([people.length, manners.length], [peopleCount, mannersCount]);
     });
@@ -100,8 +102,10 @@ for (const database of serverDatabases(import.meta.url)) {
 
     // Who is not woken for something waits for longer than this test may last.
     it('is woken for everything, however much comes at once', { timeout: 100_000 }, async () => {
-      const speakers = await Promise.all(['ida', 'jon', 'kim'].map((name) => Person.register(server, name)));
-      const leo = await Person.register(server, 'leo');
+      const speakers = await Promise.all(
+        ['ida', 'jon', 'kim'].map((name) => TestClient.register(server, name)),
+      );
+      const leo = await TestClient.register(server, 'leo');
       const roomId = await leo.createRoom();
       for (const speaker of speakers) await speaker.join(roomId);
       const { next_batch } = await leo.sync();
@@ -162,7 +166,7 @@ for (const database of serverDatabases(import.meta.url)) {
     };
 
     /** When an answer came the short way, the long way is asked as well, until nothing has happened in between. */
-    const follow = async (person: Person, follower: Follower) => {
+    const follow = async (person: TestClient, follower: Follower) => {
       const { since, manner, told } = follower;
       for (;;) {
         const taken = way.taken;
@@ -181,11 +185,11 @@ for (const database of serverDatabases(import.meta.url)) {
   });
 }
 
-async function anotherDevice(server: TestServer, name: string): Promise<Person> {
+async function anotherDevice(server: TestServer, name: string): Promise<TestClient> {
   const identifier = { type: 'm.id.user', user: name };
   const body = { type: 'm.login.password', identifier, password: 'correct horse' };
   const { body: user } = await server.api('POST', '/_matrix/client/v3/login', { body });
-  return new Person(server, {
+  return new TestClient(server, {
     userId: String(user['user_id']),
     deviceId: String(user['device_id']),
     token: String(user['access_token']),

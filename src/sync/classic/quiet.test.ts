@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { enc, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { ShortWay } from './test/short-way.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`what a sync asks of the database, on ${database}`, () => {
     let server: TestServer;
-    let anna: Person;
-    let ben: Person;
+    let anna: TestClient;
+    let ben: TestClient;
     let roomId: string;
     let way: ShortWay;
     before(async () => {
@@ -30,7 +30,7 @@ for (const database of serverDatabases(import.meta.url)) {
           },
         },
       });
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
       roomId = await anna.createRoom();
       await ben.join(roomId);
     });
@@ -91,7 +91,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('nothing, for receipts and typing', async () => {
-      const cleo = await Person.register(server, 'cleo');
+      const cleo = await TestClient.register(server, 'cleo');
       await cleo.join(roomId);
       const filter = { room: { state: { lazy_load_members: true }, timeline: { limit: 5 } } };
       let { next_batch } = await ben.sync(undefined, { filter });

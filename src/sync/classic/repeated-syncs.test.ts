@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { enc, Person, type SyncJson } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
-import { everything } from '../../filters/compile-filter.ts';
+import { enc, type SyncJson, TestClient } from '../../../test/support/users/test-client.ts';
+import { noFilter } from '../../filters/compile-filter.ts';
 import { type RepeatableRequest, RepeatedSyncs } from './repeated-syncs.ts';
 import type { SyncAnswer } from './sync.ts';
 
@@ -18,7 +18,7 @@ describe('syncs that are asked for again', () => {
     const clock = manualClock();
     const config = { caches: { caches: { sync_response_cache_duration: duration } } };
     server = await startTestServer({ database: 'sqlite', config, clock });
-    const anna = await Person.register(server, 'anna');
+    const anna = await TestClient.register(server, 'anna');
     const roomId = await anna.createRoom();
     return { clock, anna, roomId };
   };
@@ -27,7 +27,7 @@ describe('syncs that are asked for again', () => {
     const body = { type: 'm.login.password', identifier, password: 'correct horse' };
     const answer = (await server.api('POST', '/_matrix/client/v3/login', { body })).body;
     const [userId, deviceId] = [String(answer['user_id']), String(answer['device_id'])];
-    return new Person(server, { userId, deviceId, token: String(answer['access_token']) });
+    return new TestClient(server, { userId, deviceId, token: String(answer['access_token']) });
   };
   const heard = ({ rooms }: SyncJson, roomId: string) =>
     rooms?.join?.[roomId]?.timeline.events.map(({ content }) => content['body']).filter((body) => body);
@@ -66,7 +66,7 @@ describe('syncs that are asked for again', () => {
 
   it('hear nothing of those whom the user ignores from now on', async () => {
     const { anna, roomId } = await start(minute);
-    const ben = await Person.register(server, 'ben');
+    const ben = await TestClient.register(server, 'ben');
     await ben.join(roomId);
     const { next_batch } = await anna.sync();
     await ben.say(roomId, 'one');
@@ -84,7 +84,7 @@ describe('syncs at the same time', () => {
     userId: '@anna:test',
     deviceId: 'PHONE',
     tokenId: 1,
-    filter: everything,
+    filter: noFilter,
     filterText: undefined,
     timelineLimit: 10,
     stateAfter: undefined,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { type ClientEventJson, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { type ClientEventJson, TestClient } from '../../../test/support/users/test-client.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`the state of a room with a gap in its timeline, on ${database}`, () => {
@@ -13,10 +13,10 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
 
     it('names with full_state also those who left meanwhile and whom nothing needs', async () => {
-      const people: Person[] = [];
-      for (let n = 0; n < 8; n++) people.push(await Person.register(server, `gap${n}`));
-      const [anna, ben] = people as [Person, Person];
-      const gone = people[7] as Person;
+      const people: TestClient[] = [];
+      for (let n = 0; n < 8; n++) people.push(await TestClient.register(server, `gap${n}`));
+      const [anna, ben] = people as [TestClient, TestClient];
+      const gone = people[7] as TestClient;
       const roomId = await anna.createRoom();
       for (const person of people.slice(1)) await person.join(roomId);
       const lazy = { filter: { room: { state: { lazy_load_members: true }, timeline: { limit: 1 } } } };
@@ -35,7 +35,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('is not needed where the filter leaves out everything between two events that it wants', async () => {
-      const anna = await Person.register(server, 'noise');
+      const anna = await TestClient.register(server, 'noise');
       const roomId = await anna.createRoom();
       const said = await anna.say(roomId, 'wanted');
       const noise = Array.from({ length: 120 }, (_, n) => anna.send(roomId, 'org.example.noise', { n }));
@@ -50,7 +50,10 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('says nothing of the membership that its reader had, which events of the timeline tell', async () => {
-      const [cleo, dora] = [await Person.register(server, 'cleo'), await Person.register(server, 'dora')];
+      const [cleo, dora] = [
+        await TestClient.register(server, 'cleo'),
+        await TestClient.register(server, 'dora'),
+      ];
       const roomId = await cleo.createRoom();
       await cleo.say(roomId, 'before');
       await dora.join(roomId);
@@ -66,7 +69,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('is told as of the end of the timeline under the name under which it is asked for', async () => {
-      const anna = await Person.register(server, 'after');
+      const anna = await TestClient.register(server, 'after');
       const roomId = await anna.createRoom();
       const since = (await anna.sync()).next_batch;
       await anna.setState(roomId, 'm.room.topic', { topic: 'new' });

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { enc, type JoinedRoomJson, Person, type SyncJson } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import {
+  enc,
+  type JoinedRoomJson,
+  type SyncJson,
+  TestClient,
+} from '../../../test/support/users/test-client.ts';
 import { companyOn, membersIn, texts } from './test/company.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
@@ -68,7 +73,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     /** The next answer about rooms or account data; there may be others, about devices. */
-    const nextFor = async (who: Person, since: string): Promise<SyncJson> => {
+    const nextFor = async (who: TestClient, since: string): Promise<SyncJson> => {
       const answer = await who.sync(since, { timeout: 20_000 });
       return answer.rooms || answer.account_data ? answer : nextFor(who, answer.next_batch);
     };
@@ -77,7 +82,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const { anna, ben, cleo, roomId } = await people(3);
       await cleo.leave(roomId);
       const private_ = await anna.createRoom({});
-      const things: [string, Person, () => Promise<unknown>][] = [
+      const things: [string, TestClient, () => Promise<unknown>][] = [
         ['a message', ben, () => anna.say(roomId, 'wake up')],
         ['account data', ben, () => ben.do('PUT', `/user/${enc(ben.id)}/account_data/x`, { y: 1 })],
         [
@@ -104,7 +109,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const { next_batch } = await ben.sync();
       assert.equal((await ben.sync(next_batch, { timeout: 20 })).rooms, undefined);
       assert.notEqual((await ben.sync(next_batch, { timeout: 60_000, full_state: true })).rooms, undefined);
-      const lonely = await Person.register(server, 'somebody');
+      const lonely = await TestClient.register(server, 'somebody');
       await lonely.sync((await lonely.sync()).next_batch, { timeout: 60_000, full_state: true });
     });
 
@@ -228,7 +233,7 @@ for (const database of serverDatabases(import.meta.url)) {
         const told = [...membersIn(room?.state?.events), ...membersIn(room?.timeline.events)];
         for (const hero of heroes) assert.ok(told.includes(hero));
         for (let index = 0; index < 7; index++) {
-          await (await Person.register(server, `newcomer${index}`)).join(roomId);
+          await (await TestClient.register(server, `newcomer${index}`)).join(roomId);
         }
         const full = await ben.sync((await ben.sync()).next_batch, { ...lazy(), full_state: true });
         const members = membersIn(full.rooms?.join?.[roomId]?.state?.events);

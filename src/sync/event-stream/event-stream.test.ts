@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
-import { type ClientEventJson, enc, Person } from '../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { type ClientEventJson, enc, TestClient } from '../../../test/support/users/test-client.ts';
 
 interface Chunk {
   readonly start: string;
@@ -22,21 +22,21 @@ interface RoomInfoJson {
 
 forServerDatabases(import.meta.url, (open) => {
   let server: TestServer;
-  let [anna, ben]: Person[] = [];
+  let [anna, ben]: TestClient[] = [];
   before(async () => {
     server = await startTestServer({
       database: open.kind,
       config: { directory: { room_list_publication_rules: [{ action: 'allow' }] } },
     });
-    [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+    [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
   });
   after(() => server.stop());
 
   const bodies = (events: readonly { content: Readonly<Record<string, unknown>> }[]) =>
     events.map(({ content }) => content['body']).filter((body) => body !== undefined);
-  const events = async (person: Person, query: Record<string, string | number>) =>
+  const events = async (person: TestClient, query: Record<string, string | number>) =>
     (await person.do('GET', '/events', undefined, query)) as unknown as Chunk;
-  const roomInfo = async (person: Person, roomId: string, limit = 10) =>
+  const roomInfo = async (person: TestClient, roomId: string, limit = 10) =>
     (await person.do('GET', `/rooms/${enc(roomId)}/initialSync`, undefined, {
       limit,
     })) as unknown as RoomInfoJson;
@@ -104,7 +104,10 @@ forServerDatabases(import.meta.url, (open) => {
 
   describe('the event stream', () => {
     it('starts with all rooms of a user, and follows those that they are in', async () => {
-      const [cleo, dora] = [await Person.register(server, 'cleo'), await Person.register(server, 'dora')];
+      const [cleo, dora] = [
+        await TestClient.register(server, 'cleo'),
+        await TestClient.register(server, 'dora'),
+      ];
       const [joined, other] = [await cleo.createRoom(), await cleo.createRoom({ visibility: 'public' })];
       const left = await dora.createRoom();
       const invited = await dora.createRoom({ preset: 'private_chat', invite: [cleo.id] });
@@ -147,7 +150,10 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('tells of invitations, and how one comes out of a room', async () => {
-      const [emil, fay] = [await Person.register(server, 'emil'), await Person.register(server, 'fay')];
+      const [emil, fay] = [
+        await TestClient.register(server, 'emil'),
+        await TestClient.register(server, 'fay'),
+      ];
       const membershipsIn = ({ chunk }: Chunk) =>
         chunk
           .filter(({ state_key }) => state_key === emil.id)

@@ -1,4 +1,4 @@
-import { everything } from '../../filters/index.ts';
+import { noFilter } from '../../filters/index.ts';
 import { encodePosition, type Streams } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { ClientEvents, RoomEngine, UserRoom, Viewer } from '../../rooms/index.ts';
@@ -62,7 +62,7 @@ export class InitialSync {
           : await this.#deps.roomInfos.of(viewer, roomId, { limit, upTo, accountData }),
       );
     }
-    const range = { userId, after: undefined, upTo, filter: everything.presence };
+    const range = { userId, after: undefined, upTo, filter: noFilter.presence };
     return {
       end: encodePosition(upTo),
       rooms,

@@ -1,5 +1,5 @@
 import type { AccountDataEntry } from '../../account-data/index.ts';
-import { everything } from '../../filters/index.ts';
+import { noFilter } from '../../filters/index.ts';
 import { encodePosition } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { Rooms, Viewer } from '../../rooms/index.ts';
@@ -42,7 +42,7 @@ export class RoomInfos {
   ): Promise<RoomInfo> {
     const { engine, reading, stateReading, published } = this.#rooms;
     const end = encodePosition(upTo);
-    const { timeline: filter } = everything.room;
+    const { timeline: filter } = noFilter.room;
     const page = await reading.messages(viewer, roomId, { from: end, direction: 'backward', limit, filter });
     const membership = (await engine.userRooms.of(viewer.userId)).get(roomId)?.membership;
     return {

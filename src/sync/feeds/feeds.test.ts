@@ -16,7 +16,7 @@ forEachDatabase((open) => {
       disk = new UnreliableDatabase(database);
       return disk;
     };
-    const under = await RoomsUnderTest.open(open, [], { between });
+    const under = await RoomsUnderTest.open(open, [], { wrapDatabase: between });
     assert.ok(disk);
     return { under, disk };
   };

@@ -1,4 +1,4 @@
-import { everything } from '../../filters/index.ts';
+import { noFilter } from '../../filters/index.ts';
 import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
 import { everyPart, type Subject } from '../classic/subject.ts';
 import { type Changes, RoomPart, UserPart } from '../feeds/feed.ts';
@@ -126,7 +126,7 @@ export class Answers {
     const subject: Subject = {
       userId,
       deviceId,
-      filter: everything,
+      filter: noFilter,
       timelineLimit: 0,
       stateAfter: 'state_after',
     };

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { Person } from '../../../test/support/people/person.ts';
-import { SlidingClient } from '../../../test/support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { SlidingClient } from '../../../test/support/users/sliding-client.ts';
+import { TestClient } from '../../../test/support/users/test-client.ts';
 
 const body = {
   lists: { all: { ranges: [[0, 9]], timeline_limit: 10, required_state: [['m.room.name', '']] } },
@@ -19,15 +19,15 @@ const body = {
 for (const database of serverDatabases(import.meta.url)) {
   describe(`waiting on sliding sync, on ${database}`, () => {
     let server: TestServer;
-    let anna: Person;
-    let ben: Person;
+    let anna: TestClient;
+    let ben: TestClient;
     let roomId: string;
     before(async () => {
       const resources = [{ names: ['client' as const, 'metrics' as const] }];
       const listener = { port: 0, type: 'http' as const, bind_addresses: ['127.0.0.1'], resources };
       const config = { observability: { enable_metrics: true }, http: { listeners: [listener] } };
       server = await startTestServer({ database, config });
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
       roomId = await anna.createRoom();
       await ben.join(roomId);
     });

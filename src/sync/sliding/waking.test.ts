@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { enc, Person } from '../../../test/support/people/person.ts';
-import { SlidingClient } from '../../../test/support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { SlidingClient } from '../../../test/support/users/sliding-client.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
 /** Longer than a test may last: who is not woken fails. */
 const timeout = 200_000;
@@ -11,13 +11,13 @@ const timeout = 200_000;
 for (const database of serverDatabases(import.meta.url)) {
   describe(`who waits on a sliding sync, on ${database}`, () => {
     let server: TestServer;
-    let reader: Person;
-    let speakers: Person[];
+    let reader: TestClient;
+    let speakers: TestClient[];
     let roomId: string;
     before(async () => {
       server = await startTestServer({ database });
-      reader = await Person.register(server, 'reader');
-      speakers = await Promise.all(['anna', 'ben', 'cleo'].map((name) => Person.register(server, name)));
+      reader = await TestClient.register(server, 'reader');
+      speakers = await Promise.all(['anna', 'ben', 'cleo'].map((name) => TestClient.register(server, name)));
       roomId = await reader.createRoom();
       for (const speaker of speakers) await speaker.join(roomId);
     });

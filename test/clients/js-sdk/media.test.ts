@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { EventType, getHttpUriForMxc, MsgType, Preset } from 'matrix-js-sdk';
-import { film, looksLike, noise } from '../../support/inputs/pictures.ts';
+import { imageMetadata, noiseImage, testAnimation } from '../../support/inputs/images.ts';
 import { eventually } from '../eventually.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
 import { allIn, join } from './encrypted-room.ts';
@@ -68,14 +68,16 @@ test('pictures and faces are shown in the sizes that there is room for', async (
     });
     assert.equal(response.status, 200, link);
     assert.match(response.headers.get('content-disposition')!, /^inline; filename=thumbnail\./);
-    const { format, width, height, frames } = await looksLike(new Uint8Array(await response.arrayBuffer()));
+    const { format, width, height, frames } = await imageMetadata(
+      new Uint8Array(await response.arrayBuffer()),
+    );
     assert.equal(response.headers.get('content-type'), `image/${format}`);
     return { size: [width, height], frames };
   };
-  const photograph = await upload(await noise(1_200, 900), 'image/png');
+  const photograph = await upload(await noiseImage(1_200, 900), 'image/png');
   assert.deepEqual(await shown(photograph, [800, 600], 'scale'), { size: [800, 600], frames: 1 });
   assert.deepEqual(await shown(photograph, [1_600, 1_200], 'scale'), { size: [1_200, 900], frames: 1 });
-  const face = await upload(await film(400, 400, 'gif'), 'image/gif');
+  const face = await upload(await testAnimation(400, 400, 'gif'), 'image/gif');
   await alice.client.setAvatarUrl(face);
   const { avatar_url } = await alice.client.getProfileInfo(alice.userId);
   assert.equal(avatar_url, face);

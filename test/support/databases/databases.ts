@@ -18,22 +18,22 @@ import { connectionTo, type PostgresServer, startPostgres } from './postgres-ser
 export const portVariable = 'HEARTH_TEST_POSTGRES_PORT';
 
 /** Options that a test may want to choose. */
-export type Tuning = Partial<Omit<Extract<DatabaseOptions, { kind: 'sqlite' }>, 'kind' | 'path'>>;
+export type DatabaseTuning = Partial<Omit<Extract<DatabaseOptions, { kind: 'sqlite' }>, 'kind' | 'path'>>;
 
 /** Gives a test a database of its own, which is closed and removed after it. */
 export interface OpenDatabase {
   /** An empty database with `migrations` applied. */
-  (migrations?: readonly Migration[], tuning?: Tuning): Promise<Database>;
+  (migrations?: readonly Migration[], tuning?: DatabaseTuning): Promise<Database>;
   /** Closes `database` and opens it again, as a restart of the program does. */
   restart(database: Database): Promise<Database>;
   /** Opens `database` a second time, as another process does. Only PostgreSQL lets both write at the same time. */
-  another(database: Database): Promise<Database>;
+  openAgain(database: Database): Promise<Database>;
   /** What `database` was opened with, to open it in a child process. */
   optionsOf(database: Database): DatabaseOptions;
   readonly kind: DatabaseOptions['kind'];
 }
 
-export interface Place {
+export interface TestDatabase {
   readonly options: DatabaseOptions;
   remove(): Promise<void>;
 }
@@ -88,12 +88,12 @@ const declareOn = {
  * A place for a database that nobody has opened yet, with `migrations` applied. PostgreSQL must run: see
  * `portVariable`.
  */
-export const makePlace = (
+export const makeTestDatabase = (
   kind: DatabaseOptions['kind'],
   migrations: readonly Migration[] = [],
-): Promise<Place> => (kind === 'sqlite' ? makeFile(migrations, {}) : borrowDatabase(migrations, {}));
+): Promise<TestDatabase> => (kind === 'sqlite' ? makeFile(migrations, {}) : borrowDatabase(migrations, {}));
 
-type MakePlace = (migrations: readonly Migration[], tuning: Tuning) => Promise<Place>;
+type MakePlace = (migrations: readonly Migration[], tuning: DatabaseTuning) => Promise<TestDatabase>;
 
 function opener(kind: DatabaseOptions['kind'], make: MakePlace): OpenDatabase {
   const opened = new Map<Database, DatabaseOptions>();
@@ -119,7 +119,7 @@ function opener(kind: DatabaseOptions['kind'], make: MakePlace): OpenDatabase {
     if (!options) throw new Error('this database was not opened here');
     return options;
   };
-  const open = async (migrations: readonly Migration[] = [], tuning: Tuning = {}) => {
+  const open = async (migrations: readonly Migration[] = [], tuning: DatabaseTuning = {}) => {
     const place = await make(migrations, tuning);
     (inTest ? cleanUp.each : cleanUp.all).push(() => place.remove());
     return openAt(place.options);
@@ -127,7 +127,7 @@ function opener(kind: DatabaseOptions['kind'], make: MakePlace): OpenDatabase {
   return Object.assign(open, {
     kind,
     optionsOf,
-    another: (database: Database) => openAt(optionsOf(database)),
+    openAgain: (database: Database) => openAt(optionsOf(database)),
     restart: async (database: Database) => {
       await database.close();
       return openAt(optionsOf(database));
@@ -140,7 +140,7 @@ async function runAll(tasks: (() => Promise<void>)[]): Promise<void> {
   for (const task of tasks.splice(0).reverse()) await task();
 }
 
-async function makeFile(migrations: readonly Migration[], tuning: Tuning): Promise<Place> {
+async function makeFile(migrations: readonly Migration[], tuning: DatabaseTuning): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-sqlite-'));
   const path = join(folder, 'test.db');
   if (migrations.length > 0) await copySqlite(migrations, path);
@@ -150,7 +150,10 @@ async function makeFile(migrations: readonly Migration[], tuning: Tuning): Promi
   };
 }
 
-async function borrowDatabase(migrations: readonly Migration[], { idleLimit }: Tuning): Promise<Place> {
+async function borrowDatabase(
+  migrations: readonly Migration[],
+  { idleLimit }: DatabaseTuning,
+): Promise<TestDatabase> {
   const port = Number(process.env[portVariable]);
   const { name, giveBack } = await lendPostgres(migrations, port);
   const options: DatabaseOptions = { kind: 'postgres', ...connectionTo(port, name) };

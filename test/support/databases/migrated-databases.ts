@@ -10,8 +10,8 @@ import {
   migrate,
   openDatabase,
 } from '../../../src/kernel/database/index.ts';
-import { empty, rememberContents } from './emptied-postgres.ts';
 import { connectionTo } from './postgres-server.ts';
+import { restoreContents, saveContents } from './restored-postgres.ts';
 
 /**
  * Databases with migrations applied, kept to be copied: most tests begin with one, and copying takes a fraction of the
@@ -53,7 +53,7 @@ export async function lendPostgres(migrations: readonly Migration[], port: numbe
   emptied.set(key, waiting);
   const name = waiting.pop() ?? (await copyPostgres(migrations, port, original));
   const giveBack = async () => {
-    if (await empty(port, name)) waiting.push(name);
+    if (await restoreContents(port, name)) waiting.push(name);
     else await administer(port, `drop database ${name} with (force)`);
   };
   return { name, giveBack };
@@ -102,7 +102,7 @@ async function keepPostgres(migrations: readonly Migration[], port: number, orig
     await client.query(`drop database if exists ${growing} with (force)`);
     await client.query(`create database ${growing} template template0`);
     await apply(migrations, { kind: 'postgres', ...connectionTo(port, growing) });
-    await rememberContents(port, growing);
+    await saveContents(port, growing);
     await client.query(`alter database ${growing} rename to ${original}`);
   } finally {
     await client.end();

@@ -70,7 +70,7 @@ export function holdAnswers(recipient: Recipient): () => void {
 }
 
 /** Starts senders for tests, which are closed after each. */
-export function sendersOn(open: OpenDatabase) {
+export function senderStarter(open: OpenDatabase) {
   let started: SenderUnderTest | undefined;
   afterEach(async () => {
     await started?.close();
@@ -90,14 +90,14 @@ export function sendersOn(open: OpenDatabase) {
       test,
       roomId,
       recipients: recipients as unknown as { readonly [I in keyof Names]: Recipient },
-      say: (body: string) => test.under.say(alice, roomId, body),
+      say: (body: string) => test.rooms.say(alice, roomId, body),
     };
   };
 }
 
 /** The sender of the server `test`, with rooms and a clock that stands still, and servers that it sends to. */
 export class SenderUnderTest {
-  under: RoomsUnderTest;
+  rooms: RoomsUnderTest;
   sender!: FederationSender;
   outbox!: EduOutbox;
   client!: FederationClientSlice;
@@ -110,7 +110,7 @@ export class SenderUnderTest {
 
   private constructor(open: OpenDatabase, under: RoomsUnderTest, options: Overrides<FederationClientConfig>) {
     this.#open = open;
-    this.under = under;
+    this.rooms = under;
     this.#options = options;
   }
 
@@ -122,14 +122,14 @@ export class SenderUnderTest {
   }
 
   get clock() {
-    return this.under.clock;
+    return this.rooms.clock;
   }
 
   /** Stops everything but the recipients and starts it again. @param crash nothing is written down before */
   async restart(crash = false): Promise<void> {
     if (!crash) await this.sender.stop();
     const before = this.#http;
-    this.under = await this.under.restart(this.#open);
+    this.rooms = await this.rooms.restart(this.#open);
     await before?.close();
     await this.#start();
   }
@@ -137,7 +137,7 @@ export class SenderUnderTest {
   async close(): Promise<void> {
     await this.sender.stop();
     await this.#http?.close();
-    await this.under.engine.close();
+    await this.rooms.engine.close();
     for (const recipient of this.#recipients) await recipient.close();
     this.#authority.remove();
   }
@@ -181,7 +181,7 @@ export class SenderUnderTest {
 
   /** A room of Alice's, with a user of each of the servers `names`. */
   room(...names: readonly string[]): Promise<string> {
-    return this.under.room(alice, ...names.map((name) => `@user:${name}`));
+    return this.rooms.room(alice, ...names.map((name) => `@user:${name}`));
   }
 
   /** Resolves when nothing is on its way. */
@@ -195,13 +195,13 @@ export class SenderUnderTest {
   }
 
   /** How many rooms it is noted of that a server lacks events of them. */
-  async missedRooms(): Promise<number> {
-    const reader = this.under.database.reader<SenderTables>();
+  async countMissedRooms(): Promise<number> {
+    const reader = this.rooms.database.reader<SenderTables>();
     return (await reader.selectFrom('destination_rooms').selectAll().execute()).length;
   }
 
   async #start(): Promise<void> {
-    const { database, clock, streams, engine } = this.under;
+    const { database, clock, streams, engine } = this.rooms;
     const config = sectionDefaults(outboundSection, { ip_range_whitelist: ['127.0.0.0/8'] });
     this.#http = new OutboundHttp({ config, clock: systemClock, resolver: this.resolver });
     this.client = await openFederationClient({

@@ -6,7 +6,7 @@ import { type LoopbackServer, serveOnLoopback } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
 
 /** What `POST /store-invite` was told. */
-export type InviteOfAddress = Readonly<Record<string, unknown>> & { readonly token: string };
+export type StoredInvite = Readonly<Record<string, unknown>> & { readonly token: string };
 
 /** The token that the identity server takes. */
 export const identityToken = 'a-token-of-the-identity-server';
@@ -16,7 +16,7 @@ export class IdentityServerUnderTest {
   /** User ids by `address medium`. */
   readonly bound = new Map<string, string>();
   /** What was stored, in that order. */
-  readonly invites: InviteOfAddress[] = [];
+  readonly invites: StoredInvite[] = [];
   /** Requests as `METHOD /path`, below `/_matrix/identity/v2`. */
   readonly asked: string[] = [];
   /** Whether it says that its keys count. */

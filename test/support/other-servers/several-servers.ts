@@ -5,33 +5,33 @@ import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
 import { writeSigningKeys } from '../../../src/protocol/index.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
 import { FakeResolver } from '../network/loopback.ts';
-import { openTcpFront, type TcpFront } from '../network/tcp-front.ts';
+import { openTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
 import { commonTestAuthority, type TestAuthority } from '../network/test-authority.ts';
-import { Person } from '../people/person.ts';
 import {
   type ConfigurationOverrides,
   startTestServer,
   type TestServer,
   type TestServerOptions,
 } from '../servers/server.ts';
+import { TestClient } from '../users/test-client.ts';
 import { type ScriptedServer, startScriptedServer } from './scripted-server.ts';
 
 /** A homeserver that others reach by its name, over TLS. */
-export interface ServerOfSeveral extends TestServer {
+export interface FederatedServer extends TestServer {
   /** The name that ids of its users end in. */
   readonly name: string;
   /** Pulls the cable: other servers do not reach this one any more. */
   cut(): void;
   mend(): void;
   /** Registers a user by name. */
-  person(username: string): Promise<Person>;
+  registerClient(username: string): Promise<TestClient>;
 }
 
 /** What a test may want of a server otherwise than usual. */
-export type ServerOfSeveralOptions = Partial<Omit<TestServerOptions, 'database' | 'resolver' | 'listening'>>;
+export type FederatedServerOptions = Partial<Omit<TestServerOptions, 'database' | 'resolver' | 'listening'>>;
 
 /** A server that does not ask again where nobody answers. */
-export const askingOnce: ServerOfSeveralOptions = {
+export const withoutRetries: FederatedServerOptions = {
   config: { federationClient: { federation: { max_short_retries: 0 } } },
 };
 
@@ -52,13 +52,13 @@ export class SeveralServers {
   static async open<const Names extends readonly string[]>(
     database: DatabaseOptions['kind'],
     names: Names,
-    options: ServerOfSeveralOptions = {},
-  ): Promise<{ several: SeveralServers; servers: { readonly [I in keyof Names]: ServerOfSeveral } }> {
+    options: FederatedServerOptions = {},
+  ): Promise<{ several: SeveralServers; servers: { readonly [I in keyof Names]: FederatedServer } }> {
     const several = new SeveralServers(database);
     try {
-      const servers: ServerOfSeveral[] = [];
+      const servers: FederatedServer[] = [];
       for (const name of names) servers.push(await several.homeserver(name, options));
-      return { several, servers: servers as unknown as { readonly [I in keyof Names]: ServerOfSeveral } };
+      return { several, servers: servers as unknown as { readonly [I in keyof Names]: FederatedServer } };
     } catch (error) {
       await several.stop();
       throw error;
@@ -69,18 +69,22 @@ export class SeveralServers {
   static async pair(database: DatabaseOptions['kind']) {
     const { several, servers } = await SeveralServers.open(database, ['a.test', 'b.test']);
     const [a, b] = servers;
-    return { several, a, b, anna: await a.person('anna'), ben: await b.person('ben') };
+    return { several, a, b, anna: await a.registerClient('anna'), ben: await b.registerClient('ben') };
   }
 
   /** The homeserver `a.test` with Anna, and a scripted server. @param name of the latter */
-  static async beside(database: DatabaseOptions['kind'], name: string, options: ServerOfSeveralOptions = {}) {
+  static async withScriptedServer(
+    database: DatabaseOptions['kind'],
+    name: string,
+    options: FederatedServerOptions = {},
+  ) {
     const { several, servers } = await SeveralServers.open(database, ['a.test'], options);
     const [a] = servers;
-    return { several, a, peer: await several.scripted(name), anna: await a.person('anna') };
+    return { several, a, peer: await several.scripted(name), anna: await a.registerClient('anna') };
   }
 
   /** A whole homeserver. @param name for instance `a.test` */
-  async homeserver(name: string, options: ServerOfSeveralOptions = {}): Promise<ServerOfSeveral> {
+  async homeserver(name: string, options: FederatedServerOptions = {}): Promise<FederatedServer> {
     const front = await this.#front(name);
     const config = this.#configuration(name, options.config);
     const server = await startTestServer({
@@ -93,7 +97,7 @@ export class SeveralServers {
       },
     });
     this.#started.push({ stop: () => server.stop() });
-    const ofSeveral: ServerOfSeveral = {
+    const ofSeveral: FederatedServer = {
       name,
       get baseUrl() {
         return server.baseUrl;
@@ -104,7 +108,7 @@ export class SeveralServers {
       databaseOptions: server.databaseOptions,
       api: server.api,
       register: server.register,
-      person: (username) => Person.register(server, username),
+      registerClient: (username) => TestClient.register(server, username),
       restart: () => server.restart(),
       stop: () => server.stop(),
       cut: () => front.cut(),
@@ -132,8 +136,8 @@ export class SeveralServers {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async #front(name: string): Promise<TcpFront> {
-    const front = await openTcpFront();
+  async #front(name: string): Promise<TcpProxy> {
+    const front = await openTcpProxy();
     this.#started.push({ stop: () => front.close() });
     this.resolver.hosts.set(name, ['127.0.0.1']);
     const record = { name, port: front.port, priority: 0, weight: 0 };

@@ -22,7 +22,7 @@ export const ben = '@ben:b.example';
 export const cat = '@cat:c.example';
 
 /** What somebody does in a reference room. */
-export interface Deed {
+export interface ReferenceDraft {
   readonly type: string;
   readonly sender: string;
   readonly stateKey?: string;
@@ -72,8 +72,8 @@ export class ReferenceRoom {
     this.#take(create);
     this.member(ann, 'join');
     const users = version.privilegedCreators ? { [ben]: 50 } : { [ann]: 100, [ben]: 50 };
-    this.do({ type: 'm.room.power_levels', sender: ann, stateKey: '', content: { users } });
-    this.do({ type: 'm.room.join_rules', sender: ann, stateKey: '', content: { join_rule: 'public' } });
+    this.add({ type: 'm.room.power_levels', sender: ann, stateKey: '', content: { users } });
+    this.add({ type: 'm.room.join_rules', sender: ann, stateKey: '', content: { join_rule: 'public' } });
     this.member(ben, 'join');
   }
 
@@ -82,29 +82,33 @@ export class ReferenceRoom {
   }
 
   /** The events that nothing comes after. */
-  get ends(): readonly string[] {
+  get forwardExtremities(): readonly string[] {
     return this.#ends;
   }
 
-  one(eventId: string): VerifiedEvent {
+  get(eventId: string): VerifiedEvent {
     const found = this.events.get(eventId);
     if (!found) throw new Error(`there is no event ${eventId}`);
     return found;
   }
 
   /** Does something, allowed or not. @returns the id of the event */
-  do(deed: Deed): string {
+  add(deed: ReferenceDraft): string {
     const prev = deed.prev ?? this.#ends;
     return this.#take(this.#build(deed, prev, this.stateAfter(prev))).event.eventId;
   }
 
   say(sender: string, prev?: readonly string[]): string {
-    return this.do({ type: 'm.room.message', sender, content: { body: 'hello' }, ...(prev && { prev }) });
+    return this.add({ type: 'm.room.message', sender, content: { body: 'hello' }, ...(prev && { prev }) });
   }
 
-  member(userId: string, membership: string, { sender = userId, prev, ...more }: Partial<Deed> = {}): string {
+  member(
+    userId: string,
+    membership: string,
+    { sender = userId, prev, ...more }: Partial<ReferenceDraft> = {},
+  ): string {
     const content = { membership };
-    return this.do({
+    return this.add({
       type: 'm.room.member',
       sender,
       stateKey: userId,
@@ -115,7 +119,7 @@ export class ReferenceRoom {
   }
 
   /** Takes an event that was made elsewhere. */
-  take(verified: VerifiedEvent): void {
+  addExisting(verified: VerifiedEvent): void {
     this.#take(verified);
   }
 
@@ -129,31 +133,31 @@ export class ReferenceRoom {
   }
 
   stateBefore(eventId: string): StateMap<string> {
-    return this.stateAfter(this.one(eventId).event.prevEventIds);
+    return this.stateAfter(this.get(eventId).event.prevEventIds);
   }
 
   /** The events of a state, and those of their auth chains that are not in it. */
-  answer(state: StateMap<string>): { state: VerifiedEvent[]; authChain: VerifiedEvent[] } {
+  stateAndAuthChain(state: StateMap<string>): { state: VerifiedEvent[]; authChain: VerifiedEvent[] } {
     const inState = new Set(state.values());
     const chain = new Set<string>();
     const pending = [...inState];
     for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-      for (const eventId of this.one(next).event.authEventIds) {
+      for (const eventId of this.get(next).event.authEventIds) {
         if (chain.has(eventId)) continue;
         chain.add(eventId);
         pending.push(eventId);
       }
     }
     return {
-      state: [...inState].map((eventId) => this.one(eventId)),
-      authChain: [...chain].filter((eventId) => !inState.has(eventId)).map((eventId) => this.one(eventId)),
+      state: [...inState].map((eventId) => this.get(eventId)),
+      authChain: [...chain].filter((eventId) => !inState.has(eventId)).map((eventId) => this.get(eventId)),
     };
   }
 
   /** A join by somebody of the server under test, with what that server is answered. */
   join(userId: string, prev: readonly string[] = this.#ends) {
     const joinId = this.member(userId, 'join', { prev });
-    return { event: this.one(joinId), ...this.answer(this.stateBefore(joinId)) };
+    return { event: this.get(joinId), ...this.stateAndAuthChain(this.stateBefore(joinId)) };
   }
 
   #take(verified: VerifiedEvent): VerifiedEvent {
@@ -188,11 +192,11 @@ export class ReferenceRoom {
     return authorize(event, inAuth).allowed && authorize(event, inState).allowed;
   }
 
-  #build(deed: Deed, prev: readonly string[], state: StateMap<string>): VerifiedEvent {
+  #build(deed: ReferenceDraft, prev: readonly string[], state: StateMap<string>): VerifiedEvent {
     const content = deed.content ?? {};
     const keys = selectAuthEventKeys({ ...deed, content, stateKey: deed.stateKey }, this.version);
     const authEventIds = deed.auth ?? keys.map((key) => state.get(key)).filter((id) => id !== undefined);
-    const depth = 1 + Math.max(0, ...prev.map((eventId) => this.one(eventId).event.depth));
+    const depth = 1 + Math.max(0, ...prev.map((eventId) => this.get(eventId).event.depth));
     this.#ts += 1_000;
     return buildEvent(
       {
@@ -208,7 +212,7 @@ export class ReferenceRoom {
         prevEventIds: prev,
         ...(this.version.eventId === 'origin' && {
           eventId: `$${this.#number}-${this.#ids++}:${serverOfUser(deed.sender)}`,
-          referenceHash: (eventId: string) => referenceHash(this.one(eventId).event.pdu, this.version),
+          referenceHash: (eventId: string) => referenceHash(this.get(eventId).event.pdu, this.version),
         }),
       },
       this.version,

@@ -50,10 +50,10 @@ export class RemoteRoom {
   readonly keys = new Map<string, SigningKey>();
   readonly events = new Map<string, RemoteEvent>();
   /** The newest event. */
-  tip = '';
+  newest = '';
   #now: number;
   /** The number in the id of the next event, in room versions 1 and 2. */
-  unique = 1_000;
+  nextEventNumber = 1_000;
 
   /** @param creator who makes the room and joins it, public and with shared history */
   constructor(creator: string, { version = '10', now = 1_600_000_000_000 } = {}) {
@@ -91,7 +91,7 @@ export class RemoteRoom {
 
   /** Adds an event; it becomes the newest. @returns its id */
   add(draft: RemoteDraft): string {
-    const prev = draft.prev ?? [this.tip];
+    const prev = draft.prev ?? [this.newest];
     const before = new Map(prev.flatMap((id) => [...(this.events.get(id)?.stateAfter ?? [])]));
     const { stateKey } = draft;
     const subject = { ...draft, stateKey };
@@ -116,7 +116,7 @@ export class RemoteRoom {
         authEventIds: auth,
         prevEventIds: prev,
         ...(this.version.eventId === 'origin' && {
-          eventId: `$${String(this.unique++).padStart(4, '0')}:${serverName}`,
+          eventId: `$${String(this.nextEventNumber++).padStart(4, '0')}:${serverName}`,
           referenceHash: (id: string) => {
             const named = this.events.get(id);
             return named ? referenceHash(named.event.pdu, this.version) : 'AAAA';
@@ -130,12 +130,12 @@ export class RemoteRoom {
     const { eventId } = built.event;
     if (stateKey !== undefined) after.set(stateMapKey(draft.type, stateKey), eventId);
     this.events.set(eventId, { ...built, stateBefore: before, stateAfter: after });
-    this.tip = eventId;
+    this.newest = eventId;
     return eventId;
   }
 
   /** What a message of the user names as its auth events, after an event. */
-  authFor(eventId: string, sender: string): string[] {
+  authEventsFor(eventId: string, sender: string): string[] {
     const state = this.get(eventId).stateAfter;
     const message = { type: 'm.room.message', sender, stateKey: undefined, content: {} };
     return selectAuthEventKeys(message, this.version)

@@ -33,7 +33,7 @@ export interface RoomsTuning
   extends Partial<Pick<RoomsParts, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased'>> {
   readonly options?: Partial<RoomsParts['options']>;
   /** Puts something between the rooms and their database. */
-  readonly between?: (database: Database) => Database;
+  readonly wrapDatabase?: (database: Database) => Database;
   readonly clock?: ManualClock;
 }
 
@@ -72,7 +72,7 @@ export class RoomsUnderTest {
   static async #over(
     database: Database,
     clock: ManualClock,
-    { options, between, clock: _, ...others }: RoomsTuning,
+    { options, wrapDatabase: between, clock: _, ...others }: RoomsTuning,
   ): Promise<RoomsUnderTest> {
     const streams = await Streams.open(database);
     const rooms = await openRooms({

@@ -16,11 +16,11 @@ export const finn = `@finn:${far}`;
 
 /** Rooms, and what other servers may ask about them. Users of other servers act as if their events had been received. */
 export class ServedRooms {
-  readonly under: RoomsUnderTest;
+  readonly rooms: RoomsUnderTest;
   readonly http: ServerRoutesUnderTest;
 
   private constructor(under: RoomsUnderTest, http: ServerRoutesUnderTest) {
-    this.under = under;
+    this.rooms = under;
     this.http = http;
   }
 
@@ -43,7 +43,7 @@ export class ServedRooms {
   room(visibility = 'shared', more: readonly { type: string; content: JsonObject }[] = []): Promise<string> {
     const content = { history_visibility: visibility };
     const initial_state = [{ type: 'm.room.history_visibility', content }, ...more];
-    return this.under.rooms.creation.create(alice, { preset: 'public_chat', initial_state });
+    return this.rooms.rooms.creation.create(alice, { preset: 'public_chat', initial_state });
   }
 
   /** Changes the membership of a user, of whichever server. @returns the id of the event */
@@ -58,14 +58,14 @@ export class ServedRooms {
     content: JsonObject,
     sender = alice,
   ): Promise<string> {
-    this.under.clock.advance(1);
-    const { event } = await this.under.engine.timeline.append(roomId, { type, stateKey, sender, content });
+    this.rooms.clock.advance(1);
+    const { event } = await this.rooms.engine.timeline.append(roomId, { type, stateKey, sender, content });
     return event.eventId;
   }
 
   say(roomId: string, body: string): Promise<string> {
-    this.under.clock.advance(1);
-    return this.under.say(alice, roomId, body);
+    this.rooms.clock.advance(1);
+    return this.rooms.say(alice, roomId, body);
   }
 
   /** Asks as `far.example`. */
@@ -79,7 +79,7 @@ export class ServedRooms {
 
   async stop(): Promise<void> {
     await this.http.stop();
-    await this.under.engine.close();
+    await this.rooms.engine.close();
   }
 }
 

@@ -87,7 +87,7 @@ export class SignedRoom {
   }
 
   /** What a template for a user says. */
-  template(userId: string, membership: string, content: JsonObject = {}): JsonObject {
+  membershipTemplate(userId: string, membership: string, content: JsonObject = {}): JsonObject {
     const draft = {
       type: 'm.room.member',
       content: { membership, ...content },
@@ -99,7 +99,7 @@ export class SignedRoom {
   }
 
   /** The PDUs of the state, and of all that authorises it. */
-  answer(): { readonly state: JsonObject[]; readonly auth_chain: JsonObject[] } {
+  stateAndAuthChain(): { readonly state: JsonObject[]; readonly auth_chain: JsonObject[] } {
     const pdus = [...this.state.values()].map(({ event }) => event.pdu);
     return { state: pdus, auth_chain: pdus };
   }

@@ -17,13 +17,13 @@ import { Streams, streamMigrations } from '../../../src/kernel/streams/index.ts'
 import type { ServerName } from '../../../src/protocol/index.ts';
 import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
-import { adminRegistration, adminToRegister } from '../people/register-admin.ts';
+import { adminRegistrationBody, adminRegistrationPath } from '../users/register-admin.ts';
 import { callApi } from './api-call.ts';
 
 export const minute = 60_000;
 
 /** As a server is configured for its users to register without further ado, with quick password hashes. */
-export const openOptions: AccountsSliceOptions = {
+export const testAccountOptions: AccountsSliceOptions = {
   server_name: 'test' as ServerName,
   enable_registration: true,
   enable_registration_without_verification: true,
@@ -62,7 +62,7 @@ export interface Answer {
   readonly headers: Headers;
 }
 
-export interface Surroundings {
+export interface TestEnvironment {
   readonly database: Database;
   readonly streams: Streams;
   readonly clock: ManualClock;
@@ -70,11 +70,11 @@ export interface Surroundings {
 
 export interface AccountsServerOptions {
   readonly options?: Partial<AccountsSliceOptions>;
-  readonly extensions?: (surroundings: Surroundings) => AccountExtensions;
+  readonly extensions?: (surroundings: TestEnvironment) => AccountExtensions;
   readonly migrations?: readonly Migration[];
   readonly routes?: (
     slice: AccountsSlice,
-    surroundings: Surroundings,
+    surroundings: TestEnvironment,
   ) => readonly Route[] | Promise<readonly Route[]>;
   /** Logins allowed at once, by account and address. */
   readonly burst?: number;
@@ -89,7 +89,7 @@ export class AccountsServer {
   readonly #http: HttpServer;
   #base = '';
 
-  private constructor(surroundings: Surroundings, slice: AccountsSlice, http: HttpServer) {
+  private constructor(surroundings: TestEnvironment, slice: AccountsSlice, http: HttpServer) {
     this.database = surroundings.database;
     this.streams = surroundings.streams;
     this.clock = surroundings.clock;
@@ -115,7 +115,7 @@ export class AccountsServer {
           login: { address: limiter(burst), account: limiter(burst), failedAttempts: limiter(burst) },
         },
       },
-      { ...openOptions, ...setup.options },
+      { ...testAccountOptions, ...setup.options },
       setup.extensions?.(surroundings),
     );
     const http = createHttpServer({
@@ -166,7 +166,7 @@ export class AccountsServer {
   }
 
   /** Registers somebody with the password `password`. @returns their tokens */
-  async register(username: string, more: Record<string, unknown> = {}): Promise<Person> {
+  async register(username: string, more: Record<string, unknown> = {}): Promise<LoggedInUser> {
     const { status, body } = await this.call('POST', '/register', {
       body: { username, password: 'password', auth: { type: 'm.login.dummy' }, ...more },
     });
@@ -175,24 +175,24 @@ export class AccountsServer {
   }
 
   /** Registers an administrator with the password `password`. */
-  async registerAdmin(username = 'admin'): Promise<Person> {
-    const { nonce } = (await this.call('GET', adminRegistration)).body;
-    const body = adminToRegister(username, nonce);
-    const answer = await this.call('POST', adminRegistration, { body });
+  async registerAdmin(username = 'admin'): Promise<LoggedInUser> {
+    const { nonce } = (await this.call('GET', adminRegistrationPath)).body;
+    const body = adminRegistrationBody(username, nonce);
+    const answer = await this.call('POST', adminRegistrationPath, { body });
     if (answer.status !== 200) throw new Error(`registration failed: ${JSON.stringify(answer.body)}`);
     return toPerson(answer.body);
   }
 
   /** Logs somebody in with the password `password`. */
-  async login(user: string, more: Record<string, unknown> = {}): Promise<Person> {
+  async login(user: string, more: Record<string, unknown> = {}): Promise<LoggedInUser> {
     const { status, body } = await this.call('POST', '/login', { body: { ...passwordLogin(user), ...more } });
     if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`);
     return toPerson(body);
   }
 
   /** Sends a request, and again with the user's password, for which it must ask. */
-  async confirmed(
-    person: Person,
+  async callWithPassword(
+    person: LoggedInUser,
     method: string,
     path: string,
     body: Record<string, unknown> = {},
@@ -206,14 +206,14 @@ export class AccountsServer {
   }
 }
 
-export interface Person {
+export interface LoggedInUser {
   readonly userId: string;
   readonly token: string;
   readonly deviceId: string;
   readonly refreshToken: string | undefined;
 }
 
-const toPerson = (body: Answer['body']): Person => ({
+const toPerson = (body: Answer['body']): LoggedInUser => ({
   userId: body['user_id'] as string,
   token: body['access_token'] as string,
   deviceId: body['device_id'] as string,

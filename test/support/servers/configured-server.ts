@@ -42,7 +42,7 @@ export async function startConfigured(yaml: string, directory: string): Promise<
 }
 
 /** The option `database` for a database that a test has made. */
-export function databaseEntry(options: DatabaseOptions): Readonly<Record<string, unknown>> {
+export function databaseOption(options: DatabaseOptions): Readonly<Record<string, unknown>> {
   if (options.kind === 'sqlite') return { name: 'sqlite3', args: { database: options.path } };
   const { host, port, user, password, database } = options;
   return { name: 'psycopg2', args: { host, port, user, password, dbname: database } };

@@ -19,13 +19,13 @@ import { MessageQueues, ToDevice, toDeviceMigrations, toDeviceRoutes } from '../
 import type { OpenDatabase } from '../databases/databases.ts';
 import { sectionDefaults } from '../inputs/section-defaults.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
-import { ClientDevice } from '../people/client-device.ts';
-import { AccountsServer, type Answer, type Person, type Surroundings } from './accounts-server.ts';
+import { ClientDevice } from '../users/client-device.ts';
+import { AccountsServer, type Answer, type LoggedInUser, type TestEnvironment } from './accounts-server.ts';
 import { plainCaches } from './caches.ts';
 
 const signer = { serverName: 'test', key: newSigningKey('test') };
 
-const roomsOn = (surroundings: Surroundings & { caches: CacheRegistry }) =>
+const roomsOn = (surroundings: TestEnvironment & { caches: CacheRegistry }) =>
   openRooms({
     ...surroundings,
     signer,
@@ -72,7 +72,7 @@ export class E2eeServer {
       ],
       extensions: ({ database }) => {
         queues = new MessageQueues(database);
-        return { deviceCleanups: [upkeep, queues], companions: [upkeep] };
+        return { deviceCleanups: [upkeep, queues], lifecycleHooks: [upkeep] };
       },
       routes: async ({ devices, reauthenticator }, surroundings) => {
         const { streams, clock } = surroundings;
@@ -108,16 +108,16 @@ export class E2eeServer {
   }
 
   /** Registers somebody who has uploaded the identity keys of their device. */
-  async user(name: string): Promise<KeyedPerson> {
-    return this.keyed(await this.server.register(name));
+  async user(name: string): Promise<UserWithKeys> {
+    return this.uploadDeviceKeys(await this.server.register(name));
   }
 
   /** Another device of a user, with its keys. */
-  async device(name: string): Promise<KeyedPerson> {
-    return this.keyed(await this.server.login(name));
+  async device(name: string): Promise<UserWithKeys> {
+    return this.uploadDeviceKeys(await this.server.login(name));
   }
 
-  async keyed(person: Person): Promise<KeyedPerson> {
+  async uploadDeviceKeys(person: LoggedInUser): Promise<UserWithKeys> {
     const client = new ClientDevice(person.userId, person.deviceId);
     const deviceKeys = client.deviceKeys();
     const answer = await this.call(person, 'POST', '/keys/upload', { device_keys: deviceKeys });
@@ -126,7 +126,7 @@ export class E2eeServer {
   }
 
   /** A public room of `members`, the first of whom makes it. @returns its id */
-  async room(...members: readonly [Person, ...Person[]]): Promise<string> {
+  async room(...members: readonly [LoggedInUser, ...LoggedInUser[]]): Promise<string> {
     const [creator, ...others] = members;
     const roomId = await this.rooms.creation.create(creator.userId, { preset: 'public_chat' });
     for (const { userId } of others) await this.rooms.memberships.join(userId, roomId);
@@ -144,7 +144,7 @@ export class E2eeServer {
   }
 }
 
-export interface KeyedPerson extends Person {
+export interface UserWithKeys extends LoggedInUser {
   readonly client: ClientDevice;
   readonly deviceKeys: JsonObject;
 }

@@ -43,7 +43,7 @@ const authenticator: Authenticator = {
 };
 
 /** The long polls that were begun. */
-export const waiting: { aborted: boolean }[] = [];
+export const longPolls: { aborted: boolean }[] = [];
 const routes: Route[] = [
   healthRoute,
   route({ method: 'GET', path: '/_proto/client/versions', auth: 'none' }, () => ({ versions: ['v1.1'] })),
@@ -102,7 +102,7 @@ const routes: Route[] = [
   }),
   route({ method: 'GET', path: '/_proto/client/v3/wait', auth: 'none' }, async ({ signal }) => {
     const state = { aborted: false };
-    waiting.push(state);
+    longPolls.push(state);
     await new Promise<void>((resolve) => {
       signal.addEventListener('abort', () => {
         state.aborted = true;
@@ -130,8 +130,8 @@ const routes: Route[] = [
 ];
 
 /** What was logged. */
-export const lines: string[] = [];
-const log = createLogger({ level: 'debug', destination: { write: (line) => void lines.push(line) } });
+export const logLines: string[] = [];
+const log = createLogger({ level: 'debug', destination: { write: (line) => void logLines.push(line) } });
 
 /** A server with routes of every kind. */
 export function createKernelServer(overrides: Partial<HttpServerOptions> = {}): HttpServer {

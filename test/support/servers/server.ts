@@ -11,7 +11,7 @@ import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
 import { type Logger, silentLogger } from '../../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../../src/kernel/outbound/index.ts';
 import { type Randomness, systemRandomness } from '../../../src/kernel/randomness.ts';
-import { makePlace, portVariable } from '../databases/databases.ts';
+import { makeTestDatabase, portVariable } from '../databases/databases.ts';
 import { startPostgres } from '../databases/postgres-server.ts';
 import { type Overrides, sectionDefaults } from '../inputs/section-defaults.ts';
 import { type ApiAnswer, type ApiRequest, callApi } from './api-call.ts';
@@ -63,7 +63,7 @@ export interface TestServer {
 /** Runs a whole homeserver on a free port of the loopback address. */
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const postgres = await needsPostgres(options);
-  const place = await makePlace(options.database, migrations);
+  const place = await makeTestDatabase(options.database, migrations);
   const files = mkdtempSync(join(tmpdir(), 'hearth-media-'));
   const start = async () => {
     const homeserver = createHomeserver({

@@ -1,4 +1,4 @@
-import type { E2eeServer, KeyedPerson } from '../../../../test/support/servers/e2ee-server.ts';
+import type { E2eeServer, UserWithKeys } from '../../../../test/support/servers/e2ee-server.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 
 /** The algorithm of the one-time keys that clients upload. */
@@ -13,7 +13,7 @@ export function keyCalls(server: () => E2eeServer) {
       server().call(person, 'POST', '/keys/query', { device_keys }),
 
     /** One key of the device of `target`. */
-    claim: async (person: { token: string }, target: KeyedPerson, algorithm = curve) => {
+    claim: async (person: { token: string }, target: UserWithKeys, algorithm = curve) => {
       const one_time_keys = { [target.userId]: { [target.deviceId]: algorithm } };
       const { body } = await server().call(person, 'POST', '/keys/claim', { one_time_keys });
       const claimed = body['one_time_keys'] as Record<string, Record<string, JsonObject>>;
@@ -21,7 +21,7 @@ export function keyCalls(server: () => E2eeServer) {
     },
 
     /** What the device is told of its own keys. */
-    supply: async ({ userId, deviceId }: KeyedPerson) => {
+    supply: async ({ userId, deviceId }: UserWithKeys) => {
       const { counts } = server().e2ee;
       const { oneTimeKeyCounts, unusedFallbackKeyTypes } = await counts.supply(userId, deviceId);
       return { counts: oneTimeKeyCounts, unused: unusedFallbackKeyTypes };

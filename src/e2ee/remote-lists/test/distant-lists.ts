@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { OpenDatabase } from '../../../../test/support/databases/databases.ts';
-import { DistantKeys, type DistantUser } from '../../../../test/support/other-servers/distant-keys.ts';
-import { E2eeServer, type KeyedPerson } from '../../../../test/support/servers/e2ee-server.ts';
+import { FakeRemoteKeys, type RemoteUser } from '../../../../test/support/other-servers/remote-users.ts';
+import { E2eeServer, type UserWithKeys } from '../../../../test/support/servers/e2ee-server.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 import type { RemoteDeviceLists } from '../remote-device-lists.ts';
 
@@ -10,21 +10,21 @@ type Keys = Record<string, Record<string, JsonObject>>;
 /** Alice on this server, Bob on another, and what is known here of his devices. */
 export class DistantLists {
   readonly server: E2eeServer;
-  readonly distant: DistantKeys;
+  readonly distant: FakeRemoteKeys;
   readonly lists: RemoteDeviceLists;
-  readonly alice: KeyedPerson;
-  readonly bob: DistantUser;
+  readonly alice: UserWithKeys;
+  readonly bob: RemoteUser;
 
-  private constructor(server: E2eeServer, distant: DistantKeys, alice: KeyedPerson) {
+  private constructor(server: E2eeServer, distant: FakeRemoteKeys, alice: UserWithKeys) {
     this.server = server;
     this.distant = distant;
     this.lists = server.e2ee.remoteLists!;
     this.alice = alice;
-    this.bob = distant.user('@bob:elsewhere');
+    this.bob = distant.addUser('@bob:elsewhere');
   }
 
   static async start(open: OpenDatabase): Promise<DistantLists> {
-    const distant = new DistantKeys();
+    const distant = new FakeRemoteKeys();
     const server = await E2eeServer.start(open, { remote: distant });
     return new DistantLists(server, distant, await server.user('alice'));
   }

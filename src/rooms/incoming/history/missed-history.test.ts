@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forServerDatabases } from '../../../../test/support/databases/databases.ts';
 import { alice } from '../../../../test/support/rooms/rooms.ts';
-import { everything } from '../../../filters/index.ts';
+import { noFilter } from '../../../filters/index.ts';
 import type { RoomTables } from '../../tables.ts';
 import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../test/joined-room.ts';
 
@@ -49,7 +49,7 @@ forServerDatabases(import.meta.url, (open) => {
       const page = await joined.under.rooms.reading.messages(
         { userId: alice, deviceId: 'DEVICE' },
         joined.room.roomId,
-        { direction: 'backward', limit: 520, filter: everything.room.timeline },
+        { direction: 'backward', limit: 520, filter: noFilter.room.timeline },
       );
       assert.deepEqual(
         page.chunk.map(({ event_id }) => event_id),

@@ -1,5 +1,5 @@
 import type { OpenDatabase } from '../../../../test/support/databases/databases.ts';
-import { RemotePeers } from '../../../../test/support/rooms/remote-peers.ts';
+import { FakeRemoteServers } from '../../../../test/support/rooms/fake-remote-servers.ts';
 import { RemoteRoom } from '../../../../test/support/rooms/remote-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { StoredEvent } from '../../stored-event.ts';
@@ -10,7 +10,7 @@ export const remoteBob = '@bob:b.example';
 /** A room of other servers that a local user has joined: only the join is on the timeline, the rest is a gap. */
 export interface JoinedRoom {
   readonly room: RemoteRoom;
-  readonly peers: RemotePeers;
+  readonly peers: FakeRemoteServers;
   readonly under: RoomsUnderTest;
   /** The event with which the local user joined. */
   readonly join: string;
@@ -31,7 +31,7 @@ export async function joinedRoom(
   const room = new RemoteRoom(creator, { version });
   room.join(remoteBob);
   prepare?.(room);
-  const peers = new RemotePeers(room);
+  const peers = new FakeRemoteServers(room);
   const under = await RoomsUnderTest.open(open, [], { otherServers: peers });
   const join = room.join(alice);
   const state = [...room.get(join).stateBefore.values()];
@@ -45,7 +45,7 @@ export async function joinedRoom(
 
 function over(parts: {
   room: RemoteRoom;
-  peers: RemotePeers;
+  peers: FakeRemoteServers;
   under: RoomsUnderTest;
   join: string;
   open: OpenDatabase;

@@ -30,7 +30,7 @@ forEachDatabase((open) => {
   const checkState = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
     const head = await engine.heads.get(room.roomId);
     const state = [...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]).sort();
-    assert.deepEqual(state, [...room.stateAfter(room.ends)].sort());
+    assert.deepEqual(state, [...room.stateAfter(room.forwardExtremities)].sort());
     for (const { nid } of head?.state.values() ?? []) {
       const stored = await engine.events.get(nid);
       assert.equal(stored?.event.version, room.version);
@@ -46,7 +46,7 @@ forEachDatabase((open) => {
         const { placement } = under.engine;
         const claim = { roomId: room.roomId, version: getRoomVersion(claimed)! };
         const other = new ReferenceRoom(claimed);
-        const far = other.one(other.member(alice, 'invite', { sender: ann }));
+        const far = other.get(other.member(alice, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const invite = { event: receivePdu(pdu, claim.version).event, json: JSON.stringify(pdu) };
         await placement.outOfBand(claim, invite, { state: shown });
@@ -77,7 +77,7 @@ forEachDatabase((open) => {
       const users = versions.map(({ id }) => `@user${id}:test`);
       for (const [index, version] of versions.entries()) {
         const other = new ReferenceRoom(version.id);
-        const far = other.one(other.member(users[index]!, 'invite', { sender: ann }));
+        const far = other.get(other.member(users[index]!, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const event = { event: receivePdu(pdu, version).event, json: JSON.stringify(pdu) };
         await under.engine.placement.outOfBand({ roomId: room.roomId, version }, event, { state: shown });
@@ -98,7 +98,7 @@ forEachDatabase((open) => {
       const { placement, events } = under.engine;
       const room = new ReferenceRoom('9');
       const inviteId = room.member(alice, 'invite', { sender: ann });
-      const wrong = readAs('10', room.one(inviteId));
+      const wrong = readAs('10', room.get(inviteId));
       assert.equal(wrong.event.eventId, inviteId);
       await placement.outOfBand({ roomId: room.roomId, version: wrong.event.version }, wrong, {
         state: shown,
@@ -126,7 +126,7 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom('9');
       // In version 10 power levels are numbers, and an event like this one is rejected.
       const users = { [ann]: '100' };
-      const levelsId = room.do({
+      const levelsId = room.add({
         type: 'm.room.power_levels',
         sender: ann,
         stateKey: '',
@@ -163,9 +163,9 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom('9');
       await placement.enter(room.room, room.join(alice));
       const leave = room.member(alice, 'leave');
-      await placement.append(room.roomId, room.one(leave));
+      await placement.append(room.roomId, room.get(leave));
       const claim = { roomId: room.roomId, version: getRoomVersion('10')! };
-      const invite = readAs('10', room.one(room.member(bob, 'invite', { sender: ann })));
+      const invite = readAs('10', room.get(room.member(bob, 'invite', { sender: ann })));
       await assert.rejects(placement.outOfBand(claim, invite, { state: shown }), { errcode: 'M_FORBIDDEN' });
       const { event, ...rest } = room.join(alice);
       await assert.rejects(placement.enter(claim, { event: readAs('10', event), ...rest }), {
@@ -183,9 +183,9 @@ forEachDatabase((open) => {
       const { placement } = under.engine;
       // In versions 1 and 2 the server of the sender chooses ids, and it may choose one twice.
       const [room, fake] = [new ReferenceRoom('1'), new ReferenceRoom('1')];
-      const event = room.one(room.member('@evil:e.example', 'join'));
+      const event = room.get(room.member('@evil:e.example', 'join'));
       const pdu = {
-        ...fake.one(fake.member(alice, 'invite', { sender: ann })).event.pdu,
+        ...fake.get(fake.member(alice, 'invite', { sender: ann })).event.pdu,
         event_id: event.event.eventId,
       };
       const invite = { event: receivePdu(pdu, fake.version).event, json: JSON.stringify(pdu) };
@@ -200,10 +200,10 @@ forEachDatabase((open) => {
       const under = await RoomsUnderTest.open(open);
       const { placement } = under.engine;
       const room = new ReferenceRoom();
-      const invite = room.one(room.member(alice, 'invite', { sender: ann }));
+      const invite = room.get(room.member(alice, 'invite', { sender: ann }));
       await placement.outOfBand(room.room, invite, { state: shown });
       await placement.enter(room.room, room.join(alice));
-      await placement.append(room.roomId, room.one(room.member(alice, 'leave')));
+      await placement.append(room.roomId, room.get(room.member(alice, 'leave')));
       await placement.outOfBand(room.room, invite, { state: shown });
       assert.equal((await membershipIn(under, alice, room))?.membership, 'leave');
     });

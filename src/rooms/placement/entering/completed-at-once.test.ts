@@ -28,7 +28,7 @@ async function joinedFast(open: OpenDatabase, said: number) {
   let unreliable: UnreliableDatabase | undefined;
   const under = await RoomsUnderTest.open(open, [], {
     clock,
-    between: (database) => (unreliable = new UnreliableDatabase(database)),
+    wrapDatabase: (database) => (unreliable = new UnreliableDatabase(database)),
   });
   const { placement, timeline } = under.engine;
   const room = new ReferenceRoom();
@@ -36,7 +36,7 @@ async function joinedFast(open: OpenDatabase, said: number) {
   const { event, state, authChain } = room.join(alice);
   const essential = state.filter((one) => one.event.type !== 'm.room.member');
   const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
-  const chain = room.answer(new Map(needed.map((id) => [id, id])));
+  const chain = room.stateAndAuthChain(new Map(needed.map((id) => [id, id])));
   await placement.enter(room.room, {
     event,
     state: essential,

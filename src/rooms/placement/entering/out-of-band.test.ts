@@ -19,7 +19,7 @@ forEachDatabase((open) => {
     return [...(head?.state ?? [])].map(([key, { eventId }]) => [key, eventId]).sort();
   };
 
-  const wanted = (room: ReferenceRoom) => [...room.stateAfter(room.ends)].sort();
+  const wanted = (room: ReferenceRoom) => [...room.stateAfter(room.forwardExtremities)].sort();
 
   describe('an invite to a room that this server is not in', () => {
     it('is there with what the user is shown, also after a restart, until it is turned down', async () => {
@@ -27,7 +27,7 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom();
       const facts: RoomFact[] = [];
       under.engine.stream.subscribe((fact) => facts.push(fact));
-      const invite = room.one(room.member(alice, 'invite', { sender: ann }));
+      const invite = room.get(room.member(alice, 'invite', { sender: ann }));
       await under.engine.placement.outOfBand(room.room, invite, { state: shown });
       await under.engine.placement.outOfBand(room.room, invite, { state: shown });
       assert.deepEqual(
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
       assert.ok(known);
       assert.deepEqual(await again.engine.placement.strippedState(alice, known), shown);
       assert.deepEqual(await again.engine.events.between(0, again.streams.current, 100), []);
-      const leave = room.one(room.member(alice, 'leave'));
+      const leave = room.get(room.member(alice, 'leave'));
       await again.engine.placement.outOfBand(room.room, leave, { state: [] });
       const left = await membershipIn(again, alice, room);
       assert.equal(left?.membership, 'leave');
@@ -49,7 +49,7 @@ forEachDatabase((open) => {
       // The server that has invited did not hear the answer, and repeats its request.
       await again.engine.placement.outOfBand(room.room, invite, { state: shown });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'leave');
-      const anew = room.one(room.member(alice, 'invite', { sender: ann }));
+      const anew = room.get(room.member(alice, 'invite', { sender: ann }));
       await again.engine.placement.outOfBand(room.room, anew, { state: shown });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'invite');
     });
@@ -58,13 +58,13 @@ forEachDatabase((open) => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = under.engine;
-      const other = room.one(room.member('@dan:d.example', 'invite', { sender: ann }));
+      const other = room.get(room.member('@dan:d.example', 'invite', { sender: ann }));
       await assert.rejects(placement.outOfBand(room.room, other, { state: [] }), { errcode: 'M_FORBIDDEN' });
-      await assert.rejects(placement.outOfBand(room.room, room.one(room.say(ann)), { state: [] }), {
+      await assert.rejects(placement.outOfBand(room.room, room.get(room.say(ann)), { state: [] }), {
         errcode: 'M_BAD_JSON',
       });
       await placement.enter(room.room, room.join(alice));
-      const invite = room.one(room.member(bob, 'invite', { sender: ann }));
+      const invite = room.get(room.member(bob, 'invite', { sender: ann }));
       await assert.rejects(placement.outOfBand(room.room, invite, { state: [] }), { errcode: 'M_FORBIDDEN' });
     });
 
@@ -73,11 +73,11 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom();
       await under.engine.placement.outOfBand(
         room.room,
-        room.one(room.member(bob, 'invite', { sender: ann })),
+        room.get(room.member(bob, 'invite', { sender: ann })),
         { state: shown },
       );
       const invite = room.member(alice, 'invite', { sender: ann });
-      const early = await under.engine.placement.outOfBand(room.room, room.one(invite), { state: shown });
+      const early = await under.engine.placement.outOfBand(room.room, room.get(invite), { state: shown });
       await under.engine.placement.enter(room.room, room.join(alice));
       assert.deepEqual(await stateOf(under, room), wanted(room));
       const stored = await under.engine.events.getById(invite);
@@ -102,8 +102,8 @@ forEachDatabase((open) => {
       const under = await RoomsUnderTest.open(open);
       const { placement } = under.engine;
       const room = new ReferenceRoom();
-      const ends = [...room.ends];
-      const invite = room.one(room.member(bob, 'invite', { sender: ann }));
+      const ends = [...room.forwardExtremities];
+      const invite = room.get(room.member(bob, 'invite', { sender: ann }));
       await placement.outOfBand(room.room, invite, { state: shown });
       const facts: RoomFact[] = [];
       under.engine.stream.subscribe((fact) => facts.push(fact));
@@ -132,13 +132,13 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom();
       const { placement } = under.engine;
       await placement.enter(room.room, room.join(alice));
-      room.do({ ...topic, content: { topic: 'old' } });
-      await placement.append(room.roomId, room.one(room.ends[0]!));
+      room.add({ ...topic, content: { topic: 'old' } });
+      await placement.append(room.roomId, room.get(room.forwardExtremities[0]!));
       const left = room.member(alice, 'leave');
-      await placement.append(room.roomId, room.one(left));
+      await placement.append(room.roomId, room.get(left));
       assert.equal((await under.engine.heads.get(room.roomId))?.servers.has('test'), false);
       // What happens now this server does not hear of.
-      room.do({ ...topic, content: { topic: 'new' } });
+      room.add({ ...topic, content: { topic: 'new' } });
       room.member(ben, 'leave');
       const facts: RoomFact[] = [];
       under.engine.stream.subscribe((fact) => facts.push(fact));
@@ -197,7 +197,12 @@ forEachDatabase((open) => {
     it('of a state is what its events name, and what those name, with lower numbers first', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
-      room.do({ type: 'm.room.power_levels', sender: ann, stateKey: '', content: { users: { [ann]: 100 } } });
+      room.add({
+        type: 'm.room.power_levels',
+        sender: ann,
+        stateKey: '',
+        content: { users: { [ann]: 100 } },
+      });
       await under.engine.placement.enter(room.room, room.join(alice));
       const head = await under.engine.heads.get(room.roomId);
       assert.ok(head);
@@ -212,7 +217,7 @@ forEachDatabase((open) => {
       const expected = new Set<string>();
       const pending = [...head.state.values()].map(({ eventId }) => eventId);
       for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-        for (const eventId of room.one(next).event.authEventIds) {
+        for (const eventId of room.get(next).event.authEventIds) {
           if (!expected.has(eventId)) pending.push(eventId);
           expected.add(eventId);
         }

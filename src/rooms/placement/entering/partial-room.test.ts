@@ -19,9 +19,9 @@ forEachDatabase((open) => {
   ) => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
-    const ends = [...room.ends];
+    const ends = [...room.forwardExtremities];
     await prepare(room, under);
-    const entry = room.join(alice, isKnown ? room.ends : ends);
+    const entry = room.join(alice, isKnown ? room.forwardExtremities : ends);
     const partial = { servers: ['a.example', 'b.example'], from: 'a.example' };
     const state = entry.state.filter((one) => !isMember(one));
     const needed = new Set(entry.event.event.authEventIds);
@@ -31,7 +31,7 @@ forEachDatabase((open) => {
         !state.some((one) => one.event.eventId === event.eventId) &&
         (needed.has(event.eventId) || named.has(event.eventId)),
     );
-    const more = room.answer(new Map(chain.map(({ event }) => [event.eventId, event.eventId])));
+    const more = room.stateAndAuthChain(new Map(chain.map(({ event }) => [event.eventId, event.eventId])));
     await under.engine.placement.enter(room.room, {
       event: entry.event,
       state,
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
     });
     /** The whole state before the join becomes known. */
     const complete = async (tested = under) => {
-      const whole = room.answer(room.stateBefore(entry.event.event.eventId));
+      const whole = room.stateAndAuthChain(room.stateBefore(entry.event.event.eventId));
       await tested.engine.placement.addOutliers(room.room, [...whole.authChain, ...whole.state]);
       await tested.engine.placement.completeState(
         room.roomId,
@@ -49,10 +49,10 @@ forEachDatabase((open) => {
     };
     /** Somebody whose membership this server has not heard of sends something. */
     const send = async (eventId: string, tested = under) => {
-      const { event } = room.one(eventId);
-      const answer = room.answer(new Map(event.authEventIds.map((id) => [id, id])));
+      const { event } = room.get(eventId);
+      const answer = room.stateAndAuthChain(new Map(event.authEventIds.map((id) => [id, id])));
       await tested.engine.placement.addOutliers(room.room, [...answer.authChain, ...answer.state]);
-      return tested.engine.placement.append(room.roomId, room.one(eventId));
+      return tested.engine.placement.append(room.roomId, room.get(eventId));
     };
     const check = async (tested: RoomsUnderTest) => {
       const head = await tested.engine.heads.get(room.roomId);
@@ -91,7 +91,7 @@ forEachDatabase((open) => {
       const facts: RoomFact[] = [];
       const said = [await send(room.say(cat)), await send(room.say(ben))];
       const topic = { type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } };
-      said.push(await send(room.do(topic)));
+      said.push(await send(room.add(topic)));
       for (const stored of said) assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
       const local = await under.say(alice, room.roomId, 'hello');
       under.engine.stream.subscribe((fact) => facts.push(fact));
@@ -101,7 +101,7 @@ forEachDatabase((open) => {
       for (const eventId of [local, await during]) {
         const stored = await under.engine.events.getById(eventId);
         assert.ok(stored);
-        room.take({ event: stored.event, json: '' });
+        room.addExisting({ event: stored.event, json: '' });
       }
       assert.deepEqual(await check(under), [await during]);
       for (const { event } of said) {
@@ -124,7 +124,7 @@ forEachDatabase((open) => {
     it('does not end invites that it can not know of, until its state is complete', async () => {
       const { under, room, complete } = await joined(
         (one, { engine }) =>
-          engine.placement.outOfBand(one.room, one.one(one.member(bob, 'invite', { sender: ann })), {
+          engine.placement.outOfBand(one.room, one.get(one.member(bob, 'invite', { sender: ann })), {
             state: [],
           }),
         { isKnown: false },
@@ -144,11 +144,11 @@ forEachDatabase((open) => {
       const joinOfCat = [...room.events.values()].find(
         ({ event }) => event.stateKey === cat && event.content['membership'] === 'join',
       )?.event.eventId;
-      const [last] = room.ends;
-      const auth = [...room.stateAfter(room.ends)]
+      const [last] = room.forwardExtremities;
+      const auth = [...room.stateAfter(room.forwardExtremities)]
         .filter(([key]) => /create|power_levels/.test(key))
         .map(([, eventId]) => eventId);
-      const evading = room.do({
+      const evading = room.add({
         type: 'm.room.message',
         sender: cat,
         content: { body: 'I am here' },

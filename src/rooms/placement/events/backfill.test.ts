@@ -10,17 +10,17 @@ forEachDatabase((open) => {
   const withPast = async () => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
-    const before = room.ends;
+    const before = room.forwardExtremities;
     const past = [room.say(ann), room.member(cat, 'join'), room.say(cat), room.say(ben)];
     await under.engine.placement.enter(room.room, room.join(alice));
     const facts: RoomFact[] = [];
     under.engine.stream.subscribe((fact) => facts.push(fact));
     /** With the state before the oldest. */
     const older = async (eventIds: readonly string[]) => {
-      const { state, authChain } = room.answer(room.stateBefore(eventIds[0]!));
+      const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventIds[0]!));
       await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
       return eventIds.map((eventId, index) => ({
-        event: room.one(eventId),
+        event: room.get(eventId),
         ...(index === 0 && { stateBefore: state.map(({ event }) => event.eventId) }),
       }));
     };
@@ -38,7 +38,7 @@ forEachDatabase((open) => {
     it('come before the timeline, newest or oldest first, and change no state', async () => {
       const { under, room, past, facts, older, history } = await withPast();
       const { placement, heads } = under.engine;
-      const joined = room.ends[0]!;
+      const joined = room.forwardExtremities[0]!;
       const head = await heads.get(room.roomId);
       const state = new Map(head?.state);
       assert.deepEqual(await placement.backwardExtremities(room.roomId), [past[3]]);
@@ -90,12 +90,12 @@ forEachDatabase((open) => {
       const intruder = room.say(cat);
       const last = room.say(ben, [intruder]);
       await under.engine.placement.enter(room.room, room.join(alice, [last]));
-      const { state, authChain } = room.answer(room.stateBefore(first));
+      const { state, authChain } = room.stateAndAuthChain(room.stateBefore(first));
       await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
       await under.engine.placement.backfill(room.roomId, [
-        { event: room.one(first), stateBefore: state.map(({ event }) => event.eventId) },
-        { event: room.one(intruder) },
-        { event: room.one(last) },
+        { event: room.get(first), stateBefore: state.map(({ event }) => event.eventId) },
+        { event: room.get(intruder) },
+        { event: room.get(last) },
       ]);
       const found = await under.engine.events.getManyById([first, intruder, last]);
       assert.deepEqual(
@@ -119,7 +119,7 @@ forEachDatabase((open) => {
       const all = [...room.events.keys()];
       await under.engine.placement.backfill(
         room.roomId,
-        all.slice(0, -1).map((eventId) => ({ event: room.one(eventId) })),
+        all.slice(0, -1).map((eventId) => ({ event: room.get(eventId) })),
       );
       assert.deepEqual(await history(), all);
       assert.deepEqual(await under.engine.placement.backwardExtremities(room.roomId), []);

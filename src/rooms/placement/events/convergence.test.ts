@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
-import { ann, ben, cat, type Deed, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import {
+  ann,
+  ben,
+  cat,
+  type ReferenceDraft,
+  ReferenceRoom,
+} from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
 
@@ -25,12 +31,12 @@ const attempt = fc.record({
 
 type Attempt = typeof attempt extends fc.Arbitrary<infer T> ? T : never;
 
-function deedOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: Attempt): Deed {
+function deedOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: Attempt): ReferenceDraft {
   const [sender, target] = [users[who]!, users[whom]!];
   const recent = [...room.events.keys()].slice(-8);
   const prev = [...new Set(after.map((back) => recent[Math.max(0, recent.length - 1 - back)]!))];
   const common = { sender, prev, ts: 2_000_000 + lag };
-  const member = (stateKey: string, membership: string): Deed => ({
+  const member = (stateKey: string, membership: string): ReferenceDraft => ({
     ...common,
     type: 'm.room.member',
     stateKey,
@@ -39,7 +45,7 @@ function deedOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: Att
   const privileged = room.version.privilegedCreators;
   const users_ = { ...(privileged ? {} : { [ann]: 100 }), [ben]: 50, [target]: level };
   if (privileged) delete users_[ann];
-  const deeds: Deed[] = [
+  const deeds: ReferenceDraft[] = [
     member(sender, 'join'),
     member(sender, 'leave'),
     member(target, 'leave'),
@@ -69,7 +75,7 @@ function deliveryOrder(
   const order: string[] = [];
   for (let turn = 0; left.size > 0; turn++) {
     const ready = [...left].filter((eventId) => {
-      const { prevEventIds, authEventIds } = room.one(eventId).event;
+      const { prevEventIds, authEventIds } = room.get(eventId).event;
       return [...prevEventIds, ...authEventIds].every((before) => !left.has(before));
     });
     const next = ready[(choices[turn % choices.length] ?? 0) % ready.length]!;
@@ -102,14 +108,14 @@ forEachDatabase((open) => {
         const before = new Set(room.events.keys());
         for (const one of attempts) {
           const deed = deedOf(room, one);
-          if (deed.prev?.every((eventId) => before.has(eventId) && eventId !== room.ends[0])) {
-            room.do({ ...deed, prev: [entry.event.event.eventId] });
-          } else room.do(deed);
+          if (deed.prev?.every((eventId) => before.has(eventId) && eventId !== room.forwardExtremities[0])) {
+            room.add({ ...deed, prev: [entry.event.event.eventId] });
+          } else room.add(deed);
         }
         const news = [...room.events.keys()].filter((eventId) => !before.has(eventId));
         const late = news.filter((eventId) =>
           room
-            .one(eventId)
+            .get(eventId)
             .event.prevEventIds.some((id) => before.has(id) && id !== entry.event.event.eventId),
         );
         const states: [string, string][][] = [];
@@ -118,7 +124,7 @@ forEachDatabase((open) => {
           await placement.enter(room.room, entry);
           for (const eventId of deliveryOrder(room, news, orders[index] ?? [0])) {
             const told = late.includes(eventId) ? { stateBefore: await knowState(under, room, eventId) } : {};
-            await placement.append(room.roomId, room.one(eventId), told);
+            await placement.append(room.roomId, room.get(eventId), told);
           }
           const head = await under.engine.heads.get(room.roomId);
           const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
@@ -171,7 +177,7 @@ forEachDatabase((open) => {
 
 /** Tells a server of the state before an event, as another server would. @returns the ids */
 async function knowState(under: RoomsUnderTest, room: ReferenceRoom, eventId: string): Promise<string[]> {
-  const { state, authChain } = room.answer(room.stateBefore(eventId));
+  const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventId));
   await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
   return state.map(({ event }) => event.eventId);
 }

@@ -10,7 +10,7 @@ forEachDatabase((open) => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
     await under.engine.placement.enter(room.room, room.join(alice));
-    const send = (eventId: string) => under.engine.placement.append(room.roomId, room.one(eventId));
+    const send = (eventId: string) => under.engine.placement.append(room.roomId, room.get(eventId));
     /** Lets the reference have what local users sent, and holds the room against it. */
     const check = async (tested = under) => {
       const head = await tested.engine.heads.get(room.roomId);
@@ -19,7 +19,7 @@ forEachDatabase((open) => {
       for (const { event } of all) {
         if (room.events.has(event.eventId)) continue;
         assert.ok(event.prevEventIds.length <= 10);
-        room.take({ event, json: JSON.stringify(event.pdu) });
+        room.addExisting({ event, json: JSON.stringify(event.pdu) });
         assert.ok(!room.rejected.has(event.eventId), 'what local users may send others accept');
       }
       const ends = head.extremities.map(({ eventId }) => eventId);
@@ -39,7 +39,7 @@ forEachDatabase((open) => {
   describe('a room whose history has parted many times', () => {
     it('is sent to all the same, and comes together again', async () => {
       const { under, room, send, check } = await entered();
-      const before = room.ends;
+      const before = room.forwardExtremities;
       for (let user = 0; user < 25; user++) {
         await send(room.member(`@u${user}:d.example`, 'join', { prev: before }));
       }
@@ -70,7 +70,7 @@ forEachDatabase((open) => {
           .execute();
         return rows.length;
       };
-      const before = room.ends;
+      const before = room.forwardExtremities;
       const made = await groups();
       for (let index = 0; index < 60; index++) await send(room.say(ann, before));
       assert.equal((await check()).length, 60);
@@ -82,9 +82,9 @@ forEachDatabase((open) => {
 
     it('is resolved once, however many events come after the same ones', async () => {
       const { under, room, send, check } = await entered();
-      const before = room.ends;
+      const before = room.forwardExtremities;
       const topic = (text: string) =>
-        room.do({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: text }, prev: before });
+        room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: text }, prev: before });
       const parted = [topic('one'), topic('two')];
       for (const eventId of parted) await send(eventId);
       await send(room.say(ben, parted));
@@ -101,12 +101,12 @@ forEachDatabase((open) => {
     it('send while events of other servers are placed, forks and all', async () => {
       const { under, room, send, check } = await entered();
       await under.join(bob, room.roomId).catch(() => undefined);
-      const before = room.ends;
+      const before = room.forwardExtremities;
       for (let round = 0; round < 12; round++) {
-        const prev = round % 3 === 0 ? before : room.ends;
+        const prev = round % 3 === 0 ? before : room.forwardExtremities;
         const remote = [
           room.say(ann, prev),
-          room.do({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: `${round}` }, prev }),
+          room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: `${round}` }, prev }),
           room.member(cat, round % 2 ? 'leave' : 'join', { prev: before }),
         ];
         const name = { type: 'm.room.member', stateKey: alice };

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
-import { ann, ben, cat, type Deed, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
+import {
+  ann,
+  ben,
+  cat,
+  type ReferenceDraft,
+  ReferenceRoom,
+} from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomFact } from '../../stored-event.ts';
 
-const levels = (users: Record<string, number>): Pick<Deed, 'type' | 'stateKey' | 'content'> => ({
+const levels = (users: Record<string, number>): Pick<ReferenceDraft, 'type' | 'stateKey' | 'content'> => ({
   type: 'm.room.power_levels',
   stateKey: '',
   content: { users },
@@ -27,7 +33,7 @@ forEachDatabase((open) => {
     await under.engine.placement.enter(room.room, room.join(alice));
     const facts: RoomFact[] = [];
     under.engine.stream.subscribe((fact) => facts.push(fact));
-    const send = (eventId: string) => under.engine.placement.append(room.roomId, room.one(eventId));
+    const send = (eventId: string) => under.engine.placement.append(room.roomId, room.get(eventId));
     /** Holds the current state against the reference. */
     const check = async (tested = under) => {
       const head = await tested.engine.heads.get(room.roomId);
@@ -58,7 +64,10 @@ forEachDatabase((open) => {
         assert.ok(await under.engine.events.getById(said));
         const again = await under.restart(open);
         await again.say(alice, room.roomId, 'hello again');
-        assert.deepEqual(sorted(await currentState(again, room.roomId)), sorted(room.stateAfter(room.ends)));
+        assert.deepEqual(
+          sorted(await currentState(again, room.roomId)),
+          sorted(room.stateAfter(room.forwardExtremities)),
+        );
       });
     }
   });
@@ -68,7 +77,7 @@ forEachDatabase((open) => {
       const { under, room, facts, send, check } = await entered();
       const said = await send(room.say(ben));
       const topic = await send(
-        room.do({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } }),
+        room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } }),
       );
       assert.deepEqual(await check(), [topic.event.eventId]);
       assert.deepEqual(
@@ -81,17 +90,17 @@ forEachDatabase((open) => {
 
     it('is rejected when the state before it does not allow it, and so is what relies on it', async () => {
       const { under, room, facts, send, check } = await entered();
-      const coup = room.do({ ...levels({ [ben]: 100 }), sender: ben });
+      const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
       assert.equal((await send(coup)).rejected, true);
       // Somebody who builds on it: the event is allowed to come after it, but not to name it as its authority.
-      const after = room.do({
+      const after = room.add({
         ...levels({ [ben]: 100, [cat]: 100 }),
         sender: ben,
         prev: [coup],
         auth: [
           ...room
-            .one(coup)
-            .event.authEventIds.filter((id) => room.one(id).event.type !== 'm.room.power_levels'),
+            .get(coup)
+            .event.authEventIds.filter((id) => room.get(id).event.type !== 'm.room.power_levels'),
           coup,
         ],
       });
@@ -106,7 +115,7 @@ forEachDatabase((open) => {
 
     it('is soft-failed when the current state does not allow it: no client sees it', async () => {
       const { room, facts, send, check } = await entered();
-      const before = room.ends;
+      const before = room.forwardExtremities;
       await send(room.member(ben, 'ban', { sender: ann }));
       const evading = await send(room.say(ben, before));
       assert.equal(evading.softFailed, true);
@@ -118,7 +127,7 @@ forEachDatabase((open) => {
 
     it('may come after soft-failed ones, whose place it takes among the extremities', async () => {
       const { room, send, check } = await entered();
-      const before = room.ends;
+      const before = room.forwardExtremities;
       const ban = room.member(cat, 'ban', { sender: ann });
       await send(ban);
       const hidden = room.member(cat, 'join', { prev: before });
@@ -130,8 +139,8 @@ forEachDatabase((open) => {
 
     it('is refused without being stored, when asked', async () => {
       const { under, room } = await entered();
-      const coup = room.do({ ...levels({ [ben]: 100 }), sender: ben });
-      await assert.rejects(under.engine.placement.append(room.roomId, room.one(coup), { refuse: true }), {
+      const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
+      await assert.rejects(under.engine.placement.append(room.roomId, room.get(coup), { refuse: true }), {
         errcode: 'M_FORBIDDEN',
       });
       assert.equal(await under.engine.events.getById(coup), undefined);
@@ -151,9 +160,9 @@ forEachDatabase((open) => {
   describe('histories that part', () => {
     it('are resolved: a ban wins over a join, and the user hears of it', async () => {
       const { under, room, facts, send, check } = await entered();
-      const before = room.ends;
+      const before = room.forwardExtremities;
       const ban = room.member(alice, 'ban', { sender: ann, prev: before });
-      const renewal = room.do({
+      const renewal = room.add({
         type: 'm.room.member',
         sender: alice,
         stateKey: alice,
@@ -174,9 +183,9 @@ forEachDatabase((open) => {
 
     it('change the state in other ways than by the event itself, and all of it is told', async () => {
       const { under, room, facts, send, check } = await entered();
-      const before = room.ends;
-      const demotion = room.do({ ...levels({ [ann]: 100 }), sender: ann, prev: before });
-      const topic = room.do({
+      const before = room.forwardExtremities;
+      const demotion = room.add({ ...levels({ [ann]: 100 }), sender: ann, prev: before });
+      const topic = room.add({
         type: 'm.room.topic',
         sender: ben,
         stateKey: '',
@@ -197,9 +206,9 @@ forEachDatabase((open) => {
 
     it('meet again', async () => {
       const { under, room, send, check } = await entered();
-      const before = room.ends;
-      const one = room.do({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 1 }), sender: ann, prev: before });
-      const two = room.do({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 2 }), sender: ann, prev: before });
+      const before = room.forwardExtremities;
+      const one = room.add({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 1 }), sender: ann, prev: before });
+      const two = room.add({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 2 }), sender: ann, prev: before });
       await send(one);
       await send(two);
       assert.equal((await check()).length, 2);
@@ -223,12 +232,12 @@ forEachDatabase((open) => {
     it('takes its place by the state that another server tells, and the gap is filled later', async () => {
       const { under, room, send, check, facts } = await entered();
       const lost = room.member(cat, 'join');
-      const topic = room.do({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
-      const { state, authChain } = room.answer(room.stateBefore(topic));
+      const topic = room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
+      const { state, authChain } = room.stateAndAuthChain(room.stateBefore(topic));
       const { placement } = under.engine;
       await placement.addOutliers(room.room, [...authChain, ...state]);
       const stateBefore = state.map(({ event }) => event.eventId);
-      const stored = await placement.append(room.roomId, room.one(topic), { stateBefore });
+      const stored = await placement.append(room.roomId, room.get(topic), { stateBefore });
       assert.equal(stored.followsGap, true);
       assert.deepEqual((await placement.backwardExtremities(room.roomId)).includes(lost), true);
       const ends = await check();
@@ -256,7 +265,7 @@ forEachDatabase((open) => {
     it('take effect when they come, also before their target', async () => {
       const { under, room, send } = await entered();
       const said = room.say(ben);
-      const redaction = room.do({
+      const redaction = room.add({
         type: 'm.room.redaction',
         sender: ben,
         redacts: said,
@@ -266,7 +275,7 @@ forEachDatabase((open) => {
       const stored = await send(redaction);
       assert.equal((await under.engine.events.getById(said))?.redactedBy, stored.nid);
       const secret = room.say(ben);
-      const sooner = room.do({
+      const sooner = room.add({
         type: 'm.room.redaction',
         sender: ben,
         redacts: secret,
@@ -283,7 +292,7 @@ forEachDatabase((open) => {
       const { under, room, send } = await entered();
       await send(room.member(cat, 'join'));
       const said = room.say(ann);
-      const redaction = room.do({
+      const redaction = room.add({
         type: 'm.room.redaction',
         sender: cat,
         redacts: said,

@@ -43,7 +43,7 @@ forEachDatabase((open) => {
     const { event, state, authChain } = room.join(alice);
     const essential = state.filter((one) => !isMember(one));
     const needed = [event, ...essential].flatMap((one) => one.event.authEventIds);
-    const chain = room.answer(new Map(needed.map((id) => [id, id])));
+    const chain = room.stateAndAuthChain(new Map(needed.map((id) => [id, id])));
     await under.engine.placement.enter(room.room, {
       event,
       state: essential,
@@ -123,7 +123,7 @@ forEachDatabase((open) => {
       assert.ok(sent.length > 4);
       const events = await under.engine.events.getManyById(await Promise.all(sent));
       const inOrder = [...events.values()].sort((a, b) => a.event.depth - b.event.depth);
-      for (const { event } of inOrder) room.take({ event, json: '' });
+      for (const { event } of inOrder) room.addExisting({ event, json: '' });
       await check(under, room);
       const head = await under.engine.heads.get(room.roomId);
       assert.equal(head?.isPartial, false);
@@ -146,14 +146,14 @@ forEachDatabase((open) => {
       const unheard = room.member('@late:s1.example', 'join');
       const last = room.say(ann, [unheard]);
       const state = [...room.stateBefore(last).values()];
-      await under.engine.placement.addOutliers(room.room, [room.one(unheard)]);
-      const placing = under.engine.placement.append(room.roomId, room.one(last), { stateBefore: state });
+      await under.engine.placement.addOutliers(room.room, [room.get(unheard)]);
+      const placing = under.engine.placement.append(room.roomId, room.get(last), { stateBefore: state });
       const renamed = rename(under, room, 'Alice');
       const stored = await placing;
       assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
       const own = await under.engine.events.getById(await renamed);
       assert.ok(own);
-      room.take({ event: own.event, json: '' });
+      room.addExisting({ event: own.event, json: '' });
       await check(under, room);
       const before = await under.engine.placement.stateAt(stored, 'before');
       assert.equal(before?.size, state.length);

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
-import { enc, Person } from '../../../../test/support/people/person.ts';
 import type { TestServer } from '../../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../../test/support/users/test-client.ts';
 
 /** Anna, Ben and Cleo on a server that nobody else uses. */
 export interface Trio {
-  readonly anna: Person;
-  readonly ben: Person;
-  readonly cleo: Person;
+  readonly anna: TestClient;
+  readonly ben: TestClient;
+  readonly cleo: TestClient;
 }
 
 /** Registers the three. */
 export async function registerTrio(server: TestServer): Promise<Trio> {
   const [anna, ben, cleo] = await Promise.all(
-    ['anna', 'ben', 'cleo'].map((name) => Person.register(server, name)),
+    ['anna', 'ben', 'cleo'].map((name) => TestClient.register(server, name)),
   );
   assert.ok(anna && ben && cleo);
   return { anna, ben, cleo };
@@ -26,12 +26,12 @@ export async function roomOfTwo({ anna, ben }: Trio): Promise<string> {
 }
 
 /** An event as somebody is shown it. */
-export const eventOf = (who: Person, roomId: string, eventId: string) =>
+export const eventOf = (who: TestClient, roomId: string, eventId: string) =>
   who.do('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`);
 
 /** Fails unless the request is answered like that. */
 export async function refuses(
-  who: Person,
+  who: TestClient,
   method: string,
   path: string,
   body: unknown,

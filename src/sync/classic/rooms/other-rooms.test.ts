@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
-import { enc } from '../../../../test/support/people/person.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
+import { enc } from '../../../../test/support/users/test-client.ts';
 import { companyOn, membersIn, texts } from '../test/company.ts';
 
 for (const database of serverDatabases(import.meta.url)) {

@@ -57,7 +57,7 @@ forEachDatabase((open) => {
     it('says nothing of what is not on disk yet', async () => {
       let database: UnreliableDatabase | undefined;
       const under = await RoomsUnderTest.open(open, [], {
-        between: (inner) => {
+        wrapDatabase: (inner) => {
           database = new UnreliableDatabase(inner);
           return database;
         },

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { enc, type Person } from '../../../../test/support/people/person.ts';
+import { enc, type TestClient } from '../../../../test/support/users/test-client.ts';
 
 const actions = [
   'say',
@@ -96,7 +96,7 @@ export function everyStep(people: number, clients: number): BusyStep[] {
 
 interface Said {
   readonly id: string;
-  readonly by: Person;
+  readonly by: TestClient;
   readonly root: string | undefined;
 }
 
@@ -104,14 +104,18 @@ let transactions = 0;
 
 /** Two rooms, and what was said there. */
 export class BusyRooms {
-  readonly people: readonly Person[];
+  readonly people: readonly TestClient[];
   /** Who may be ignored by the reader, who is the last of the people. */
-  readonly mayBeIgnored: readonly Person[];
+  readonly mayBeIgnored: readonly TestClient[];
   readonly everIgnored = new Set<string>();
   readonly rooms: readonly string[];
   readonly #said: Said[][] = [[], []];
 
-  private constructor(people: readonly Person[], rooms: readonly string[], mayBeIgnored: readonly Person[]) {
+  private constructor(
+    people: readonly TestClient[],
+    rooms: readonly string[],
+    mayBeIgnored: readonly TestClient[],
+  ) {
     this.people = people;
     this.rooms = rooms;
     this.mayBeIgnored = mayBeIgnored;
@@ -122,7 +126,7 @@ export class BusyRooms {
    * @param people the host, others, and at the end the two devices of the reader
    * @param silent others after whom the rooms are called
    */
-  static async open(people: readonly Person[], silent: readonly Person[]): Promise<BusyRooms> {
+  static async open(people: readonly TestClient[], silent: readonly TestClient[]): Promise<BusyRooms> {
     const [host, ...guests] = people;
     const rooms = [await host!.createRoom(), await host!.createRoom()];
     for (const roomId of rooms) {
@@ -134,7 +138,7 @@ export class BusyRooms {
     return busy;
   }
 
-  get reader(): Person {
+  get reader(): TestClient {
     return this.people.at(-1)!;
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { type JoinedRoomJson, Person } from '../../../../test/support/people/person.ts';
 import type { TestServer } from '../../../../test/support/servers/server.ts';
+import { type JoinedRoomJson, TestClient } from '../../../../test/support/users/test-client.ts';
 
 /** The bodies of the messages in a timeline. */
 export const texts = (room: Pick<JoinedRoomJson, 'timeline'> | undefined) =>
@@ -18,7 +18,7 @@ export function companyOn(server: () => TestServer) {
   let names = 0;
   return async (count: number) => {
     const all = await Promise.all(
-      Array.from({ length: count }, () => Person.register(server(), `user${names++}`)),
+      Array.from({ length: count }, () => TestClient.register(server(), `user${names++}`)),
     );
     const [anna, ben, cleo] = all;
     assert.ok(anna && ben);

@@ -1,4 +1,8 @@
-import type { ClientEventJson, JoinedRoomJson, SyncJson } from '../../../../test/support/people/person.ts';
+import type {
+  ClientEventJson,
+  JoinedRoomJson,
+  SyncJson,
+} from '../../../../test/support/users/test-client.ts';
 
 type Counts = Readonly<Record<string, number>>;
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
-import { Person } from '../../../../test/support/people/person.ts';
-import { SlidingClient } from '../../../../test/support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
+import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
+import { TestClient } from '../../../../test/support/users/test-client.ts';
 
 const body = {
   lists: { all: { ranges: [[0, 9]], timeline_limit: 2, required_state: [['m.room.name', '']] } },
@@ -12,11 +12,11 @@ const body = {
 for (const database of serverDatabases(import.meta.url)) {
   describe(`connections of sliding sync on ${database}`, () => {
     let server: TestServer;
-    let anna: Person;
+    let anna: TestClient;
     let roomId: string;
     before(async () => {
       server = await startTestServer({ database });
-      anna = await Person.register(server, 'anna');
+      anna = await TestClient.register(server, 'anna');
       roomId = await anna.createRoom({ name: 'Hall' });
     });
     after(() => server.stop());
@@ -91,7 +91,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('are bounded for each device: the one that was used least lately goes', async () => {
-      const ben = await Person.register(server, 'ben');
+      const ben = await TestClient.register(server, 'ben');
       await ben.createRoom();
       const clients = Array.from({ length: 17 }, (_, index) => new SlidingClient(ben, `number ${index}`));
       for (const client of clients) await client.sync(body);
@@ -100,7 +100,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('are deleted with their devices', async () => {
-      const cleo = await Person.register(server, 'cleo');
+      const cleo = await TestClient.register(server, 'cleo');
       await cleo.createRoom();
       const { pos } = await new SlidingClient(cleo).sync(body);
       const { device_id } = await cleo.do('GET', '/account/whoami');
@@ -115,7 +115,7 @@ for (const database of serverDatabases(import.meta.url)) {
         },
       });
       const [userId, deviceId, token] = [cleo.id, String(device_id), String(login['access_token'])];
-      const again = new SlidingClient(new Person(server, { userId, deviceId, token }));
+      const again = new SlidingClient(new TestClient(server, { userId, deviceId, token }));
       assert.equal((await again.ask(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
     });
 

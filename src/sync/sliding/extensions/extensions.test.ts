@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
-import { ClientDevice } from '../../../../test/support/people/client-device.ts';
-import { enc, Person } from '../../../../test/support/people/person.ts';
-import { SlidingClient } from '../../../../test/support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
+import { ClientDevice } from '../../../../test/support/users/client-device.ts';
+import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
+import { enc, TestClient } from '../../../../test/support/users/test-client.ts';
 
 const lists = { all: { ranges: [[0, 9]], timeline_limit: 1, required_state: [] } };
 const asking = (extensions: object, ranges = [[0, 9]]) => ({
@@ -30,8 +30,8 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
 
     const two = async () => {
-      const people = ['anna', 'ben'].map((name) => Person.register(server, `${name}${count++}`));
-      const [anna, ben] = (await Promise.all(people)) as [Person, Person];
+      const people = ['anna', 'ben'].map((name) => TestClient.register(server, `${name}${count++}`));
+      const [anna, ben] = (await Promise.all(people)) as [TestClient, TestClient];
       const roomId = await anna.createRoom({ preset: 'public_chat' });
       await ben.join(roomId);
       return { anna, ben, roomId };
@@ -77,7 +77,7 @@ for (const database of serverDatabases(import.meta.url)) {
     it('receipts: of what is shown and one’s own at first, then all that come', async () => {
       const { anna, ben, roomId } = await two();
       const [old, recent] = [await anna.say(roomId, 'old'), await anna.say(roomId, 'recent')];
-      const read = (person: Person, eventId: string) =>
+      const read = (person: TestClient, eventId: string) =>
         person.do('POST', `/rooms/${enc(roomId)}/receipt/m.read/${enc(eventId)}`, {});
       await read(ben, old);
       await read(anna, old);

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
-import { Person } from '../../../../test/support/people/person.ts';
-import { SlidingClient } from '../../../../test/support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
+import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
+import { TestClient } from '../../../../test/support/users/test-client.ts';
 import { oneList } from '../test/one-list.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`filters of lists in sliding sync, on ${database}`, () => {
     let server: TestServer;
-    let anna: Person;
+    let anna: TestClient;
     const rooms: Record<string, string> = {};
     before(async () => {
       server = await startTestServer({ database });
-      anna = await Person.register(server, 'anna');
-      const ben = await Person.register(server, 'ben');
+      anna = await TestClient.register(server, 'anna');
+      const ben = await TestClient.register(server, 'ben');
       rooms['plain'] = await anna.createRoom({ name: 'The Plain Room' });
       rooms['secret'] = await anna.createRoom({
         initial_state: [{ type: 'm.room.encryption', content: { algorithm: 'm.megolm.v1.aes-sha2' } }],

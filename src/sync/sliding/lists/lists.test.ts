@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
-import { Person } from '../../../../test/support/people/person.ts';
-import { SlidingClient } from '../../../../test/support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
+import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
+import { TestClient } from '../../../../test/support/users/test-client.ts';
 import { newcomersOn } from '../test/newcomers.ts';
 import { oneList } from '../test/one-list.ts';
 
@@ -79,7 +79,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const config = { sync: { exclude_rooms_from_sync: excluded, filter_timeline_limit: 2 } };
       const other = await startTestServer({ database, config });
       try {
-        const anna = await Person.register(other, 'anna');
+        const anna = await TestClient.register(other, 'anna');
         const [shown, hidden] = [await anna.createRoom(), await anna.createRoom()];
         excluded.push(hidden);
         await other.restart();

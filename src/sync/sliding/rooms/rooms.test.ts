@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
-import { SlidingClient, type SlidingRoomJson } from '../../../../test/support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
+import { SlidingClient, type SlidingRoomJson } from '../../../../test/support/users/sliding-client.ts';
 import { newcomersOn } from '../test/newcomers.ts';
 import { bodies, oneList, types } from '../test/one-list.ts';
 

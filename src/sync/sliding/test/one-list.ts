@@ -1,4 +1,4 @@
-import type { SlidingRoomJson } from '../../../../test/support/people/sliding-client.ts';
+import type { SlidingRoomJson } from '../../../../test/support/users/sliding-client.ts';
 
 /** A request for one list, of up to twenty rooms and three events each. @param options what is otherwise of the list */
 export const oneList = (options: object = {}) => ({

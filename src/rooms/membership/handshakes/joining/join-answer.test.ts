@@ -43,11 +43,11 @@ function handshake({ version = '11', content = {} }: { version?: string; content
   };
   const parts = { signer: ours, clock, randomness: systemRandomness };
   const join = () => {
-    const { event } = room.template(userId, 'join', content);
+    const { event } = room.membershipTemplate(userId, 'join', content);
     return eventAt(placeIn(event as JsonObject, room.version), draft, room.version, parts);
   };
   const answer = (more: Partial<RoomOfPeer> = {}): RoomOfPeer => {
-    const { state, auth_chain: authChain } = room.answer();
+    const { state, auth_chain: authChain } = room.stateAndAuthChain();
     return { state, authChain, event: undefined, membersOmitted: false, serversInRoom: [], ...more };
   };
   const check = (given: RoomOfPeer, { isAuthorised = false, own = join(), stored = [] as string[] } = {}) =>

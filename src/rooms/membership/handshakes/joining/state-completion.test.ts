@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { eventually } from '../../../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../../../test/support/databases/databases.ts';
-import { RemotePeers } from '../../../../../test/support/rooms/remote-peers.ts';
+import { FakeRemoteServers } from '../../../../../test/support/rooms/fake-remote-servers.ts';
 import { RemoteRoom } from '../../../../../test/support/rooms/remote-room.ts';
 import { alice, RoomsUnderTest } from '../../../../../test/support/rooms/rooms.ts';
 import { silentLogger } from '../../../../kernel/observability/index.ts';
@@ -19,7 +19,7 @@ forEachDatabase((open) => {
       for (let index = 0; index < lost; index++) room.join(`@user${index}:gone.example`);
       const key = room.key('gone.example');
       room.keys.delete('gone.example');
-      const peers = new RemotePeers(room);
+      const peers = new FakeRemoteServers(room);
       const under = await RoomsUnderTest.open(open, [], { otherServers: peers });
       const join = room.join(alice);
       const verified = (ids: Iterable<string>) => [...ids].map((id) => room.get(id));
@@ -144,8 +144,8 @@ forEachDatabase((open) => {
         test.admit();
         const count = test.pauses.length;
         await test.soonAfter(() => {
-          test.peers.comesBack('elsewhere.example');
-          test.peers.comesBack('b.example');
+          test.peers.recover('elsewhere.example');
+          test.peers.recover('b.example');
         });
         await test.isWhole();
         assert.equal(test.pauses.length, count + 1);

@@ -32,7 +32,7 @@ forEachDatabase((open) => {
           await hold?.(server);
           if (down.has(server)) throw new ServerUnavailable(server);
           if (refusing.has(server)) throw new RemoteError(server, 403, { errcode: 'M_FORBIDDEN' });
-          return { roomVersion: '11', event: room.template(alice, 'leave').event as JsonObject };
+          return { roomVersion: '11', event: room.membershipTemplate(alice, 'leave').event as JsonObject };
         },
         async sendLeave(server: string, { event }: { event: JsonObject }) {
           taken.push([server, event]);

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from './support/databases/databases.ts';
-import { enc, Person } from './support/people/person.ts';
-import { registerAdmin } from './support/people/register-admin.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
+import { registerAdmin } from './support/users/register-admin.ts';
+import { enc, TestClient } from './support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('a suspended account', () => {
     let server: TestServer;
-    let [admin, anna, ben]: Person[] = [];
+    let [admin, anna, ben]: TestClient[] = [];
     let room: string;
     let [annas, bens]: string[] = [];
     before(async () => {
@@ -16,7 +16,7 @@ forServerDatabases(import.meta.url, (open) => {
         database: open.kind,
         config: { rooms: { max_event_delay_duration: 3_600_000 } },
       });
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
       admin = await registerAdmin(server);
       room = await anna.createRoom();
       await ben.join(room);

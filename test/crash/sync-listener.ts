@@ -2,15 +2,15 @@ import { type ApiClient, ApiError } from './api-client.ts';
 import { type Message, newMessages } from './timeline.ts';
 
 /** A token of sync and how many messages of each room had been received with it. */
-export interface Bookmark {
+export interface SyncPoint {
   readonly token: string;
   readonly received: ReadonlyMap<string, number>;
 }
 
 /** A user who syncs until the server is gone, and remembers every token and the messages in order of arrival. */
-export class Listener {
+export class SyncListener {
   readonly client: ApiClient;
-  readonly bookmarks: Bookmark[] = [];
+  readonly syncPoints: SyncPoint[] = [];
   readonly #received: ReadonlyMap<string, Message[]>;
   readonly #known = new Set<string>();
 
@@ -25,15 +25,15 @@ export class Listener {
   }
 
   /** The latest one. */
-  get bookmark(): Bookmark {
-    const bookmark = this.bookmarks.at(-1);
+  get latestPoint(): SyncPoint {
+    const bookmark = this.syncPoints.at(-1);
     if (!bookmark) throw new Error('nothing was received yet');
     return bookmark;
   }
 
-  async listen(): Promise<void> {
+  async syncUntilDown(): Promise<void> {
     try {
-      for (;;) await this.hear(1_000);
+      for (;;) await this.sync(1_000);
     } catch (error) {
       // A refusal is an error; that nobody answers any more is what the test is about.
       if (error instanceof ApiError) throw error;
@@ -41,8 +41,8 @@ export class Listener {
   }
 
   /** Syncs once from the latest token, waiting up to `timeout` milliseconds for something new. */
-  async hear(timeout: number): Promise<void> {
-    const answer = await this.client.sync(this.bookmarks.at(-1)?.token, timeout);
+  async sync(timeout: number): Promise<void> {
+    const answer = await this.client.sync(this.syncPoints.at(-1)?.token, timeout);
     const arrived = new Map<string, Message[]>();
     for (const roomId of this.#received.keys()) {
       const messages = await newMessages(this.client, roomId, answer, (eventId) => this.#known.has(eventId));
@@ -53,6 +53,6 @@ export class Listener {
       for (const { eventId } of messages) this.#known.add(eventId);
     }
     const received = new Map([...this.#received].map(([roomId, messages]) => [roomId, messages.length]));
-    this.bookmarks.push({ token: answer.next_batch, received });
+    this.syncPoints.push({ token: answer.next_batch, received });
   }
 }

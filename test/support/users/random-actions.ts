@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { enc, type Person } from './person.ts';
+import { enc, type TestClient } from './test-client.ts';
 
-export const names = ['anna', 'ben', 'cleo'];
+export const userNames = ['anna', 'ben', 'cleo'];
 
 /** Some who are able to do them and many who are not: what is refused changes nothing. */
 const actions = [
@@ -34,11 +34,11 @@ export interface Step {
 }
 
 /** What people do. @param clients how many there are */
-export const stepsWith = (clients: number): fc.Arbitrary<Step[]> =>
+export const randomSteps = (clients: number): fc.Arbitrary<Step[]> =>
   fc.array(
     fc.record({
-      actor: fc.nat(names.length - 1),
-      target: fc.nat(names.length - 1),
+      actor: fc.nat(userNames.length - 1),
+      target: fc.nat(userNames.length - 1),
       room: fc.nat(1),
       action: fc.constantFrom(...actions),
       watchers: fc.nat(2 ** clients - 1),
@@ -47,7 +47,7 @@ export const stepsWith = (clients: number): fc.Arbitrary<Step[]> =>
   );
 
 /** A room for everybody, and one at whose door people knock. */
-export async function openRooms(host: Person): Promise<string[]> {
+export async function createRooms(host: TestClient): Promise<string[]> {
   return [
     await host.createRoom({
       preset: 'public_chat',
@@ -61,7 +61,7 @@ export async function openRooms(host: Person): Promise<string[]> {
 }
 
 /** The next round is not to hear of the rooms of this one. */
-export async function tidy(people: readonly Person[], rooms: readonly string[]): Promise<void> {
+export async function leaveRooms(people: readonly TestClient[], rooms: readonly string[]): Promise<void> {
   for (const person of people) {
     for (const roomId of rooms) {
       await person.call('POST', `/rooms/${enc(roomId)}/leave`, {});
@@ -73,8 +73,8 @@ export async function tidy(people: readonly Person[], rooms: readonly string[]):
 let transactions = 0;
 
 /** Does a step. @param said ids of the messages so far */
-export async function act(
-  people: readonly Person[],
+export async function runStep(
+  people: readonly TestClient[],
   rooms: readonly string[],
   said: string[],
   step: Step,

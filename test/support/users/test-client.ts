@@ -41,7 +41,7 @@ export interface SyncJson {
 let transactions = 0;
 
 /** A user of a test server with what they do there. All but `call` expect the server to do as it is told. */
-export class Person {
+export class TestClient {
   readonly #server: TestServer;
   readonly #user: TestUser;
 
@@ -50,8 +50,8 @@ export class Person {
     this.#user = user;
   }
 
-  static async register(server: TestServer, name: string): Promise<Person> {
-    return new Person(server, await server.register(name));
+  static async register(server: TestServer, name: string): Promise<TestClient> {
+    return new TestClient(server, await server.register(name));
   }
 
   get id(): string {
@@ -103,7 +103,7 @@ export class Person {
   async membership(
     action: 'join' | 'leave' | 'forget' | 'invite' | 'kick' | 'ban' | 'unban',
     roomId: string,
-    target?: Person,
+    target?: TestClient,
   ): Promise<void> {
     await this.do('POST', `/rooms/${enc(roomId)}/${action}`, target ? { user_id: target.id } : {});
   }

@@ -2,18 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { manualClock } from './support/clocks/manual-clock.ts';
 import { forServerDatabases } from './support/databases/databases.ts';
-import { enc, Person } from './support/people/person.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
+import { enc, TestClient } from './support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('what was answered is seen by who looks next', () => {
     let server: TestServer;
-    let [anna, ben]: Person[] = [];
+    let [anna, ben]: TestClient[] = [];
     const rooms: string[] = [];
     before(async () => {
       // Time stands still: however slow this machine is, nobody loses patience.
       server = await startTestServer({ database: open.kind, clock: manualClock() });
-      [anna, ben] = [await Person.register(server, 'anna'), await Person.register(server, 'ben')];
+      [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
       for (let count = 0; count < 10; count++) {
         const room = await anna.createRoom();
         await ben.join(room);
@@ -22,7 +22,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    const member = (room: string, who: Person) =>
+    const member = (room: string, who: TestClient) =>
       anna!.do('GET', `/rooms/${enc(room)}/state/m.room.member/${enc(who.id)}`);
 
     it('a profile in all rooms', async () => {
@@ -44,7 +44,7 @@ forServerDatabases(import.meta.url, (open) => {
       await ben!.do('PUT', `/profile/${enc(ben!.id)}/displayname`, { displayname: 'Renamed' });
       const found = [{ user_id: ben!.id, display_name: 'Renamed', avatar_url: 'mxc://test/picture' }];
       assert.deepEqual(await find('renamed'), found);
-      const cleo = await Person.register(server, 'cleo');
+      const cleo = await TestClient.register(server, 'cleo');
       assert.deepEqual(await find('cleo'), []);
       await cleo.join(rooms[0]!);
       assert.deepEqual(await find('cleo'), [{ user_id: cleo.id, display_name: 'cleo' }]);

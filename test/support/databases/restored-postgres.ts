@@ -54,7 +54,7 @@ const disconnectOthers = `
     where datname = current_database() and pid <> pg_backend_pid()`;
 
 /** To be called once, in a database that has just been migrated, before anybody copies it. */
-export async function rememberContents(port: number, name: string): Promise<void> {
+export async function saveContents(port: number, name: string): Promise<void> {
   await inDatabase(port, name, async (client) => {
     await client.query(remember);
     await client.query(`comment on schema kept is '${await shapeOf(client)}'`);
@@ -62,7 +62,7 @@ export async function rememberContents(port: number, name: string): Promise<void
 }
 
 /** @returns whether the database is as new again; not if a test changed its schema. */
-export async function empty(port: number, name: string): Promise<boolean> {
+export async function restoreContents(port: number, name: string): Promise<boolean> {
   return inDatabase(port, name, async (client) => {
     await client.query(disconnectOthers);
     const { rows } = await client.query(`select obj_description('kept'::regnamespace) as shape`);

@@ -1,5 +1,5 @@
-import { enc, Person } from '../support/people/person.ts';
 import type { TestServer } from '../support/servers/server.ts';
+import { enc, TestClient } from '../support/users/test-client.ts';
 
 export const visibilities = ['world_readable', 'shared', 'invited', 'joined'] as const;
 export type Visibility = (typeof visibilities)[number];
@@ -61,10 +61,10 @@ export interface Story {
   /** A space that everybody may look into, with the room in it. */
   readonly spaceId: string;
   readonly alias: string;
-  readonly people: Readonly<Record<Viewer, Person>>;
-  readonly owner: Person;
+  readonly people: Readonly<Record<Viewer, TestClient>>;
+  readonly owner: TestClient;
   /** Who says everything; `ignoring` ignores them. */
-  readonly speaker: Person;
+  readonly speaker: TestClient;
   /** The ids of events by their marks. */
   readonly events: ReadonlyMap<string, string>;
   /** Tokens of the owner's syncs: before the story and after it. */
@@ -75,9 +75,9 @@ export interface Story {
 
 /** Lets it all happen. */
 export async function tell(server: TestServer, visibility: Visibility): Promise<Story> {
-  const named = (name: string) => Person.register(server, `${name}-${visibility.replace('_', '')}`);
+  const named = (name: string) => TestClient.register(server, `${name}-${visibility.replace('_', '')}`);
   const [owner, speaker] = [await named('owner'), await named('speaker')];
-  const people = {} as Record<Viewer, Person>;
+  const people = {} as Record<Viewer, TestClient>;
   for (const viewer of viewers)
     people[viewer] = viewer === 'guest' ? await guest(server) : await named(viewer);
   const alias = `#room-${visibility.replace('_', '')}:test`;
@@ -181,7 +181,7 @@ async function tellPart(teller: Teller, part: Part): Promise<void> {
   note('reaction', await speaker.send(roomId, 'm.reaction', reaction));
   note('state', await speaker.setState(roomId, 'org.example.state', { mark: mark('state') }, `part${part}`));
   note('name', await speaker.setState(roomId, 'm.room.name', { name: mark('name') }));
-  const newcomer = await Person.register(server, `newcomer${part}-${visibility.replace('_', '')}`);
+  const newcomer = await TestClient.register(server, `newcomer${part}-${visibility.replace('_', '')}`);
   await speaker.membership('invite', roomId, newcomer);
   await newcomer.join(roomId);
   const member = { membership: 'join', displayname: mark('member') };
@@ -193,9 +193,9 @@ async function tellPart(teller: Teller, part: Part): Promise<void> {
   note('edit', await say('edit', { 'm.new_content': newContent, ...relatesTo('m.replace', first) }));
 }
 
-async function guest(server: TestServer): Promise<Person> {
+async function guest(server: TestServer): Promise<TestClient> {
   const query = { kind: 'guest' };
   const { body } = await server.api('POST', '/_matrix/client/v3/register', { query, body: {} });
   const [userId, deviceId] = [String(body['user_id']), String(body['device_id'])];
-  return new Person(server, { userId, deviceId, token: String(body['access_token']) });
+  return new TestClient(server, { userId, deviceId, token: String(body['access_token']) });
 }

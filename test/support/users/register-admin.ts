@@ -1,24 +1,26 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import type { TestServer } from '../servers/server.ts';
-import { Person } from './person.ts';
+import { TestClient } from './test-client.ts';
 
 /** Where administrators are registered with the shared secret that every test server has. */
-export const adminRegistration = '/_synapse/admin/v1/register';
+export const adminRegistrationPath = '/_synapse/admin/v1/register';
 
 /** The body of that request, for an administrator with the password `password`. @param nonce what a GET there gives */
-export function adminToRegister(username: string, nonce: unknown) {
+export function adminRegistrationBody(username: string, nonce: unknown) {
   const text = `${nonce}\0${username}\0password\0admin`;
   const mac = createHmac('sha1', 'shared secret').update(text).digest('hex');
   return { nonce, username, password: 'password', admin: true, mac };
 }
 
 /** Registers an administrator. */
-export async function registerAdmin(server: TestServer): Promise<Person> {
-  const { nonce } = (await server.api('GET', adminRegistration)).body;
-  const answer = await server.api('POST', adminRegistration, { body: adminToRegister('admin', nonce) });
+export async function registerAdmin(server: TestServer): Promise<TestClient> {
+  const { nonce } = (await server.api('GET', adminRegistrationPath)).body;
+  const answer = await server.api('POST', adminRegistrationPath, {
+    body: adminRegistrationBody('admin', nonce),
+  });
   assert.equal(answer.status, 200, answer.raw);
-  return new Person(server, {
+  return new TestClient(server, {
     userId: String(answer.body['user_id']),
     deviceId: String(answer.body['device_id']),
     token: String(answer.body['access_token']),

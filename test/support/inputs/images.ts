@@ -4,7 +4,7 @@ import sharp from 'sharp';
 type Format = 'jpeg' | 'png' | 'webp' | 'gif' | 'avif' | 'tiff';
 
 /** A picture whose halves are red (left) and blue (right). */
-export async function picture(
+export async function testImage(
   width: number,
   height: number,
   format: Format = 'png',
@@ -21,7 +21,7 @@ export async function picture(
 }
 
 /** As large to store as it is to look at. */
-export async function noise(width: number, height: number): Promise<Buffer<ArrayBuffer>> {
+export async function noiseImage(width: number, height: number): Promise<Buffer<ArrayBuffer>> {
   const create = {
     width,
     height,
@@ -33,7 +33,7 @@ export async function noise(width: number, height: number): Promise<Buffer<Array
 }
 
 /** A film of three frames: red, green, blue. */
-export async function film(
+export async function testAnimation(
   width: number,
   height: number,
   format: 'gif' | 'webp',
@@ -53,7 +53,7 @@ export async function film(
 }
 
 /** What a reader of pictures says of these bytes. */
-export async function looksLike(bytes: Uint8Array) {
+export async function imageMetadata(bytes: Uint8Array) {
   const { format, width, height, pages, orientation, exif, icc } = await sharp(bytes).metadata();
   return {
     format,
@@ -96,7 +96,12 @@ function chunk(type: string, data: Buffer): Buffer {
  * @param rows that are there
  * @param before chunks before the pixels
  */
-export function claimedPng(width: number, height: number, rows = 0, before = ''): Buffer<ArrayBuffer> {
+export function pngWithClaimedSize(
+  width: number,
+  height: number,
+  rows = 0,
+  before = '',
+): Buffer<ArrayBuffer> {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);

@@ -7,7 +7,7 @@ import type { AccountTables } from './tables.ts';
  * know of it could not be kept.
  * @throws StartFailure
  */
-export async function requireOwnUsers(database: Database, serverName: string): Promise<void> {
+export async function requireSameServerName(database: Database, serverName: string): Promise<void> {
   const user = await database
     .reader<AccountTables>()
     .selectFrom('users')

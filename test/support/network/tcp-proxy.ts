@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 
 /** An address that stays the same while the server behind it is started anew, and whose cable can be pulled. */
-export interface TcpFront {
+export interface TcpProxy {
   readonly port: number;
   /** Where connections are passed on to; `undefined`: to nobody. */
   target: number | undefined;
@@ -13,7 +13,7 @@ export interface TcpFront {
 }
 
 /** Listens on a free port of the loopback address and passes on what comes. */
-export async function openTcpFront(): Promise<TcpFront> {
+export async function openTcpProxy(): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isCut = false;
   const track = (socket: Socket) => {
@@ -34,7 +34,7 @@ export async function openTcpFront(): Promise<TcpFront> {
   const end = () => {
     for (const socket of sockets) socket.destroy();
   };
-  const front: TcpFront = {
+  const front: TcpProxy = {
     port: (server.address() as AddressInfo).port,
     target: undefined,
     cut() {

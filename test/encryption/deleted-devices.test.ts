@@ -3,8 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import { type Clock, systemClock } from '../../src/kernel/clock.ts';
 import { type DatabaseContents, openContents } from '../support/databases/database-contents.ts';
 import { serverDatabases } from '../support/databases/databases.ts';
-import { ClientDevice, ClientIdentity } from '../support/people/client-device.ts';
 import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
+import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts';
 
 const client = '/_matrix/client/v3';
 const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';

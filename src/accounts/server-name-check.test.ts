@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
-import { requireOwnUsers } from './own-users.ts';
+import { requireSameServerName } from './server-name-check.ts';
 
 forEachDatabase((open) => {
   let server: AccountsServer;
@@ -10,11 +10,11 @@ forEachDatabase((open) => {
 
   it('the database of a server with another name is refused', async () => {
     server = await AccountsServer.start(open);
-    await requireOwnUsers(server.database, 'test');
-    await requireOwnUsers(server.database, 'other.org:8448');
+    await requireSameServerName(server.database, 'test');
+    await requireSameServerName(server.database, 'other.org:8448');
     await server.register('alice');
-    await requireOwnUsers(server.database, 'test');
-    await assert.rejects(requireOwnUsers(server.database, 'other.org:8448'), {
+    await requireSameServerName(server.database, 'test');
+    await assert.rejects(requireSameServerName(server.database, 'other.org:8448'), {
       name: 'StartFailure',
       message:
         'server_name is other.org:8448, and the database is that of test: the name of a server can not be changed',

@@ -1,9 +1,9 @@
 import type { RemoteKeys } from '../../../src/e2ee/index.ts';
 import { type JsonObject, serverOfUser } from '../../../src/protocol/index.ts';
-import { ClientDevice, ClientIdentity } from '../people/client-device.ts';
+import { ClientDevice, ClientIdentity } from '../users/client-device.ts';
 
 /** A user of another server, as that server knows them. */
-export class DistantUser {
+export class RemoteUser {
   readonly userId: string;
   readonly server: string;
   readonly devices = new Map<string, ClientDevice>();
@@ -28,7 +28,7 @@ export class DistantUser {
   }
 
   /** A device comes; the content of the `m.device_list_update` that says so. */
-  update(more: JsonObject = {}): JsonObject {
+  addDeviceUpdate(more: JsonObject = {}): JsonObject {
     const deviceId = this.addDevice();
     const previous = this.streamId++;
     return {
@@ -42,7 +42,7 @@ export class DistantUser {
   }
 
   /** A device goes. */
-  deletion(deviceId: string): JsonObject {
+  deleteDeviceUpdate(deviceId: string): JsonObject {
     this.devices.delete(deviceId);
     this.keys.delete(deviceId);
     const previous = this.streamId++;
@@ -56,7 +56,7 @@ export class DistantUser {
   }
 
   /** The answer to `GET /user/devices`. */
-  list(): JsonObject {
+  deviceList(): JsonObject {
     return {
       user_id: this.userId,
       stream_id: this.streamId,
@@ -72,16 +72,16 @@ export class DistantUser {
 }
 
 /** The servers of distant users: what they are asked, and what they answer. */
-export class DistantKeys implements RemoteKeys {
-  readonly users = new Map<string, DistantUser>();
+export class FakeRemoteKeys implements RemoteKeys {
+  readonly users = new Map<string, RemoteUser>();
   /** `query <server>`, `devices <user>` and `claim <server>`, in the order in which they came. */
   asked: string[] = [];
   isDown = false;
   /** Instead of what the users would have it say. */
-  answer: ((user: DistantUser) => JsonObject | Promise<JsonObject>) | undefined;
+  devicesAnswer: ((user: RemoteUser) => JsonObject | Promise<JsonObject>) | undefined;
 
-  user(userId: string): DistantUser {
-    const user = new DistantUser(userId);
+  addUser(userId: string): RemoteUser {
+    const user = new RemoteUser(userId);
     this.users.set(userId, user);
     return user;
   }
@@ -107,7 +107,7 @@ export class DistantKeys implements RemoteKeys {
     this.#note(`devices ${userId}`);
     const user = this.users.get(userId);
     if (!user) throw new Error('no such user');
-    return this.answer ? this.answer(user) : user.list();
+    return this.devicesAnswer ? this.devicesAnswer(user) : user.deviceList();
   }
 
   #note(question: string): void {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from './support/databases/databases.ts';
-import { enc, Person } from './support/people/person.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
+import { enc, TestClient } from './support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   let server: TestServer;
@@ -13,10 +13,10 @@ forServerDatabases(import.meta.url, (open) => {
 
   let names = 0;
   const people = (...roles: string[]) =>
-    Promise.all(roles.map((role) => Person.register(server, `${role}${names++}`)));
-  const setData = (person: Person, type: string, content: object) =>
+    Promise.all(roles.map((role) => TestClient.register(server, `${role}${names++}`)));
+  const setData = (person: TestClient, type: string, content: object) =>
     person.do('PUT', `/user/${enc(person.id)}/account_data/${type}`, content);
-  const ignore = (person: Person, ...others: Person[]) =>
+  const ignore = (person: TestClient, ...others: TestClient[]) =>
     setData(person, 'm.ignored_user_list', {
       ignored_users: Object.fromEntries(others.map(({ id }) => [id, {}])),
     });
@@ -27,7 +27,7 @@ forServerDatabases(import.meta.url, (open) => {
   const bodies = (events: readonly { content: Readonly<Record<string, unknown>> }[]) =>
     events.map(({ content }) => content['body']).filter((body) => body !== undefined);
   /** The rooms of a sliding sync, each with what is in its timeline. */
-  const sliding = async (person: Person) => {
+  const sliding = async (person: TestClient) => {
     const lists = { all: { ranges: [[0, 99]], timeline_limit: 20, required_state: [] } };
     const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
     const { body, raw, status } = await person.ask('POST', path, { lists });
@@ -51,7 +51,7 @@ forServerDatabases(import.meta.url, (open) => {
       await anna!.setState(room, 'm.room.power_levels', { users: { [ben!.id]: 50, [anna!.id]: 100 } });
       await ben!.setState(room, 'm.room.topic', { topic: 'by Ben' });
 
-      const timelineOf = (sync: Awaited<ReturnType<Person['sync']>>) =>
+      const timelineOf = (sync: Awaited<ReturnType<TestClient['sync']>>) =>
         sync.rooms?.join?.[room]?.timeline.events ?? [];
       const next = timelineOf(await anna!.sync(since));
       assert.deepEqual(bodies(next), ['wanted', 'mine']);
@@ -173,7 +173,7 @@ forServerDatabases(import.meta.url, (open) => {
         allowed_users: [cleo!.id],
         blocked_servers: ['te?t'],
       });
-      const invite = async (by: Person) =>
+      const invite = async (by: TestClient) =>
         codeOf(await by.call('POST', `/rooms/${enc(await by.createRoom())}/invite`, { user_id: anna!.id }));
       assert.deepEqual(await invite(ben!), [403, 'M_INVITE_BLOCKED']);
       assert.deepEqual(await invite(cleo!), [200, undefined]);

@@ -13,7 +13,7 @@ export interface SeenEvent {
 let transactions = 0;
 
 /** What people do in a room of a whole server, in few words. */
-export class Talk {
+export class TestRoom {
   readonly server: TestServer;
   readonly roomId: string;
 
@@ -23,25 +23,25 @@ export class Talk {
   }
 
   /** Makes a room; `others` join. @param creation the body of `POST /createRoom`, by default a public room */
-  static async open(
+  static async create(
     server: TestServer,
     creator: TestUser,
     others: readonly TestUser[] = [],
     creation: object = { preset: 'public_chat' },
-  ): Promise<Talk> {
+  ): Promise<TestRoom> {
     const made = await server.api('POST', '/_matrix/client/v3/createRoom', {
       token: creator.token,
       body: creation,
     });
     assert.equal(made.status, 200, made.raw);
-    const talk = new Talk(server, String(made.body['room_id']));
+    const talk = new TestRoom(server, String(made.body['room_id']));
     for (const user of others) await talk.join(user);
     return talk;
   }
 
   /** The same for a room that exists. */
-  static in(server: TestServer, roomId: string): Talk {
-    return new Talk(server, roomId);
+  static existing(server: TestServer, roomId: string): TestRoom {
+    return new TestRoom(server, roomId);
   }
 
   /** A request about the room. @param path below `/rooms/{roomId}`; `version` of the API, by default v3 */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ApiClient, ApiError } from './api-client.ts';
 
-export interface Sending {
+export interface SendAttempt {
   readonly client: ApiClient;
   readonly roomId: string;
   readonly text: string;
@@ -11,8 +11,8 @@ export interface Sending {
 }
 
 /** A user who sends one message after the other until the server is gone, and remembers all that was tried. */
-export class Talker {
-  readonly sendings: Sending[] = [];
+export class MessageSender {
+  readonly attempts: SendAttempt[] = [];
   readonly #client: ApiClient;
   readonly #roomIds: readonly string[];
 
@@ -21,10 +21,10 @@ export class Talker {
     this.#roomIds = roomIds;
   }
 
-  async talk(): Promise<void> {
+  async sendUntilDown(): Promise<void> {
     try {
       for (;;) {
-        await this.say();
+        await this.sendOne();
         await sleep(1);
       }
     } catch (error) {
@@ -34,15 +34,15 @@ export class Talker {
   }
 
   /** Sends one message, to each room in turn. */
-  async say(): Promise<Sending> {
-    const number = this.sendings.length;
-    const sending: Sending = {
+  async sendOne(): Promise<SendAttempt> {
+    const number = this.attempts.length;
+    const sending: SendAttempt = {
       client: this.#client,
       roomId: this.#roomIds[number % this.#roomIds.length]!,
       text: `${this.#client.userId} says ${number}`,
       transactionId: `transaction-${number}`,
     };
-    this.sendings.push(sending);
+    this.attempts.push(sending);
     sending.eventId = await this.#client.send(sending.roomId, sending.text, sending.transactionId);
     return sending;
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { ApiAnswer } from '../servers/server.ts';
-import type { ClientEventJson, Person } from './person.ts';
+import type { ClientEventJson, TestClient } from './test-client.ts';
 
 /** The entry of a room in an answer. */
 export interface SlidingRoomJson {
@@ -47,13 +47,13 @@ const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
 
 /** A device with one connection, which puts together what it is told as clients do. */
 export class SlidingClient {
-  readonly person: Person;
+  readonly client: TestClient;
   readonly rooms = new Map<string, RoomOfSlidingClient>();
   pos: string | undefined;
   readonly #connection: string | undefined;
 
-  constructor(person: Person, connection?: string) {
-    this.person = person;
+  constructor(person: TestClient, connection?: string) {
+    this.client = person;
     this.#connection = connection;
   }
 
@@ -64,7 +64,7 @@ export class SlidingClient {
   ): Promise<ApiAnswer> {
     const connection = this.#connection === undefined ? undefined : { conn_id: this.#connection };
     const query = { timeout, ...(pos === undefined ? undefined : { pos }) };
-    return this.person.ask('POST', path, { ...connection, ...body }, query);
+    return this.client.ask('POST', path, { ...connection, ...body }, query);
   }
 
   /** A request that must succeed. The next goes on from its answer. */

@@ -7,10 +7,17 @@ import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { serverDatabases } from './support/databases/databases.ts';
 import { isThorough } from './support/inputs/thoroughness.ts';
-import { ClientView } from './support/people/client-view.ts';
-import { Person } from './support/people/person.ts';
-import { act, names, openRooms, type Step, stepsWith, tidy } from './support/people/room-play.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
+import { ClientView } from './support/users/client-view.ts';
+import {
+  createRooms,
+  leaveRooms,
+  randomSteps,
+  runStep,
+  type Step,
+  userNames,
+} from './support/users/random-actions.ts';
+import { TestClient } from './support/users/test-client.ts';
 
 /** Ways of syncing; the timelines of the small ones are soon limited. */
 const manners = [
@@ -21,15 +28,15 @@ const manners = [
   { filter: { room: { timeline: { limit: 3 } } }, use_state_after: true },
 ] as const;
 
-const steps = stepsWith(names.length * manners.length);
+const steps = randomSteps(userNames.length * manners.length);
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`one sync after the other, on ${database}`, () => {
     let server: TestServer;
-    let people: Person[];
+    let people: TestClient[];
     before(async () => {
       server = await startTestServer({ database });
-      people = await Promise.all(names.map((name) => Person.register(server, name)));
+      people = await Promise.all(userNames.map((name) => TestClient.register(server, name)));
     });
     after(() => server.stop());
 
@@ -43,16 +50,16 @@ for (const database of serverDatabases(import.meta.url)) {
   });
 }
 
-async function play(people: Person[], list: readonly Step[]): Promise<void> {
+async function play(people: TestClient[], list: readonly Step[]): Promise<void> {
   const [anna] = people;
-  const rooms = await openRooms(anna!);
+  const rooms = await createRooms(anna!);
   const clients = people.flatMap((person) =>
     manners.map((manner) => ({ person, manner, view: new ClientView() })),
   );
   for (const { person, manner, view } of clients) view.apply(await person.sync(undefined, manner));
   const said: string[] = [];
   for (const step of list) {
-    await act(people, rooms, said, step);
+    await runStep(people, rooms, said, step);
     for (const [index, { person, manner, view }] of clients.entries()) {
       if (step.watchers & (1 << index)) view.apply(await person.sync(view.since, manner));
     }
@@ -66,7 +73,7 @@ async function play(people: Person[], list: readonly Step[]): Promise<void> {
     fresh.apply(await person.sync(undefined, { ...manner, filter }));
     for (const roomId of rooms) agree(view, fresh, roomId, `${person.id} ${JSON.stringify(manner)}`);
   }
-  await tidy(people, rooms);
+  await leaveRooms(people, rooms);
 }
 
 function agree(view: ClientView, fresh: ClientView, roomId: string, who: string): void {

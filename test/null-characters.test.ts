@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { enc, Person } from './support/people/person.ts';
 import { startTestServer } from './support/servers/server.ts';
+import { enc, TestClient } from './support/users/test-client.ts';
 
 /** Databases do not take U+0000 as part of a text, PostgreSQL not even in a question. */
 const nul = enc('a\0b');
@@ -13,7 +13,7 @@ describe('text that no database holds', () => {
       config: { rooms: { max_event_delay_duration: 86_400_000 } },
     });
     try {
-      const anna = await Person.register(server, 'anna');
+      const anna = await TestClient.register(server, 'anna');
       const roomId = await anna.createRoom();
       const eventId = await anna.say(roomId, 'x');
       const room = `/rooms/${enc(roomId)}`;

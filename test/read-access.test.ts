@@ -4,11 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { endpoints } from './read-access/endpoints.ts';
+import { marksIn, type Story, tell, viewers, visibilities } from './read-access/scenario.ts';
 import { serverDatabases } from './support/databases/databases.ts';
 import { operations } from './support/matrix-spec/matrix-spec.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
-import { endpoints } from './what-users-may-see/endpoints.ts';
-import { marksIn, type Story, tell, viewers, visibilities } from './what-users-may-see/story.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`what users may see, on ${database}`, () => {

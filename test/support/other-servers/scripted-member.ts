@@ -14,7 +14,7 @@ import {
   stateMapKey,
 } from '../../../src/protocol/index.ts';
 import { eventAt, placeIn } from '../../../src/rooms/membership/handshakes/templates/event-from-template.ts';
-import { enc } from '../people/person.ts';
+import { enc } from '../users/test-client.ts';
 import type { ScriptedServer } from './scripted-server.ts';
 
 const v1 = '/_matrix/federation/v1';
@@ -22,7 +22,7 @@ const v1 = '/_matrix/federation/v1';
 let transactions = 0;
 
 /** What became of each event of a transaction. */
-export type Outcomes = Record<string, { readonly error?: string }>;
+export type PduResults = Record<string, { readonly error?: string }>;
 
 interface Draft {
   readonly type: string;
@@ -31,7 +31,7 @@ interface Draft {
 }
 
 /** A user of a scripted server in a room that a homeserver has: says whatever a test wants. */
-export class Visitor {
+export class ScriptedMember {
   readonly server: ScriptedServer;
   readonly roomId: string;
   readonly userId: string;
@@ -41,7 +41,7 @@ export class Visitor {
   /** The state, as `stateMapKey`, as far as it is known. */
   readonly state = new Map<string, RoomEvent>();
   /** What the next event comes after. */
-  last: RoomEvent;
+  latest: RoomEvent;
   readonly #host: string;
 
   private constructor(parts: {
@@ -57,7 +57,7 @@ export class Visitor {
     this.roomId = parts.roomId;
     this.userId = parts.userId;
     this.version = parts.join.version;
-    this.last = parts.join;
+    this.latest = parts.join;
     for (const event of [...parts.state, parts.join]) this.#note(event);
     this.server.on(`PUT ${v1}/send/`, ({ body }) => {
       for (const pdu of body['pdus'] as JsonObject[]) this.#receive(pdu);
@@ -66,12 +66,17 @@ export class Visitor {
   }
 
   /** Joins as a well-behaved server does. */
-  static async join(server: ScriptedServer, host: string, roomId: string, userId: string): Promise<Visitor> {
-    const answer = await Visitor.tryToJoin(server, host, roomId, userId);
+  static async join(
+    server: ScriptedServer,
+    host: string,
+    roomId: string,
+    userId: string,
+  ): Promise<ScriptedMember> {
+    const answer = await ScriptedMember.tryToJoin(server, host, roomId, userId);
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
     const { version } = answer.join;
     const state = (answer.body['state'] as JsonObject[]).map((pdu) => receivePdu(pdu, version).event);
-    return new Visitor({ server, host, roomId, userId, join: answer.join, state });
+    return new ScriptedMember({ server, host, roomId, userId, join: answer.join, state });
   }
 
   static async tryToJoin(server: ScriptedServer, host: string, roomId: string, userId: string) {
@@ -105,10 +110,10 @@ export class Visitor {
         ...(stateKey !== undefined && { stateKey }),
         sender,
         roomId: this.roomId,
-        depth: this.last.depth + 1,
+        depth: this.latest.depth + 1,
         originServerTs: Date.now(),
         authEventIds: auth,
-        prevEventIds: [this.last.eventId],
+        prevEventIds: [this.latest.eventId],
         ...(this.version.eventId === 'origin' && {
           eventId: `$visit${transactions++}:${this.server.name}`,
           referenceHash: () => undefined,
@@ -126,16 +131,16 @@ export class Visitor {
   }
 
   /** The next event comes after this one. */
-  follow({ event }: { readonly event: RoomEvent }): void {
-    this.last = event;
+  advanceTo({ event }: { readonly event: RoomEvent }): void {
+    this.latest = event;
     this.#note(event);
   }
 
   /** Sends events, or anything else, in one transaction, which must be answered. */
-  async send(...pdus: readonly unknown[]): Promise<Outcomes> {
+  async send(...pdus: readonly unknown[]): Promise<PduResults> {
     const { status, body } = await this.transaction({ pdus: pdus as JsonObject[] });
     assert.equal(status, 200, JSON.stringify(body));
-    return body['pdus'] as Outcomes;
+    return body['pdus'] as PduResults;
   }
 
   /** Sends EDUs in one transaction. */
@@ -158,7 +163,7 @@ export class Visitor {
     const built = this.message(body);
     const outcomes = await this.send(built.event.pdu);
     assert.deepEqual(outcomes, { [built.event.eventId]: {} });
-    this.follow(built);
+    this.advanceTo(built);
     return built.event.eventId;
   }
 
@@ -166,7 +171,7 @@ export class Visitor {
     if (pdu['room_id'] !== this.roomId) return;
     const { event } = receivePdu(pdu, this.version);
     this.received.push(event);
-    if (event.depth > this.last.depth) this.last = event;
+    if (event.depth > this.latest.depth) this.latest = event;
     this.#note(event);
   }
 

@@ -1,4 +1,4 @@
-import type { ClientEventJson, JoinedRoomJson, LeftRoomJson, SyncJson } from './person.ts';
+import type { ClientEventJson, JoinedRoomJson, LeftRoomJson, SyncJson } from './test-client.ts';
 
 /** What a client knows of one room. */
 export interface RoomOfClient {

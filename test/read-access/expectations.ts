@@ -1,4 +1,4 @@
-import { type Kind, markOf, type Part, parts, type Viewer, type Visibility } from './story.ts';
+import { type Kind, markOf, type Part, parts, type Viewer, type Visibility } from './scenario.ts';
 
 /** Whose eyes, on which room. */
 export interface Look {

@@ -7,10 +7,17 @@ import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { serverDatabases } from './support/databases/databases.ts';
 import { isThorough } from './support/inputs/thoroughness.ts';
-import { Person } from './support/people/person.ts';
-import { act, names, openRooms, type Step, stepsWith, tidy } from './support/people/room-play.ts';
-import { SlidingClient } from './support/people/sliding-client.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
+import {
+  createRooms,
+  leaveRooms,
+  randomSteps,
+  runStep,
+  type Step,
+  userNames,
+} from './support/users/random-actions.ts';
+import { SlidingClient } from './support/users/sliding-client.ts';
+import { TestClient } from './support/users/test-client.ts';
 
 const everything = [['*', '*']];
 const membersAsNeeded = [
@@ -40,15 +47,15 @@ const manners: readonly { readonly nth: (count: number) => object; readonly last
   },
 ];
 
-const steps = stepsWith(names.length * manners.length);
+const steps = randomSteps(userNames.length * manners.length);
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`one answer of sliding sync after the other, on ${database}`, () => {
     let server: TestServer;
-    let people: Person[];
+    let people: TestClient[];
     before(async () => {
       server = await startTestServer({ database });
-      people = await Promise.all(names.map((name) => Person.register(server, name)));
+      people = await Promise.all(userNames.map((name) => TestClient.register(server, name)));
     });
     after(() => server.stop());
 
@@ -68,8 +75,12 @@ interface Watcher {
   count: number;
 }
 
-async function play(server: TestServer, people: readonly Person[], played: readonly Step[]): Promise<void> {
-  const rooms = await openRooms(people[0]!);
+async function play(
+  server: TestServer,
+  people: readonly TestClient[],
+  played: readonly Step[],
+): Promise<void> {
+  const rooms = await createRooms(people[0]!);
   const watchers = people.flatMap((person) =>
     manners.map(
       (manner, index): Watcher => ({ client: new SlidingClient(person, `way ${index}`), manner, count: 0 }),
@@ -77,7 +88,7 @@ async function play(server: TestServer, people: readonly Person[], played: reado
   );
   const said: string[] = [];
   for (const [index, step] of played.entries()) {
-    await act(people, rooms, said, step);
+    await runStep(people, rooms, said, step);
     for (const [bit, watcher] of watchers.entries()) if (step.watchers & (1 << bit)) await watch(watcher);
     if (index === 10) await server.restart();
   }
@@ -85,7 +96,7 @@ async function play(server: TestServer, people: readonly Person[], played: reado
     await client.sync(manner.last);
     for (const roomId of rooms) await agree(client, roomId, manner.last);
   }
-  await tidy(people, rooms);
+  await leaveRooms(people, rooms);
 }
 
 /** Every third time the answer is lost on the way, and the client asks again. */
@@ -98,9 +109,9 @@ async function watch(watcher: Watcher): Promise<void> {
 
 async function agree(client: SlidingClient, roomId: string, asked: object): Promise<void> {
   const filter = { room: { timeline: { limit: 100 } } };
-  const { rooms = {} } = await client.person.sync(undefined, { filter, use_state_after: true });
+  const { rooms = {} } = await client.client.sync(undefined, { filter, use_state_after: true });
   const known = client.rooms.get(roomId);
-  const who = `${client.person.id} ${roomId} ${JSON.stringify(asked)}`;
+  const who = `${client.client.id} ${roomId} ${JSON.stringify(asked)}`;
   const expected = rooms.join?.[roomId];
   if (!expected) {
     const membership = rooms.invite?.[roomId] ? 'invite' : rooms.knock?.[roomId] ? 'knock' : undefined;

@@ -1,5 +1,5 @@
-import { enc, type Person } from '../support/people/person.ts';
-import { SlidingClient } from '../support/people/sliding-client.ts';
+import { SlidingClient } from '../support/users/sliding-client.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
 import {
   canAskForAliases,
   firstOfParts,
@@ -18,12 +18,12 @@ import {
   state,
   threads,
 } from './expectations.ts';
-import { type Kind, markOf, parts, type Story } from './story.ts';
+import { type Kind, markOf, parts, type Story } from './scenario.ts';
 
 /** One way to look at a room. */
 export interface Endpoint {
   /** All that the endpoint tells the user of the room, in any form that has the marks in it. */
-  look(person: Person, story: Story): Promise<string>;
+  look(person: TestClient, story: Story): Promise<string>;
   /** The marks that must be in it, and no others. */
   expected(look: Look): readonly string[];
 }
@@ -31,10 +31,10 @@ export interface Endpoint {
 type Query = Record<string, string | number | boolean>;
 
 /** Answers, of which the errors count for nothing. */
-const get = (person: Person, path: string, query: Query = {}) =>
+const get = (person: TestClient, path: string, query: Query = {}) =>
   getPath(person, `/_matrix/client/v3${path}`, query);
 
-async function getPath(person: Person, path: string, query: Query = {}): Promise<string> {
+async function getPath(person: TestClient, path: string, query: Query = {}): Promise<string> {
   const { status, body } = await person.ask('GET', path, undefined, query);
   return status === 200 ? textOf(body) : '';
 }

@@ -7,15 +7,15 @@ type Method = keyof RemoteEvents;
 export type Script = Partial<{ [M in Method]: RemoteEvents[M] }>;
 
 /** A question that was asked of a server. */
-export interface Question {
+export interface RecordedRequest {
   readonly method: Method;
   readonly server: string;
   readonly args: readonly unknown[];
 }
 
 /** The network of a test: every server tells the truth about one room, unless a script says otherwise. */
-export class RemotePeers implements OtherServers {
-  readonly asked: Question[] = [];
+export class FakeRemoteServers implements OtherServers {
+  readonly asked: RecordedRequest[] = [];
   readonly scripts = new Map<string, Script>();
   /** Servers that can not be reached. */
   readonly down = new Set<string>();
@@ -59,7 +59,7 @@ export class RemotePeers implements OtherServers {
   }
 
   /** A server that was left alone is back. */
-  comesBack(server: string): void {
+  recover(server: string): void {
     this.blocked.delete(server);
     for (const listener of this.#listeners) listener(server);
   }
