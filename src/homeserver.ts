@@ -26,7 +26,7 @@ import {
   type Route,
 } from './kernel/http/index.ts';
 import { ServerLimiter } from './kernel/rate-limits/index.ts';
-import { Relations } from './relations/index.ts';
+import { RelationIndex } from './relations/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
 
 export type { Surroundings } from './composition/kernel.ts';
@@ -57,11 +57,11 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         const lookups = openRemoteLookups(kernel, federation);
         const media = await startMedia(kernel, federation, shutdown);
         const people = startPeople(kernel, shutdown, lookups.profiles, media.repository);
-        const relations = new Relations(kernel.database, kernel.serverName);
+        const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
         const rooms = await startRooms(
           kernel,
           people,
-          relations,
+          relationIndex,
           shutdown,
           lookups,
           otherServers(federation),
@@ -73,7 +73,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           kernel,
           people,
           rooms,
-          relations,
+          relationIndex,
           conversations,
           shutdown,
         });

@@ -23,6 +23,8 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     'identity-servers': [],
     welcome: [],
   },
+  { 'room-engine': [] },
+  { 'room-federation': [] },
   { rooms: [] },
   {
     receipts: [],

@@ -3,7 +3,8 @@ import { Announcer, deviceQueryRoutes, directMessageHandler } from '../federatio
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
-import type { RoomFact, Rooms } from '../rooms/index.ts';
+import type { RoomFact } from '../room-engine/index.ts';
+import type { Rooms } from '../rooms/index.ts';
 import type { ToDevice } from '../to-device/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';

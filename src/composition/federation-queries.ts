@@ -14,7 +14,8 @@ import {
 import { QueriesApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { OpenIdTokens } from '../openid/index.ts';
-import { openServing, type Rooms } from '../rooms/index.ts';
+import { openServing } from '../room-federation/index.ts';
+import type { Rooms } from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
@@ -50,7 +51,7 @@ export function federationReadRoutes(
   const { serverName, clock, configuration, database } = kernel;
   const { rooms, people, directory, openIdTokens } = parts;
   const access = new RoomAccess({ ...rooms, serverName });
-  const { history, state } = openServing(rooms, database);
+  const { history, state } = openServing(rooms.engine, database);
   return [
     ...historyRoutes({ access, history, serverName, clock }),
     ...stateRoutes({ access, state, history }),

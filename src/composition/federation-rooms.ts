@@ -1,5 +1,5 @@
 import { EventsApi, PolicyApi } from '../federation-client/index.ts';
-import type { OtherServers } from '../rooms/index.ts';
+import type { OtherServers } from '../room-federation/index.ts';
 import type { Federation } from './federation.ts';
 
 /** The way to other servers, as rooms need it. */

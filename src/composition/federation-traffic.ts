@@ -14,7 +14,8 @@ import {
 } from '../federation/index.ts';
 import { TransactionsApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import { knownServers, type Rooms } from '../rooms/index.ts';
+import { knownServers } from '../room-engine/index.ts';
+import type { Rooms } from '../rooms/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';

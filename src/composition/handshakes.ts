@@ -1,15 +1,15 @@
 import { membershipHandshakeRoutes, RoomAccess } from '../federation/index.ts';
 import { MembershipApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import { RoomTurns } from '../room-engine/index.ts';
 import {
   ComplexityLimit,
   openServing,
   RemoteMemberships,
-  type Rooms,
-  RoomTurns,
   shownState,
   UntoldLeaves,
-} from '../rooms/index.ts';
+} from '../room-federation/index.ts';
+import type { Rooms } from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
@@ -56,7 +56,7 @@ export async function openHandshakes(
   return membershipHandshakeRoutes({
     ...rooms,
     access: new RoomAccess({ ...rooms, serverName }),
-    state: openServing(rooms, database).state,
+    state: openServing(rooms.engine, database).state,
     serverName,
     signer,
     prejoinKeys: prejoinKeys(kernel),

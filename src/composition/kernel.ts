@@ -39,7 +39,8 @@ import { pushMigrations } from '../push/index.ts';
 import { receiptMigrations } from '../receipts/index.ts';
 import { relationMigrations } from '../relations/index.ts';
 import { reportMigrations } from '../reports/index.ts';
-import { erasureMigrations, roomMigrations } from '../rooms/index.ts';
+import { erasureMigrations, roomMigrations } from '../room-engine/index.ts';
+import { roomFederationMigrations } from '../room-federation/index.ts';
 import { searchMigrations } from '../search/index.ts';
 import { serverNoticeMigrations } from '../server-notices/index.ts';
 import { slidingSyncMigrations } from '../sync/index.ts';
@@ -93,6 +94,7 @@ export const migrations = [
   ...federationClientMigrations,
   ...mediaMigrations,
   ...roomMigrations,
+  ...roomFederationMigrations,
   ...erasureMigrations,
   ...relationMigrations,
   ...reportMigrations,

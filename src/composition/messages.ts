@@ -2,7 +2,7 @@ import { DelayedEvents, delayedEventRoutes } from '../delayed-events/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
 import { Notifications, notificationRoutes } from '../push/index.ts';
-import { RelatedEvents, type Relations, relationRoutes, ThreadList } from '../relations/index.ts';
+import { RelatedEvents, type RelationIndex, relationRoutes, ThreadList } from '../relations/index.ts';
 import { Reports, reportRoutes } from '../reports/index.ts';
 import { DummyEvents, RedactionRetention, type Rooms, SettingsTransfer } from '../rooms/index.ts';
 import { Search, SearchIndex, searchRoutes } from '../search/index.ts';
@@ -18,7 +18,7 @@ export interface MessageSurroundings {
   readonly kernel: Kernel;
   readonly people: People;
   readonly rooms: Rooms;
-  readonly relations: Relations;
+  readonly relationIndex: RelationIndex;
   readonly conversations: Conversations;
   readonly shutdown: Shutdown;
 }
@@ -111,7 +111,7 @@ function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] 
   return reportRoutes(reports);
 }
 
-function relationsRoutes({ people, rooms, relations }: MessageSurroundings): Route[] {
-  const parts = { ...rooms, index: relations.index, ignored: people.ignoredUsers };
+function relationsRoutes({ people, rooms, relationIndex }: MessageSurroundings): Route[] {
+  const parts = { ...rooms, index: relationIndex, ignored: people.ignoredUsers };
   return relationRoutes(new RelatedEvents(parts), new ThreadList(parts));
 }

@@ -29,7 +29,8 @@ import {
   type RoomSharing,
 } from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
-import { AutoJoin, ErasedUsers, MemberUpkeep } from '../rooms/index.ts';
+import { ErasedUsers } from '../room-engine/index.ts';
+import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
 import { DepartedUsers, type NoticesUser, noticesUser } from '../server-notices/index.ts';
 import { slidingSyncCleanup } from '../sync/index.ts';
 import { ThreadSubscriptions } from '../thread-subscriptions/index.ts';

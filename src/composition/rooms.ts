@@ -1,15 +1,9 @@
 import { directoryRules } from '../directory/index.ts';
 import { stateMapKey } from '../protocol/index.ts';
-import type { Relations } from '../relations/index.ts';
-import {
-  type OtherServers,
-  openRooms,
-  PrejoinKeys,
-  plainKeys,
-  type RoomLimits,
-  type Rooms,
-  registerTransactionUpkeep,
-} from '../rooms/index.ts';
+import { type RelationIndex, Relations } from '../relations/index.ts';
+import { PrejoinKeys, plainKeys, registerTransactionUpkeep } from '../room-engine/index.ts';
+import type { OtherServers } from '../room-federation/index.ts';
+import { openRooms, type RoomLimits, type Rooms } from '../rooms/index.ts';
 import type { RemoteLookups } from './federation-queries.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
@@ -39,7 +33,7 @@ function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimit
 export async function startRooms(
   kernel: Kernel,
   people: People,
-  relations: Relations,
+  relationIndex: RelationIndex,
   shutdown: Shutdown,
   lookups?: RemoteLookups,
   others?: OtherServers,
@@ -59,13 +53,16 @@ export async function startRooms(
     ...(lookups && { remoteAliases: lookups.aliases }),
     ...(others && { otherServers: others }),
     log: kernel.namedLog('rooms'),
-    relations,
+    eventIndex: relationIndex,
+    relations: (engine, clientEvents) => {
+      relationIndex.follow(engine);
+      return new Relations({ engine, clientEvents, index: relationIndex, ignored: people.ignoredUsers });
+    },
     ignored: people.ignoredUsers,
     erased: people.erasedUsers,
     invitePolicy: people.invitePermissions,
     eventCacheSize: kernel.configuration.caches.event_cache_size,
   });
-  relations.attach(rooms, people.ignoredUsers);
   people.upkeep.register(rooms.engine, rooms.memberships, {
     database: kernel.database,
     isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,

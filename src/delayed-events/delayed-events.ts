@@ -12,14 +12,8 @@ import {
   notFound,
   suspended,
 } from '../protocol/index.ts';
-import {
-  type DelayedSending,
-  delayingDevice,
-  type EventToDelay,
-  isText,
-  type Rooms,
-  type Sender,
-} from '../rooms/index.ts';
+import { delayingDevice, isText } from '../room-engine/index.ts';
+import type { DelayedSending, EventToDelay, Rooms, Sender } from '../rooms/index.ts';
 import type { DelayedEvent, Finalised } from './delayed-event.ts';
 import * as store from './store.ts';
 import type { DelayedEventTables } from './tables.ts';

@@ -2,7 +2,7 @@
 
 export {
   type Directory,
-  type DirectoryDeps as DirectoryParts,
+  type DirectoryDeps,
   directoryRoutes,
   openDirectory,
   startDirectory,

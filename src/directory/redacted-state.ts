@@ -1,4 +1,4 @@
-import type { RoomEngine, StoredEvent } from '../rooms/index.ts';
+import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
 
 /**
  * The state from which redactions took something: nothing else tells of it, since the entries of the state stay as

@@ -6,7 +6,7 @@ import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
-import type { RoomEngine } from '../rooms/index.ts';
+import type { RoomEngine } from '../room-engine/index.ts';
 import type { MessageQueues } from '../to-device/index.ts';
 import { KeyBackups } from './backup/key-backups.ts';
 import { backupRoutes } from './backup/routes.ts';

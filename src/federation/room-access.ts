@@ -1,5 +1,6 @@
 import { forbidden, notFound } from '../protocol/index.ts';
-import type { RoomEngine, RoomHead, ServedHistory, ServerAcls } from '../rooms/index.ts';
+import type { RoomEngine, RoomHead, ServerAcls } from '../room-engine/index.ts';
+import type { ServedHistory } from '../room-federation/index.ts';
 
 export interface RoomAccessDeps {
   readonly engine: RoomEngine;

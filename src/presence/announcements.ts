@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../kernel/clock.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { Stream, type Streams } from '../kernel/streams/index.ts';
-import type { RoomEngine } from '../rooms/index.ts';
+import type { RoomEngine } from '../room-engine/index.ts';
 import type { PresenceStatus } from './presence-status.ts';
 
 /** The presence of some users has changed. */

@@ -2,7 +2,7 @@ import type { EventFilter } from '../filters/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { RecentChanges } from '../kernel/recent-changes.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import type { RoomEngine, UserRoom } from '../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../room-engine/index.ts';
 import { maxMembers, type PresenceFact } from './announcements.ts';
 import type { Presence } from './presence.ts';
 import { offline, type PresenceStatus, statusContent } from './presence-status.ts';

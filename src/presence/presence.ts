@@ -4,7 +4,7 @@ import type { Logger } from '../kernel/observability/index.ts';
 import type { RateLimiter } from '../kernel/rate-limits/index.ts';
 import type { Streams } from '../kernel/streams/index.ts';
 import { forbidden } from '../protocol/index.ts';
-import type { RoomEngine, RoomFact } from '../rooms/index.ts';
+import type { RoomEngine, RoomFact } from '../room-engine/index.ts';
 import { Announcements } from './announcements.ts';
 import type { PresenceConfig } from './config.ts';
 import { PresenceNotes } from './notes.ts';

@@ -1,5 +1,6 @@
 import { forbidden, invalidParam, isEventId } from '../protocol/index.ts';
-import { type RoomEngine, RoomView, type StoredEvent } from '../rooms/index.ts';
+import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
+import { RoomView } from '../rooms/index.ts';
 
 /**
  * The event that a user says to have read; `undefined` when this server does not know it in that room: it may have

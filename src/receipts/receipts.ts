@@ -3,7 +3,7 @@ import type { Database } from '../kernel/database/index.ts';
 import { RecentChangesByKey } from '../kernel/recent-changes.ts';
 import { Stream, type Streams } from '../kernel/streams/index.ts';
 import { invalidParam } from '../protocol/index.ts';
-import type { RoomEngine } from '../rooms/index.ts';
+import type { RoomEngine } from '../room-engine/index.ts';
 import type { FullyReadMarkers } from './fully-read.ts';
 import { ReadPositions } from './read-positions.ts';
 import type { ReadUpTo } from './read-up-to.ts';

@@ -1,5 +1,5 @@
 import { MAIN_TIMELINE, MAX_THREAD_HOPS, relationOf } from '../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../rooms/index.ts';
+import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
 
 /**
  * The event and those that it relates to, directly or through others, nearest first, as far as they are known and in

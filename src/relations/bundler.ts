@@ -6,14 +6,8 @@ import {
   summariseThread,
   type ThreadSummary,
 } from '../protocol/index.ts';
-import {
-  type ClientEvents,
-  type RoomEngine,
-  type StoredEvent,
-  type Viewer,
-  type VisibleEvent,
-  visibleContent,
-} from '../rooms/index.ts';
+import { type RoomEngine, type StoredEvent, visibleContent } from '../room-engine/index.ts';
+import type { ClientEvents, Viewer, VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 import { ChildrenInView } from './children-in-view.ts';
 import type { RelationIndex } from './relation-index.ts';

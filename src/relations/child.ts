@@ -1,5 +1,5 @@
 import { relationOf } from '../protocol/index.ts';
-import type { StoredEvent } from '../rooms/index.ts';
+import type { StoredEvent } from '../room-engine/index.ts';
 
 /** An event that relates to another, as far as it must be known without looking at it. */
 export interface Child {

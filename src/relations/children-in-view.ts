@@ -1,5 +1,6 @@
 import { historyVisibilityOf, stateMapKey } from '../protocol/index.ts';
-import { type RoomEngine, type RoomHead, RoomView, type VisibleEvent } from '../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../room-engine/index.ts';
+import { RoomView, type VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 
 /** Children that are looked at one by one where not everything may be seen: the latest. */

@@ -2,6 +2,7 @@
 export type { Ignoring } from './bundler.ts';
 export { relationMigrations } from './migrations.ts';
 export { RelatedEvents } from './related-events.ts';
+export { RelationIndex } from './relation-index.ts';
 export { Relations } from './relations.ts';
 export { relationRoomRows } from './room-rows.ts';
 export { relationRoutes } from './routes.ts';

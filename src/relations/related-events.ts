@@ -1,12 +1,10 @@
 import type { ClientEvent } from '../protocol/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
+import { type HistoryPlace, isText, type RoomEngine } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   decodePlace,
   encodePlace,
-  type HistoryPlace,
-  isText,
-  type RoomEngine,
   RoomView,
   type Viewer,
   type VisibleEvent,

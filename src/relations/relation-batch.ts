@@ -1,5 +1,5 @@
 import type { SqlValue, Statement } from '../kernel/database/index.ts';
-import type { IndexBatch, StoredEvent } from '../rooms/index.ts';
+import type { IndexBatch, StoredEvent } from '../room-engine/index.ts';
 import { type Child, childOf } from './child.ts';
 
 /** In the order in which they are executed: what is added by a batch may be taken away by it. */

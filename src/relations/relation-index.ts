@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
-import type { IndexBatch, RoomEngine, RoomFact, StoredEvent } from '../rooms/index.ts';
+import type { EventIndex, IndexBatch, RoomEngine, RoomFact, StoredEvent } from '../room-engine/index.ts';
 import { type Child, inHistory } from './child.ts';
 import { RelationBatch, type RelationChange } from './relation-batch.ts';
 import { readChildren } from './store.ts';
@@ -17,7 +17,7 @@ const none: readonly Child[] = [];
  * of an event finds its relation, too. What was asked for is kept in memory and follows the stream of rooms; that new
  * local events have no children yet is known without asking.
  */
-export class RelationIndex {
+export class RelationIndex implements EventIndex {
   readonly #reader: Reader<RelationTables>;
   readonly #serverName: string;
   readonly #children = new LRUCache<string, readonly Child[]>({

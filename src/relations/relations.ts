@@ -1,59 +1,50 @@
-import type { Database } from '../kernel/database/index.ts';
 import { checkThreadRoot, duplicateAnnotation, type JsonObject, relationOf } from '../protocol/index.ts';
-import {
-  type EventRelations,
-  type EventToSend,
-  type IndexBatch,
-  type RelatedBy,
-  type RoomEngine,
-  type Rooms,
-  type RoomView,
-  type Viewer,
-  type VisibleEvent,
-  visibleContent,
+import { type EventToSend, type RoomEngine, visibleContent } from '../room-engine/index.ts';
+import type {
+  ClientEvents,
+  EventRelations,
+  RelatedBy,
+  RoomView,
+  Viewer,
+  VisibleEvent,
 } from '../rooms/index.ts';
 import { Bundler, type Ignoring } from './bundler.ts';
 import type { Child } from './child.ts';
 import { ChildrenInView } from './children-in-view.ts';
-import { RelationIndex } from './relation-index.ts';
+import type { RelationIndex } from './relation-index.ts';
 
-interface Attached {
+export interface RelationsDeps {
   readonly engine: RoomEngine;
-  readonly bundler: Bundler;
+  readonly clientEvents: ClientEvents;
+  readonly index: RelationIndex;
+  readonly ignored: Ignoring;
 }
 
-/** How events relate to each other. Made before rooms, which write its rows, and attached to them afterwards. */
+/** Checks and reads how events relate to each other. */
 export class Relations implements EventRelations {
-  readonly index: RelationIndex;
-  #attached: Attached | undefined;
+  readonly #deps: RelationsDeps;
+  readonly #bundler: Bundler;
 
-  constructor(database: Database, serverName: string) {
-    this.index = new RelationIndex(database, serverName);
-  }
-
-  /** Once the rooms are there, before anything happens in them. */
-  attach({ engine, clientEvents }: Pick<Rooms, 'engine' | 'clientEvents'>, ignored: Ignoring): void {
-    this.#attached = { engine, bundler: new Bundler({ engine, clientEvents, index: this.index, ignored }) };
-    this.index.follow(engine);
-  }
-
-  batch(): IndexBatch {
-    return this.index.batch();
+  constructor(deps: RelationsDeps) {
+    this.#deps = deps;
+    this.#bundler = new Bundler(deps);
   }
 
   /**
+   * Checks the relation that a local user's event has.
    * Source: client-server API, "Validation of m.thread relationships" and "Avoiding duplicate annotations".
    * @throws MatrixError M_UNKNOWN (400), M_DUPLICATE_ANNOTATION
    */
   async check(roomId: string, { type, sender, content }: EventToSend): Promise<void> {
     const relation = relationOf(content);
-    if (!relation || !this.#attached) return;
+    if (!relation) return;
+    const { engine, index } = this.#deps;
     const { eventId, relType, key } = relation;
     if (relType === 'm.thread') {
-      const root = await this.#attached.engine.events.getById(eventId);
+      const root = await engine.events.getById(eventId);
       if (root?.event.roomId === roomId) checkThreadRoot(visibleContent(root));
     } else if (relType === 'm.annotation' && key !== undefined) {
-      const children = (await this.index.children([eventId])).get(eventId) ?? [];
+      const children = (await index.children([eventId])).get(eventId) ?? [];
       const isSame = (child: Child) =>
         child.relType === relType && child.key === key && child.sender === sender && child.type === type;
       if (children.some(isSame)) throw duplicateAnnotation();
@@ -61,11 +52,11 @@ export class Relations implements EventRelations {
   }
 
   bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>> {
-    return this.#attached?.bundler.bundled(events, viewer) ?? Promise.resolve(new Map());
+    return this.#bundler.bundled(events, viewer);
   }
 
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>> {
-    return this.#attached?.bundler.parents(events) ?? new Set();
+    return this.#bundler.parents(events);
   }
 
   async narrow(
@@ -73,9 +64,10 @@ export class Relations implements EventRelations {
     { senders, relTypes }: RelatedBy,
     view: RoomView | undefined,
   ): Promise<readonly VisibleEvent[]> {
-    if ((!senders && !relTypes) || !this.#attached) return events;
-    const children = await this.index.children(events.map(({ stored }) => stored.event.eventId));
-    const inView = view && (await ChildrenInView.of(this.#attached.engine, view));
+    if (!senders && !relTypes) return events;
+    const { engine, index } = this.#deps;
+    const children = await index.children(events.map(({ stored }) => stored.event.eventId));
+    const inView = view && (await ChildrenInView.of(engine, view));
     const narrowed: VisibleEvent[] = [];
     for (const one of events) {
       const { event, roomNid } = one.stored;

@@ -1,5 +1,5 @@
 import type { Reader } from '../kernel/database/index.ts';
-import type { HistoryPlace } from '../rooms/index.ts';
+import type { HistoryPlace } from '../room-engine/index.ts';
 import type { Child } from './child.ts';
 import type { RelationTables } from './tables.ts';
 

@@ -1,9 +1,9 @@
 import { type ClientEvent, isJsonObject, type JsonObject, redactEvent } from '../protocol/index.ts';
+import type { RoomEngine } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   decodePlace,
   encodePlace,
-  type RoomEngine,
   RoomView,
   type Viewer,
   type VisibleEvent,

@@ -1,7 +1,8 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { notFound, serverOfUser } from '../protocol/index.ts';
-import { type ActionLimit, type RoomEngine, RoomView } from '../rooms/index.ts';
+import type { RoomEngine } from '../room-engine/index.ts';
+import { type ActionLimit, RoomView } from '../rooms/index.ts';
 import type { ReportTables } from './tables.ts';
 
 export interface ReportsDeps {

@@ -1,5 +1,5 @@
 import { duplicateAnnotation, relationOf } from '../protocol/index.ts';
-import type { EventToSend } from './timeline/event-to-send.ts';
+import type { EventToSend } from '../room-engine/index.ts';
 
 /**
  * Annotations that are being sent: who sends the same at the same time can not find them yet.

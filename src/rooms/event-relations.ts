@@ -1,36 +1,28 @@
-import type { Statement } from '../kernel/database/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import type { Viewer } from './history/client-events.ts';
+import type { EventToSend, RoomEngine } from '../room-engine/index.ts';
+import type { ClientEvents, Viewer } from './history/client-events.ts';
 import type { RoomView, VisibleEvent } from './history/room-view.ts';
-import type { StoredEvent } from './stored-event.ts';
-import type { EventToSend } from './timeline/event-to-send.ts';
 
-/** Rows about events, which are written in the transaction that writes the events. */
-export interface IndexBatch {
-  /** @param redacts the event that this one redacts, when that takes effect */
-  add(stored: StoredEvent, redacts: StoredEvent | undefined): void;
-  statements(): readonly Statement[];
-}
-
-/** Which events were related to: by some of these senders, with a relation of some of these types. */
+/** Narrows events to those that other events relate to: sent by one of these senders, with one of these relation types. */
 export interface RelatedBy {
   readonly senders: readonly string[] | undefined;
   readonly relTypes: readonly string[] | undefined;
 }
 
-/** How events relate to each other, for those who read and write them; supplied at composition. */
+/** Relations between events, as sending and reading need them; supplied at composition. */
 export interface EventRelations {
-  /** For one transaction. */
-  batch(): IndexBatch;
-  /** @throws MatrixError when a local user must not relate to an event like that */
+  /**
+   * Checks the relation that a local user's event has.
+   * @throws MatrixError when the event must not have this relation
+   */
   check(roomId: string, draft: EventToSend): Promise<void>;
-  /** The value of `m.relations` in the `unsigned` of each event, by nid; events without one are absent. */
+  /** Returns `unsigned.m.relations` of each event, by nid; events without relations are absent. */
   bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>>;
-  /** The nids of those events that others relate to; known at once when it is in memory. */
+  /** Returns the nids of those events that others relate to, at once when all of it is in memory. */
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>>;
   /**
-   * Those of the events that were related to as asked; all, when nothing is asked.
-   * @param view of the user who must be able to see the relation; absent: they see everything
+   * Returns those of the events that `relatedBy` asks for, in order; all events when it asks for nothing.
+   * @param view of the user who must be able to see the relating event; absent: every relating event counts
    */
   narrow(
     events: readonly VisibleEvent[],
@@ -39,11 +31,11 @@ export interface EventRelations {
   ): Promise<readonly VisibleEvent[]>;
 }
 
-const nothing = { add: () => undefined, statements: () => [] };
+/** Makes the relations of a server's rooms; bundling renders events for clients in turn. */
+export type OpenRelations = (engine: RoomEngine, clientEvents: ClientEvents) => EventRelations;
 
-/** For rooms without anybody who knows of relations. */
+/** Knows no relations. */
 export const noRelations: EventRelations = {
-  batch: () => nothing,
   check: async () => undefined,
   bundled: async () => new Map(),
   parents: () => new Set(),

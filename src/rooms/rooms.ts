@@ -5,31 +5,31 @@ import { type Logger, type Metrics, silentLogger } from '../kernel/observability
 import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
+import type { Erasures, EventIndex, Ignoring } from '../room-engine/index.ts';
+import { type EngineOptions, RoomEngine, ServerAcls } from '../room-engine/index.ts';
+import type { OtherServers } from '../room-federation/index.ts';
+import {
+  EndedInvites,
+  Incoming,
+  noOtherServers,
+  ServerView,
+  StateCompletion,
+  shownState,
+} from '../room-federation/index.ts';
 import { type AliasOptions, type RemoteAliases, RoomAliases } from './aliases/room-aliases.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
 import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
-import { type EngineOptions, RoomEngine } from './engine.ts';
-import type { Erasures } from './erasure/erasures.ts';
-import type { EventRelations } from './event-relations.ts';
+import type { OpenRelations } from './event-relations.ts';
 import { ClientEvents } from './history/client-events.ts';
 import { EventByTime } from './history/event-by-time.ts';
-import type { Ignoring } from './history/ignoring.ts';
 import { Reading } from './history/reading.ts';
 import { StateReading } from './history/state-reading.ts';
-import { Incoming } from './incoming/incoming.ts';
-import { noOtherServers } from './incoming/no-other-servers.ts';
-import type { OtherServers } from './incoming/remote-servers.ts';
 import { type RoomLimits, Throttle } from './limits.ts';
-import { StateCompletion } from './membership/handshakes/joining/state-completion.ts';
-import { EndedInvites } from './membership/handshakes/leaving/ended-invites.ts';
-import { shownState } from './membership/handshakes/shown-state.ts';
 import { type InvitePolicy, inviteAnybody } from './membership/invite-policy.ts';
 import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
 import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
 import { PublishedRooms } from './published-rooms.ts';
 import { Sending } from './sending.ts';
-import { ServerAcls } from './server-acls.ts';
-import { ServerView } from './serving/server-view.ts';
 import { StateChecks } from './state-checks.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
@@ -51,8 +51,10 @@ export interface RoomsDeps {
   /** By default nobody is told what went wrong. */
   readonly log?: Logger;
   readonly metrics?: Metrics | undefined;
-  /** By default nobody knows of relations. */
-  readonly relations?: EventRelations;
+  /** Written with the events; by default nothing is indexed. */
+  readonly eventIndex?: EventIndex;
+  /** By default events have no relations. */
+  readonly relations?: OpenRelations;
   /** By default nobody ignores anybody. */
   readonly ignored?: Ignoring;
   /** By default nobody has asked for their events to be forgotten. */
@@ -109,7 +111,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   });
   const { invitePolicy = inviteAnybody, otherServers: others = noOtherServers } = deps;
   const memberships = new Memberships({ ...deps, engine, contents, throttle, invitePolicy, serverName });
-  const clientEvents = new ClientEvents(engine, clock);
+  const clientEvents = new ClientEvents(engine, clock, deps.relations);
   const serverAcls = new ServerAcls(engine.events);
   const incoming = await Incoming.open({
     database,
@@ -166,12 +168,13 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     }),
     sending: new Sending({
       engine,
+      relations: clientEvents.relations,
       memberships,
       stateChecks: new StateChecks({ engine, aliases, serverName }),
       throttle,
     }),
     reading: new Reading(engine, clientEvents, incoming),
-    eventByTime: new EventByTime(engine, database, incoming),
+    eventByTime: new EventByTime(engine, incoming),
     stateReading: new StateReading(engine, clientEvents, completion),
     clientEvents,
     serverAcls,

@@ -9,15 +9,14 @@ import {
   type RoomEvent,
   suspended,
 } from '../protocol/index.ts';
+import type { RoomEngine, RoomHead } from '../room-engine/index.ts';
+import { type EventToSend, isText, transactionScope } from '../room-engine/index.ts';
 import { AnnotationsUnderWay } from './annotations-under-way.ts';
-import type { RoomEngine } from './engine.ts';
+import type { EventRelations } from './event-relations.ts';
 import type { Requesting, Throttle } from './limits.ts';
 import { setMembership } from './membership/membership-state.ts';
 import type { Memberships } from './membership/memberships.ts';
 import type { StateChecks } from './state-checks.ts';
-import { type EventToSend, isText } from './timeline/event-to-send.ts';
-import type { RoomHead } from './timeline/room-head.ts';
-import { transactionScope } from './timeline/transaction-ids.ts';
 
 /** Who sends. */
 export interface Sender extends Requesting {
@@ -26,6 +25,7 @@ export interface Sender extends Requesting {
 
 export interface SendingDeps {
   readonly engine: RoomEngine;
+  readonly relations: EventRelations;
   readonly memberships: Memberships;
   readonly stateChecks: StateChecks;
   readonly throttle: Throttle;
@@ -63,7 +63,7 @@ export class Sending {
       this.#once(sender, roomId, draft, txnId, () => {
         this.#deps.throttle.message(sender);
         claim();
-        return this.#deps.engine.relations.check(roomId, draft);
+        return this.#deps.relations.check(roomId, draft);
       }),
     );
   }

@@ -9,10 +9,9 @@ import {
   powerLevelsContentError,
   type RoomEvent,
 } from '../protocol/index.ts';
+import type { RoomEngine, RoomHead } from '../room-engine/index.ts';
 import { aliasesIn, checkedAliases } from './aliases/canonical-alias.ts';
 import type { RoomAliases } from './aliases/room-aliases.ts';
-import type { RoomEngine } from './engine.ts';
-import type { RoomHead } from './timeline/room-head.ts';
 
 export interface StateChecksDeps {
   readonly engine: RoomEngine;

@@ -1,6 +1,7 @@
 import type { RoomEventFilter } from '../filters/index.ts';
 import { foldText, TextQuery } from '../kernel/database/index.ts';
-import { type RoomEngine, RoomView, type StoredEvent, type VisibleEvent } from '../rooms/index.ts';
+import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
+import { type EventRelations, RoomView, type VisibleEvent } from '../rooms/index.ts';
 import type { SearchIndex } from './search-index.ts';
 import type { SearchPlace } from './search-token.ts';
 import { type SearchKey, searchedText } from './searched-text.ts';
@@ -13,6 +14,7 @@ export interface Match extends VisibleEvent {
 
 export interface MatchesDeps {
   readonly engine: RoomEngine;
+  readonly relations: EventRelations;
   readonly index: SearchIndex;
 }
 
@@ -94,13 +96,13 @@ export class MatchFinder {
     views: ReadonlyMap<number, RoomView>,
     { filter }: MatchesRequest,
   ): Promise<VisibleEvent[]> {
-    const { engine } = this.#deps;
+    const { relations } = this.#deps;
     const visible = new Map<number, VisibleEvent>();
     for (const [roomNid, ofRoom] of Map.groupBy(events, (stored) => stored.roomNid)) {
       const view = views.get(roomNid);
       // What somebody may not read any more is not told by finding it, either.
       const readable = view ? (await view.shown(ofRoom)).filter(({ isErased }) => !isErased) : [];
-      for (const one of await engine.relations.narrow(readable, filter.relatedBy, view)) {
+      for (const one of await relations.narrow(readable, filter.relatedBy, view)) {
         visible.set(one.stored.nid, one);
       }
     }

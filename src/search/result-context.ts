@@ -1,16 +1,14 @@
 import { noFilter } from '../filters/index.ts';
 import { type JsonObject, type JsonValue, stateMapKey } from '../protocol/index.ts';
+import { type RoomEngine, type StoredEvent, visibleContent } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   encodePlace,
   placeBefore,
-  type RoomEngine,
   RoomView,
   readPage,
-  type StoredEvent,
   type Viewer,
   type VisibleEvent,
-  visibleContent,
 } from '../rooms/index.ts';
 
 export interface ContextRequest {
@@ -37,9 +35,10 @@ export class ResultContexts {
     const stream = stored.stream ?? 0;
     const { timeline: filter } = noFilter.room;
     const [start, end] = [placeBefore(stored.event, stream), { depth, stream }];
+    const source = { engine: this.#engine, relations: this.#clientEvents.relations };
     const [before, after] = await Promise.all([
-      readPage(this.#engine, view, start, { direction: 'backward', limit: request.beforeLimit, filter }),
-      readPage(this.#engine, view, end, { direction: 'forward', limit: request.afterLimit, filter }),
+      readPage(source, view, start, { direction: 'backward', limit: request.beforeLimit, filter }),
+      readPage(source, view, end, { direction: 'forward', limit: request.afterLimit, filter }),
     ]);
     const [eventsBefore, eventsAfter] = await Promise.all(
       [before, after].map(({ events }) => this.#clientEvents.render(events, viewer)),

@@ -47,7 +47,8 @@ export class Search {
 
   constructor(deps: SearchDeps) {
     this.#deps = deps;
-    this.#finder = new MatchFinder({ ...deps, engine: deps.rooms.engine });
+    const { engine, clientEvents } = deps.rooms;
+    this.#finder = new MatchFinder({ ...deps, engine, relations: clientEvents.relations });
     this.#contexts = new ResultContexts(deps.rooms);
   }
 

@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject, relationOf, topicTexts } from '../protocol/index.ts';
-import type { StoredEvent } from '../rooms/index.ts';
+import type { StoredEvent } from '../room-engine/index.ts';
 
 /** What of events can be searched, as clients name it. */
 export type SearchKey = 'content.body' | 'content.name' | 'content.topic';

@@ -1,6 +1,7 @@
 import { type Database, writerFor } from '../kernel/database/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import { type RoomHead, type Rooms, RoomTurns } from '../rooms/index.ts';
+import { type RoomHead, RoomTurns } from '../room-engine/index.ts';
+import type { Rooms } from '../rooms/index.ts';
 import { closeRoom } from './close-room.ts';
 import type { NoticeOptions } from './config.ts';
 import type { NoticesUser } from './notices-user.ts';

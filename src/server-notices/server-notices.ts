@@ -10,15 +10,15 @@ import {
   type AppendOptions,
   type EventToSend,
   isText,
-  type Rooms,
   type StoredEvent,
   transactionScope,
-} from '../rooms/index.ts';
+} from '../room-engine/index.ts';
+import type { Rooms } from '../rooms/index.ts';
 import type { NoticeRooms } from './notice-rooms.ts';
 import type { NoticesUser } from './notices-user.ts';
 
 export interface ServerNoticesDeps {
-  readonly rooms: Pick<Rooms, 'engine'>;
+  readonly rooms: Pick<Rooms, 'engine' | 'clientEvents'>;
   readonly serverName: string;
   /** Whether that account exists on this server and is active. */
   readonly userExists: (userId: string) => Promise<boolean>;
@@ -92,7 +92,7 @@ export class ServerNotices {
     if (userId === sender || !(await userExists(userId))) throw notFound('No such user');
     const roomId = await sending.noticeRooms.prepare(userId);
     const draft: EventToSend = { type, sender, content, ...(stateKey !== undefined && { stateKey }) };
-    await rooms.engine.relations.check(roomId, draft);
+    await rooms.clientEvents.relations.check(roomId, draft);
     return rooms.engine.timeline.append(roomId, draft, options);
   }
 

@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '../kernel/caches/index.ts';
-import { type RoomEngine, RoomView, type UserRoom } from '../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../room-engine/index.ts';
+import { RoomView } from '../rooms/index.ts';
 
 /** How many departures are kept in memory. */
 const departuresInMemory = 100_000;

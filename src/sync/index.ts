@@ -4,7 +4,7 @@ export type { DeviceSources } from './classic/device-part.ts';
 export { eventStreamRoutes } from './event-stream/routes.ts';
 export { type Changes, RoomPart, UserPart } from './feeds/feed.ts';
 export type { Feeds } from './feeds/feeds.ts';
-export { openSync, type SyncServices, type SyncServicesDeps as SyncServicesParts } from './open-sync.ts';
+export { openSync, type SyncServices, type SyncServicesDeps } from './open-sync.ts';
 export { syncRoomRows } from './room-rows.ts';
 export { type ReadFilter, type SetPresence, syncRoutes } from './routes.ts';
 export { slidingSyncCleanup } from './sliding/connections/cleanup.ts';

@@ -2,7 +2,8 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { Streams } from '../kernel/streams/index.ts';
-import type { InvitePolicy, PrejoinKeys, Rooms } from '../rooms/index.ts';
+import type { PrejoinKeys } from '../room-engine/index.ts';
+import type { InvitePolicy, Rooms } from '../rooms/index.ts';
 import { DevicePart, type DeviceSources } from './classic/device-part.ts';
 import { PromptAnswers } from './classic/prompt-answers.ts';
 import { RepeatedSyncs } from './classic/repeated-syncs.ts';
@@ -60,7 +61,7 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
   const { streams, clock, sources, deviceSources } = deps;
   const { engine, clientEvents } = deps.rooms;
   const feeds = new Feeds(engine, streams, clock);
-  const text = new EventText(clientEvents, engine.relations, clock);
+  const text = new EventText(clientEvents, clock);
   const sentMembers = new SentMembers();
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
   const toldInvites = new ToldInvites(engine, deps.invitePolicy);

@@ -1,4 +1,5 @@
-import type { InvitePolicy, RoomEngine, UserRoom } from '../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../room-engine/index.ts';
+import type { InvitePolicy } from '../rooms/index.ts';
 
 /**
  * Whether users are told of their invites: not of those by users whom they ignore, or whom they do not want to be

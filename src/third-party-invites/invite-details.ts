@@ -1,5 +1,5 @@
 import type { JsonObject } from '../protocol/index.ts';
-import { type RoomEngine, type RoomHead, visibleContent } from '../rooms/index.ts';
+import { type RoomEngine, type RoomHead, visibleContent } from '../room-engine/index.ts';
 
 /** Where each member comes from: type of the state, and member of its content. */
 const sources = [

@@ -8,7 +8,8 @@ import {
   type JsonObject,
   serverOfUser,
 } from '../protocol/index.ts';
-import { isHere, type Memberships, type RoomEngine, type RoomHead, visibleContent } from '../rooms/index.ts';
+import { isHere, type RoomEngine, type RoomHead, visibleContent } from '../room-engine/index.ts';
+import type { Memberships } from '../rooms/index.ts';
 
 /** Asks the server of somebody who has invited an address to invite the user who has it. */
 export type Exchange = (server: string, roomId: string, event: JsonObject) => Promise<void>;

@@ -8,14 +8,13 @@ import {
   PowerLevels,
   type RoomEvent,
 } from '../protocol/index.ts';
+import type { RoomEngine, RoomHead } from '../room-engine/index.ts';
 import type {
   ActionLimit,
   AddressInvite,
   LocalUsers,
   Memberships,
   Requesting,
-  RoomEngine,
-  RoomHead,
   ThirdPartyInviting,
 } from '../rooms/index.ts';
 import { inviteDetails } from './invite-details.ts';

@@ -1,5 +1,6 @@
 import { invalidParam, isEventId, MatrixError, notFound, relationOf } from '../protocol/index.ts';
-import { type RoomEngine, RoomView, type StoredEvent, visibleContent } from '../rooms/index.ts';
+import { type RoomEngine, type StoredEvent, visibleContent } from '../room-engine/index.ts';
+import { RoomView } from '../rooms/index.ts';
 import type { ThreadKey } from './thread.ts';
 
 /**

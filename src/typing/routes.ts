@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../kernel/http/index.ts';
 import { forbidden } from '../protocol/index.ts';
-import type { RoomEngine } from '../rooms/index.ts';
+import type { RoomEngine } from '../room-engine/index.ts';
 import type { Typing } from './typing.ts';
 
 /** Milliseconds, when a client does not say for how long. */

@@ -1,7 +1,7 @@
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Clock, Timer } from '../kernel/clock.ts';
 import { Stream, type Streams } from '../kernel/streams/index.ts';
-import type { RoomFact } from '../rooms/index.ts';
+import type { RoomFact } from '../room-engine/index.ts';
 
 /** Somebody has begun or ceased to type in a room. */
 export interface TypingChange {

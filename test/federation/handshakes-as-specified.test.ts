@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, isEventId, type JsonObject } from '../../src/protocol/index.ts';
-import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/templates/event-from-template.ts';
+import { eventAt, placeIn } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';

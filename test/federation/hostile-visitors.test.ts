@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, type JsonObject, signEvent } from '../../src/protocol/index.ts';
-import { eventAt, placeIn } from '../../src/rooms/membership/handshakes/templates/event-from-template.ts';
+import { eventAt, placeIn } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';

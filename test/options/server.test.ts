@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
 import { writeSigningKeys } from '../../src/protocol/index.ts';
-import type { RoomTables } from '../../src/rooms/tables.ts';
+import type { RoomTables } from '../../src/room-engine/tables.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import {

@@ -26,8 +26,9 @@ import { createRouter } from '../../src/kernel/http/routing/router.ts';
 import { createLogger, silentLogger } from '../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../src/kernel/outbound/index.ts';
 import { isServerName } from '../../src/protocol/index.ts';
-import { Relations } from '../../src/relations/index.ts';
-import { openServing, type Rooms } from '../../src/rooms/index.ts';
+import { RelationIndex } from '../../src/relations/index.ts';
+import { openServing } from '../../src/room-federation/index.ts';
+import type { Rooms } from '../../src/rooms/index.ts';
 import { type Besides, openBesides } from './besides.ts';
 import { answerHere, type LocalAnswer, type LocalRequest } from './local-http.ts';
 import type { Client, Host, Network } from './network.ts';
@@ -161,8 +162,15 @@ export class ServerProcess implements Disk, Client, Host {
       shutdown,
     );
     const federation = await openFederation(kernel, network, this);
-    const relations = new Relations(kernel.database, kernel.serverName);
-    const rooms = await startRooms(kernel, people, relations, shutdown, undefined, otherServers(federation));
+    const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
+    const rooms = await startRooms(
+      kernel,
+      people,
+      relationIndex,
+      shutdown,
+      undefined,
+      otherServers(federation),
+    );
     const besides = await openBesides(kernel, rooms, federation, people, shutdown);
     const redemption = { invite: () => Promise.reject(new Error('there are no third parties')) };
     const handshakes = await openHandshakes(
@@ -190,7 +198,7 @@ export class ServerProcess implements Disk, Client, Host {
     rooms.incoming.start();
     await rooms.completion.start();
     const access = new RoomAccess({ ...rooms, serverName: kernel.serverName });
-    const { history, state } = openServing(rooms, kernel.database);
+    const { history, state } = openServing(rooms.engine, kernel.database);
     const router = await createRouter(
       [
         ...federation.routes,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { membershipOf, type RoomEvent, serverOfUser, splitStateMapKey } from '../../src/protocol/index.ts';
-import type { StoredEvent } from '../../src/rooms/index.ts';
+import type { StoredEvent } from '../../src/room-engine/index.ts';
 import type { SimulatedServer } from './server.ts';
 import type { Run } from './server-process.ts';
 

@@ -1,6 +1,7 @@
 import type { Requester } from '../../kernel/http/index.ts';
 import { forbidden, notFound, PowerLevels } from '../../protocol/index.ts';
-import type { PublishedRooms, RoomEngine, RoomHead } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { PublishedRooms } from '../../rooms/index.ts';
 
 /** Puts rooms into the list of public rooms and takes them out. Source: client-server API, "Published room directory". */
 export class Publication {

@@ -6,7 +6,7 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 
 /** What a room shows of itself to those who look at it from outside. */
 export interface RoomDescription extends RoomFacts {

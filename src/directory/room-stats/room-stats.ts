@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { detailRoom, isDescriptive, type RoomDetails } from './room-description.ts';

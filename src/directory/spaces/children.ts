@@ -5,7 +5,7 @@ import {
   type JsonValue,
   splitStateMapKey,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 import { contentOf } from '../room-stats/room-description.ts';
 
 /** A room that a space says to contain. */

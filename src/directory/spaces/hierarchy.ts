@@ -1,5 +1,5 @@
 import { forbidden, invalidParam, type JsonObject, notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, ServerAcls } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, ServerAcls } from '../../room-engine/index.ts';
 import { describeRoom, type RoomDescription } from '../room-stats/room-description.ts';
 import { childrenOf, type SpaceChild } from './children.ts';
 import type { RemoteRooms } from './remote-rooms.ts';

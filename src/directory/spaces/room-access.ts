@@ -1,5 +1,5 @@
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
 import type { RoomDescription } from '../room-stats/room-description.ts';
 
 /**

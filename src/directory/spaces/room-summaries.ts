@@ -1,5 +1,6 @@
 import { invalidParam, type JsonObject, notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, Rooms } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { Rooms } from '../../rooms/index.ts';
 import { describeRoom } from '../room-stats/room-description.ts';
 import type { RemoteRooms } from './remote-rooms.ts';
 import { maySeeRemote, maySeeSummary } from './room-access.ts';

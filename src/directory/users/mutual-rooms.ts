@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 
 /** Rooms in one answer. */
 const pageSize = 100;

@@ -3,7 +3,7 @@ import type { Database, FullText } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import { type RoomEngine, type StoredEvent, visibleContent } from '../../rooms/index.ts';
+import { type RoomEngine, type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { type DirectoryUser, readUsersById, userTexts, writeUser } from './store.ts';

@@ -1,6 +1,6 @@
 import { type Database, type FullText, foldText, TextQuery } from '../../kernel/database/index.ts';
 import { localpartOf, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import type { DirectoryConfig } from '../config.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { type DirectoryEntry, readPublicRooms, readUsersByNid, searchedText, userTexts } from './store.ts';

@@ -1,4 +1,4 @@
-import type { UserRoom } from '../../rooms/index.ts';
+import type { UserRoom } from '../../room-engine/index.ts';
 import type { Passage } from './passages.ts';
 
 /** The rooms of a user, by id, as they are now. */

@@ -2,7 +2,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { RecentChanges } from '../../kernel/recent-changes.ts';
 import type { Stream, Streams } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import { signedSince } from '../cross-signing/user-signatures.ts';
 import type { E2eeTables } from '../tables.ts';
 import { Company } from './company.ts';

@@ -1,7 +1,7 @@
 import { RecentChanges } from '../../kernel/recent-changes.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
-import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
 
 /** Somebody came into a room or went out of it. */
 export interface Passage {

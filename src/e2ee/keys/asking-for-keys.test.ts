@@ -4,13 +4,13 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import type { E2eeParts } from '../index.ts';
+import type { E2eeDeps } from '../index.ts';
 import { curve, keyCalls } from './test/key-calls.ts';
 
 forEachDatabase((open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
-  const start = async (more?: Partial<E2eeParts>) => {
+  const start = async (more?: Partial<E2eeDeps>) => {
     server = await E2eeServer.start(open, more);
   };
   const { query } = keyCalls(() => server);

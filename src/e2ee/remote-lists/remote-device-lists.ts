@@ -5,7 +5,7 @@ import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { Publish, Streams } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import { maxDevices, type RemoteKeys } from '../keys/remote-keys.ts';
 import type { E2eeTables } from '../tables.ts';
 import { AskedUsers } from './asked-users.ts';

@@ -1,4 +1,4 @@
-import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
 
 /** How many users' rooms are looked up before other requests get their turn. */
 const usersAtOnce = 500;

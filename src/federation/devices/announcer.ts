@@ -4,7 +4,7 @@ import { type AnyWriter, type Database, writerFor } from '../../kernel/database/
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Sequence, type Streams } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import type { Edu } from '../sender/edus/edu.ts';
 import { Audience } from './audience.ts';
 import {

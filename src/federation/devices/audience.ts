@@ -1,4 +1,4 @@
-import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
 
 /** Knows the servers that are in a room with a local user. */
 export class Audience {

@@ -3,7 +3,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 
 export interface IntroductionsDeps {
   readonly database: Database;

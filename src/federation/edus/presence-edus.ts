@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Presence, PresenceState, PresenceStatus } from '../../presence/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
 import { isTellableUserOf } from './users-of-edus.ts';

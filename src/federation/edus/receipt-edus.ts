@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { isEventId, isJsonObject, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, ServerAcls } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, ServerAcls } from '../../room-engine/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
 import { isTellableUserOf } from './users-of-edus.ts';

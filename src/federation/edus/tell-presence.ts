@@ -7,7 +7,7 @@ import {
   statusContent,
 } from '../../presence/index.ts';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
+import type { RoomEngine, RoomFact } from '../../room-engine/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 
 export interface TellPresenceDeps {

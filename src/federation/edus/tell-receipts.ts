@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import type { Receipt, Receipts } from '../../receipts/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 
 export interface TellReceiptsDeps {

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import type { Typing, TypingChange } from '../../typing/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 

@@ -1,5 +1,5 @@
 import { isRoomId, type JsonObject } from '../../protocol/index.ts';
-import type { RoomEngine, ServerAcls } from '../../rooms/index.ts';
+import type { RoomEngine, ServerAcls } from '../../room-engine/index.ts';
 import type { Typing } from '../../typing/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { Clock } from '../../kernel/clock.ts';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
-import type { ServedHistory } from '../../rooms/index.ts';
+import type { ServedHistory } from '../../room-federation/index.ts';
 import type { RoomAccess } from '../room-access.ts';
 
 export interface HistoryRoutesDeps {

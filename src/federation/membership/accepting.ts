@@ -13,11 +13,11 @@ import {
 } from '../../protocol/index.ts';
 import {
   MissingEvents,
-  prejoinPdus,
   type RoomHead,
   type StoredEvent,
   type VerifiedEvent,
-} from '../../rooms/index.ts';
+} from '../../room-engine/index.ts';
+import { prejoinPdus } from '../../room-federation/index.ts';
 import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
 import { authorisationOf, enterableRoom } from './templates.ts';
 

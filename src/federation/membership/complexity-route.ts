@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { historyVisibilityOf, notFound } from '../../protocol/index.ts';
-import { complexityOf, type RoomEngine, type RoomHead } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import { complexityOf } from '../../room-federation/index.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 
 /** Tells how much work a room is that anybody may join or read, for servers that do not take on just any. */

@@ -1,13 +1,7 @@
 import type { EventSigner, JsonObject } from '../../protocol/index.ts';
-import type {
-  Incoming,
-  Memberships,
-  PrejoinKeys,
-  RoomEngine,
-  ServedState,
-  ServerAcls,
-  Throttle,
-} from '../../rooms/index.ts';
+import type { PrejoinKeys, RoomEngine, ServerAcls } from '../../room-engine/index.ts';
+import type { Incoming, ServedState } from '../../room-federation/index.ts';
+import type { Memberships, Throttle } from '../../rooms/index.ts';
 import type { RoomAccess } from '../room-access.ts';
 
 /** What it takes to let users of other servers into rooms and out, and to be invited by them. */

@@ -11,7 +11,7 @@ import {
   serverOfUser,
   signEvent,
 } from '../../protocol/index.ts';
-import { readPrejoinState } from '../../rooms/index.ts';
+import { readPrejoinState } from '../../room-federation/index.ts';
 import type { HandedIn } from './accepting.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 

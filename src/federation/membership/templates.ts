@@ -6,7 +6,7 @@ import {
   notFound,
   serverOfUser,
 } from '../../protocol/index.ts';
-import { type RoomHead, restrictedJoin } from '../../rooms/index.ts';
+import { type RoomHead, restrictedJoin } from '../../room-engine/index.ts';
 import type { RoomAccess } from '../room-access.ts';
 import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
 

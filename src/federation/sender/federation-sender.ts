@@ -4,7 +4,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import type { EduOutbox } from './edus/edu-outbox.ts';
 import type { EphemeralEdu } from './edus/pending-edus.ts';
 import { CatchUp } from './events/catch-up.ts';

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import type { ServedHistory, ServedState } from '../../rooms/index.ts';
+import type { ServedHistory, ServedState } from '../../room-federation/index.ts';
 import type { RoomAccess } from '../room-access.ts';
 import { streamed } from '../streamed-lists.ts';
 

@@ -3,7 +3,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { badJson, forbidden, invalidParam, type JsonObject, type JsonValue } from '../../protocol/index.ts';
-import type { Incoming } from '../../rooms/index.ts';
+import type { Incoming } from '../../room-federation/index.ts';
 import type { EduHandlers } from '../edus/edu-handlers.ts';
 import {
   deleteOldestTransactions,

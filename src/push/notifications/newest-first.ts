@@ -1,4 +1,4 @@
-import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 
 /** An event and the room that it is in. */
 export interface EventInRoom {

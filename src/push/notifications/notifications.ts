@@ -8,14 +8,8 @@ import {
   type PushMember,
 } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
-import type {
-  ClientEvents,
-  InvitePolicy,
-  RoomEngine,
-  RoomHead,
-  StoredEvent,
-  Viewer,
-} from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { ClientEvents, InvitePolicy, Viewer } from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import { PushEvents } from '../unread/push-events.ts';
 import type { FollowedThreads, IgnoredUsers } from '../unread/unread.ts';

@@ -7,7 +7,7 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { ReadUpTo } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 import type { PreparedEvent, PushEvents } from './push-events.ts';
 import type { NewMarks, UnreadMark } from './tally.ts';
 

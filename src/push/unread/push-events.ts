@@ -1,7 +1,7 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../protocol/index.ts';
 import { threadIdOf } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 
 /** How many events stay prepared for rules; each is as large as the event. */
 const remembered = 256;

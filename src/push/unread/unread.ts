@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { LastChanges } from '../../kernel/recent-changes.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation, type Reader } from './evaluation.ts';

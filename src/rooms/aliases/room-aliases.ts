@@ -9,12 +9,10 @@ import {
   PowerLevels,
   parseRoomAlias,
 } from '../../protocol/index.ts';
+import type { RoomEngine, RoomTables } from '../../room-engine/index.ts';
+import { isText, visibleContent } from '../../room-engine/index.ts';
 import type { DirectoryRules } from '../directory-rules.ts';
-import type { RoomEngine } from '../engine.ts';
 import { RoomView } from '../history/room-view.ts';
-import { visibleContent } from '../stored-event.ts';
-import type { RoomTables } from '../tables.ts';
-import { isText } from '../timeline/event-to-send.ts';
 import { withoutAlias } from './canonical-alias.ts';
 
 const canonicalAlias = 'm.room.canonical_alias';

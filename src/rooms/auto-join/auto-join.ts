@@ -3,10 +3,10 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type JsonObject, MatrixError, notFound, parseRoomAlias } from '../../protocol/index.ts';
+import type { RoomHead } from '../../room-engine/index.ts';
+import { visibleContent } from '../../room-engine/index.ts';
 import type { RoomsConfig } from '../config.ts';
 import type { Rooms } from '../rooms.ts';
-import { visibleContent } from '../stored-event.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
 
 export type AutoJoinOptions = Pick<
   RoomsConfig,

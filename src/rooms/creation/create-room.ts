@@ -8,12 +8,11 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../protocol/index.ts';
+import type { EventToSend, RoomEngine } from '../../room-engine/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
-import type { RoomEngine } from '../engine.ts';
 import type { Requesting, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
 import type { PublishedRooms } from '../published-rooms.ts';
-import type { EventToSend } from '../timeline/event-to-send.ts';
 import { checkInitialState, type InitialState, invalidRoomState } from './initial-state.ts';
 import { initialPowerLevels, type Preset, presetFor, presetRules } from './presets.ts';
 

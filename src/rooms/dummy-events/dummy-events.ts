@@ -10,8 +10,7 @@ import {
   type RoomEvent,
   serverOfUser,
 } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
 
 export interface DummyEventsDeps {
   readonly database: Database;

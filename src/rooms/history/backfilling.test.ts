@@ -5,7 +5,7 @@ import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import type { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { noFilter } from '../../filters/index.ts';
-import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../incoming/test/joined-room.ts';
+import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../../room-federation/test/joined-room.ts';
 
 const viewer = { userId: alice, deviceId: 'DEVICE' };
 const { timeline: filter } = noFilter.room;

@@ -7,10 +7,9 @@ import {
   type RoomEvent,
   redactEvent,
 } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import { erasedAmong } from '../erasure/erasures.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import { delayingDevice, transactionScope } from '../timeline/transaction-ids.ts';
+import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import { delayingDevice, erasedAmong, transactionScope } from '../../room-engine/index.ts';
+import { type EventRelations, noRelations, type OpenRelations } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
 
 /** For whom events are made ready. */
@@ -30,12 +29,15 @@ const makers: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObj
 
 /** Makes events ready for clients. Source: client-server API, "Room event format" and "Size limits". */
 export class ClientEvents {
+  readonly relations: EventRelations;
   readonly #engine: RoomEngine;
   readonly #clock: Clock;
 
-  constructor(engine: RoomEngine, clock: Clock) {
+  /** @param openRelations by default events have no relations */
+  constructor(engine: RoomEngine, clock: Clock, openRelations: OpenRelations = () => noRelations) {
     this.#engine = engine;
     this.#clock = clock;
+    this.relations = openRelations(engine, this);
   }
 
   /** The events as the viewer gets them, in the same order. */
@@ -52,7 +54,7 @@ export class ClientEvents {
     const [previous, redactions, bundles] = await Promise.all([
       this.#previousState(events.filter(({ isErased }) => !isErased)),
       this.#redactions(events),
-      this.#engine.relations.bundled(events, viewer),
+      this.relations.bundled(events, viewer),
       own ? this.#engine.transactions.prepare(scope) : undefined,
       own ? this.#engine.transactions.prepare(delayScope) : undefined,
     ]);

@@ -1,6 +1,4 @@
-import type { RoomEngine } from '../engine.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 import type { OlderHistory } from './older-history.ts';
 
 /** Fills the gaps that the reading of one page comes upon. A room without other servers costs nothing. */

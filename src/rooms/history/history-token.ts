@@ -1,6 +1,6 @@
 import { decodePosition } from '../../kernel/streams/index.ts';
 import { invalidParam } from '../../protocol/index.ts';
-import type { HistoryPlace } from '../timeline/event-store.ts';
+import type { HistoryPlace } from '../../room-engine/index.ts';
 
 const form = /^t1_(\d{1,16})_(-?\d{1,16})$/;
 

@@ -1,6 +1,5 @@
-import type { TimeQuestion } from '../incoming/history/remote-event-by-time.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
+import type { RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { TimeQuestion } from '../../room-federation/index.ts';
 
 /** Where the parts of a room's history come from that this server does not have. */
 export interface OlderHistory {

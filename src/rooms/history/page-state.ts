@@ -1,7 +1,6 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
 import { type ClientEvent, stateMapKey } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import type { StoredEvent } from '../stored-event.ts';
+import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
 import type { ClientEvents, Viewer } from './client-events.ts';
 import type { RoomView, VisibleEvent } from './room-view.ts';
 

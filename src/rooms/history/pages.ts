@@ -1,7 +1,6 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import type { HistoryPlace } from '../timeline/event-store.ts';
+import type { HistoryPlace, RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import type { EventRelations } from '../event-relations.ts';
 import { HistoryGaps } from './history-gaps.ts';
 import { placeBefore } from './history-token.ts';
 import type { OlderHistory } from './older-history.ts';
@@ -25,6 +24,12 @@ export interface Page {
   readonly next: HistoryPlace | undefined;
 }
 
+/** Where pages come from. */
+export interface HistorySource {
+  readonly engine: RoomEngine;
+  readonly relations: EventRelations;
+}
+
 /** Events that one request may look at to fill its page; then it gets a shorter one and a token to go on. */
 const maxScanned = 1_000;
 
@@ -33,7 +38,7 @@ const maxScanned = 1_000;
  * was looked at.
  */
 export async function readPage(
-  engine: RoomEngine,
+  { engine, relations }: HistorySource,
   view: RoomView,
   start: HistoryPlace,
   { direction, limit, filter, to, older }: PageRequest,
@@ -47,7 +52,7 @@ export async function readPage(
     const read = await engine.events.history(view.head.roomNid, place, { limit: size, direction });
     if (await gaps?.fill(read, read.length < size, limit)) continue;
     scanned += read.length;
-    const chosen = await engine.relations.narrow(await view.shown(read), filter.relatedBy, view);
+    const chosen = await relations.narrow(await view.shown(read), filter.relatedBy, view);
     const visible = new Map(chosen.map((one) => [one.stored.nid, one]));
     for (const stored of read) {
       if (to && isBeyond(stored, to, direction)) return { events, next: to };

@@ -1,12 +1,11 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
 import { type ClientEvent, MatrixError, notFound } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import type { HistoryPlace } from '../timeline/event-store.ts';
+import type { HistoryPlace, RoomEngine } from '../../room-engine/index.ts';
 import type { ClientEvents, Viewer } from './client-events.ts';
 import { decodePlace, encodePlace, placeBefore } from './history-token.ts';
 import type { OlderHistory } from './older-history.ts';
 import { PageState } from './page-state.ts';
-import { placePast, readPage } from './pages.ts';
+import { type HistorySource, placePast, readPage } from './pages.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
 
 /** The answer to `GET /messages`. */
@@ -28,6 +27,7 @@ export interface MessagesRequest {
 /** Reads the history of rooms for users. Source: client-server API, "Getting events for a room". */
 export class Reading {
   readonly #engine: RoomEngine;
+  readonly #source: HistorySource;
   readonly #clientEvents: ClientEvents;
   readonly #pageState: PageState;
   readonly #older: OlderHistory | undefined;
@@ -35,6 +35,7 @@ export class Reading {
   /** @param older fills gaps in the history; absent: they stay */
   constructor(engine: RoomEngine, clientEvents: ClientEvents, older?: OlderHistory) {
     this.#engine = engine;
+    this.#source = { engine, relations: clientEvents.relations };
     this.#older = older;
     this.#clientEvents = clientEvents;
     this.#pageState = new PageState(engine, clientEvents);
@@ -55,7 +56,7 @@ export class Reading {
     const { roomNid } = view.head;
     const start = await this.#start(roomNid, request);
     const to = request.to === undefined ? undefined : await this.#place(roomNid, request.to);
-    const page = await readPage(this.#engine, view, start, { ...request, to, older: this.#older });
+    const page = await readPage(this.#source, view, start, { ...request, to, older: this.#older });
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
     const next =
@@ -82,13 +83,13 @@ export class Reading {
     const { event, stream = 0 } = visible.stored;
     const [half, here] = [Math.floor(limit / 2), { depth: event.depth, stream }];
     const [before, after] = await Promise.all([
-      readPage(this.#engine, view, placeBefore(event, stream), {
+      readPage(this.#source, view, placeBefore(event, stream), {
         direction: 'backward',
         limit: half,
         filter,
         older: this.#older,
       }),
-      readPage(this.#engine, view, here, { direction: 'forward', limit: limit - half, filter }),
+      readPage(this.#source, view, here, { direction: 'forward', limit: limit - half, filter }),
     ]);
     const all = [...before.events, visible, ...after.events];
     const [first, last] = [before.events.at(-1) ?? visible, after.events.at(-1) ?? visible];

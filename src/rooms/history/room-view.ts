@@ -6,12 +6,8 @@ import {
   membershipOf,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import { cameBefore, erasedAmong } from '../erasure/erasures.ts';
-import type { StateHistoryEntry } from '../state/state-history.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
-import { isLeftOut } from './ignoring.ts';
+import type { RoomEngine, RoomHead, StateHistoryEntry, StoredEvent } from '../../room-engine/index.ts';
+import { cameBefore, erasedAmong, isLeftOut } from '../../room-engine/index.ts';
 
 /** An event that a user may see. */
 export interface VisibleEvent {

@@ -6,9 +6,8 @@ import {
   notFound,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import { type StoredEvent, visibleContent } from '../stored-event.ts';
-import type { HistoryPlace } from '../timeline/event-store.ts';
+import type { HistoryPlace, RoomEngine } from '../../room-engine/index.ts';
+import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import type { ClientEvents, Viewer } from './client-events.ts';
 import { decodePlace } from './history-token.ts';
 import { RoomView } from './room-view.ts';

@@ -1,6 +1,5 @@
-import type { RoomEngine } from '../engine.ts';
-import { visibleContent } from '../stored-event.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import { visibleContent } from '../../room-engine/index.ts';
 
 /** Whether guests may be in a room. Source: client-server API, "Guest Access". */
 export async function guestsMayJoin(engine: RoomEngine, head: RoomHead): Promise<boolean> {

@@ -1,14 +1,12 @@
 import { MatrixError } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
+import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import { isHereFor, restrictedJoin } from '../../room-engine/index.ts';
+import type { RemoteMemberships } from '../../room-federation/index.ts';
 import type { Throttle } from '../limits.ts';
-import type { StoredEvent } from '../stored-event.ts';
 import { guestsMayJoin } from './guest-access.ts';
-import type { RemoteMemberships } from './handshakes/remote-memberships.ts';
 import type { MemberContents } from './member-content.ts';
 import { knownHead, presentMember, sendMember } from './member-event.ts';
 import type { MembershipRequest } from './membership-request.ts';
-import { restrictedJoin } from './restricted-join.ts';
-import { isHereFor } from './room-presence.ts';
 
 export interface JoiningDeps {
   readonly engine: RoomEngine;

@@ -1,7 +1,5 @@
 import { type JsonObject, notFound } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 
 /** @throws MatrixError M_NOT_FOUND for a room that this server does not know */
 export async function knownHead({ heads }: RoomEngine, roomId: string): Promise<RoomHead> {

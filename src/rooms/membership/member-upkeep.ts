@@ -2,8 +2,8 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { MatrixError, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import { visibleContent } from '../stored-event.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
+import { visibleContent } from '../../room-engine/index.ts';
 import { guestsMayJoin } from './guest-access.ts';
 import type { Memberships } from './memberships.ts';
 

@@ -1,7 +1,6 @@
 import { badJson, type JsonObject, MatrixError } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
+import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
 import type { Requesting } from '../limits.ts';
-import type { StoredEvent } from '../stored-event.ts';
 import type { Memberships } from './memberships.ts';
 
 const known: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'knock']);

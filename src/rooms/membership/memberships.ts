@@ -7,18 +7,15 @@ import {
   notFound,
   serverOfUser,
 } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
+import type { EventToSend, RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import { isHereFor } from '../../room-engine/index.ts';
+import type { RemoteMemberships } from '../../room-federation/index.ts';
 import type { Throttle } from '../limits.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import type { EventToSend } from '../timeline/event-to-send.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
-import type { RemoteMemberships } from './handshakes/remote-memberships.ts';
 import { checkInvitePolicy, type InvitePolicy } from './invite-policy.ts';
 import { join } from './joining.ts';
 import type { MemberContents } from './member-content.ts';
 import { knownHead, presentMember, sendMember } from './member-event.ts';
 import type { MembershipRequest } from './membership-request.ts';
-import { isHereFor } from './room-presence.ts';
 
 /** Who may be asked about users; declared here, supplied at composition. */
 export interface LocalUsers {

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { RoomEngine } from '../engine.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import type { RoomPurge } from './room-purge.ts';
 import type { PurgedRoom } from './room-rows.ts';
 import * as store from './store.ts';

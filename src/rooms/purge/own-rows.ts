@@ -1,5 +1,5 @@
 import { writerFor } from '../../kernel/database/index.ts';
-import type { RoomTables } from '../tables.ts';
+import type { RoomTables } from '../../room-engine/index.ts';
 import type { RoomRows } from './room-rows.ts';
 
 const byNid = { column: 'room_nid', holds: 'room nid' } as const;

@@ -1,6 +1,5 @@
 import type { Database } from '../../kernel/database/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import type { RoomTables } from '../tables.ts';
+import type { RoomEngine, RoomTables } from '../../room-engine/index.ts';
 import { ownRoomRows } from './own-rows.ts';
 import type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';
 import * as store from './store.ts';

@@ -2,9 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { redactEvent } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import type { RoomTables } from '../tables.ts';
+import type { RoomEngine, RoomTables, StoredEvent } from '../../room-engine/index.ts';
 
 export interface RedactionRetentionDeps {
   readonly database: Database;

@@ -7,11 +7,10 @@ import {
   type RoomEvent,
   redactEvent,
 } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import { erasedAmong } from '../erasure/erasures.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import { erasedAmong } from '../../room-engine/index.ts';
 import type { Viewer } from '../history/client-events.ts';
 import type { Reading } from '../history/reading.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
 
 /**
  * One event with what a redaction took from it, for those who may redact in the room, as long as it is kept.

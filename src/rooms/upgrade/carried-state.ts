@@ -5,8 +5,8 @@ import {
   type RoomVersion,
   splitStateMapKey,
 } from '../../protocol/index.ts';
-import { type StoredEvent, visibleContent } from '../stored-event.ts';
-import type { EventToSend } from '../timeline/event-to-send.ts';
+import type { EventToSend } from '../../room-engine/index.ts';
+import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 
 /** State with an empty state key that is carried over. Power levels and canonical aliases are treated apart. */
 const carriedTypes = new Set([

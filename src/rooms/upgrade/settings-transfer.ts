@@ -3,9 +3,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type Streams } from '../../kernel/streams/index.ts';
 import { isJsonObject, membershipOf, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
-import type { StoredEvent } from '../stored-event.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 
 export interface SettingsTransferDeps {
   readonly database: Database;

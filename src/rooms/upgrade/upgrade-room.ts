@@ -11,14 +11,12 @@ import {
   type RoomVersion,
   stateMapKey,
 } from '../../protocol/index.ts';
+import type { EventToSend, RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
-import type { RoomEngine } from '../engine.ts';
 import type { Requesting, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
 import type { PublishedRooms } from '../published-rooms.ts';
-import { type StoredEvent, visibleContent } from '../stored-event.ts';
-import type { EventToSend } from '../timeline/event-to-send.ts';
-import type { RoomHead } from '../timeline/room-head.ts';
 import { carriedLevels, closedLevels, levelsToBegin, type OldLevels } from './carried-levels.ts';
 import { carriedCreation, carriedState, splitCanonicalAlias } from './carried-state.ts';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { encodePosition } from '../../kernel/streams/index.ts';
 import { stateMapKey } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
 import { type Changes, RoomPart } from '../feeds/feed.ts';
 import type { SyncSources } from '../sources.ts';
 import type { DevicePart } from './device-part.ts';

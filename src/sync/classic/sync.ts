@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { decodeSyncPosition, type Streams, type SyncPosition } from '../../kernel/streams/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { ReceiptContent } from '../../receipts/index.ts';
-import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
 import type { Departures } from '../departures.ts';
 import { type Changes, type Feed, RoomPart, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';

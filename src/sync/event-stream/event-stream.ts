@@ -1,14 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { decodePosition, encodePosition, type Streams } from '../../kernel/streams/index.ts';
 import { type ClientEvent, invalidParam } from '../../protocol/index.ts';
-import {
-  type ClientEvents,
-  type RoomEngine,
-  RoomView,
-  type UserRoom,
-  type Viewer,
-  type VisibleEvent,
-} from '../../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import { type ClientEvents, RoomView, type Viewer, type VisibleEvent } from '../../rooms/index.ts';
 import { type Changes, RoomPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { ToldInvites } from '../told-invites.ts';

@@ -1,7 +1,8 @@
 import { noFilter } from '../../filters/index.ts';
 import { encodePosition, type Streams } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
-import type { ClientEvents, RoomEngine, UserRoom, Viewer } from '../../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import type { ClientEvents, Viewer } from '../../rooms/index.ts';
 import type { SyncSources } from '../sources.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import type { RoomInfo, RoomInfos } from './room-info.ts';

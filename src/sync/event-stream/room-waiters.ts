@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 
 type Resume = () => void;
 

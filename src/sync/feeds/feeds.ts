@@ -2,7 +2,7 @@ import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Stream, Streams } from '../../kernel/streams/index.ts';
-import type { RoomEngine, RoomFact } from '../../rooms/index.ts';
+import type { RoomEngine, RoomFact } from '../../room-engine/index.ts';
 import { Feed, RoomPart } from './feed.ts';
 import { Waking } from './waking.ts';
 

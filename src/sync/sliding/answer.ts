@@ -1,5 +1,5 @@
 import { noFilter } from '../../filters/index.ts';
-import type { RoomEngine, UserRoom } from '../../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
 import { everyPart, type Subject } from '../classic/subject.ts';
 import { type Changes, RoomPart, UserPart } from '../feeds/feed.ts';
 import { type Happenings, sentBy } from './connections/bookkeeping.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
 import type { Streams } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../rooms/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
 import type { EventText } from '../classic/rooms/event-text.ts';
 import type { OtherRooms } from '../classic/rooms/other-rooms.ts';
 import type { Departures } from '../departures.ts';

@@ -13,7 +13,7 @@ import {
   selectAuthEventKeys,
   stateMapKey,
 } from '../../../src/protocol/index.ts';
-import { eventAt, placeIn } from '../../../src/rooms/membership/handshakes/templates/event-from-template.ts';
+import { eventAt, placeIn } from '../../../src/room-federation/handshakes/templates/event-from-template.ts';
 import { enc } from '../users/test-client.ts';
 import type { ScriptedServer } from './scripted-server.ts';
 

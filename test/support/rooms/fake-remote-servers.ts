@@ -1,4 +1,4 @@
-import type { OtherServers, RemoteEvents } from '../../../src/rooms/index.ts';
+import type { OtherServers, RemoteEvents } from '../../../src/room-federation/index.ts';
 import type { RemoteRoom } from './remote-room.ts';
 
 type Method = keyof RemoteEvents;

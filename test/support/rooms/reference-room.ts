@@ -13,7 +13,7 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../../src/protocol/index.ts';
-import type { VerifiedEvent } from '../../../src/rooms/index.ts';
+import type { VerifiedEvent } from '../../../src/room-engine/index.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
 import { resolveState } from './resolve-state.ts';
 

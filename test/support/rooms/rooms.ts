@@ -4,13 +4,9 @@ import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import { Streams, streamMigrations } from '../../../src/kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../../src/protocol/index.ts';
-import {
-  openRooms,
-  type RoomEngine,
-  type Rooms,
-  type RoomsParts,
-  roomMigrations,
-} from '../../../src/rooms/index.ts';
+import { type RoomEngine, roomMigrations } from '../../../src/room-engine/index.ts';
+import { roomFederationMigrations } from '../../../src/room-federation/index.ts';
+import { openRooms, type Rooms, type RoomsDeps } from '../../../src/rooms/index.ts';
 import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
@@ -30,8 +26,8 @@ const newTransaction = () => `txn${transactions++}`;
 
 /** What a test may want otherwise than usual. */
 export interface RoomsTuning
-  extends Partial<Pick<RoomsParts, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased'>> {
-  readonly options?: Partial<RoomsParts['options']>;
+  extends Partial<Pick<RoomsDeps, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased'>> {
+  readonly options?: Partial<RoomsDeps['options']>;
   /** Puts something between the rooms and their database. */
   readonly wrapDatabase?: (database: Database) => Database;
   readonly clock?: ManualClock;
@@ -58,7 +54,12 @@ export class RoomsUnderTest {
     migrations: readonly Migration[] = [],
     tuning: RoomsTuning = {},
   ): Promise<RoomsUnderTest> {
-    const database = await open([...streamMigrations, ...roomMigrations, ...migrations]);
+    const database = await open([
+      ...streamMigrations,
+      ...roomMigrations,
+      ...roomFederationMigrations,
+      ...migrations,
+    ]);
     return RoomsUnderTest.#over(database, tuning.clock ?? manualClock(), tuning);
   }
 

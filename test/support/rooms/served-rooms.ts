@@ -5,7 +5,7 @@ import {
   type ReceivedEvent,
   receivePdu,
 } from '../../../src/protocol/index.ts';
-import { openServing } from '../../../src/rooms/index.ts';
+import { openServing } from '../../../src/room-federation/index.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { type Answer, alice, type RoomsTuning, RoomsUnderTest } from './rooms.ts';
 import { ServerRoutesUnderTest } from './server-routes.ts';
@@ -28,7 +28,7 @@ export class ServedRooms {
     const under = await RoomsUnderTest.open(open, [], tuning);
     const { rooms, clock, database } = under;
     const access = new RoomAccess({ ...rooms, serverName: 'test' });
-    const { history, state } = openServing(rooms, database);
+    const { history, state } = openServing(rooms.engine, database);
     const http = await ServerRoutesUnderTest.start(
       [
         ...historyRoutes({ access, history, serverName: 'test', clock }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { sections } from '../../../src/configuration.ts';
 import {
   type E2ee,
-  type E2eeParts,
+  type E2eeDeps,
   e2eeMigrations,
   e2eeRoutes,
   KeyUpkeep,
@@ -14,7 +14,9 @@ import { Jobs, jobMigrations } from '../../../src/kernel/jobs/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import type { JsonObject } from '../../../src/protocol/index.ts';
-import { openRooms, type Rooms, roomMigrations } from '../../../src/rooms/index.ts';
+import { roomMigrations } from '../../../src/room-engine/index.ts';
+import { roomFederationMigrations } from '../../../src/room-federation/index.ts';
+import { openRooms, type Rooms } from '../../../src/rooms/index.ts';
 import { MessageQueues, ToDevice, toDeviceMigrations, toDeviceRoutes } from '../../../src/to-device/index.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { sectionDefaults } from '../inputs/section-defaults.ts';
@@ -58,7 +60,7 @@ export class E2eeServer {
     this.toDevice = deps.toDevice;
   }
 
-  static async start(open: OpenDatabase, more: Partial<E2eeParts> = {}): Promise<E2eeServer> {
+  static async start(open: OpenDatabase, more: Partial<E2eeDeps> = {}): Promise<E2eeServer> {
     const upkeep = new KeyUpkeep();
     let queues: MessageQueues;
     let parts: Deps;
@@ -66,6 +68,7 @@ export class E2eeServer {
       migrations: [
         ...jobMigrations,
         ...roomMigrations,
+        ...roomFederationMigrations,
         ...toDeviceMigrations,
         ...e2eeMigrations,
         ...federationMigrations,

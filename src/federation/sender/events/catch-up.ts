@@ -1,7 +1,7 @@
 import type { Database } from '../../../kernel/database/index.ts';
 import type { Streams } from '../../../kernel/streams/index.ts';
 import { serverOfUser } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
 import { type MissedRoom, readMissedRooms } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
 import type { CaughtUp } from '../transactions/transaction.ts';

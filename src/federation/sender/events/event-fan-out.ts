@@ -1,6 +1,6 @@
 import type { Streams } from '../../../kernel/streams/index.ts';
 import { isDummyEvent, serverOfUser } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomFact, StoredEvent } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomFact, StoredEvent } from '../../../room-engine/index.ts';
 import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
 import { RoomServers } from './room-servers.ts';
 

@@ -1,5 +1,5 @@
 import { canonicalJson, redactEvent } from '../../../protocol/index.ts';
-import type { StoredEvent } from '../../../rooms/index.ts';
+import type { StoredEvent } from '../../../room-engine/index.ts';
 
 /** An event on its way to other servers. All that it goes to share one. */
 export interface OutgoingPdu {

@@ -1,6 +1,6 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import { membershipOf, serverOfUser } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
 
 /** Joined users by server, in the state of a group. */
 interface Known {

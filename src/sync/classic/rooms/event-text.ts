@@ -1,12 +1,7 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { LoadOnce } from '../../../kernel/load-once.ts';
-import type {
-  ClientEvents,
-  EventRelations,
-  StoredEvent,
-  Viewer,
-  VisibleEvent,
-} from '../../../rooms/index.ts';
+import type { StoredEvent } from '../../../room-engine/index.ts';
+import type { ClientEvents, EventRelations, Viewer, VisibleEvent } from '../../../rooms/index.ts';
 import type { Subject } from '../subject.ts';
 
 /** What is told of the reader of an event who was in the room when it was sent. */
@@ -40,14 +35,14 @@ export class SharedText {
  */
 export class EventText {
   readonly #clientEvents: ClientEvents;
-  readonly #relations: EventRelations;
+  readonly relations: EventRelations;
   readonly #clock: Clock;
   readonly #texts = new WeakMap<StoredEvent, SharedText>();
   readonly #making = new LoadOnce<StoredEvent, void>();
 
-  constructor(clientEvents: ClientEvents, relations: EventRelations, clock: Clock) {
+  constructor(clientEvents: ClientEvents, clock: Clock) {
     this.#clientEvents = clientEvents;
-    this.#relations = relations;
+    this.relations = clientEvents.relations;
     this.#clock = clock;
   }
 
@@ -62,7 +57,7 @@ export class EventText {
   }
 
   async #forClient(events: readonly VisibleEvent[], viewer: Viewer): Promise<string[]> {
-    const known = this.#relations.parents(events);
+    const known = this.relations.parents(events);
     const parents = 'then' in known ? await known : known;
     const isShared = (event: VisibleEvent) => this.#isShared(event, viewer) && !parents.has(event.stored.nid);
     const special = events.filter((event) => !isShared(event));

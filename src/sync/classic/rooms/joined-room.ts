@@ -1,5 +1,6 @@
 import { membershipOf, stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent, VisibleEvent } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
+import type { VisibleEvent } from '../../../rooms/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
 import { RoomPart } from '../../feeds/feed.ts';
 import type { SyncSources } from '../../sources.ts';
@@ -66,13 +67,13 @@ export class JoinedRooms {
     isWhole: boolean,
   ): Promise<Timeline | undefined> {
     if (!isWhole && !(parts & RoomPart.timeline)) return undefined;
-    const { engine } = this.#deps;
+    const { engine, text } = this.#deps;
     const view = after === undefined ? await RoomView.open(engine, head, subject.userId) : undefined;
     const { userId, timelineLimit: limit } = subject;
     const lastSeen =
       returnedAfter === undefined ? undefined : await this.#lastSeen(head, userId, returnedAfter);
     const request = { userId, after: after ?? lastSeen, upTo, limit, view };
-    const timeline = await readTimeline(engine, head, subject.filter, request);
+    const timeline = await readTimeline({ engine, relations: text.relations }, head, subject.filter, request);
     return returnedAfter === undefined ? timeline : { ...timeline, limited: true };
   }
 

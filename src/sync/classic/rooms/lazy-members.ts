@@ -1,5 +1,5 @@
 import { stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
 import type { Subject } from '../subject.ts';
 import { nidAt, type StateNids } from './room-state.ts';
 import type { ToldMembers } from './sent-members.ts';

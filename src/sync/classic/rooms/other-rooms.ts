@@ -3,12 +3,11 @@ import {
   type PrejoinKeys,
   type RoomEngine,
   type RoomHead,
-  RoomView,
   type StoredEvent,
   type UserRoom,
-  type VisibleEvent,
   visibleContent,
-} from '../../../rooms/index.ts';
+} from '../../../room-engine/index.ts';
+import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { LeftRange, Subject } from '../subject.ts';
 import type { EventText } from './event-text.ts';
 import { inOrder } from './joined-room.ts';
@@ -102,7 +101,12 @@ export class OtherRooms {
     // Whoever never was in the room may read it only if everybody may.
     const mayRead = !room.forgotten && (view.hasBeenJoined || (await view.isWorldReadable()));
     const range = { userId, after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
-    const timeline = await readTimeline(this.#engine, head, filter, range);
+    const timeline = await readTimeline(
+      { engine: this.#engine, relations: this.#text.relations },
+      head,
+      filter,
+      range,
+    );
     const own = await this.#engine.events.get(room.eventNid);
     const isKnown = after !== undefined && room.stream <= after;
     if (

@@ -21,7 +21,7 @@ async function openNews(open: OpenDatabase, tuning: RoomsTuning = {}) {
   const threads = { in: async () => new Set<string>(), peek: () => new Set<string>() };
   const parts = { database, streams, clock, engine, receipts, rules, threads, log: silentLogger };
   const unread = new Unread({ ...parts, ignored: engine.ignored, enabled: true });
-  const text = new EventText(under.rooms.clientEvents, engine.relations, clock);
+  const text = new EventText(under.rooms.clientEvents, clock);
   const news = new RoomNews({ engine, text, sources: { unread } });
   const roomId = await under.room(alice, bob);
   const head = await engine.heads.get(roomId);

@@ -1,13 +1,6 @@
 import { LoadOnce } from '../../../kernel/load-once.ts';
-import {
-  encodePlace,
-  isLeftOut,
-  placeBefore,
-  type RoomEngine,
-  type RoomHead,
-  type StoredEvent,
-  type VisibleEvent,
-} from '../../../rooms/index.ts';
+import { isLeftOut, type RoomEngine, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
+import { encodePlace, placeBefore, type VisibleEvent } from '../../../rooms/index.ts';
 import type { SyncSources } from '../../sources.ts';
 import type { EventText, SharedText } from './event-text.ts';
 import { timelineText } from './room-text.ts';
@@ -106,9 +99,9 @@ export class RoomNews {
 
   #make(head: RoomHead, events: readonly [StoredEvent, ...StoredEvent[]]): News | Promise<void> | undefined {
     if (!events.every(isPlain)) return undefined;
-    const { engine, text, sources } = this.#deps;
+    const { text, sources } = this.#deps;
     const visible = events.map(asMember);
-    const parents = engine.relations.parents(visible);
+    const parents = text.relations.parents(visible);
     if (parents instanceof Promise) return parents.then(() => undefined);
     if (parents.size > 0) return undefined;
     const missing = events.filter((stored) => !text.peek(stored) || !sources.unread.isPrepared(stored));

@@ -1,5 +1,5 @@
 import { stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
 import type { Timeline } from './timeline.ts';
 
 /** Entries of a room's state: `stateMapKey(type, stateKey)` to the nid of the event. */

@@ -7,7 +7,7 @@ import {
   splitStateMapKey,
   stateMapKey,
 } from '../../../protocol/index.ts';
-import { type RoomEngine, type RoomHead, visibleContent } from '../../../rooms/index.ts';
+import { type RoomEngine, type RoomHead, visibleContent } from '../../../room-engine/index.ts';
 import { nidAt } from './room-state.ts';
 import type { Timeline } from './timeline.ts';
 

@@ -1,12 +1,10 @@
 import type { Filter } from '../../../filters/index.ts';
+import { isLeftOut, type RoomEngine, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
 import {
   encodePlace,
-  isLeftOut,
+  type HistorySource,
   placeBefore,
-  type RoomEngine,
-  type RoomHead,
   type RoomView,
-  type StoredEvent,
   type VisibleEvent,
 } from '../../../rooms/index.ts';
 
@@ -46,7 +44,7 @@ const pagesForNothing = 3;
 
 /** The newest events of a room in `(after, upTo]` that the user is shown and wants. */
 export async function readTimeline(
-  engine: RoomEngine,
+  { engine, relations }: HistorySource,
   head: RoomHead,
   filter: Filter,
   { userId, after, upTo, limit, view }: TimelineRequest,
@@ -71,7 +69,7 @@ export async function readTimeline(
     if (reachedGap) read.splice(gap + 1);
     stretch.push(...read);
     const readable = (view ? await view.shown(read) : asJoined(read, ignored)).filter(isWanted);
-    chosen.push(...(await engine.relations.narrow(readable, wanted.relatedBy, view)));
+    chosen.push(...(await relations.narrow(readable, wanted.relatedBy, view)));
   }
   const limited = chosen.length > limit || !reachedStart || reachedGap;
   const shown = chosen.slice(0, limit);

@@ -1,4 +1,4 @@
-import type { UserRoom } from '../../../rooms/index.ts';
+import type { UserRoom } from '../../../room-engine/index.ts';
 import { RoomPart } from '../../feeds/feed.ts';
 import type { ExtensionAnswer } from '../extensions/extension.ts';
 import type { RelevantRoom } from '../rooms/relevant-room.ts';

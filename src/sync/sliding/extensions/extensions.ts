@@ -1,4 +1,4 @@
-import type { Ignoring } from '../../../rooms/index.ts';
+import type { Ignoring } from '../../../room-engine/index.ts';
 import type { SyncSources } from '../../sources.ts';
 import type { ExtensionRequests } from '../request.ts';
 import type { ExtensionSources } from '../sources.ts';

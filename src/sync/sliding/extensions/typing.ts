@@ -1,4 +1,4 @@
-import type { Ignoring } from '../../../rooms/index.ts';
+import type { Ignoring } from '../../../room-engine/index.ts';
 import type { Typing } from '../../../typing/index.ts';
 import type { InRooms } from '../request.ts';
 import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from './extension.ts';

@@ -1,5 +1,5 @@
 import { splitStateMapKey } from '../../../protocol/index.ts';
-import { type RoomEngine, type UserRoom, visibleContent } from '../../../rooms/index.ts';
+import { type RoomEngine, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
 import type { FiltersJson } from '../request.ts';
 import type { RoomTraits, RoomTraitsReader } from './room-traits.ts';
 import type { Marks } from './user-marks.ts';

@@ -1,4 +1,4 @@
-import type { RoomEngine, UserRoom } from '../../../rooms/index.ts';
+import type { RoomEngine, UserRoom } from '../../../room-engine/index.ts';
 import type { Departures } from '../../departures.ts';
 import type { ToldInvites } from '../../told-invites.ts';
 import { type SentRoom, sentUpTo } from '../connections/sent-room.ts';

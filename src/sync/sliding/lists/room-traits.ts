@@ -1,6 +1,6 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
-import { type RoomEngine, type UserRoom, visibleContent } from '../../../rooms/index.ts';
+import { type RoomEngine, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
 
 /** What filters ask about a room. */
 export interface RoomTraits {

@@ -1,4 +1,4 @@
-import type { UserRoom } from '../../../rooms/index.ts';
+import type { UserRoom } from '../../../room-engine/index.ts';
 import type { ListRequest, SlidingSyncBody } from '../request.ts';
 import { RequiredState } from '../rooms/required-state.ts';
 import { combine, type RoomConfig } from '../rooms/room-config.ts';

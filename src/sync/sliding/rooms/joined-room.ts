@@ -1,6 +1,7 @@
 import { type JsonObject, stateMapKey } from '../../../protocol/index.ts';
 import type { UnreadCounts } from '../../../push/index.ts';
-import { type RoomEngine, type RoomHead, RoomView } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
+import { RoomView } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
 import { nidAt, type StateNids, stateAt, stateChanges } from '../../classic/rooms/room-state.ts';
 import { readTimeline, type Timeline } from '../../classic/rooms/timeline.ts';
@@ -75,11 +76,11 @@ export class JoinedRoom {
     isWhole: boolean,
   ): Promise<Timeline | undefined> {
     if (!isWhole && !hasGrown) return undefined;
-    const { engine } = this.#deps;
+    const { engine, text } = this.#deps;
     const view = isWhole ? await RoomView.open(engine, head, subject.userId) : undefined;
     const { userId } = subject;
     const range = { userId, after: isWhole ? undefined : after, upTo, limit: config.timelineLimit, view };
-    return readTimeline(engine, head, subject.filter, range);
+    return readTimeline({ engine, relations: text.relations }, head, subject.filter, range);
   }
 
   async #state(head: RoomHead, request: RoomRequest, timeline: Timeline | undefined): Promise<StateToTell> {

@@ -1,5 +1,5 @@
 import { stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
 import type { Timeline } from '../../classic/rooms/timeline.ts';
 import type { RoomRequest } from './room-request.ts';

@@ -1,5 +1,6 @@
 import { stateMapKey } from '../../../protocol/index.ts';
-import { type RoomEngine, type RoomHead, RoomView, type VisibleEvent } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
+import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
 import { endsStay, type OtherRooms } from '../../classic/rooms/other-rooms.ts';
 import { type StateNids, stateChanges, stateOfGroup } from '../../classic/rooms/room-state.ts';
@@ -79,10 +80,10 @@ export class OtherRoom {
     { room, config, subject, after }: RoomRequest,
     view: RoomView,
   ): Promise<Timeline> {
-    const { engine } = this.#deps;
+    const { engine, text } = this.#deps;
     const limit = room.forgotten ? 0 : config.timelineLimit;
     const range = { userId: subject.userId, after, upTo: room.stream, limit, view };
-    const timeline = await readTimeline(engine, head, subject.filter, range);
+    const timeline = await readTimeline({ engine, relations: text.relations }, head, subject.filter, range);
     const own = await engine.events.get(room.eventNid);
     if (
       !own ||

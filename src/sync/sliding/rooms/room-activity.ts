@@ -1,5 +1,5 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../rooms/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
 
 /** Events that bring a room to attention. Source: MSC4186, `bump_stamp`. */
 const bumpTypes: ReadonlySet<string> = new Set([

@@ -1,5 +1,5 @@
 import { type JsonObject, stateMapKey } from '../../../protocol/index.ts';
-import { type RoomEngine, type RoomHead, visibleContent } from '../../../rooms/index.ts';
+import { type RoomEngine, type RoomHead, visibleContent } from '../../../room-engine/index.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
 import { peopleAt } from '../../classic/rooms/room-summary.ts';
 

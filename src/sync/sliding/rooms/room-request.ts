@@ -1,4 +1,4 @@
-import type { UserRoom } from '../../../rooms/index.ts';
+import type { UserRoom } from '../../../room-engine/index.ts';
 import type { Subject } from '../../classic/subject.ts';
 import type { Connection } from '../connections/connection.ts';
 import type { SentRoom } from '../connections/sent-room.ts';

@@ -1,0 +1,20 @@
+import type { Statement } from '../kernel/database/index.ts';
+import type { StoredEvent } from './stored-event.ts';
+
+/** Collects the index rows of one batch of events; they are written in the transaction that writes the events. */
+export interface IndexBatch {
+  /** @param redacts the event that this one redacts, when the redaction takes effect */
+  add(stored: StoredEvent, redacts: StoredEvent | undefined): void;
+  statements(): readonly Statement[];
+}
+
+/** An index of events, such as the one of relations, that is written together with them; supplied at composition. */
+export interface EventIndex {
+  /** Starts the rows of one transaction. */
+  batch(): IndexBatch;
+}
+
+const emptyBatch: IndexBatch = { add: () => undefined, statements: () => [] };
+
+/** Indexes nothing. */
+export const noEventIndex: EventIndex = { batch: () => emptyBatch };

@@ -1,0 +1,25 @@
+import { isDummyEvent } from '../protocol/index.ts';
+
+/** Whom users do not want to hear from; declared here, supplied at composition. */
+export interface Ignoring {
+  /** Those whom a user ignores. */
+  of(userId: string): Promise<ReadonlySet<string>>;
+  /** `of` when it is in memory. */
+  peek(userId: string): ReadonlySet<string> | undefined;
+}
+
+const nobody: ReadonlySet<string> = new Set();
+
+export const ignoringNobody: Ignoring = { of: async () => nobody, peek: () => nobody };
+
+/**
+ * Whether an event is kept from somebody who ignores these users: state is not, so that a room looks the same to all.
+ * What servers send for the room's history alone is kept from everybody.
+ * Source: client-server API, "Ignoring Users".
+ */
+export function isLeftOut(
+  event: { readonly type: string; readonly sender: string; readonly stateKey?: string | undefined },
+  ignored: ReadonlySet<string>,
+): boolean {
+  return event.stateKey === undefined && (ignored.has(event.sender) || isDummyEvent(event));
+}

@@ -1,0 +1,70 @@
+import type { Reader } from '../../kernel/database/index.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { RoomTables } from '../tables.ts';
+import type { EventStore } from './event-store.ts';
+
+/** Events that one page reads, and events that one search reads before it gives up. */
+const [pageSize, maxScanned] = [50, 1_000];
+
+export type TimeDirection = 'forward' | 'backward';
+
+/** An event by its number and by the time that its sender claims: milliseconds since the epoch. */
+export interface EventTime {
+  readonly ts: number;
+  readonly nid: number;
+}
+
+/** Finds events of a room by their `origin_server_ts`. */
+export class NearestEvents {
+  readonly #reader: Reader<RoomTables>;
+  readonly #events: EventStore;
+
+  constructor(reader: Reader<RoomTables>, events: EventStore) {
+    this.#reader = reader;
+    this.#events = events;
+  }
+
+  /**
+   * Returns the event closest to a time: at it or after it (`forward`), at it or before it (`backward`).
+   * @param ts milliseconds since the epoch
+   * @param choose returns those of the events that the reader may see, in the same order
+   */
+  async find(
+    roomNid: number,
+    ts: number,
+    direction: TimeDirection,
+    choose: (events: readonly StoredEvent[]) => Promise<readonly StoredEvent[]>,
+  ): Promise<StoredEvent | undefined> {
+    let from = { ts, nid: direction === 'forward' ? Number.MIN_SAFE_INTEGER : Number.MAX_SAFE_INTEGER };
+    for (let scanned = 0; scanned < maxScanned; scanned += pageSize) {
+      const rows = await this.#page(roomNid, from, direction);
+      const found = await this.#events.getMany(rows.map(({ nid }) => nid));
+      const ordered = rows.map(({ nid }) => found.get(nid)).filter((stored) => stored !== undefined);
+      const [first] = await choose(ordered);
+      if (first) return first;
+      const last = rows.at(-1);
+      if (!last || rows.length < pageSize) break;
+      from = last;
+    }
+    return undefined;
+  }
+
+  /** Returns the first event after a time, whether or not anyone may see it. */
+  async firstAfter(roomNid: number, ts: number): Promise<StoredEvent | undefined> {
+    const [next] = await this.#page(roomNid, { ts, nid: Number.MIN_SAFE_INTEGER }, 'forward');
+    return next && this.#events.get(next.nid);
+  }
+
+  #page(roomNid: number, from: EventTime, direction: TimeDirection): Promise<EventTime[]> {
+    const [order, comparison] = direction === 'forward' ? (['asc', '>'] as const) : (['desc', '<'] as const);
+    return this.#reader
+      .selectFrom('event_times')
+      .select(['ts', 'nid'])
+      .where('room_nid', '=', roomNid)
+      .where(({ eb, refTuple, tuple }) => eb(refTuple('ts', 'nid'), comparison, tuple(from.ts, from.nid)))
+      .orderBy('ts', order)
+      .orderBy('nid', order)
+      .limit(pageSize)
+      .execute();
+  }
+}

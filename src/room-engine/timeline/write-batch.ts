@@ -1,0 +1,245 @@
+import type { SqlValue, Statement } from '../../kernel/database/index.ts';
+import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
+import type { IndexBatch } from '../event-index.ts';
+import type { GroupRows } from '../state/group-chain.ts';
+import type { StateKeys } from '../state/state-keys.ts';
+import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
+import { type EventWrite, flagsOf, type RemoteDeps } from './event-write.ts';
+
+/** In the order in which they are executed. */
+const sqlText = {
+  room: 'insert into rooms (room_nid, room_id, version, extremities, state_group, created_ts) values (?, ?, ?, ?, ?, ?)',
+  roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
+  partialState: 'update rooms set partial_state = ? where room_nid = ?',
+  looseEnds: 'update rooms set loose_ends = ? where room_nid = ?',
+  event:
+    'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+  eventUpdate:
+    'update events set stream = ?, state_group = ?, state_before = ?, replaces = ?, flags = ?, redacted_by = ? where nid = ?',
+  eventRevision:
+    'update events set stream = ?, state_group = ?, state_before = ?, replaces = ?, flags = ? where nid = ?',
+  outside:
+    'insert into outside_events (nid, room_nid, event_id, user_id, server, version, json) values (?, ?, ?, ?, ?, ?, ?)',
+  place: 'insert into event_places (position, nid) values (?, ?)',
+  time: 'insert into event_times (room_nid, ts, nid) values (?, ?, ?)',
+  auth: 'insert into event_auth (event_nid, auth_nid) values (?, ?) on conflict (event_nid, auth_nid) do nothing',
+  stateKey: 'insert into state_keys (nid, type, state_key) values (?, ?, ?) on conflict (nid) do nothing',
+  group: 'insert into state_groups (id, room_nid, ordinal) values (?, ?, ?)',
+  edge: 'insert into state_group_edges (id, prev_id) values (?, ?)',
+  groupState: 'insert into state_groups_state (group_id, key_nid, event_nid) values (?, ?, ?)',
+  current:
+    'insert into current_state (room_nid, key_nid, event_nid, membership, stream) values (?, ?, ?, ?, ?) on conflict (room_nid, key_nid) do update set event_nid = excluded.event_nid, membership = excluded.membership, stream = excluded.stream',
+  currentRemoval: 'delete from current_state where room_nid = ? and key_nid = ?',
+  delta: 'insert into state_deltas (room_nid, stream, key_nid, event_nid) values (?, ?, ?, ?)',
+  membership:
+    'insert into memberships (user_id, room_nid, membership, event_nid, stream, forgotten) values (?, ?, ?, ?, ?, 0) on conflict (user_id, room_nid) do update set membership = excluded.membership, event_nid = excluded.event_nid, stream = excluded.stream, forgotten = 0',
+  renewal: 'update memberships set event_nid = ? where user_id = ? and room_nid = ?',
+  stripped:
+    'insert into stripped_state (room_nid, user_id, json) values (?, ?, ?) on conflict (room_nid, user_id) do update set json = excluded.json',
+  strippedRemoval: 'delete from stripped_state where room_nid = ? and user_id = ?',
+  backward:
+    'insert into backward_extremities (room_nid, event_id, answers_left, named_by) values (?, ?, ?, ?) on conflict (room_nid, event_id) do update set answers_left = excluded.answers_left, named_by = excluded.named_by, attempts = 0, retry_ts = 0 where excluded.answers_left is not null and backward_extremities.answers_left is null',
+  backwardRemoval: 'delete from backward_extremities where room_nid = ? and event_id = ?',
+  transaction: 'insert into event_transactions (scope, event_nid, txn_id) values (?, ?, ?)',
+  redacted:
+    'insert into redacted_events (event_nid, redacted_ts) values (?, ?) on conflict (event_nid) do nothing',
+  redaction: 'update events set redacted_by = ? where nid = ?',
+  pendingRedaction:
+    'insert into pending_redactions (target_id, redaction_nid) values (?, ?) on conflict (target_id, redaction_nid) do nothing',
+  pendingRemoval: 'delete from pending_redactions where target_id = ?',
+};
+
+type Table = keyof typeof sqlText;
+
+const tables = Object.keys(sqlText) as Table[];
+
+/** Collects the rows of many events; of rows that replace each other only the last is written. */
+export class WriteBatch {
+  readonly #stateKeys: StateKeys;
+  readonly #index: IndexBatch;
+  readonly #rows = new Map<Table, SqlValue[][]>();
+  readonly #rooms = new Map<number, SqlValue[]>();
+  /** Rows that replace each other, by table and key. */
+  readonly #last = new Map<string, { table: Table; row: SqlValue[] }>();
+  readonly #memberships = new Map<string, { table: Table; row: SqlValue[] }>();
+  readonly #newKeys = new Set<string>();
+
+  /** @param index further rows about the events */
+  constructor(stateKeys: StateKeys, index: IndexBatch) {
+    this.#stateKeys = stateKeys;
+    this.#index = index;
+  }
+
+  /** Adds the rows of an event; with many of them it stops now and then. @param json the PDU as JSON */
+  *add(write: EventWrite, json: string): Generator<void> {
+    const { head, stored, fact, end } = write;
+    const extremities = JSON.stringify(end?.extremities.map(({ nid }) => nid) ?? []);
+    const stateGroup = end?.group ?? null;
+    if (write.roomCreatedTs !== undefined) {
+      const { roomNid, roomId, version } = head;
+      this.#push('room', [roomNid, roomId, version.id, extremities, stateGroup, write.roomCreatedTs]);
+    }
+    if (end) this.#rooms.set(head.roomNid, [extremities, stateGroup, head.roomNid]);
+    this.#addEvent(write, json);
+    for (const group of write.groups) yield* this.#addGroup(head.roomNid, group);
+    if (write.remote) yield* this.#addRemote(write, write.remote);
+    if (fact) {
+      const { stateChanges, membershipChanges } = fact;
+      yield* inSteps(stateChanges, (change) => this.#addStateChange(head.roomNid, fact, change));
+      yield* inSteps(membershipChanges, (change) => this.#addMembershipChange(head.roomNid, fact, change));
+    }
+    if (write.transaction) {
+      this.#push('transaction', [write.transaction.scope, stored.nid, write.transaction.txnId]);
+    }
+    if (write.redacts) {
+      this.#push('redaction', [stored.nid, write.redacts.nid]);
+      this.#push('redacted', [write.redacts.nid, stored.event.originServerTs]);
+    }
+  }
+
+  /** The rows as statements, in the order in which the tables need them. */
+  *statements(): Generator<void, Statement[]> {
+    yield* inSteps(this.#last.values(), ({ table, row }) => this.#push(table, row));
+    yield* inSteps(this.#memberships.values(), ({ table, row }) => this.#push(table, row));
+    for (const row of this.#rooms.values()) this.#push('roomUpdate', row);
+    const own: Statement[] = [];
+    for (const table of tables) {
+      const rows = this.#rows.get(table);
+      if (rows) own.push({ sql: sqlText[table], rows });
+    }
+    return [...own, ...this.#index.statements()];
+  }
+
+  /** State keys whose rows are part of this batch. */
+  get newStateKeys(): Iterable<string> {
+    return this.#newKeys;
+  }
+
+  #addEvent({ head, stored, row, auth, redacts, remote }: EventWrite, json: string): void {
+    if (row === 'untouched') return;
+    const { event } = stored;
+    if (row === 'outside') {
+      const { eventId, stateKey = '', version } = event;
+      const server = remote?.server ?? '';
+      this.#push('outside', [stored.nid, head.roomNid, eventId, stateKey, server, version.id, json]);
+      return;
+    }
+    const state = [...columnsOf(stored), stored.redactedBy ?? null];
+    if (row === 'new')
+      this.#push('event', [stored.nid, event.eventId, head.roomNid, event.depth, ...state, json]);
+    else this.#push('eventUpdate', [...state, stored.nid]);
+    for (const nid of auth) this.#push('auth', [stored.nid, nid]);
+    if (stored.stream === undefined) return;
+    this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
+    this.#index.add(stored, stored.redactedBy === undefined ? redacts : stored);
+  }
+
+  *#addGroup(roomNid: number, group: GroupRows): Generator<void> {
+    this.#push('group', [group.id, roomNid, group.ordinal]);
+    if (group.prevId !== undefined) this.#push('edge', [group.id, group.prevId]);
+    yield* inSteps(group.delta, ([key, event]) => this.#push('groupState', [group.id, key, event]));
+  }
+
+  *#addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteDeps): Generator<void> {
+    yield* inSteps(remote.stateKeys ?? [], (key) => {
+      if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
+    });
+    // A redaction may be on its way, too, and writes its own part.
+    yield* inSteps(remote.revised?.values() ?? [], (revised) =>
+      this.#push('eventRevision', [...columnsOf(revised), revised.nid]),
+    );
+    if (remote.place !== undefined) this.#push('place', [remote.place, stored.nid]);
+    for (const eventId of remote.missing ?? []) this.#addMissing(roomNid, eventId, stored.nid, remote);
+    if (remote.fills) {
+      const { eventId } = stored.event;
+      this.#keep('backward', eventId, 'backwardRemoval', [roomNid, eventId]);
+    }
+    if (remote.pendingTarget !== undefined) {
+      this.#push('pendingRedaction', [remote.pendingTarget, stored.nid]);
+    }
+    if (remote.redactedTs !== undefined) {
+      this.#push('redacted', [stored.nid, remote.redactedTs]);
+      this.#push('pendingRemoval', [stored.event.eventId]);
+    }
+    for (const [userId, json] of remote.stripped ?? []) {
+      const key = `${roomNid}:${userId}`;
+      if (json === undefined) this.#keep('stripped', key, 'strippedRemoval', [roomNid, userId]);
+      else this.#keep('stripped', key, 'stripped', [roomNid, userId, json]);
+    }
+    if (remote.looseEnds) this.#push('looseEnds', [JSON.stringify(remote.looseEnds), roomNid]);
+    if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
+  }
+
+  #addMissing(roomNid: number, eventId: string, namedBy: number, { answersLeft }: RemoteDeps): void {
+    const before = this.#last.get(`backward:${eventId}`);
+    if (answersLeft === undefined && before?.table === 'backward') return;
+    this.#keep('backward', eventId, 'backward', [roomNid, eventId, answersLeft ?? null, namedBy]);
+  }
+
+  #addStateChange(roomNid: number, { position }: RoomFact, change: StateChange): void {
+    const keyNid = this.#keyNid(stateMapKey(change.type, change.stateKey), change.keyNid);
+    const nid = change.event?.nid;
+    const isMember = change.type === 'm.room.member';
+    const membership = isMember && change.event ? membershipOf(change.event.event.content) : null;
+    const key = `${roomNid}:${keyNid}`;
+    if (nid === undefined) this.#keep('current', key, 'currentRemoval', [roomNid, keyNid]);
+    else this.#keep('current', key, 'current', [roomNid, keyNid, nid, membership, position]);
+    this.#push('delta', [roomNid, position, keyNid, nid ?? null]);
+  }
+
+  #addMembershipChange(
+    roomNid: number,
+    fact: RoomFact,
+    { userId, from, to, eventNid }: MembershipChange,
+  ): void {
+    const key = `${roomNid}:${userId}`;
+    const before = this.#memberships.get(key);
+    if (from !== 'join' || to !== 'join') {
+      const row = [userId, roomNid, to, eventNid, fact.position];
+      this.#memberships.set(key, { table: 'membership', row });
+    } else if (before?.table === 'membership') {
+      const [user = userId, room = roomNid, membership = to, , stream = fact.position] = before.row;
+      before.row = [user, room, membership, eventNid, stream];
+    } else this.#memberships.set(key, { table: 'renewal', row: [eventNid, userId, roomNid] });
+  }
+
+  #keyNid(key: string, known?: number): number {
+    const nid = known ?? this.#stateKeys.peek(key);
+    if (nid === undefined) throw new Error('a state key was not prepared');
+    if (this.#stateKeys.isUnsaved(key) && !this.#newKeys.has(key)) {
+      this.#newKeys.add(key);
+      this.#push('stateKey', [nid, ...splitStateMapKey(key)]);
+    }
+    return nid;
+  }
+
+  #keep(kind: string, key: string, table: Table, row: SqlValue[]): void {
+    this.#last.set(`${kind}:${key}`, { table, row });
+  }
+
+  #push(table: Table, row: SqlValue[]): void {
+    const rows = this.#rows.get(table);
+    if (rows) rows.push(row);
+    else this.#rows.set(table, [row]);
+  }
+}
+
+/** The columns of an event that may change when more is known of it. */
+const columnsOf = (stored: StoredEvent) => [
+  stored.stream ?? null,
+  stored.stateGroup ?? null,
+  stored.stateBefore === stored.stateGroup ? null : (stored.stateBefore ?? null),
+  stored.replaces ?? null,
+  flagsOf(stored),
+];
+
+/** Rows that are added in one go. */
+const rowsAtOnce = 100;
+
+function* inSteps<T>(items: Iterable<T>, step: (item: T) => void): Generator<void> {
+  let taken = 0;
+  for (const item of items) {
+    step(item);
+    if (++taken % rowsAtOnce === 0) yield;
+  }
+}

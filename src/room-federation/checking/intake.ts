@@ -1,0 +1,70 @@
+import type { JsonValue, ReceivedEvent, ReferenceLimits, RoomEvent } from '../../protocol/index.ts';
+import type { VerifiedEvent } from '../../room-engine/index.ts';
+import type { Inquiry } from '../asking/inquiry.ts';
+import type { KnownEvents } from './known-events.ts';
+import type { RefusedEvents } from './refused-events.ts';
+import { isRefusal, type Verifier } from './verifier.ts';
+
+/** What of an answer may be used. */
+export class Intake {
+  readonly #verifier: Verifier;
+  readonly #refused: RefusedEvents;
+  readonly #known: KnownEvents;
+
+  constructor(parts: {
+    readonly verifier: Verifier;
+    readonly refused: RefusedEvents;
+    readonly known: KnownEvents;
+  }) {
+    this.#verifier = parts.verifier;
+    this.#refused = parts.refused;
+    this.#known = parts.known;
+  }
+
+  /**
+   * Checks events that a server has answered. Those of another room, that nobody wants, or that are not valid are left
+   * out, and of the last it is remembered whose they were.
+   * @param isWanted asked before signatures are checked, which is what takes time
+   * @returns by event id, in the order of the answer
+   */
+  async take(
+    { roomId, version }: Pick<Inquiry, 'roomId' | 'version'>,
+    server: string,
+    jsons: readonly JsonValue[],
+    isWanted: (event: RoomEvent) => boolean,
+    references?: ReferenceLimits,
+  ): Promise<Map<string, VerifiedEvent>> {
+    const wanted = (await this.#verifier.read(version, jsons, references))
+      .filter((one): one is ReceivedEvent => !isRefusal(one))
+      .filter(({ event }) => event.roomId === roomId && isWanted(event));
+    return this.#check(server, new Map(wanted.map((one) => [one.event.eventId, one])));
+  }
+
+  /** The same for state events that are not stored yet: most of an auth chain is, as a rule. */
+  async takeNewState(
+    { roomId, version }: Pick<Inquiry, 'roomId' | 'version'>,
+    server: string,
+    jsons: readonly JsonValue[],
+  ): Promise<Map<string, VerifiedEvent>> {
+    const read = (await this.#verifier.read(version, jsons))
+      .filter((one): one is ReceivedEvent => !isRefusal(one))
+      .filter(({ event }) => event.roomId === roomId && event.stateKey !== undefined);
+    const events = new Map(read.map((one) => [one.event.eventId, one]));
+    for (const id of (await this.#known.find(events.keys())).keys()) events.delete(id);
+    return this.#check(server, events);
+  }
+
+  async #check(
+    server: string,
+    events: ReadonlyMap<string, ReceivedEvent>,
+  ): Promise<Map<string, VerifiedEvent>> {
+    const ids = [...events.keys()];
+    const taken = new Map<string, VerifiedEvent>();
+    for (const [index, checked] of (await this.#verifier.check([...events.values()])).entries()) {
+      const eventId = ids[index]!;
+      if (isRefusal(checked)) this.#refused.add(server, eventId, checked.isPassing === true);
+      else taken.set(eventId, checked);
+    }
+    return taken;
+  }
+}

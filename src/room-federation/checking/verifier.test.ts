@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import type { JsonObject, JsonValue, ServerKey } from '../../protocol/index.ts';
+import type { EventKeyWant } from '../remote-servers.ts';
+import { isRefusal, Verifier } from './verifier.ts';
+
+const creator = '@creator:a.example';
+const day = 86_400_000;
+
+/** A verifier that knows the keys of the room's servers, and what it has asked for. */
+function verifierFor(room: RemoteRoom, known: Partial<ServerKey> = {}) {
+  const asked: (readonly EventKeyWant[])[] = [];
+  const verifier = new Verifier({
+    clock: systemClock,
+    keys: {
+      async findAll(wants) {
+        asked.push(wants);
+        return (server, keyId) => {
+          const key = room.keys.get(server);
+          if (key?.keyId !== keyId) return undefined;
+          return { key: key.publicKey, validUntilTs: systemClock.now() + day, ...known };
+        };
+      },
+    },
+  });
+  return { verifier, asked };
+}
+
+const changed = (pdu: JsonObject, content: JsonObject): JsonObject => ({ ...pdu, content });
+
+describe('events of other servers are checked', () => {
+  it('in every room version that has them', async () => {
+    for (const version of ['1', '2', '3', '4', '6', '9', '10', '11', '12']) {
+      const room = new RemoteRoom(creator, { version });
+      room.say(creator, 'hello');
+      const ids = [...room.events.keys()];
+      const { verifier } = verifierFor(room);
+      const checked = await verifier.verify(room.version, room.pdus(ids));
+      assert.deepEqual(
+        checked.map((one) => (isRefusal(one) ? one.error : one.event.eventId)),
+        ids,
+        `version ${version}`,
+      );
+      for (const [index, one] of checked.entries())
+        if (!isRefusal(one)) assert.equal(one.json, room.get(ids[index]!).json);
+    }
+  });
+
+  it('with all keys fetched together, each once and for as long as the latest event needs it', async () => {
+    const room = new RemoteRoom(creator);
+    const ids = ['@b:b.example', '@c:c.example'].map((userId) => room.join(userId));
+    ids.push(room.say('@b:b.example', 'one'), room.say('@b:b.example', 'two'));
+    const { verifier, asked } = verifierFor(room);
+    await verifier.verify(room.version, room.pdus(ids));
+    const ofB = { serverName: 'b.example', keyId: 'ed25519:k' };
+    const last = room.get(ids.at(-1)!).event.originServerTs;
+    const ofC = { ...ofB, serverName: 'c.example', validUntil: room.get(ids[1]!).event.originServerTs };
+    assert.deepEqual(asked, [[{ ...ofB, validUntil: last }, ofC]]);
+  });
+
+  it('one by one: what is wrong with one is no harm to the others', async () => {
+    const room = new RemoteRoom(creator);
+    const stranger = newSigningKey('k');
+    const good = room.say(creator, 'good');
+    const forged = room.say(creator, 'forged', { key: stranger });
+    const redacted = room.say(creator, 'as it was');
+    const tooDeep: JsonValue = JSON.parse('['.repeat(1_500) + ']'.repeat(1_500)) as JsonValue;
+    const unsigned = { ...room.pdu(good), signatures: {} };
+    const { verifier, asked } = verifierFor(room);
+    const checked = await verifier.verify(room.version, [
+      room.pdu(forged),
+      null,
+      room.pdu(good),
+      { ...room.pdu(good), content: { deep: tooDeep } },
+      changed(room.pdu(redacted), { msgtype: 'm.text', body: 'as it never was' }),
+      unsigned,
+      { ...room.pdu(good), signatures: { 'a.example': { 'ed25519:k': 5, 'x:y': 'z' } } },
+      { ...room.pdu(good), prev_events: Array(21).fill(good) },
+    ]);
+    assert.deepEqual(
+      checked.map((one) => (isRefusal(one) ? 'refused' : one.event.content)),
+      [
+        'refused',
+        'refused',
+        { msgtype: 'm.text', body: 'good' },
+        'refused',
+        {},
+        'refused',
+        'refused',
+        'refused',
+      ],
+    );
+    assert.equal((checked[4] as { event: { eventId: string } }).event.eventId, redacted);
+    assert.doesNotMatch((checked[4] as { json: string }).json, /never was/);
+    assert.equal(asked.length, 1);
+  });
+
+  it('by keys that were valid at their time', async () => {
+    const room = new RemoteRoom(creator);
+    const id = room.say(creator, 'late');
+    const { originServerTs } = room.get(id).event;
+    const outcome = async (known: Partial<ServerKey>) => {
+      const [one] = await verifierFor(room, known).verifier.verify(room.version, [room.pdu(id)]);
+      return isRefusal(one!) ? 'refused' : 'taken';
+    };
+    assert.equal(await outcome({ validUntilTs: originServerTs }), 'taken');
+    assert.equal(await outcome({ validUntilTs: originServerTs - 1 }), 'refused');
+    assert.equal(await outcome({ expiredTs: originServerTs - 1 }), 'refused');
+  });
+
+  it('old ones may refer to more events than is allowed today, where that is said', async () => {
+    const room = new RemoteRoom(creator);
+    const tips = Array.from({ length: 25 }, () => room.say(creator, 'x', { prev: [room.newest] }));
+    const many = room.pdu(room.say(creator, 'many', { prev: tips }));
+    const { verifier } = verifierFor(room);
+    const [now] = await verifier.verify(room.version, [many]);
+    const [then] = await verifier.verify(room.version, [many], 'unlimited');
+    assert.deepEqual([isRefusal(now!), isRefusal(then!)], [true, false]);
+  });
+
+  it('in slices: other work goes on in between', async () => {
+    const room = new RemoteRoom(creator);
+    const pdus = Array.from({ length: 300 }, (_, index) => room.pdu(room.say(creator, `${index}`)));
+    const { verifier } = verifierFor(room);
+    let turns = 0;
+    let isDone = false;
+    const turn = () => {
+      turns++;
+      if (!isDone) setImmediate(turn);
+    };
+    setImmediate(turn);
+    await verifier.verify(room.version, pdus);
+    isDone = true;
+    assert.ok(turns > 3, `${turns} turns of the event loop`);
+  });
+});

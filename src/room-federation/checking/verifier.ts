@@ -1,0 +1,165 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { type SignatureToVerify, verifyInBackground } from '../../kernel/signing/index.ts';
+import { TimeSlices } from '../../kernel/time-slices.ts';
+import {
+  checkIntegrity,
+  decodeBase64,
+  isJsonObject,
+  type JsonValue,
+  MatrixError,
+  policyKeyId,
+  type ReceivedEvent,
+  type ReferenceLimits,
+  type RoomVersion,
+  receivePdu,
+  requiredSigners,
+  type ServerKeyLookup,
+  type VerifySignature,
+} from '../../protocol/index.ts';
+import type { VerifiedEvent } from '../../room-engine/index.ts';
+import type { EventKeys, EventKeyWant } from '../remote-servers.ts';
+
+/** Why an event may not be used. */
+export interface Refusal {
+  readonly error: string;
+  /** A key could not be had; it may be there later. */
+  readonly isPassing?: boolean;
+}
+
+/** Of so many events signatures are verified at once: asking another thread takes longer. */
+const fewEvents = 2;
+
+/** Signatures of one server on one event whose keys are looked up. */
+const maxSignatures = 20;
+
+/**
+ * Checks events from other servers: format, size, signatures, hash. What takes time is to verify signatures; those of
+ * many events are verified on other threads (decision 0085).
+ * Source: server-server API, "Checks performed on receipt of a PDU", checks 1 to 3.
+ */
+export class Verifier {
+  readonly #keys: EventKeys;
+  readonly #clock: Clock;
+  /** One for all steps: what they do comes one after the other in the same turn of the event loop. */
+  readonly #slices: TimeSlices;
+
+  constructor({ keys, clock }: { readonly keys: EventKeys; readonly clock: Clock }) {
+    this.#keys = keys;
+    this.#clock = clock;
+    this.#slices = new TimeSlices(clock);
+  }
+
+  /** Reads and checks. Results are in the order of `jsons`. */
+  async verify(
+    version: RoomVersion,
+    jsons: readonly JsonValue[],
+    references?: ReferenceLimits,
+  ): Promise<(VerifiedEvent | Refusal)[]> {
+    const read = await this.read(version, jsons, references);
+    const received = read.filter((one): one is ReceivedEvent => !isRefusal(one));
+    const checked = (await this.check(received)).values();
+    return read.map((one) => (isRefusal(one) ? one : checked.next().value!));
+  }
+
+  /** Check 1. The events say who they are, and nothing vouches for them yet. */
+  async read(
+    version: RoomVersion,
+    jsons: readonly JsonValue[],
+    references?: ReferenceLimits,
+  ): Promise<(ReceivedEvent | Refusal)[]> {
+    const read: (ReceivedEvent | Refusal)[] = [];
+    for (const json of jsons) {
+      await this.#slices.rest();
+      try {
+        read.push(receivePdu(json, version, references));
+      } catch (error) {
+        if (!(error instanceof MatrixError)) throw error;
+        read.push({ error: error.message });
+      }
+    }
+    return read;
+  }
+
+  /** Checks 2 and 3, with the keys of all fetched together. */
+  async check(received: readonly ReceivedEvent[]): Promise<(VerifiedEvent | Refusal)[]> {
+    if (received.length === 0) return [];
+    const now = this.#clock.now();
+    const keyOf = await this.#keys.findAll(await wantsOf(received, now, this.#slices));
+    const verify = received.length > fewEvents ? await this.#verified(received, keyOf, now) : undefined;
+    const checked: (VerifiedEvent | Refusal)[] = [];
+    for (const one of received) {
+      await this.#slices.rest();
+      const integrity = checkIntegrity(one, keyOf, now, verify);
+      if (integrity.outcome === 'reject')
+        checked.push({ error: integrity.reason, isPassing: lacksKey(one, keyOf) });
+      else checked.push({ event: integrity.event, json: integrity.json });
+    }
+    return checked;
+  }
+
+  /** The answers to all that `checkIntegrity` will ask of the signatures. */
+  async #verified(
+    received: readonly ReceivedEvent[],
+    keyOf: ServerKeyLookup,
+    now: number,
+  ): Promise<VerifySignature> {
+    const asked: (SignatureToVerify & { readonly signature64: string })[] = [];
+    const note: VerifySignature = (key, text, signature64) => {
+      const signature = decodeBase64(signature64);
+      if (signature) asked.push({ key: key.publicKey, text, signature, signature64 });
+      return signature !== undefined;
+    };
+    for (const one of received) {
+      await this.#slices.rest();
+      checkIntegrity(one, keyOf, now, note);
+    }
+    const right = await verifyInBackground(asked);
+    const verified = new Map<string, { readonly key: object; readonly text: string }>();
+    for (const [index, one] of asked.entries()) if (right[index]) verified.set(one.signature64, one);
+    return (key, text, signature64) => {
+      const found = verified.get(signature64);
+      return found?.text === text && found.key === key.publicKey;
+    };
+  }
+}
+
+/** Whether a server has signed with keys none of which could be had. */
+function lacksKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup): boolean {
+  return [...(requiredSigners(event) ?? [])].some((serverName) => {
+    const keyIds = keyIdsOf(event.pdu.signatures, serverName);
+    return keyIds.length > 0 && keyIds.every((keyId) => keyOf(serverName, keyId) === undefined);
+  });
+}
+
+export const isRefusal = (value: object): value is Refusal => 'error' in value;
+
+/** Every key once, for as long as the latest event wants it. */
+async function wantsOf(
+  received: readonly ReceivedEvent[],
+  now: number,
+  slices: TimeSlices,
+): Promise<EventKeyWant[]> {
+  const wants = new Map<string, EventKeyWant>();
+  await slices.each(received, ({ event }) => {
+    const validUntil = event.version.enforceKeyValidity
+      ? Math.max(0, Math.min(event.originServerTs, now))
+      : 0;
+    for (const serverName of requiredSigners(event) ?? []) {
+      for (const keyId of keyIdsOf(event.pdu.signatures, serverName)) {
+        const name = `${serverName} ${keyId}`;
+        if ((wants.get(name)?.validUntil ?? -1) < validUntil)
+          wants.set(name, { serverName, keyId, validUntil });
+      }
+    }
+  });
+  return [...wants.values()];
+}
+
+function keyIdsOf(signatures: JsonValue | undefined, serverName: string): readonly string[] {
+  if (!isJsonObject(signatures) || !Object.hasOwn(signatures, serverName)) return [];
+  const own = signatures[serverName];
+  if (!isJsonObject(own)) return [];
+  return Object.keys(own)
+    .filter((keyId) => keyId.startsWith('ed25519:') && keyId !== policyKeyId)
+    .slice(0, maxSignatures);
+}

@@ -1,0 +1,35 @@
+import type { VerifiedEvent } from '../../room-engine/index.ts';
+
+/**
+ * Those of the events whose auth events are known or among them, theirs too, and so on: an event after those that it
+ * names. What names itself in a circle is left out.
+ * @param isKnown whether an event is stored already
+ */
+export function withTheirAuthEvents(
+  events: ReadonlyMap<string, VerifiedEvent>,
+  isKnown: (eventId: string) => boolean,
+): VerifiedEvent[] {
+  const waiting = new Map<string, number>();
+  const namedBy = new Map<string, string[]>();
+  const ready: string[] = [];
+  for (const [id, { event }] of events) {
+    const unknown = new Set(event.authEventIds.filter((authId) => !isKnown(authId)));
+    waiting.set(id, unknown.size);
+    if (unknown.size === 0) ready.push(id);
+    for (const authId of unknown) {
+      const names = namedBy.get(authId);
+      if (names) names.push(id);
+      else namedBy.set(authId, [id]);
+    }
+  }
+  const ordered: VerifiedEvent[] = [];
+  for (const id of ready) {
+    ordered.push(events.get(id)!);
+    for (const later of namedBy.get(id) ?? []) {
+      const left = waiting.get(later)! - 1;
+      waiting.set(later, left);
+      if (left === 0) ready.push(later);
+    }
+  }
+  return ordered;
+}

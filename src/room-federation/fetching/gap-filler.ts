@@ -1,0 +1,144 @@
+import type { RoomEvent } from '../../protocol/index.ts';
+import type { Placement, RoomHeads, VerifiedEvent } from '../../room-engine/index.ts';
+import { type Inquiry, requestTimeout } from '../asking/inquiry.ts';
+import type { Intake } from '../checking/intake.ts';
+import type { RemoteEvents } from '../remote-servers.ts';
+import { isSettled, verifiedAgain } from '../settled.ts';
+import type { Staging } from '../staging/staging.ts';
+
+/** Events of one answer, of one gap altogether, and questions about one gap. Behind a wider gap the state is fetched. */
+const [maxAtOnce, maxEvents, maxRounds] = [20, 200, 15];
+
+/** Ends of the graph that a question names. */
+const maxNamed = 20;
+
+/** Finds the events between what is known of a room and a new event. */
+export class GapFiller {
+  readonly #deps: {
+    readonly remote: RemoteEvents;
+    readonly intake: Intake;
+    readonly placement: Placement;
+    readonly heads: RoomHeads;
+    readonly staging: Staging;
+  };
+
+  constructor(parts: {
+    readonly remote: RemoteEvents;
+    readonly intake: Intake;
+    readonly placement: Placement;
+    readonly heads: RoomHeads;
+    readonly staging: Staging;
+  }) {
+    this.#deps = parts;
+  }
+
+  /**
+   * The events that lie between, as far as they can be had: those that wait here already, and those that servers give.
+   * @returns each after those of them that it names; nothing is known of whether they are allowed
+   */
+  async between(inquiry: Inquiry, event: RoomEvent): Promise<VerifiedEvent[]> {
+    const found = new Map<string, VerifiedEvent>();
+    for (let round = 0; round < maxRounds && found.size < maxEvents; round++) {
+      const missing = await this.#missing(event, found);
+      if (missing.size === 0) break;
+      if (await this.#takeOwn(inquiry, missing, found)) continue;
+      if (!(await this.#askForMore(inquiry, event, missing, found))) break;
+    }
+    return inOrder(event, found);
+  }
+
+  /** Ids that the event and those found so far name and that are neither stored nor found, with who names them. */
+  async #missing(event: RoomEvent, found: ReadonlyMap<string, VerifiedEvent>): Promise<Map<string, string>> {
+    const named = new Map<string, string>();
+    for (const one of [event, ...[...found.values()].map(({ event }) => event)]) {
+      for (const id of one.prevEventIds) {
+        if (id !== event.eventId && !found.has(id) && !named.has(id)) named.set(id, one.eventId);
+      }
+    }
+    for (const [id, stored] of await this.#deps.placement.known(named.keys())) {
+      if (isSettled(stored)) named.delete(id);
+    }
+    return named;
+  }
+
+  /** Takes what waits here for its place, or is stored without one. @returns whether there is more than before */
+  async #takeOwn(
+    { version, roomId, roomNid }: Inquiry,
+    missing: ReadonlyMap<string, string>,
+    found: Map<string, VerifiedEvent>,
+  ): Promise<boolean> {
+    const before = found.size;
+    for (const [id, stored] of await this.#deps.placement.known(missing.keys())) {
+      if (stored.roomNid === roomNid) found.set(id, verifiedAgain(stored));
+    }
+    for (const id of missing.keys()) {
+      const staged = this.#deps.staging.get(id);
+      const read = staged?.roomId === roomId && (await this.#deps.staging.read(staged, version));
+      if (read) found.set(id, read);
+    }
+    return found.size > before;
+  }
+
+  /** @returns whether there is more than before */
+  async #askForMore(
+    inquiry: Inquiry,
+    event: RoomEvent,
+    missing: ReadonlyMap<string, string>,
+    found: Map<string, VerifiedEvent>,
+  ): Promise<boolean> {
+    const { remote, intake, heads } = this.#deps;
+    const { roomId, signal } = inquiry;
+    const head = await heads.get(roomId);
+    const earliest = (head?.extremities ?? []).slice(0, maxNamed).map(({ eventId }) => eventId);
+    const latest = [...new Set(missing.values())].slice(-maxNamed);
+    const gap = { earliest, latest, limit: maxAtOnce, minDepth: 0 };
+    const added = await inquiry.ask('get_missing_events', async (server) => {
+      const request = { signal, timeout: requestTimeout.short };
+      const jsons = await remote.missingEvents(server, roomId, gap, request);
+      const isNew = ({ eventId }: RoomEvent) => eventId !== event.eventId && !found.has(eventId);
+      const taken = await intake.take(inquiry, server, jsons, isNew);
+      const known = await this.#deps.placement.known(taken.keys());
+      for (const [id, stored] of known) if (isSettled(stored)) taken.delete(id);
+      return addReachable(missing.keys(), taken, found) || undefined;
+    });
+    return added !== undefined;
+  }
+}
+
+/** Takes what leads back from the missing events without a break; a server may send anything. @returns how many */
+function addReachable(
+  missing: Iterable<string>,
+  taken: ReadonlyMap<string, VerifiedEvent>,
+  found: Map<string, VerifiedEvent>,
+): number {
+  const before = found.size;
+  const wanted = [...missing];
+  for (const id of wanted) {
+    const one = found.has(id) ? undefined : taken.get(id);
+    if (!one || found.size >= maxEvents) continue;
+    found.set(id, one);
+    wanted.push(...one.event.prevEventIds);
+  }
+  return found.size - before;
+}
+
+/** From the oldest on: each event after those of them that it names. Events that name each other come in any order. */
+function inOrder(event: RoomEvent, found: ReadonlyMap<string, VerifiedEvent>): VerifiedEvent[] {
+  const ordered: VerifiedEvent[] = [];
+  const seen = new Set<string>([event.eventId]);
+  const path: { one: VerifiedEvent | undefined; ids: readonly string[]; next: number }[] = [
+    { one: undefined, ids: event.prevEventIds, next: 0 },
+  ];
+  for (let top = path.at(-1); top; top = path.at(-1)) {
+    const id = top.ids[top.next++];
+    const one = id === undefined || seen.has(id) ? undefined : found.get(id);
+    if (one) {
+      seen.add(id!);
+      path.push({ one, ids: one.event.prevEventIds, next: 0 });
+    } else if (id === undefined) {
+      path.pop();
+      if (top.one) ordered.push(top.one);
+    }
+  }
+  return ordered;
+}

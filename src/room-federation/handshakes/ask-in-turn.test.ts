@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { MalformedAnswer, RemoteError, ServerUnavailable } from '../../federation-client/index.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import { askInTurn } from './ask-in-turn.ts';
+import { HandshakeFailure } from './handshake-failure.ts';
+
+type Outcome = Error | string;
+
+const remote = (status: number, errcode: string, more = {}) =>
+  new RemoteError('x.test', status, { errcode, error: errcode, ...more });
+
+/** Asks servers that do what they are said to, one after the other. @returns what came of it, and who was asked */
+async function ask(outcomes: Readonly<Record<string, Outcome>>, clock = manualClock()) {
+  const asked: string[] = [];
+  const result = askInTurn(Object.keys(outcomes), clock, async (server, ignoreBackoff) => {
+    asked.push(ignoreBackoff ? `${server}!` : server);
+    const outcome = outcomes[server]!;
+    if (typeof outcome === 'string') return outcome;
+    if (ignoreBackoff && outcome instanceof ServerUnavailable) return 'after all';
+    throw outcome;
+  });
+  return { value: await result.catch((error: unknown) => error), asked };
+}
+
+const errorOf = async (...failures: Error[]) => {
+  const { value } = await ask(Object.fromEntries(failures.map((one, index) => [`s${index}.test`, one])));
+  assert.ok(value instanceof MatrixError, String(value));
+  return [value.status, value.errcode];
+};
+
+describe('asking servers in turn', () => {
+  it('ends with the first that does it', async () => {
+    const { value, asked } = await ask({
+      'a.test': remote(403, 'M_FORBIDDEN'),
+      'b.test': new HandshakeFailure('b.test', 'nonsense'),
+      'c.test': 'done',
+      'd.test': 'never',
+    });
+    assert.equal(value, 'done');
+    assert.deepEqual(asked, ['a.test', 'b.test', 'c.test']);
+  });
+
+  it('asks those that are left alone only when nobody else helps', async () => {
+    const leftAlone = new ServerUnavailable('a.test', { retryAt: 5 });
+    const helped = await ask({ 'a.test': leftAlone, 'b.test': 'done' });
+    assert.deepEqual(helped, { value: 'done', asked: ['a.test', 'b.test'] });
+    const alone = await ask({ 'a.test': leftAlone, 'b.test': new ServerUnavailable('b.test') });
+    assert.deepEqual(alone, { value: 'after all', asked: ['a.test', 'b.test', 'a.test!'] });
+  });
+
+  it('tells the client what says most', async () => {
+    const [gone, unknownRoom, unable, no] = [
+      new ServerUnavailable('x.test'),
+      remote(404, 'M_NOT_FOUND'),
+      remote(400, 'M_UNABLE_TO_AUTHORISE_JOIN'),
+      remote(403, 'M_FORBIDDEN'),
+    ];
+    assert.deepEqual(await errorOf(), [404, 'M_NOT_FOUND']);
+    assert.deepEqual(await errorOf(gone), [502, 'M_UNKNOWN']);
+    assert.deepEqual(await errorOf(gone, unknownRoom), [404, 'M_NOT_FOUND']);
+    assert.deepEqual(await errorOf(unable, unknownRoom, gone), [400, 'M_UNABLE_TO_AUTHORISE_JOIN']);
+    assert.deepEqual(await errorOf(unknownRoom, no, unable), [403, 'M_FORBIDDEN']);
+    assert.deepEqual(await errorOf(new MalformedAnswer('x.test', 'nonsense')), [502, 'M_UNKNOWN']);
+    assert.deepEqual(await errorOf(remote(401, 'M_UNKNOWN_TOKEN')), [502, 'M_UNKNOWN']);
+  });
+
+  it('tells what a server has said when it was asked, not that it had been left alone', async () => {
+    const why = new HandshakeFailure('a.test', 'the state has no create event');
+    const outcome = askInTurn(['a.test'], manualClock(), async (server, ignoreBackoff) => {
+      throw ignoreBackoff ? why : new ServerUnavailable(server, { retryAt: 5 });
+    });
+    await assert.rejects(outcome, { status: 502, message: why.message });
+  });
+
+  it('does not blame the client for an event that this server has made', async () => {
+    for (const code of ['M_INVALID_PARAM', 'M_MISSING_PARAM', 'M_BAD_JSON']) {
+      assert.deepEqual(await errorOf(remote(400, code)), [502, 'M_UNKNOWN']);
+    }
+  });
+
+  it('passes on the version of a room that is not known here', async () => {
+    const { value } = await ask({
+      'a.test': remote(400, 'M_INCOMPATIBLE_ROOM_VERSION', { room_version: '99' }),
+    });
+    assert.deepEqual((value as MatrixError).extra, { room_version: '99' });
+  });
+
+  it('asks nobody more after two minutes, and not too many', async () => {
+    const clock = manualClock();
+    const asked: string[] = [];
+    const servers = ['a.test', 'b.test', 'c.test'];
+    const slow = async (server: string) => {
+      asked.push(server);
+      clock.advance(70_000);
+      throw remote(403, 'M_FORBIDDEN');
+    };
+    await assert.rejects(askInTurn(servers, clock, slow), { errcode: 'M_FORBIDDEN' });
+    assert.deepEqual(asked, ['a.test', 'b.test']);
+    const many = Object.fromEntries(
+      Array.from({ length: 40 }, (_, index) => [`s${index}.test`, remote(404, 'M_NOT_FOUND')]),
+    );
+    assert.equal((await ask(many)).asked.length, 12);
+  });
+
+  it('lets errors through that are nobody else’s', async () => {
+    const { value, asked } = await ask({ 'a.test': new TypeError('a bug'), 'b.test': 'done' });
+    assert.ok(value instanceof TypeError);
+    assert.deepEqual(asked, ['a.test']);
+  });
+});

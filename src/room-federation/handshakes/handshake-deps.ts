@@ -1,0 +1,19 @@
+import type { EventSigner } from '../../protocol/index.ts';
+import { roomVersions } from '../../protocol/index.ts';
+import type { RoomEngine } from '../../room-engine/index.ts';
+import type { Incoming } from '../incoming.ts';
+import type { EventKeys } from '../remote-servers.ts';
+import type { MembershipPeers } from './peers.ts';
+import type { TemplateDeps } from './templates/event-from-template.ts';
+
+/** What every handshake with another server needs. */
+export interface HandshakeDeps extends TemplateDeps {
+  readonly engine: RoomEngine;
+  readonly incoming: Pick<Incoming, 'verify' | 'process'>;
+  readonly peers: MembershipPeers;
+  readonly keys: EventKeys;
+  readonly signer: EventSigner;
+}
+
+/** The versions of rooms that users of this server can be in. */
+export const knownVersions: readonly string[] = [...roomVersions.keys()];

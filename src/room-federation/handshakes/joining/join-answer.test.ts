@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
+import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
+import { systemRandomness } from '../../../kernel/randomness.ts';
+import { TimeSlices } from '../../../kernel/time-slices.ts';
+import { buildEvent, type JsonObject, type JsonValue, signEvent } from '../../../protocol/index.ts';
+import { Verifier } from '../../checking/verifier.ts';
+import { HandshakeFailure } from '../handshake-failure.ts';
+import type { RoomOfPeer } from '../peers.ts';
+import { eventAt, placeIn } from '../templates/event-from-template.ts';
+import { checkJoinAnswer } from './join-answer.ts';
+
+const clock = manualClock();
+const [ours, theirs, stranger] = [
+  { serverName: 'a.test', key: newSigningKey('a') },
+  { serverName: 'b.test', key: newSigningKey('b') },
+  { serverName: 'c.test', key: newSigningKey('c') },
+];
+const known = [ours, theirs];
+const incoming = new Verifier({
+  clock,
+  keys: {
+    findAll: async () => (serverName, keyId) => {
+      const found = known.find((one) => one.serverName === serverName && one.key.keyId === keyId);
+      return found && { key: found.key.publicKey, validUntilTs: clock.now() + 1e9 };
+    },
+  },
+});
+const userId = '@anna:a.test';
+
+/** A room of the other server, our join, and the answer that it would get. */
+function handshake({ version = '11', content = {} }: { version?: string; content?: JsonObject } = {}) {
+  const room = new SignedRoom(version, theirs, clock.now());
+  const draft = {
+    roomId: room.roomId,
+    type: 'm.room.member',
+    sender: userId,
+    stateKey: userId,
+    content: { membership: 'join', ...content },
+  };
+  const parts = { signer: ours, clock, randomness: systemRandomness };
+  const join = () => {
+    const { event } = room.membershipTemplate(userId, 'join', content);
+    return eventAt(placeIn(event as JsonObject, room.version), draft, room.version, parts);
+  };
+  const answer = (more: Partial<RoomOfPeer> = {}): RoomOfPeer => {
+    const { state, auth_chain: authChain } = room.stateAndAuthChain();
+    return { state, authChain, event: undefined, membersOmitted: false, serversInRoom: [], ...more };
+  };
+  const check = (given: RoomOfPeer, { isAuthorised = false, own = join(), stored = [] as string[] } = {}) =>
+    checkJoinAnswer(incoming, given, {
+      server: 'b.test',
+      roomId: room.roomId,
+      version: room.version,
+      own,
+      isAuthorised,
+      stored: async () => new Set(stored),
+      slices: new TimeSlices(clock),
+    });
+  return { room, join, answer, check };
+}
+
+const refused = (checked: Promise<unknown>, why: RegExp) =>
+  assert.rejects(checked, (error) => error instanceof HandshakeFailure && why.test(error.message));
+
+describe('the answer to a join', () => {
+  for (const version of ['1', '3', '6', '11', '12']) {
+    it(`is taken when it is right, in room version ${version}`, async () => {
+      const { answer, check, join, room } = handshake({ version });
+      const own = join();
+      const entry = await check(answer(), { own });
+      assert.equal(entry.event.json, own.json);
+      assert.equal(entry.state.length, room.state.size);
+      assert.equal(entry.partial, undefined);
+    });
+  }
+
+  it('is taken without what can not be checked', async () => {
+    const { answer, check, room } = handshake();
+    const { event } = new SignedRoom('11', stranger, clock.now()).build({
+      type: 'm.room.name',
+      stateKey: '',
+      sender: '@x:c.test',
+      content: {},
+    });
+    const { state } = answer();
+    const entry = await check(answer({ state: [...state, event.pdu, 5, null, 'event'] }));
+    assert.equal(entry.state.length, room.state.size);
+  });
+
+  it('counts as partial when keys could not be had, and not when events are bad', async () => {
+    const { answer, check, room } = handshake();
+    const carl = '@carl:c.test';
+    const { event } = room.setState('m.room.member', { membership: 'join' }, carl, carl);
+    const { state } = answer();
+    const others = state.filter((pdu) => (pdu as JsonObject)['state_key'] !== carl);
+    const unsigned = { ...event, pdu: { ...event.pdu, signatures: {} } };
+    const signed = signEvent(unsigned, stranger).event.pdu;
+    const entry = await check(answer({ state: [...others, signed] }));
+    assert.deepEqual(entry.partial, { servers: ['b.test', 'c.test'], from: 'b.test' });
+    assert.equal(entry.state.length, others.length);
+    const bad = await check(answer({ state: [...others, unsigned.pdu] }));
+    assert.equal(bad.partial, undefined);
+    assert.equal(bad.state.length, others.length);
+  });
+
+  it('is taken without what refers to that, unless it is here from earlier times', async () => {
+    const { answer, check, room } = handshake();
+    const dora = '@dora:b.test';
+    const { eventId } = room.setState('m.room.member', { membership: 'join' }, dora, dora).event;
+    room.setState('m.room.topic', { topic: 'by Dora' }, '', dora);
+    room.setState('m.room.member', { membership: 'leave' }, dora, dora);
+    const unsigned = (pdu: JsonValue) => ({ ...(pdu as JsonObject), signatures: {} });
+    const chain = [...answer().authChain, unsigned(room.events.get(eventId)!.event.pdu)];
+    const entry = await check(answer({ authChain: chain }));
+    const kept = entry.state.map(({ event }) => event.type);
+    assert.equal(kept.includes('m.room.topic'), false);
+    assert.equal(entry.state.length, room.state.size - 2);
+    const again = await check(answer({ authChain: chain }), { stored: [eventId] });
+    assert.equal(again.state.length, room.state.size);
+  });
+
+  it('is taken without members, when it says where they are', async () => {
+    const { answer, check, room } = handshake();
+    const state = answer().state.filter((pdu) => (pdu as JsonObject)['type'] !== 'm.room.member');
+    const entry = await check(answer({ state, membersOmitted: true, serversInRoom: ['b.test', 'd.test'] }));
+    assert.deepEqual(entry.partial, { servers: ['b.test', 'd.test'], from: 'b.test' });
+    assert.equal(entry.state.length, room.state.size - 1);
+    await refused(check(answer({ state, membersOmitted: true })), /which servers/);
+  });
+
+  it('is refused when its state makes no room', async () => {
+    const { answer, check, room } = handshake();
+    const without = (type: string) => answer().state.filter((pdu) => (pdu as JsonObject)['type'] !== type);
+    await refused(check(answer({ state: [] })), /no create event/);
+    await refused(check(answer({ state: without('m.room.create') })), /no create event/);
+    await refused(check(answer({ state: without('m.room.join_rules') })), /not allowed/);
+    await refused(check(answer({ state: [...answer().state, room.say('hello').event.pdu] })), /no state/);
+    await refused(check(answer({ state: [...answer().state, answer().state[0]!] })), /twice/);
+    const other = new SignedRoom('11', theirs, clock.now());
+    const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
+    await refused(check(answer({ state: [...answer().state, topic] })), /another room/);
+    await refused(check(answer({ authChain: [topic] })), /another room/);
+  });
+
+  it('is refused when its state is forged', async () => {
+    const { answer, check } = handshake();
+    const changed = (type: string, change: JsonObject) =>
+      answer().state.map((pdu) =>
+        (pdu as JsonObject)['type'] === type ? { ...(pdu as JsonObject), ...change } : pdu,
+      );
+    const unsigned = { signatures: {} };
+    await refused(check(answer({ state: changed('m.room.create', unsigned) })), /no create event/);
+    await refused(check(answer({ state: changed('m.room.join_rules', unsigned) })), /not allowed/);
+    const other = { sender: '@evil:b.test' };
+    await refused(check(answer({ state: changed('m.room.create', other) })), /no create event/);
+  });
+
+  it('is refused when the room is of another version than was said', async () => {
+    const { room, join, answer } = handshake();
+    const older = { ...room.version, id: '10' };
+    const expected = {
+      server: 'b.test',
+      roomId: room.roomId,
+      version: older,
+      own: join(),
+      isAuthorised: false,
+      stored: async () => new Set<string>(),
+      slices: new TimeSlices(clock),
+    };
+    await refused(checkJoinAnswer(incoming, answer(), expected), /another version/);
+  });
+
+  it('is refused when that state does not let the user in', async () => {
+    const { room, check, answer } = handshake();
+    room.setState('m.room.join_rules', { join_rule: 'invite' });
+    await refused(check(answer()), /not allowed/);
+    room.setState('m.room.member', { membership: 'invite' }, userId);
+    assert.ok(await check(answer()));
+    room.setState('m.room.member', { membership: 'ban' }, userId);
+    await refused(check(answer()), /not allowed/);
+  });
+
+  describe('for a restricted room', () => {
+    const authoriser = '@creator:b.test';
+    const restricted = () => {
+      const all = handshake({ content: { join_authorised_via_users_server: authoriser } });
+      all.room.setState('m.room.join_rules', { join_rule: 'restricted', allow: [] });
+      const own = all.join();
+      const check = (event: JsonObject | undefined) =>
+        all.check(all.answer({ event }), { own, isAuthorised: true });
+      return { own, check };
+    };
+
+    it('brings our join with the signature of the server that authorises it, and nothing else', async () => {
+      const { own, check } = restricted();
+      const signed = signEvent(own.event, theirs).event.pdu;
+      const returned = {
+        ...signed,
+        unsigned: { age: 5 },
+        signatures: { ...(signed['signatures'] as JsonObject), 'c.test': { 'ed25519:c': 'x' } },
+      };
+      const { event } = await check(returned);
+      assert.equal(event.event.eventId, own.event.eventId);
+      assert.deepEqual(Object.keys(event.event.pdu['signatures'] as JsonObject).sort(), ['a.test', 'b.test']);
+      assert.equal(event.event.pdu['unsigned'], undefined);
+    });
+
+    it('is refused without that signature, or with another event', async () => {
+      const { own, check } = restricted();
+      const signed = signEvent(own.event, theirs).event.pdu;
+      const byStranger = signEvent(own.event, { ...stranger, serverName: 'b.test' }).event.pdu;
+      await refused(check(undefined), /has not come back signed/);
+      await refused(check(own.event.pdu), /has not come back signed/);
+      await refused(check({ ...signed, depth: 1 }), /has not come back signed/);
+      await refused(check({ ...signed, signatures: 'x' }), /has not come back signed/);
+      await refused(check({ ...signed, content: { membership: 'join' } }), /has not come back signed/);
+      await refused(check(byStranger), /not right/);
+      const wrong = { ...signed, signatures: { 'b.test': { [theirs.key.keyId]: 'A'.repeat(86) } } };
+      await refused(check(wrong), /not right/);
+      const draft = { roomId: own.event.roomId, type: 'm.room.name', sender: authoriser, content: {} };
+      const other = buildEvent(
+        { ...draft, stateKey: '', depth: 1, originServerTs: 1, authEventIds: [], prevEventIds: [] },
+        own.event.version,
+        theirs,
+      );
+      await refused(check(other.event.pdu), /has not come back signed/);
+    });
+  });
+
+  it('is taken or refused, whatever is in it', async () => {
+    const { answer, check } = handshake();
+    const pdu = answer().state[0] as JsonObject;
+    const anything = fc.oneof(
+      fc.jsonValue().map((value) => value as JsonValue),
+      fc
+        .dictionary(fc.constantFrom(...Object.keys(pdu), 'unsigned', '__proto__'), fc.jsonValue(), {
+          maxKeys: 3,
+        })
+        .map((changes) => ({ ...pdu, ...changes }) as JsonValue),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anything, { maxLength: 5 }),
+        fc.array(anything, { maxLength: 5 }),
+        async (state, authChain) => {
+          await assert.rejects(check(answer({ state, authChain })), HandshakeFailure);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { eventually } from '../../../../test/clients/eventually.ts';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { FakeRemoteServers } from '../../../../test/support/rooms/fake-remote-servers.ts';
+import { RemoteRoom } from '../../../../test/support/rooms/remote-room.ts';
+import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { silentLogger } from '../../../kernel/observability/index.ts';
+import { StateCompletion } from './state-completion.ts';
+
+const minute = 60_000;
+
+forEachDatabase((open) => {
+  describe('the state of a room that was joined without its members', () => {
+    /** A room with `lost` members of a server whose keys can not be had until `return` is called. */
+    async function joined(lost: number) {
+      const room = new RemoteRoom('@creator:a.example');
+      for (let index = 0; index < 20; index++) room.join(`@user${index}:b.example`);
+      for (let index = 0; index < lost; index++) room.join(`@user${index}:gone.example`);
+      const key = room.key('gone.example');
+      room.keys.delete('gone.example');
+      const peers = new FakeRemoteServers(room);
+      const under = await RoomsUnderTest.open(open, [], { otherServers: peers });
+      const join = room.join(alice);
+      const verified = (ids: Iterable<string>) => [...ids].map((id) => room.get(id));
+      const state = [...room.get(join).stateBefore.values()].filter(
+        (id) => room.get(id).event.type !== 'm.room.member',
+      );
+      await under.engine.placement.enter(
+        { roomId: room.roomId, version: room.version },
+        {
+          event: room.get(join),
+          state: verified(state),
+          authChain: verified(room.authChain([join, ...state])),
+          partial: { servers: ['a.example', 'b.example'], from: 'a.example' },
+        },
+      );
+      const pauses: number[] = [];
+      /** Completes the state, with time that passes as soon as something waits for it. */
+      const complete = async (onPause: () => void = () => undefined) => {
+        const clock = {
+          ...under.clock,
+          setTimer(delay: number, callback: () => void) {
+            pauses.push(delay);
+            onPause();
+            if (pauses.length < 100)
+              setImmediate(() => {
+                under.clock.advance(delay);
+                callback();
+              });
+            return { cancel: () => undefined };
+          },
+        };
+        const completion = new StateCompletion({
+          engine: under.engine,
+          incoming: under.rooms.incoming,
+          serverName: 'test',
+          health: peers.health,
+          clock,
+          log: silentLogger,
+        });
+        completion.begin(room.roomId);
+        await completion.whole(room.roomId);
+        const head = await under.engine.heads.get(room.roomId);
+        return { isPartial: head?.isPartial, members: head?.memberCount('join') };
+      };
+      /** Begins to complete the state, with time that passes only when it is told to. */
+      const begin = async () => {
+        const { rooms, engine } = under;
+        const clock = {
+          ...under.clock,
+          setTimer(delay: number, callback: () => void) {
+            pauses.push(delay);
+            return under.clock.setTimer(delay, callback);
+          },
+        };
+        const shared = { serverName: 'test', health: peers.health, clock, log: silentLogger };
+        const completion = new StateCompletion({ ...shared, engine, incoming: rooms.incoming });
+        await completion.start();
+        return completion;
+      };
+      const waited = () => pauses.reduce((sum, pause) => sum + pause, 0);
+      const isPartial = async () => (await under.engine.heads.get(room.roomId))?.isPartial;
+      const shared = { room, peers, under, join, complete, begin, isPartial };
+      return { ...shared, pauses, waited, return: () => room.keys.set('gone.example', key) };
+    }
+
+    it('is whole when all of it can be had', async () => {
+      const test = await joined(0);
+      assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
+      assert.deepEqual(test.pauses, []);
+    });
+
+    it('waits for keys that can not be had for a moment', async () => {
+      const test = await joined(2);
+      const completed = await test.complete(() => {
+        if (test.pauses.length === 3) test.return();
+      });
+      assert.deepEqual(completed, { isPartial: false, members: 24 });
+      assert.equal(test.pauses.length, 3);
+    });
+
+    describe('that can not be had at first', () => {
+      /** A room that nobody helps to complete, until something happens. */
+      async function refused() {
+        const test = await joined(0);
+        const deny = () => Promise.reject(new Error('M_FORBIDDEN'));
+        for (const server of ['a.example', 'b.example']) {
+          test.peers.scripts.set(server, { stateIds: deny, state: deny });
+        }
+        const completion = await test.begin();
+        const failed = (times: number) => eventually('the attempt', () => test.pauses.length === times);
+        // Six times, up to a pause of more than five minutes.
+        await failed(1);
+        for (let times = 1; times < 6; times++) {
+          test.under.clock.advance(test.pauses.at(-1)!);
+          await failed(times + 1);
+        }
+        assert.ok(test.pauses.at(-1)! > 5 * minute);
+        /** Something happens for which the pause is ended: another attempt follows some seconds later. */
+        const soonAfter = async (happen: () => unknown) => {
+          const count = test.pauses.length;
+          await happen();
+          await eventually('another attempt', () => test.pauses.length > count);
+          test.under.clock.advance(10_000);
+        };
+        const isWhole = () => eventually('the whole state', async () => (await test.isPartial()) === false);
+        return { ...test, completion, soonAfter, isWhole, admit: () => test.peers.scripts.clear() };
+      }
+
+      it('is completed when the room lets this server in again', async () => {
+        const test = await refused();
+        test.admit();
+        const { room, join, under } = test;
+        const content = { allow: ['*'] };
+        const draft = { type: 'm.room.server_acl', sender: '@creator:a.example', stateKey: '', content };
+        const acl = room.get(room.add({ ...draft, prev: [join] }));
+        await test.soonAfter(() => under.engine.placement.append(room.roomId, acl));
+        await test.isWhole();
+      });
+
+      it('is completed when a server of the room is back, and not because of another one', async () => {
+        const test = await refused();
+        test.admit();
+        const count = test.pauses.length;
+        await test.soonAfter(() => {
+          test.peers.recover('elsewhere.example');
+          test.peers.recover('b.example');
+        });
+        await test.isWhole();
+        assert.equal(test.pauses.length, count + 1);
+      });
+
+      it('is completed when a server of the room lets another user in', async () => {
+        const test = await refused();
+        test.admit();
+        await test.soonAfter(() => test.completion.begin(test.room.roomId));
+        await test.isWhole();
+      });
+
+      it('is not given up the sooner, and asked for every ten seconds at most', async () => {
+        const test = await refused();
+        const [pause, begun] = [test.pauses.at(-1)!, test.under.clock.now()];
+        const count = test.peers.asked.length;
+        for (let times = 0; times < 5; times++) {
+          test.completion.wake(test.room.roomId);
+          await test.soonAfter(() => test.completion.wake(test.room.roomId));
+          await eventually(
+            'the next pause',
+            () => test.pauses.at(-1) === pause - (test.under.clock.now() - begun),
+          );
+        }
+        assert.ok(test.peers.asked.length <= count + 5 * 4, String(test.peers.asked.length - count));
+        assert.equal(test.under.clock.now() - begun, 50_000);
+      });
+    });
+
+    it('does without the members of a server that is gone, after some minutes', async () => {
+      const test = await joined(2);
+      assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
+      assert.ok(test.waited() > 5 * minute && test.waited() < 15 * minute, `${test.waited()}`);
+    });
+
+    it('does without many members whose servers are gone, after some hours', async () => {
+      const test = await joined(15);
+      assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
+      assert.ok(test.waited() > 60 * minute && test.waited() < 240 * minute, `${test.waited()}`);
+    });
+  });
+});

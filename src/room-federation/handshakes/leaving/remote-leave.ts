@@ -1,0 +1,76 @@
+import { randomLetters } from '../../../kernel/randomness.ts';
+import { type BuiltEvent, buildEvent, type JsonObject, referenceHash } from '../../../protocol/index.ts';
+import type { Placement, StoredEvent } from '../../../room-engine/index.ts';
+import type { HandshakeDeps } from '../handshake-deps.ts';
+import { type Hearers, tellLeave } from './tell-leave.ts';
+import type { UntoldLeaves } from './untold-leaves.ts';
+import { withinTime } from './within-time.ts';
+
+/** Milliseconds for all servers together: a client waits, and the room is left in any case. */
+const patience = 10_000;
+
+export interface LeavePlace extends Hearers {
+  /** The invite or the knock that ends. */
+  readonly present: StoredEvent;
+  readonly userId: string;
+  readonly content: JsonObject;
+}
+
+export interface RemoteLeaveDeps extends HandshakeDeps {
+  readonly placement: Pick<Placement, 'outOfBand'>;
+  readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
+}
+
+/**
+ * Turns down invites to rooms that this server is not in, and takes back knocks on them.
+ * Source: server-server API, "Leaving Rooms (Rejecting Invites)".
+ */
+export class RemoteLeave {
+  readonly #deps: RemoteLeaveDeps;
+
+  constructor(deps: RemoteLeaveDeps) {
+    this.#deps = deps;
+  }
+
+  /** Leaves in any case. Servers that can not be reached now are told later. */
+  async leave(place: LeavePlace): Promise<StoredEvent> {
+    const { clock, untoldLeaves, placement } = this.#deps;
+    const { present, userId, content } = place;
+    const { roomId, version } = present.event;
+    const leave = { roomId, userId, content, version: version.id };
+    const { event: told, left } = await withinTime(clock, patience, undefined, (signal) =>
+      tellLeave(this.#deps, leave, place, { signal, timeout: patience }),
+    );
+    await untoldLeaves.note(leave, present.nid, left);
+    const event = told ?? leaveAfter(place, this.#deps);
+    return placement.outOfBand({ roomId, version: event.event.version }, event, { state: [] });
+  }
+}
+
+/** The end of an invite or a knock of which nobody else hears. */
+function leaveAfter({ present, userId, content }: LeavePlace, deps: HandshakeDeps): BuiltEvent {
+  const { signer, clock, randomness } = deps;
+  const { version, roomId, eventId, depth, pdu } = present.event;
+  const draft = {
+    roomId,
+    type: 'm.room.member',
+    sender: userId,
+    stateKey: userId,
+    content: { ...content, membership: 'leave' },
+  };
+  return buildEvent(
+    {
+      ...draft,
+      depth: depth + 1,
+      originServerTs: clock.now(),
+      prevEventIds: [eventId],
+      authEventIds: [eventId],
+      ...(version.eventId === 'origin' && {
+        eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
+        referenceHash: () => referenceHash(pdu, version),
+      }),
+    },
+    version,
+    signer,
+  );
+}

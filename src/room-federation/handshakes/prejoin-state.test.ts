@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
+import { SignedRoom } from '../../../test/support/rooms/signed-room.ts';
+import type { JsonObject, JsonValue } from '../../protocol/index.ts';
+import { Verifier } from '../checking/verifier.ts';
+import { readPrejoinState } from './prejoin-state.ts';
+
+const clock = manualClock();
+const theirs = { serverName: 'b.test', key: newSigningKey('b') };
+const incoming = new Verifier({
+  clock,
+  keys: {
+    findAll: async () => (serverName, keyId) =>
+      serverName === 'b.test' && keyId === theirs.key.keyId
+        ? { key: theirs.key.publicKey, validUntilTs: clock.now() + 1e9 }
+        : undefined,
+  },
+});
+const roomOf = (version: string) => new SignedRoom(version, theirs, clock.now());
+const pdusOf = (room: SignedRoom) => [...room.state.values()].map(({ event }) => event.pdu);
+const stripped = { type: 'm.room.name', state_key: '', sender: '@x:b.test', content: { name: 'Attic' } };
+
+describe('what another server says of a room', () => {
+  for (const version of ['1', '6', '11', '12']) {
+    it(`is taken from whole events, in room version ${version}`, async () => {
+      const room = roomOf(version);
+      const { state, problem } = await readPrejoinState(incoming, room, pdusOf(room));
+      assert.equal(problem, undefined);
+      assert.equal(state.length, room.state.size);
+      for (const entry of state) {
+        assert.deepEqual(Object.keys(entry).sort(), ['content', 'sender', 'state_key', 'type']);
+      }
+    });
+  }
+
+  it('may be stripped state in rooms before version 12', async () => {
+    const { state, problem } = await readPrejoinState(incoming, roomOf('11'), [
+      { ...stripped, event_id: '$x', unsigned: {}, signatures: {} },
+    ]);
+    assert.deepEqual(state, [stripped]);
+    assert.match(problem ?? '', /no event of the room/);
+    const newer = await readPrejoinState(incoming, roomOf('12'), [stripped]);
+    assert.deepEqual(newer.state, []);
+    assert.match(newer.problem ?? '', /no event of the room/);
+  });
+
+  it('is not taken of another room, or without signatures', async () => {
+    const room = roomOf('12');
+    const other = new SignedRoom('12', theirs, clock.now() + 1_000);
+    const ofOther = await readPrejoinState(incoming, room, pdusOf(other));
+    assert.deepEqual(ofOther.state, []);
+    const unsigned = pdusOf(room).map((pdu) => ({ ...pdu, signatures: {} }));
+    assert.deepEqual((await readPrejoinState(incoming, room, unsigned)).state, []);
+  });
+
+  it('is not right where the room says that it is of another version', async () => {
+    for (const [version, stated] of [
+      ['11', '10'],
+      ['1', '2'],
+      ['12', '11'],
+    ] as const) {
+      const room = roomOf(version);
+      if (version === '12') room.roomId = '';
+      const create = room.setState('m.room.create', { room_version: stated });
+      const pdus = version === '12' ? [create.event.pdu] : pdusOf(room);
+      const about = { roomId: create.event.roomId, version: room.version };
+      const { problem } = await readPrejoinState(incoming, about, pdus);
+      assert.match(problem ?? '', /another version/);
+    }
+  });
+
+  it('is bounded, has each entry once, and names only users', async () => {
+    const many = Array.from({ length: 500 }, (_, index) => ({ ...stripped, state_key: String(index) }));
+    assert.equal((await readPrejoinState(incoming, roomOf('11'), many)).state.length, 100);
+    const long = { ...stripped, content: { name: 'x'.repeat(50_000) } };
+    const three = [1, 2, 3, 4].map((index) => ({ ...long, state_key: String(index) }));
+    const kept = (await readPrejoinState(incoming, roomOf('11'), three)).state;
+    assert.ok(JSON.stringify(kept).length <= 128 * 1024);
+    const twice = await readPrejoinState(incoming, roomOf('11'), [stripped, { ...stripped, content: {} }]);
+    assert.deepEqual(twice.state, [{ ...stripped, content: {} }]);
+    const nobody = await readPrejoinState(incoming, roomOf('11'), [{ ...stripped, sender: 'nobody' }]);
+    assert.deepEqual(nobody.state, []);
+  });
+
+  it('is read, whatever it is', async () => {
+    const room = roomOf('11');
+    const pdu = pdusOf(room)[0]!;
+    const entry = fc.oneof(
+      fc.jsonValue().map((value) => value as JsonValue),
+      fc
+        .dictionary(
+          fc.constantFrom('type', 'state_key', 'sender', 'content', 'room_id', '__proto__'),
+          fc.jsonValue(),
+        )
+        .map((changes) => ({ ...pdu, ...changes }) as JsonObject),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(entry, { maxLength: 8 }), async (given) => {
+        const { state } = await readPrejoinState(incoming, room, given);
+        for (const { type, state_key: key, sender, content } of state) {
+          assert.deepEqual([typeof type, typeof key, typeof content], ['string', 'string', 'object']);
+          assert.match(sender, /^@[^\0]*:./);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,157 @@
+import { type JsonObject, MatrixError, notFound } from '../../protocol/index.ts';
+import type {
+  EventToSend,
+  Placement,
+  PrejoinKeys,
+  RoomHead,
+  RoomTurns,
+  StoredEvent,
+  UserRoom,
+} from '../../room-engine/index.ts';
+import { isHereFor } from '../../room-engine/index.ts';
+import { type CandidateDeps, Candidates } from './candidates.ts';
+import type { HandshakeDeps } from './handshake-deps.ts';
+import { RemoteJoin } from './joining/remote-join.ts';
+import type { ComplexityLimit } from './joining/room-complexity.ts';
+import type { StateCompletion } from './joining/state-completion.ts';
+import { RemoteLeave } from './leaving/remote-leave.ts';
+import type { UntoldLeaves } from './leaving/untold-leaves.ts';
+import { RemoteInvite } from './remote-invite.ts';
+import { RemoteKnock } from './remote-knock.ts';
+
+export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
+  readonly placement: Placement;
+  readonly prejoinKeys: PrejoinKeys;
+  readonly complexity: ComplexityLimit;
+  readonly completion: Pick<StateCompletion, 'begin'>;
+  readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
+  /** One gets into a room at a time. */
+  readonly turns: RoomTurns;
+}
+
+/** Who wants to get into which room, and with whose help. */
+export interface RemotePlace {
+  readonly userId: string;
+  readonly roomId: string;
+  /** The servers that the client named, or that the room's alias led to. */
+  readonly via?: readonly string[] | undefined;
+  /** In place of all others: who alone can help. */
+  readonly only?: readonly string[] | undefined;
+  /** The content of the membership event. */
+  readonly content: JsonObject;
+}
+
+/** Memberships in rooms that this server is not in, and of users of other servers. */
+export class RemoteMemberships {
+  readonly #deps: RemoteMembershipsDeps;
+  readonly #candidates: Candidates;
+  readonly #join: RemoteJoin;
+  readonly #leave: RemoteLeave;
+  readonly #knock: RemoteKnock;
+  readonly #invite: RemoteInvite;
+  /** One handshake at a time about each room: whoever comes second may find that this server is in it. */
+  readonly #joining = new Map<string, Promise<StoredEvent | undefined>>();
+
+  constructor(deps: RemoteMembershipsDeps) {
+    this.#deps = deps;
+    this.#candidates = new Candidates(deps);
+    this.#join = new RemoteJoin(deps);
+    this.#leave = new RemoteLeave(deps);
+    this.#knock = new RemoteKnock(deps);
+    this.#invite = new RemoteInvite(deps);
+  }
+
+  /**
+   * Joins with the help of another server. What a user asks for several times at once is done once.
+   * @returns `undefined` when this server has got into the room in the meantime: then no help is needed
+   * @throws MatrixError that says best why it did not succeed
+   */
+  join(place: RemotePlace): Promise<StoredEvent | undefined> {
+    const { userId, roomId } = place;
+    const key = JSON.stringify([userId, roomId]);
+    let joining = this.#joining.get(key);
+    if (!joining) {
+      joining = this.#deps.turns
+        .take(roomId, () => this.#joinNow(place))
+        .finally(() => this.#joining.delete(key));
+      this.#joining.set(key, joining);
+    }
+    return joining;
+  }
+
+  async #joinNow(place: RemotePlace): Promise<StoredEvent | undefined> {
+    const { engine, serverName, complexity, peers } = this.#deps;
+    const { userId, roomId, via, only } = place;
+    if (!only && (await isHereFor(engine, userId, roomId, serverName))) return undefined;
+    const servers = only ?? (await this.#candidates.of(userId, roomId, via));
+    if (servers.length === 0) throw notFound('No server is known that is in the room');
+    const isLimited = !only && (await complexity.holdsFor(userId));
+    const isTold = isLimited && (await complexity.checkElsewhere(peers, servers, roomId));
+    // What is left out of a room can not be measured.
+    const omitMembers = !isLimited || isTold;
+    const joined = await this.#join.join({ ...place, servers, omitMembers });
+    if ((await engine.heads.get(roomId))?.partial) this.#deps.completion.begin(roomId);
+    if (isLimited) await this.#leaveIfTooMuch(userId, roomId);
+    return joined;
+  }
+
+  async #leaveIfTooMuch(userId: string, roomId: string): Promise<void> {
+    const { engine, complexity } = this.#deps;
+    const head = await engine.heads.get(roomId);
+    try {
+      if (head) complexity.checkJoined(head);
+    } catch (error) {
+      const leave = { type: 'm.room.member', stateKey: userId, sender: userId };
+      await engine.timeline.append(roomId, { ...leave, content: { membership: 'leave' } });
+      throw error;
+    }
+  }
+
+  /** As `join`. */
+  knock(place: RemotePlace): Promise<StoredEvent | undefined> {
+    const { userId, roomId, via } = place;
+    const knock = async () => {
+      const servers = await this.#candidates.of(userId, roomId, via);
+      return this.#knock.knock({ ...place, servers });
+    };
+    return this.#deps.turns.take(roomId, () => this.#outside(userId, roomId, knock));
+  }
+
+  /**
+   * Turns an invite down or takes a knock back; that succeeds in any case.
+   * @param present what ends
+   * @returns as `join`
+   */
+  leave(userId: string, present: UserRoom, content: JsonObject): Promise<StoredEvent | undefined> {
+    const { engine } = this.#deps;
+    const { roomId, eventNid } = present;
+    return this.#outside(userId, roomId, async () => {
+      const stored = await engine.events.get(eventNid);
+      if (!stored) throw new Error('a membership event is missing');
+      const hearers = await this.#candidates.hearers(userId, present);
+      return this.#leave.leave({ present: stored, userId, ...hearers, content });
+    });
+  }
+
+  /** @returns `undefined` when this server is in the room, or has got into it while the others were asked */
+  async #outside(
+    userId: string,
+    roomId: string,
+    work: () => Promise<StoredEvent>,
+  ): Promise<StoredEvent | undefined> {
+    const { engine, serverName } = this.#deps;
+    const isInside = () => isHereFor(engine, userId, roomId, serverName);
+    if (await isInside()) return undefined;
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof MatrixError && (await isInside())) return undefined;
+      throw error;
+    }
+  }
+
+  /** Invites a user of another server. @throws MatrixError */
+  invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
+    return this.#invite.invite(head, draft);
+  }
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { anyRoomVersion } from '../../../../test/protocol/arbitrary.ts';
+import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
+import { systemRandomness } from '../../../kernel/randomness.ts';
+import {
+  type JsonObject,
+  type JsonValue,
+  MatrixError,
+  type RoomVersion,
+  receivePdu,
+  roomVersions,
+} from '../../../protocol/index.ts';
+import { eventAt, placeIn } from './event-from-template.ts';
+
+const signer = { serverName: 'a.test', key: newSigningKey('a') };
+const parts = { signer, clock: manualClock(), randomness: systemRandomness };
+const hash = 'A'.repeat(43);
+
+const roomIdOf = (version: RoomVersion) => (version.roomId === 'create event' ? `!${hash}` : '!room:b.test');
+const ownIn = (version: RoomVersion) => ({
+  roomId: roomIdOf(version),
+  type: 'm.room.member',
+  sender: '@anna:a.test',
+  stateKey: '@anna:a.test',
+  content: { membership: 'join' },
+});
+const referenceIn = (version: RoomVersion, name: string): JsonValue =>
+  version.eventReferences === 'pairs'
+    ? [`$${name}:b.test`, { sha256: name.padEnd(43, 'A') }]
+    : `$${name.padEnd(43, 'A')}`;
+
+describe('an event from a template', () => {
+  for (const [id, version] of roomVersions) {
+    it(`takes the place and nothing else, in room version ${id}`, () => {
+      const template = {
+        type: 'm.room.power_levels',
+        room_id: '!other:b.test',
+        sender: '@evil:b.test',
+        state_key: '',
+        content: { users: { '@evil:b.test': 100 } },
+        origin_server_ts: 1,
+        hashes: { sha256: 'x' },
+        event_id: '$theirs:b.test',
+        'org.example': true,
+        depth: 41,
+        prev_events: [referenceIn(version, 'prev')],
+        auth_events: [referenceIn(version, 'create'), referenceIn(version, 'levels')],
+      };
+      const { event, json } = eventAt(placeIn(template, version), ownIn(version), version, parts);
+      const received = receivePdu(JSON.parse(json), version);
+      assert.equal(received.hashMatches, true);
+      assert.equal(received.event.eventId, event.eventId);
+      const { type, sender, stateKey, roomId, content, depth, originServerTs } = event;
+      assert.deepEqual(
+        { type, sender, stateKey, roomId, content, depth, originServerTs },
+        { ...ownIn(version), depth: 41, originServerTs: parts.clock.now() },
+      );
+      assert.deepEqual(event.pdu['prev_events'], template.prev_events);
+      assert.deepEqual(event.pdu['auth_events'], template.auth_events);
+      assert.equal(event.pdu['org.example'], undefined);
+    });
+  }
+
+  it('refers without a hash to what the template names without one', () => {
+    const version = roomVersions.get('1')!;
+    const [prev, create] = [referenceIn(version, 'prev'), ['$create:b.test', {}]];
+    const template: JsonObject = { depth: 3, prev_events: [prev], auth_events: [create] };
+    const { event } = eventAt(placeIn(template, version), ownIn(version), version, parts);
+    assert.deepEqual(event.pdu['prev_events'], [prev]);
+    assert.deepEqual(event.pdu['auth_events'], [create]);
+  });
+
+  it('is made from no template that has no place in a history', () => {
+    const version = roomVersions.get('10')!;
+    const right = { prev_events: [referenceIn(version, 'p')], auth_events: [], depth: 3 };
+    const wrong: JsonObject[] = [
+      { ...right, prev_events: undefined },
+      { ...right, prev_events: {} },
+      { ...right, auth_events: ['create'] },
+      { ...right, auth_events: [['$a:b', { sha256: 'x' }]] },
+      { ...right, auth_events: ['$not-a-hash:b.test'] },
+      { ...right, auth_events: Array(11).fill(referenceIn(version, 'a')) },
+      { ...right, prev_events: Array(21).fill(referenceIn(version, 'a')) },
+      { ...right, depth: '3' },
+      { ...right, depth: -1 },
+      { ...right, depth: undefined },
+    ];
+    assert.ok(eventAt(placeIn(right, version), ownIn(version), version, parts));
+    for (const template of wrong) {
+      assert.throws(() => eventAt(placeIn(template, version), ownIn(version), version, parts), MatrixError);
+    }
+  });
+
+  it('is made or refused, whatever the template is, and then is an event that others take', () => {
+    const reference = fc.oneof(
+      fc.constantFrom<JsonValue>('$a:b', `$${hash}`, ['$a:b', { sha256: hash }], ['$a:b', {}], [], 1),
+      fc.jsonValue().map((value) => value as JsonValue),
+    );
+    const template = fc.record(
+      {
+        prev_events: fc.oneof(fc.array(reference, { maxLength: 25 }), reference),
+        auth_events: fc.oneof(fc.array(reference, { maxLength: 12 }), reference),
+        depth: fc.oneof(fc.nat(), fc.double(), fc.constant(JSON.rawJSON('1e400') as never), reference),
+      },
+      { requiredKeys: [] },
+    );
+    fc.assert(
+      fc.property(anyRoomVersion, template, (version, given) => {
+        try {
+          const { json } = eventAt(placeIn(given as JsonObject, version), ownIn(version), version, parts);
+          assert.equal(receivePdu(JSON.parse(json), version).event.sender, '@anna:a.test');
+        } catch (error) {
+          assert.ok(error instanceof MatrixError, String(error));
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

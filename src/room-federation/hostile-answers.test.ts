@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { mutated } from '../../test/support/inputs/mutated.ts';
+import { newSigningKey } from '../../test/support/inputs/signing-key.ts';
+import { RemoteRoom } from '../../test/support/rooms/remote-room.ts';
+import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('servers that answer what they should not', () => {
+    it('with an endless history: the questions end, and the state is asked for', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open);
+      const chain = Array.from({ length: 100 }, (_, index) => room.say(creator, `${index}`));
+      const last = room.say(creator, 'last');
+      peers.scripts.set('a.example', {
+        async missingEvents(_server, _roomId, { latest }) {
+          const [before = ''] = room.get(latest.at(-1)!).event.prevEventIds;
+          return room.pdus([before]);
+        },
+      });
+      peers.down.add('b.example');
+      await send('a.example', last);
+      assert.deepEqual(await fates(last, chain.at(-1)!, chain[0]!), ['placed', 'placed', 'unknown']);
+      assert.ok(peers.count('missingEvents') <= 15, String(peers.count('missingEvents')));
+      assert.equal(peers.count('stateIds'), 1);
+    });
+
+    it('with events that nobody wants, of other rooms, or forged: none is taken, and the next server is asked', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open);
+      const other = new RemoteRoom(creator.replace('creator', 'someone'));
+      for (const [server, key] of room.keys) other.keys.set(server, key);
+      const [strange] = [other.say('@someone:a.example', 'of another room')];
+      const missing = room.say(creator, 'missing');
+      const aside = room.say(remoteBob, 'aside', { prev: [missing] });
+      const last = room.say(creator, 'last', { prev: [missing] });
+      const forged = { ...room.pdu(missing), signatures: {} };
+      peers.scripts.set('a.example', {
+        missingEvents: async () => [forged, null, 7, ...other.pdus([strange]), ...room.pdus([aside, last])],
+        event: async () => forged,
+      });
+      await send('a.example', last);
+      assert.deepEqual(await fates(missing, last, aside, strange), [
+        'placed',
+        'placed',
+        'unknown',
+        'unknown',
+      ]);
+      assert.deepEqual(
+        peers.asked.filter(({ method }) => method === 'missingEvents').map(({ server }) => server),
+        ['a.example', 'b.example'],
+      );
+    });
+
+    it('with a state of forged events and such of other rooms: what is left must be enough', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      room.say(creator, 'lost');
+      const power = room.add({
+        type: 'm.room.power_levels',
+        sender: creator,
+        stateKey: '',
+        content: { users: { [remoteBob]: 100 } },
+        key: newSigningKey('k'),
+      });
+      const other = new RemoteRoom('@someone:a.example');
+      const last = room.say(creator, 'last');
+      peers.scripts.set('a.example', {
+        missingEvents: async () => [],
+        async stateIds() {
+          const state = [
+            ...room.get(last).stateBefore.values(),
+            ...other.get(other.newest).stateAfter.values(),
+          ];
+          return { state, authChain: [power, '$nothing'] };
+        },
+        event: async (_server, eventId) => (other.events.has(eventId) ? other : room).pdu(eventId),
+      });
+      peers.down.add('b.example');
+      await send('a.example', last);
+      assert.deepEqual(await fates(last, power, other.newest), ['unknown', 'unknown', 'unknown']);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.notEqual(head?.entry('m.room.power_levels', '')?.eventId, power);
+    });
+
+    it('with a state that is all their own: who is banned here stays banned', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const before = room.newest;
+      const ban = room.add({
+        type: 'm.room.member',
+        sender: creator,
+        stateKey: remoteBob,
+        content: { membership: 'ban' },
+      });
+      await send('a.example', ban);
+      room.newest = before;
+      const madeUp = room.say(creator, 'never said', {
+        prev: ['$nothing'],
+        auth: [],
+        key: newSigningKey('k'),
+      });
+      const evading = room.say(remoteBob, 'still here', {
+        prev: [madeUp],
+        auth: room.authEventsFor(before, remoteBob),
+      });
+      const state = [...room.get(before).stateAfter.values()];
+      peers.scripts.set('b.example', {
+        missingEvents: async () => [],
+        stateIds: async () => ({ state, authChain: [...room.authChain(state)] }),
+      });
+      peers.down.add('a.example');
+      await send('b.example', evading);
+      assert.deepEqual(await fates(evading), ['soft-failed']);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.equal(head?.membership(remoteBob), 'ban');
+    });
+
+    it('with events that name each other in a circle', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open, { version: '2' });
+      const tip = room.newest;
+      const [one, two] = ['$0001:a.example', '$0002:a.example'] as const;
+      room.nextEventNumber = 1;
+      assert.equal(room.say(creator, 'one', { prev: [two], auth: room.authEventsFor(tip, creator) }), one);
+      assert.equal(room.say(creator, 'two', { prev: [one], auth: room.authEventsFor(tip, creator) }), two);
+      const state = [...room.get(tip).stateAfter.values()];
+      peers.scripts.set('a.example', {
+        missingEvents: async (_server, _roomId, { latest }) => room.pdus([latest[0] === one ? two : one]),
+        stateIds: async () => ({ state, authChain: [...room.authChain(state)] }),
+      });
+      peers.down.add('b.example');
+      await send('a.example', one);
+      assert.deepEqual(await fates(one, two), ['placed', 'placed']);
+    });
+
+    it('with auth events that can not be had: the event waits, and what is refused is not fetched again', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const carol = '@carol:c.example';
+      const join = room.join(carol, { key: newSigningKey('k') });
+      const said = room.say(carol, 'hello', {
+        prev: [room.get(join).event.prevEventIds[0]!],
+        auth: room.authEventsFor(join, carol),
+      });
+      const good = room.say(creator, 'good', { prev: [room.get(join).event.prevEventIds[0]!] });
+      await send('a.example', said, good);
+      assert.deepEqual(await fates(join, said, good), ['unknown', 'unknown', 'placed']);
+      const asked = peers.count('eventAuth');
+      assert.ok(asked > 0);
+      under.clock.advance(20_000);
+      await under.rooms.incoming.settled();
+      assert.ok(peers.count('eventAuth') > asked);
+      assert.equal(peers.count('event'), 0, 'the chains had it, and it was forged');
+    });
+
+    it('with an auth chain that does not end: a part of it is looked at, and the events of others go on', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const { newest: tip } = room;
+      const auth = room.authEventsFor(tip, creator);
+      const first = auth.find((id) => room.get(id).event.type === 'm.room.power_levels');
+      assert.ok(first);
+      const authBy = (levels: string) => auth.map((id) => (id === first ? levels : id));
+      let levels = first;
+      for (let index = 0; index < 200; index++) {
+        const content = { users: { [creator]: 100 }, index };
+        const draft = { type: 'm.room.power_levels', sender: creator, stateKey: '', content };
+        levels = room.add({ ...draft, prev: [tip], auth: authBy(levels) });
+      }
+      const last = room.say(creator, 'by the end of the chain', { prev: [tip], auth: authBy(levels) });
+      const good = room.say(creator, 'good', { prev: [tip] });
+      peers.scripts.set('a.example', { eventAuth: async () => Array(10_001).fill(room.pdu(levels)) });
+      peers.down.add('b.example');
+      await send('a.example', last, good);
+      assert.deepEqual(await fates(last, good, levels), ['unknown', 'placed', 'unknown']);
+      assert.ok(peers.count('event') <= 25, `${peers.count('event')} events were fetched`);
+      peers.scripts.clear();
+      under.clock.advance(60_000);
+      await under.rooms.incoming.settled();
+      assert.deepEqual(await fates(last, levels), ['placed', 'outlier']);
+    });
+
+    it('slowly: who takes long has to wait, and the events of others do not', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const tip = room.newest;
+      const missing = ['x', 'y'].map((text) => room.say(remoteBob, text, { prev: [tip] }));
+      const late = missing.map((id) => room.say(remoteBob, 'late', { prev: [id] }));
+      const good = room.say(creator, 'good', { prev: [tip] });
+      peers.scripts.set('b.example', {
+        async missingEvents(_server, _roomId, { latest }) {
+          under.clock.advance(9_000);
+          return room.pdus(room.get(latest[0]!).event.prevEventIds);
+        },
+      });
+      await send('b.example', ...late, good);
+      assert.deepEqual(await fates(...late, good), ['placed', 'unknown', 'placed']);
+      under.clock.advance(9_001);
+      await under.rooms.incoming.settled();
+      assert.deepEqual(await fates(...late), ['placed', 'placed']);
+    });
+
+    it('with more events than can wait: they are refused, and said to be', async () => {
+      const { room, under, fates } = await joinedRoom(open);
+      const { incoming } = under.rooms;
+      const ids = Array.from({ length: 2_001 }, () => room.say(creator, 'flood', { prev: ['$nothing'] }));
+      const outcomes = Object.values(await incoming.receive('a.example', room.pdus(ids)));
+      assert.equal(outcomes.length, ids.length);
+      assert.ok(outcomes.every(({ error }) => /send this again later/.test(error ?? '')));
+      assert.deepEqual(await fates(ids[0]!), ['unknown']);
+    });
+  });
+
+  it('whatever other servers send and answer, nothing breaks, and what is right finds its place', async () => {
+    const { room, peers, under, fates } = await joinedRoom(open);
+    const { incoming } = under.rooms;
+    const json = fc.jsonValue() as fc.Arbitrary<never>;
+    const sample = room.pdu(room.say(creator, 'sample'));
+    const answer = fc.oneof(json, mutated(sample) as fc.Arbitrary<never>);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(answer, { maxLength: 4 }),
+        fc.array(fc.string(), { maxLength: 4 }),
+        fc.array(fc.oneof(answer, mutated({ ...sample, room_id: room.roomId }) as fc.Arbitrary<never>)),
+        async (events, texts, pdus) => {
+          const ids = texts.map((text) => `$${text}`);
+          for (const server of ['a.example', 'b.example']) {
+            peers.scripts.set(server, {
+              event: async () => events[0] ?? null,
+              missingEvents: async () => events,
+              stateIds: async () => ({ state: ids, authChain: ids }),
+              eventAuth: async () => events,
+            });
+          }
+          const needy = room.say(creator, 'needy', { prev: ['$nothing'] });
+          await incoming.receive('a.example', [...pdus, room.pdu(needy)]);
+          await incoming.settled();
+          under.clock.advance(1_000_000);
+        },
+      ),
+      { numRuns: 25 },
+    );
+    await incoming.settled();
+    peers.scripts.clear();
+    const good = room.say(creator, 'good', { prev: [...(await extremities())] });
+    await incoming.receive('a.example', [room.pdu(good)]);
+    await incoming.settled();
+    assert.deepEqual(await fates(good), ['placed']);
+
+    async function extremities() {
+      const head = await under.engine.heads.get(room.roomId);
+      return head!.extremities.map(({ eventId }) => eventId);
+    }
+  });
+});

@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../test/support/inputs/signing-key.ts';
+import { alice } from '../../test/support/rooms/rooms.ts';
+import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
+
+forEachDatabase((open) => {
+  describe('events of other servers', () => {
+    it('get their places in every room version, without a question when nothing is missing', async () => {
+      for (const version of ['1', '2', '3', '6', '10', '11', '12']) {
+        const { room, peers, send, fates } = await joinedRoom(open, { version });
+        const one = room.say(creator, 'one');
+        const two = room.say(remoteBob, 'two');
+        assert.deepEqual(await send('a.example', one, two), { [one]: undefined, [two]: undefined });
+        assert.deepEqual(await fates(one, two), ['placed', 'placed'], version);
+        assert.deepEqual(peers.asked, [], version);
+      }
+    });
+
+    it('that come in the wrong order are put into the right one', async () => {
+      const { room, peers, send, fates, stored } = await joinedRoom(open);
+      const ids = ['a', 'b', 'c', 'd'].map((text) => room.say(creator, text));
+      await send('a.example', ...ids.toReversed());
+      assert.deepEqual(
+        await fates(...ids),
+        ids.map(() => 'placed'),
+      );
+      const places = await Promise.all(ids.map(async (id) => (await stored(id))?.stream ?? 0));
+      assert.deepEqual(
+        places,
+        places.toSorted((a, b) => a - b),
+      );
+      assert.equal(peers.count('missingEvents'), 0);
+    });
+
+    it('that are known, or wait already, are taken again at no cost', async () => {
+      const { room, under, send } = await joinedRoom(open);
+      const id = room.say(creator, 'once');
+      await send('a.example', id);
+      const { batches } = under.database.statistics;
+      assert.deepEqual(await send('b.example', id, id), { [id]: undefined });
+      assert.equal(under.database.statistics.batches, batches);
+    });
+
+    it('bring with them what lies between: get_missing_events', async () => {
+      const { room, peers, send, fates, join } = await joinedRoom(open);
+      const between = Array.from({ length: 55 }, (_, index) => room.say(creator, `${index}`));
+      const last = room.say(remoteBob, 'last');
+      await send('b.example', last);
+      assert.deepEqual(new Set(await fates(...between, last)), new Set(['placed']));
+      assert.equal(peers.count('stateIds'), 0);
+      assert.ok(peers.count('missingEvents') <= 4, `${peers.count('missingEvents')} questions`);
+      const [first] = peers.asked;
+      assert.deepEqual(first?.args[2], { earliest: [join], latest: [last], limit: 20, minDepth: 0 });
+      assert.equal(first?.server, 'b.example', 'who sent the event is asked first');
+    });
+
+    it('behind a gap that is too wide come with the state before them', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      for (let index = 0; index < 10; index++) room.say(creator, 'lost');
+      const topic = room.add({
+        type: 'm.room.topic',
+        sender: creator,
+        stateKey: '',
+        content: { topic: 'new' },
+      });
+      const carol = room.join('@carol:c.example');
+      const last = room.say('@carol:c.example', 'hello');
+      peers.scripts.set('c.example', { missingEvents: async () => [] });
+      peers.down.add('a.example').add('b.example');
+      await send('c.example', last);
+      assert.deepEqual(await fates(last, topic, carol), ['placed', 'outlier', 'outlier']);
+      assert.equal(peers.count('state'), 0, 'few events are fetched one by one');
+      const head = await under.engine.heads.get(room.roomId);
+      assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
+      assert.equal(head?.membership('@carol:c.example'), 'join');
+      assert.equal(head?.membership(alice), 'join');
+    });
+
+    it('behind a gap come with the state before those that they follow, where nobody tells the state before them', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const topic = room.add({
+        type: 'm.room.topic',
+        sender: creator,
+        stateKey: '',
+        content: { topic: 'new' },
+      });
+      const carol = room.join('@carol:c.example');
+      const last = room.say('@carol:c.example', 'hello');
+      const { stateIds } = peers.events;
+      peers.scripts.set('c.example', {
+        missingEvents: async () => [],
+        stateIds: async (_server, roomId, eventId, request) => {
+          if (eventId === last) throw new Error('this event is not known');
+          return stateIds('honest.example', roomId, eventId, request);
+        },
+      });
+      peers.down.add('a.example').add('b.example');
+      await send('c.example', last);
+      assert.deepEqual(await fates(last, topic, carol), ['placed', 'outlier', 'placed']);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
+      assert.equal(head?.membership('@carol:c.example'), 'join');
+    });
+
+    it('behind a gap in which much has changed come with the whole state', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      for (let index = 0; index < 600; index++) room.join(`@user${index}:c.example`);
+      const last = room.say(creator, 'last');
+      peers.scripts.set('a.example', { missingEvents: async () => [] });
+      peers.down.add('b.example');
+      await send('a.example', last);
+      assert.deepEqual(await fates(last), ['placed']);
+      assert.equal(peers.count('state'), 1);
+      assert.equal(peers.count('event'), 0);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.equal(head?.memberCount('join'), 603);
+    });
+
+    it('behind a gap in which many have joined whose server is gone come without these, in the end', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      const lost = Array.from({ length: 15 }, (_, index) => room.join(`@user${index}:gone.example`));
+      const carol = room.join('@carol:c.example');
+      const last = room.say('@carol:c.example', 'hello');
+      room.keys.delete('gone.example');
+      peers.scripts.set('c.example', { missingEvents: async () => [] });
+      peers.down.add('a.example').add('b.example');
+      await send('c.example', last);
+      for (let minutes = 0; minutes < 30; minutes++) {
+        under.clock.advance(60_000);
+        await under.rooms.incoming.settled();
+      }
+      assert.deepEqual(await fates(last), ['unknown'], 'the keys may be there soon');
+      for (let minutes = 0; minutes < 240; minutes += 10) {
+        under.clock.advance(10 * 60_000);
+        await under.rooms.incoming.settled();
+      }
+      assert.deepEqual(await fates(last, carol, lost[0]!), ['placed', 'placed', 'unknown']);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.deepEqual([head?.memberCount('join'), head?.membership(alice)], [4, 'join']);
+    });
+
+    it('that are forged are dropped, and the others are not', async () => {
+      const { room, send, fates } = await joinedRoom(open);
+      const forged = room.say(creator, 'forged', { key: newSigningKey('k') });
+      const good = room.say(creator, 'good', { prev: room.get(forged).event.prevEventIds });
+      const errors = await send('a.example', forged, good);
+      assert.match(errors[forged] ?? '', /signature/);
+      assert.equal(errors[good], undefined);
+      assert.deepEqual(await fates(forged, good), ['unknown', 'placed']);
+    });
+
+    it('whose hash is wrong are redacted', async () => {
+      const { room, under, stored } = await joinedRoom(open);
+      const id = room.say(creator, 'as it was');
+      const changed = { ...room.pdu(id), content: { body: 'as it never was', msgtype: 'm.text' } };
+      await under.rooms.incoming.receive('a.example', [changed]);
+      await under.rooms.incoming.settled();
+      assert.deepEqual((await stored(id))?.event.content, {});
+      assert.notEqual((await stored(id))?.stream, undefined);
+    });
+
+    it('of rooms that no local user is in are refused', async () => {
+      const { room, under, send, fates } = await joinedRoom(open);
+      const strange = { ...room.pdu(room.newest), room_id: '!unknown:a.example', event_id: '$x:a.example' };
+      const { incoming } = under.rooms;
+      assert.deepEqual(await incoming.receive('a.example', [strange, null, 5, { room_id: [] }]), {
+        '$x:a.example': { error: 'This server is not in the room' },
+      });
+      await under.leave(alice, room.roomId);
+      const id = room.say(creator, 'hello?');
+      assert.match((await send('a.example', id))[id] ?? '', /not in the room/);
+      assert.deepEqual(await fates(id), ['unknown']);
+    });
+
+    it('are not taken from servers that the room does not admit', async () => {
+      const { room, send, fates } = await joinedRoom(open);
+      const acl = room.add({
+        type: 'm.room.server_acl',
+        sender: creator,
+        stateKey: '',
+        content: { allow: ['*'], deny: ['b.example'] },
+      });
+      await send('a.example', acl);
+      const id = room.say(remoteBob, 'let me in');
+      assert.match((await send('b.example', id))[id] ?? '', /does not admit/);
+      assert.deepEqual(await fates(id), ['unknown']);
+    });
+
+    it('that are not allowed are rejected, or soft-failed, without an error for who sent them', async () => {
+      const { room, send, fates, under } = await joinedRoom(open);
+      const before = room.newest;
+      const content = { topic: 'mine' };
+      const topic = room.add({ type: 'm.room.topic', sender: remoteBob, stateKey: '', content });
+      const ban = room.add({
+        type: 'm.room.member',
+        sender: creator,
+        stateKey: remoteBob,
+        content: { membership: 'ban' },
+        prev: [before],
+      });
+      const evading = room.say(remoteBob, 'still here', { prev: [before] });
+      assert.deepEqual(await send('b.example', topic), { [topic]: undefined });
+      await send('a.example', ban);
+      assert.deepEqual(await send('b.example', evading), { [evading]: undefined });
+      assert.deepEqual(await fates(topic, ban, evading), ['rejected', 'placed', 'soft-failed']);
+      const head = await under.engine.heads.get(room.roomId);
+      assert.equal(head?.entry('m.room.topic', ''), undefined);
+      assert.deepEqual(
+        head?.extremities.map(({ eventId }) => eventId),
+        [ban],
+      );
+    });
+
+    it('wait on disk: a restart takes them up', async () => {
+      const joined = await joinedRoom(open);
+      const { room, peers, send, fates } = joined;
+      room.say(creator, 'lost');
+      const last = room.say(creator, 'last');
+      peers.down.add('a.example').add('b.example');
+      await send('a.example', last);
+      assert.deepEqual(await fates(last), ['unknown']);
+      peers.down.clear();
+      const again = await joined.restart();
+      again.under.clock.advance(60_000);
+      again.under.rooms.incoming.start();
+      await again.under.rooms.incoming.settled();
+      assert.deepEqual(await again.fates(last), ['placed']);
+    });
+
+    it('that have arrived just before the program ends get their places after its next start', async () => {
+      const joined = await joinedRoom(open);
+      const { room, under } = joined;
+      const ids = ['a', 'b', 'c'].map((text) => room.say(creator, text));
+      const received = under.rooms.incoming.receive('a.example', room.pdus(ids));
+      const closed = under.rooms.incoming.close();
+      assert.deepEqual(Object.keys(await received), ids);
+      await closed;
+      const again = await joined.restart();
+      assert.ok((await again.fates(...ids)).includes('unknown'), 'not all had their places before');
+      again.under.rooms.incoming.start();
+      await again.under.rooms.incoming.settled();
+      assert.deepEqual(await again.fates(...ids), ['placed', 'placed', 'placed']);
+    });
+
+    it('that come together get their places together, with few flushes', async () => {
+      const { room, under, send, fates } = await joinedRoom(open);
+      const ids = Array.from({ length: 50 }, (_, index) => room.say(creator, `${index}`));
+      const { batches } = under.database.statistics;
+      await send('a.example', ...ids);
+      assert.deepEqual(new Set(await fates(...ids)), new Set(['placed']));
+      assert.ok(under.database.statistics.batches - batches <= 55, 'and are cleared away together');
+    });
+
+    it('get their places as soon as what they waited for has come', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open);
+      const missing = room.say(creator, 'missing');
+      const next = room.say(creator, 'next');
+      const last = room.say(remoteBob, 'last');
+      peers.down.add('a.example').add('b.example');
+      await send('a.example', last);
+      await send('b.example', next);
+      assert.deepEqual(await fates(next, last), ['unknown', 'unknown']);
+      await send('a.example', missing);
+      assert.deepEqual(await fates(missing, next, last), ['placed', 'placed', 'placed']);
+    });
+
+    it('get their places as soon as what authorizes them has come', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open);
+      const name = room.join(remoteBob, { content: { membership: 'join', displayname: 'Bob' } });
+      const said = room.say(remoteBob, 'I am Bob');
+      peers.down.add('a.example').add('b.example');
+      await send('b.example', said);
+      assert.deepEqual(await fates(said), ['unknown']);
+      const asked = peers.asked.length;
+      const other = room.say(creator, 'another', { prev: [room.get(name).event.prevEventIds[0]!] });
+      await send('a.example', other);
+      assert.deepEqual(await fates(other, said), ['placed', 'unknown']);
+      assert.equal(peers.asked.length, asked, 'what else arrives is no reason to try again');
+      await send('b.example', name);
+      assert.deepEqual(await fates(name, said), ['placed', 'placed']);
+    });
+
+    it('are tried again later when nobody can be asked, and given up in the end', async () => {
+      const { room, peers, send, fates, under } = await joinedRoom(open);
+      room.say(creator, 'lost');
+      const last = room.say(creator, 'last');
+      peers.down.add('a.example').add('b.example');
+      await send('a.example', last);
+      const asked = peers.asked.length;
+      assert.ok(asked > 0);
+      for (let minutes = 0; minutes < 24 * 60; minutes += 10) {
+        under.clock.advance(10 * 60_000);
+        await under.rooms.incoming.settled();
+      }
+      const all = peers.asked.length;
+      assert.ok(all > asked && all < asked * 12, `${all} questions, ${asked} at first`);
+      peers.down.clear();
+      under.clock.advance(24 * 3_600_000);
+      await under.rooms.incoming.settled();
+      assert.deepEqual(await fates(last), ['unknown']);
+      assert.equal(peers.asked.length, all);
+    });
+  });
+});

@@ -1,0 +1,249 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Logger, Metrics } from '../kernel/observability/index.ts';
+import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../protocol/index.ts';
+import type {
+  Placement,
+  RoomHead,
+  RoomHeads,
+  RoomPolicies,
+  ServerAcls,
+  StoredEvent,
+  VerifiedEvent,
+} from '../room-engine/index.ts';
+import { RoomTurns } from '../room-engine/index.ts';
+import { Inquiries } from './asking/inquiries.ts';
+import { Patience } from './asking/patience.ts';
+import { maxConsidered, RoomServers } from './asking/room-servers.ts';
+import { Intake } from './checking/intake.ts';
+import { KnownEvents } from './checking/known-events.ts';
+import { RefusedEvents } from './checking/refused-events.ts';
+import { type Refusal, Verifier } from './checking/verifier.ts';
+import { AuthFetcher } from './fetching/auth-fetcher.ts';
+import { EventFetcher } from './fetching/event-fetcher.ts';
+import { GapFiller } from './fetching/gap-filler.ts';
+import { StateFetcher, type StateOptions } from './fetching/state-fetcher.ts';
+import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
+import { Backfilling } from './older-history/backfilling.ts';
+import { MissedHistory, type MissedHistoryDeps } from './older-history/missed-history.ts';
+import { OlderEvents } from './older-history/older-events.ts';
+import { RemoteEventByTime, type TimeQuestion } from './older-history/remote-event-by-time.ts';
+import { Processor } from './processor.ts';
+import type { OtherServers } from './remote-servers.ts';
+import { type OutsideEvents, type PduOutcome, Receiving } from './staging/receiving.ts';
+import { RoomWorkers } from './staging/room-workers.ts';
+import { StagedWork } from './staging/staged-work.ts';
+import { Staging } from './staging/staging.ts';
+
+/** An event that was checked, or why it may not be used. */
+export type Verification = VerifiedEvent | Refusal;
+
+export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasHere'> {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly serverName: string;
+  readonly heads: RoomHeads;
+  readonly placement: Placement;
+  readonly policies: RoomPolicies;
+  readonly serverAcls: ServerAcls;
+  readonly others: OtherServers;
+  readonly outside: OutsideEvents;
+  readonly metrics?: Metrics | undefined;
+}
+
+/** Events from other servers: checked, completed with what they refer to, and put at their places. */
+export class Incoming {
+  readonly #deps: IncomingDeps;
+  readonly #verifier: Verifier;
+  readonly #staging: Staging;
+  readonly #patience: Patience;
+  readonly #inquiries: Inquiries;
+  readonly #states: StateFetcher;
+  readonly #processor: Processor;
+  readonly #receiving: Receiving;
+  readonly #backfilling: Backfilling;
+  readonly #missed: MissedHistory;
+  readonly #byTime: RemoteEventByTime;
+  readonly #workers: RoomWorkers;
+  readonly #turns = new RoomTurns();
+  readonly #metrics: IncomingMetrics;
+
+  private constructor(deps: IncomingDeps, staging: Staging) {
+    this.#deps = deps;
+    this.#staging = staging;
+    const { clock, placement, database, metrics } = deps;
+    const { events: remote, keys } = deps.others;
+    this.#metrics = incomingMetrics(metrics, () => ({
+      count: staging.size,
+      oldestAge: clock.now() - (staging.oldestTs ?? clock.now()),
+    }));
+    const verifier = new Verifier({ keys, clock });
+    const patience = new Patience(clock);
+    const servers = new RoomServers({ ...deps, ...deps.others, patience });
+    const inquiries = new Inquiries({ ...deps, servers, patience });
+    const refused = new RefusedEvents(clock);
+    const known = new KnownEvents(database);
+    const intake = new Intake({ verifier, refused, known });
+    const fetcher = new EventFetcher({ remote, intake, refused });
+    const auth = new AuthFetcher({ remote, intake, fetcher, known, placement });
+    const states = new StateFetcher({ remote, intake, fetcher, known, auth });
+    const shared = { ...deps, remote, intake, fetcher, auth, states, servers, inquiries, staging, verifier };
+    this.#verifier = verifier;
+    this.#patience = patience;
+    this.#inquiries = inquiries;
+    this.#states = states;
+    this.#processor = new Processor({
+      ...shared,
+      gaps: new GapFiller(shared),
+      onPlaced: (stored) => {
+        this.#metrics.placed(stored);
+        const { roomId, eventId } = stored.event;
+        if (staging.arrived(roomId, eventId)) this.#workers.wake(roomId);
+      },
+    });
+    const work = new StagedWork({
+      ...shared,
+      patience,
+      processor: this.#processor,
+      turns: this.#turns,
+      metrics: this.#metrics,
+      process: (head, origin, event, options) => this.#process(head, origin, event, options),
+      wake: (roomId) => this.#workers.wake(roomId),
+    });
+    this.#workers = new RoomWorkers({
+      ...shared,
+      begin: (staged, isUnderWay) => work.begin(staged, isUnderWay),
+      handle: (staged) => work.handle(staged),
+      onWaiting: (staged) => work.noteLacks(staged),
+      onDropped: () => this.#metrics.dropped(),
+    });
+    this.#receiving = new Receiving({
+      ...shared,
+      onRefused: (count) => this.#metrics.refused(count),
+      // It may let this server in again, and whoever has sent it may help now. That costs half of the room's time at most.
+      onAcl: (roomId, origin) => patience.helped(roomId, origin),
+      wake: (roomId) => this.#workers.wake(roomId),
+    });
+    const older = new OlderEvents(shared);
+    this.#backfilling = new Backfilling({ ...shared, older });
+    this.#missed = new MissedHistory({ ...shared, older });
+    this.#byTime = new RemoteEventByTime(shared);
+  }
+
+  /** Reads which events wait from before. */
+  static async open(deps: IncomingDeps): Promise<Incoming> {
+    return new Incoming(deps, await Staging.open(deps.database, deps.log));
+  }
+
+  /**
+   * Checks format, size, signatures and hash; keys are fetched, all together. An event whose hash is wrong comes back
+   * redacted. Results are in the order of `jsons`. Never throws for what the events are.
+   * Source: server-server API, "Checks performed on receipt of a PDU", checks 1 to 3.
+   */
+  verify(version: RoomVersion, jsons: readonly JsonValue[]): Promise<readonly Verification[]> {
+    return this.#verifier.verify(version, jsons);
+  }
+
+  /**
+   * Takes the events of one transaction: what passes the checks is on disk when this resolves, and is put at its place
+   * later, room by room. By event id; events whose ids can not be told are left out.
+   */
+  receive(origin: string, pdus: readonly JsonValue[]): Promise<Record<string, PduOutcome>> {
+    return this.#receiving.receive(origin, pdus);
+  }
+
+  /**
+   * Puts one event at its place now, with everything that it refers to and that is not here yet.
+   * @param origin whom to ask first, even if it has not helped lately
+   * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when what it needs can not be had
+   */
+  async process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
+    const head = await this.#deps.heads.get(roomId);
+    if (!head) throw notFound('Unknown room');
+    this.#patience.helped(roomId, origin);
+    return this.#turns.take(roomId, () => this.#process(head, origin, event));
+  }
+
+  /**
+   * The whole state before an event of a room, all of which is stored when this resolves.
+   * @param first whom to ask first
+   * @returns event ids
+   * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when no server gives it
+   */
+  async stateBefore(
+    roomId: string,
+    first: readonly string[],
+    eventId: string,
+    options?: StateOptions,
+  ): Promise<readonly string[]> {
+    const head = await this.#deps.heads.get(roomId);
+    if (!head) throw notFound('Unknown room');
+    if (options?.anew) {
+      for (const server of first.slice(0, maxConsidered)) this.#patience.helped(roomId, server);
+    }
+    return this.#inquiries.run(head, first, (inquiry) => this.#states.before(inquiry, eventId, options));
+  }
+
+  /** Whether somebody could be asked for older events of a room: a look into memory. */
+  canBackfill(head: RoomHead): boolean {
+    return this.#backfilling.isPossible(head);
+  }
+
+  /**
+   * Asks other servers for events that the timeline names and does not have, and for some that come before them. Takes
+   * ten seconds at the most; what arrives later is kept.
+   * @returns whether there is more to read than before
+   */
+  backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
+    return this.#backfilling.backfill(roomId, eventIds, limit);
+  }
+
+  /** Asks other servers for an event that is closer to a time than those that are here. Ten seconds at the most. */
+  eventByTime(head: RoomHead, question: TimeQuestion): Promise<StoredEvent | undefined> {
+    return this.#byTime.find(head, question);
+  }
+
+  /** Takes up what was left when the program ended. */
+  start(): void {
+    for (const roomId of this.#staging.rooms) this.#workers.wake(roomId);
+    this.#missed.start();
+  }
+
+  /** Resolves when nothing is under way; what waits for another attempt does not count. */
+  async settled(): Promise<void> {
+    await this.#workers.settled();
+    await this.#backfilling.settled();
+    await this.#missed.settled();
+    await this.#staging.settled();
+  }
+
+  /** Gives up what is under way; `start` of the next run takes it up. */
+  async close(): Promise<void> {
+    this.#inquiries.close();
+    await this.#workers.close();
+    await this.#missed.close();
+    await this.settled();
+  }
+
+  async #process(
+    head: RoomHead,
+    origin: string,
+    event: VerifiedEvent,
+    options?: StateOptions,
+  ): Promise<StoredEvent> {
+    const { clock } = this.#deps;
+    const begun = clock.monotonic();
+    const first = [origin, serverOfUser(event.event.sender)];
+    try {
+      return await this.#inquiries.run(head, first, (inquiry) =>
+        this.#processor.process(inquiry, event, options),
+      );
+    } finally {
+      const took = clock.monotonic() - begun;
+      this.#metrics.took(took);
+      this.#patience.took(head.roomId, origin, took);
+      this.#missed.look(head.roomId);
+    }
+  }
+}

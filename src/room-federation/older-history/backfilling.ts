@@ -1,0 +1,100 @@
+import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Clock, sleep } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { RoomHead, RoomHeads } from '../../room-engine/index.ts';
+import type { Inquiries } from '../asking/inquiries.ts';
+import type { RoomServers } from '../asking/room-servers.ts';
+import type { OlderEvents } from './older-events.ts';
+
+/** Events of one answer, at least and at most; ids that a question names. */
+const [fewest, most, maxNamed] = [20, 100, 20];
+
+/** Milliseconds that a client waits, and for which events that nobody gives are not asked for again. */
+const [patienceOfClients, pause] = [10_000, 5 * 60_000];
+
+/** Events of one answer whose states have to be fetched. */
+const maxStates = 5;
+
+/** Events that were asked for lately. */
+const maxRemembered = 20_000;
+
+/** Fetches older history for those who read it. */
+export class Backfilling {
+  readonly #deps: {
+    readonly heads: RoomHeads;
+    readonly older: OlderEvents;
+    readonly servers: RoomServers;
+    readonly inquiries: Inquiries;
+    readonly clock: Clock;
+    readonly log: Logger;
+  };
+  readonly #underWay = new Map<string, Promise<boolean>>();
+  /** Until when an event is not asked for again. */
+  readonly #asked = new RecentlyUsed<string, number>({ max: maxRemembered });
+
+  constructor(parts: {
+    readonly heads: RoomHeads;
+    readonly older: OlderEvents;
+    readonly servers: RoomServers;
+    readonly inquiries: Inquiries;
+    readonly clock: Clock;
+    readonly log: Logger;
+  }) {
+    this.#deps = parts;
+  }
+
+  /** Whether somebody could be asked about the room: a look into memory. */
+  isPossible(head: RoomHead): boolean {
+    return this.#deps.servers.hasOthers(head);
+  }
+
+  /**
+   * Fetches events that the timeline names and does not have, and some that come before them. Who asks for the same
+   * room at the same time shares one question. Waits ten seconds at the most; what arrives later is kept.
+   * @returns whether there is more to read than before
+   */
+  async backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
+    const underWay = this.#underWay.get(roomId);
+    if (underWay) return this.#inTime(underWay);
+    const now = this.#deps.clock.now();
+    const wanted = eventIds.filter((id) => (this.#asked.get(id) ?? 0) <= now).slice(0, maxNamed);
+    const head = await this.#deps.heads.get(roomId);
+    if (wanted.length === 0 || !head || !this.isPossible(head)) return false;
+    const running = this.#underWay.get(roomId) ?? this.#start(head, wanted, limit);
+    return this.#inTime(running);
+  }
+
+  async settled(): Promise<void> {
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
+  }
+
+  #start(head: RoomHead, eventIds: readonly string[], limit: number): Promise<boolean> {
+    const { inquiries, older, log, clock } = this.#deps;
+    const { roomId } = head;
+    const limits = { events: Math.max(fewest, Math.min(limit, most)), states: maxStates };
+    const running = (async () => {
+      try {
+        return await inquiries.run(head, [], (inquiry) => older.fetch(inquiry, eventIds, limits));
+      } catch (error) {
+        log.warn({ err: error, roomId }, 'Older history of a room could not be taken');
+        return false;
+      } finally {
+        for (const id of eventIds) this.#asked.set(id, clock.now() + pause);
+        this.#underWay.delete(roomId);
+      }
+    })();
+    this.#underWay.set(roomId, running);
+    return running;
+  }
+
+  /** What comes of it, or `false` when that takes too long. */
+  async #inTime(running: Promise<boolean>): Promise<boolean> {
+    const waiting = new AbortController();
+    const late = sleep(this.#deps.clock, patienceOfClients, waiting.signal).then(() => false);
+    try {
+      return await Promise.race([running, late]);
+    } finally {
+      waiting.abort();
+    }
+  }
+}

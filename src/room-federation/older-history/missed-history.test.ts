@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { alice } from '../../../test/support/rooms/rooms.ts';
+import { noFilter } from '../../filters/index.ts';
+import type { RoomTables } from '../../room-engine/index.ts';
+import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../test/joined-room.ts';
+
+const [minute, day] = [60_000, 24 * 3_600_000];
+
+/** Lets others say so much that this server hears only the last of it. @returns the ids */
+function saidUnheard({ room }: JoinedRoom, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => room.say(index % 2 ? creator : remoteBob, `${index}`));
+}
+
+/** Gaps that are filled though nobody reads them. */
+async function gaps({ under }: JoinedRoom): Promise<number> {
+  const reader = under.database.reader<RoomTables>();
+  const rows = await reader
+    .selectFrom('backward_extremities')
+    .select('event_id')
+    .where('answers_left', 'is not', null)
+    .execute();
+  return rows.length;
+}
+
+/** Lets time pass, in steps, until nothing is left to do. */
+async function untilFilled(joined: JoinedRoom, step = minute, most = 300): Promise<void> {
+  const { under } = joined;
+  for (let steps = 0; steps < most && (await gaps(joined)) > 0; steps++) {
+    under.clock.advance(step);
+    await under.rooms.incoming.settled();
+  }
+}
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('what this server could not hear', () => {
+    it('is fetched though nobody reads it, behind a gap of any width', async () => {
+      const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
+      const said = saidUnheard(joined, 520);
+      await joined.send('b.example', said.at(-1)!);
+      assert.equal((await joined.fates(...said)).filter((fate) => fate === 'unknown').length, 319);
+      await untilFilled(joined);
+      const fates = await joined.fates(...said);
+      assert.deepEqual(new Set(fates), new Set(['older', 'placed']));
+      assert.equal(await gaps(joined), 0);
+      const questions = joined.peers.count('backfill');
+      assert.ok(questions <= 5, `${questions} questions`);
+      const page = await joined.under.rooms.reading.messages(
+        { userId: alice, deviceId: 'DEVICE' },
+        joined.room.roomId,
+        { direction: 'backward', limit: 520, filter: noFilter.room.timeline },
+      );
+      assert.deepEqual(
+        page.chunk.map(({ event_id }) => event_id),
+        said.toReversed(),
+      );
+    });
+
+    it('is fetched after a restart', async () => {
+      const joined = await joinedRoom(open);
+      const said = saidUnheard(joined, 320);
+      await joined.send('b.example', said.at(-1)!);
+      const again = await joined.restart();
+      assert.ok((await gaps(again)) > 0);
+      again.under.rooms.incoming.start();
+      await again.under.rooms.incoming.settled();
+      await untilFilled(again);
+      assert.deepEqual(new Set(await again.fates(...said)), new Set(['older', 'placed']));
+    });
+
+    it('is only what was said while it was in the room', async () => {
+      const joined = await joinedRoom(open, {
+        prepare: (room) => {
+          for (let index = 0; index < 250; index++) room.say(creator, `before ${index}`);
+        },
+      });
+      const { room, under, peers } = joined;
+      under.clock.advance(day);
+      await under.rooms.incoming.settled();
+      assert.equal(peers.count('backfill'), 0);
+      // A line of history that has parted before this server came.
+      const [before = ''] = room.get(joined.join).event.prevEventIds;
+      const aside = room.say(creator, 'aside', { prev: [...room.get(before).event.prevEventIds] });
+      await joined.send('a.example', aside);
+      await untilFilled(joined);
+      assert.equal(peers.count('backfill'), 0);
+      assert.equal(await gaps(joined), 0);
+    });
+
+    it('is asked for less and less, of several servers, and left to those who read when nobody has it', async () => {
+      const joined = await joinedRoom(open);
+      const said = saidUnheard(joined, 300);
+      for (const server of ['a.example', 'b.example'])
+        joined.peers.scripts.set(server, { backfill: async () => [] });
+      await joined.send('b.example', said.at(-1)!);
+      await untilFilled(joined, 3_600_000, 24 * 30);
+      assert.equal(await gaps(joined), 0);
+      const [a, b] = [
+        joined.peers.count('backfill', 'a.example'),
+        joined.peers.count('backfill', 'b.example'),
+      ];
+      assert.ok(a > 5 && a <= 14 && b > 5 && b <= 14, `${a} and ${b} questions`);
+      joined.peers.scripts.clear();
+      joined.under.clock.advance(day);
+      assert.equal(joined.peers.count('backfill'), a + b);
+      await joined.under.rooms.incoming.backfill(
+        joined.room.roomId,
+        await joined.under.engine.placement.backwardExtremities(joined.room.roomId),
+        100,
+      );
+      assert.ok(joined.peers.count('backfill') > a + b);
+    });
+
+    it('is not fetched for ever from a server that always has one event more', async () => {
+      const joined = await joinedRoom(open);
+      const said = saidUnheard(joined, 400);
+      for (const server of ['a.example', 'b.example']) {
+        joined.peers.scripts.set(server, {
+          backfill: async (_server, _roomId, eventIds) => joined.room.pdus(eventIds),
+        });
+      }
+      await joined.send('b.example', said.at(-1)!);
+      await untilFilled(joined);
+      assert.equal(await gaps(joined), 0);
+      assert.equal(joined.peers.count('backfill'), 100);
+      assert.equal((await joined.fates(...said)).filter((fate) => fate === 'older').length, 100);
+    });
+  });
+});

@@ -1,0 +1,79 @@
+import type { Database, Reader } from '../../kernel/database/index.ts';
+import type { RoomTables } from '../../room-engine/index.ts';
+
+/** An event that the timeline names, that is not here, and that is fetched though nobody reads it. */
+export interface MissedEvent {
+  readonly eventId: string;
+  readonly namedBy: number | undefined;
+  readonly attempts: number;
+  /** Milliseconds since the epoch. */
+  readonly retryTs: number;
+}
+
+/** Whether anything is missed: asked before `readRoomsWithMissed`, for which a thread may have to be started. */
+export async function hasMissed(reader: Reader<RoomTables>): Promise<boolean> {
+  const row = await reader
+    .selectFrom('backward_extremities')
+    .select('room_nid')
+    .where('answers_left', 'is not', null)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** The ids of rooms in which something is missed. */
+export async function readRoomsWithMissed(reader: Reader<RoomTables>): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('backward_extremities as gap')
+    .innerJoin('rooms', 'rooms.room_nid', 'gap.room_nid')
+    .select('rooms.room_id')
+    .distinct()
+    .where('gap.answers_left', 'is not', null)
+    .execute();
+  return rows.map((row) => row.room_id);
+}
+
+/** What is missed in a room, first what may be asked for first. */
+export async function readMissed(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  { limit, offset = 0 }: { readonly limit: number; readonly offset?: number },
+): Promise<MissedEvent[]> {
+  const rows = await reader
+    .selectFrom('backward_extremities')
+    .select(['event_id', 'named_by', 'attempts', 'retry_ts'])
+    .where('room_nid', '=', roomNid)
+    .where('answers_left', 'is not', null)
+    .orderBy('retry_ts')
+    .orderBy('event_id')
+    .limit(limit)
+    .offset(offset)
+    .execute();
+  return rows.map((row) => ({
+    eventId: row.event_id,
+    namedBy: row.named_by ?? undefined,
+    attempts: row.attempts,
+    retryTs: row.retry_ts,
+  }));
+}
+
+export function postponeMissed(
+  database: Database,
+  roomNid: number,
+  events: readonly Pick<MissedEvent, 'eventId' | 'attempts' | 'retryTs'>[],
+): Promise<void> {
+  const sql =
+    'update backward_extremities set attempts = ?, retry_ts = ? where room_nid = ? and event_id = ?';
+  const rows = events.map(({ eventId, attempts, retryTs }) => [attempts, retryTs, roomNid, eventId]);
+  return database.batch([{ sql, rows }]);
+}
+
+/** From now on these are fetched when somebody reads them. */
+export function leaveToReaders(
+  database: Database,
+  roomNid: number,
+  eventIds: readonly string[],
+): Promise<void> {
+  const sql = 'update backward_extremities set answers_left = null where room_nid = ? and event_id = ?';
+  return database.batch([{ sql, rows: eventIds.map((eventId) => [roomNid, eventId]) }]);
+}

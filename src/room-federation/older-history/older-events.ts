@@ -1,0 +1,110 @@
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { OlderEvent, Placement, VerifiedEvent } from '../../room-engine/index.ts';
+import { type Inquiry, requestTimeout } from '../asking/inquiry.ts';
+import type { Intake } from '../checking/intake.ts';
+import type { AuthFetcher } from '../fetching/auth-fetcher.ts';
+import type { StateFetcher } from '../fetching/state-fetcher.ts';
+import type { RemoteEvents } from '../remote-servers.ts';
+import { isSettled } from '../settled.ts';
+
+export interface OlderEventsDeps {
+  readonly placement: Placement;
+  readonly remote: RemoteEvents;
+  readonly intake: Intake;
+  readonly auth: AuthFetcher;
+  readonly states: StateFetcher;
+  readonly log: Logger;
+}
+
+/** How much one answer may bring. */
+export interface AnswerLimits {
+  readonly events: number;
+  /** Events whose states have to be fetched. */
+  readonly states: number;
+}
+
+/** Fetches events that the timeline names and does not have, and some that come before them. */
+export class OlderEvents {
+  readonly #deps: OlderEventsDeps;
+
+  constructor(deps: OlderEventsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Asks one server after the other until one helps. @returns whether one of the events has its place now */
+  async fetch(inquiry: Inquiry, eventIds: readonly string[], limits: AnswerLimits): Promise<boolean> {
+    const { remote, intake } = this.#deps;
+    const { roomId, signal } = inquiry;
+    const wanted = await this.#unplaced(eventIds);
+    if (wanted.length === 0) return false;
+    const placed = await inquiry.ask('backfill', async (server) => {
+      const request = { signal, timeout: requestTimeout.short };
+      const jsons = await remote.backfill(server, roomId, wanted, limits.events, request);
+      const taken = await intake.take(inquiry, server, jsons, () => true, 'unlimited');
+      const fresh = new Set(await this.#unplaced([...taken.keys()]));
+      const chain = leadingBack(wanted, new Map([...taken].filter(([id]) => fresh.has(id))));
+      await this.#place(inquiry, chain, limits.states);
+      return (await this.#unplaced(wanted)).length < wanted.length || undefined;
+    });
+    return placed !== undefined;
+  }
+
+  /** Those of the events that have no place yet. */
+  async #unplaced(eventIds: readonly string[]): Promise<string[]> {
+    const known = await this.#deps.placement.known(eventIds);
+    return eventIds.filter((id) => {
+      const stored = known.get(id);
+      return stored === undefined || !isSettled(stored);
+    });
+  }
+
+  /** @param chain newest first @returns whether anything was placed */
+  async #place(
+    inquiry: Inquiry,
+    chain: ReadonlyMap<string, VerifiedEvent>,
+    maxStates: number,
+  ): Promise<boolean> {
+    const older: OlderEvent[] = [];
+    const kept = new Set<string>();
+    let statesLeft = maxStates;
+    for (const one of [...chain.values()].sort((a, b) => a.event.depth - b.event.depth)) {
+      try {
+        const prev = one.event.prevEventIds;
+        const missing = (await this.#withoutState(prev)).filter((id) => !kept.has(id));
+        if (missing.length > 0 && statesLeft-- <= 0) continue;
+        const stateBefore =
+          missing.length > 0 ? await this.#deps.states.before(inquiry, one.event.eventId) : undefined;
+        await this.#deps.auth.complete(inquiry, one.event, kept);
+        older.push({ event: one, ...(stateBefore && { stateBefore }) });
+        kept.add(one.event.eventId);
+      } catch (error) {
+        const { eventId } = one.event;
+        this.#deps.log.info({ err: error, eventId }, 'An older event has no place');
+      }
+    }
+    if (older.length === 0) return false;
+    await this.#deps.placement.backfill(inquiry.roomId, older);
+    return true;
+  }
+
+  async #withoutState(eventIds: readonly string[]): Promise<string[]> {
+    const known = await this.#deps.placement.known(eventIds);
+    return eventIds.filter((id) => known.get(id)?.stateGroup === undefined);
+  }
+}
+
+/** The part of an answer that leads back from the events that were asked for; a server may send anything. */
+function leadingBack(
+  eventIds: readonly string[],
+  events: ReadonlyMap<string, VerifiedEvent>,
+): Map<string, VerifiedEvent> {
+  const chain = new Map<string, VerifiedEvent>();
+  const wanted = [...eventIds];
+  for (const id of wanted) {
+    const one = chain.has(id) ? undefined : events.get(id);
+    if (!one) continue;
+    chain.set(id, one);
+    wanted.push(...one.event.prevEventIds);
+  }
+  return chain;
+}

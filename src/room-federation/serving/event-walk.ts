@@ -1,0 +1,99 @@
+import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+
+/** Events that one walk looks at, at most, for each that it may give: some of them may not be told. */
+const lookedAtPerEvent = 5;
+
+/** Walks through the history of one room from event to previous events. Events of other rooms are not seen. */
+export class EventWalk {
+  readonly #engine: RoomEngine;
+  readonly #roomNid: number;
+  /** What was read ahead, by event id: one query for what would be one for each event. */
+  readonly #ahead = new Map<string, StoredEvent>();
+
+  constructor(engine: RoomEngine, roomNid: number) {
+    this.#engine = engine;
+    this.#roomNid = roomNid;
+  }
+
+  /**
+   * The events and those before them, always the one that is deepest next.
+   * Source: server-server API, `GET /backfill/{roomId}`.
+   */
+  async newestFirst(from: readonly string[], limit: number): Promise<StoredEvent[]> {
+    const served: StoredEvent[] = [];
+    const seen = new Set(from);
+    const waiting = (await this.#events(seen)).sort(isOlder);
+    await this.#readAhead(waiting.at(-1), limit);
+    for (let left = limit * lookedAtPerEvent; left > 0 && served.length < limit; left--) {
+      const next = waiting.pop();
+      if (!next) break;
+      if (isServed(next)) served.push(next);
+      for (const stored of await this.#before([next], seen)) insertByAge(waiting, stored);
+    }
+    return served;
+  }
+
+  /**
+   * What lies between `earliest` and `latest`, breadth first from the latter, neither of them included.
+   * Source: server-server API, `POST /get_missing_events/{roomId}`.
+   * @returns oldest first
+   */
+  async between(
+    earliest: readonly string[],
+    latest: readonly string[],
+    { limit, minDepth }: { limit: number; minDepth: number },
+  ): Promise<StoredEvent[]> {
+    const served: StoredEvent[] = [];
+    const known = new Set(earliest);
+    let level = await this.#events(new Set(latest).difference(known));
+    const seen = known.union(new Set(latest));
+    await this.#readAhead(level.toSorted(isOlder).at(-1), limit);
+    for (let left = limit * lookedAtPerEvent; left > 0 && level.length > 0 && served.length < limit; ) {
+      const before = await this.#before(level, seen);
+      level = before.filter(({ event }) => event.depth >= minDepth).slice(0, left);
+      left -= level.length;
+      for (const stored of level) if (isServed(stored) && served.length < limit) served.push(stored);
+    }
+    return served.sort(isOlder);
+  }
+
+  async #before(events: readonly StoredEvent[], seen: Set<string>): Promise<StoredEvent[]> {
+    const wanted = new Set<string>();
+    for (const { event } of events) {
+      for (const eventId of event.prevEventIds) if (!seen.has(eventId)) wanted.add(eventId);
+    }
+    for (const eventId of wanted) seen.add(eventId);
+    return this.#events(wanted);
+  }
+
+  /** Those of the events that are known to be of this room. */
+  async #events(eventIds: Iterable<string>): Promise<StoredEvent[]> {
+    const ids = [...eventIds];
+    const missing = ids.filter((eventId) => !this.#ahead.has(eventId));
+    const found = missing.length === 0 ? undefined : await this.#engine.events.getManyById(missing);
+    return ids
+      .map((eventId) => this.#ahead.get(eventId) ?? found?.get(eventId))
+      .filter((stored) => stored?.roomNid === this.#roomNid)
+      .filter((stored) => stored !== undefined);
+  }
+
+  /** Most histories are a line: what comes before an event on it is what was sent before. */
+  async #readAhead(newest: StoredEvent | undefined, limit: number): Promise<void> {
+    if (!newest || limit < 3) return;
+    const from = { depth: newest.event.depth, stream: Number.MAX_SAFE_INTEGER };
+    const read = await this.#engine.events.history(this.#roomNid, from, { limit, direction: 'backward' });
+    for (const stored of read) this.#ahead.set(stored.event.eventId, stored);
+  }
+}
+
+/** Rejected events are of no use to anybody, and of those without a place it is not known when they were sent. */
+const isServed = ({ rejected, softFailed, stream }: StoredEvent) =>
+  !rejected && (softFailed || stream !== undefined);
+
+const isOlder = (one: StoredEvent, other: StoredEvent) =>
+  one.event.depth - other.event.depth || one.nid - other.nid;
+
+function insertByAge(sorted: StoredEvent[], stored: StoredEvent): void {
+  const place = sorted.findIndex((one) => isOlder(one, stored) > 0);
+  sorted.splice(place === -1 ? sorted.length : place, 0, stored);
+}

@@ -1,0 +1,68 @@
+import type { Database, Reader } from '../../kernel/database/index.ts';
+import { redactEvent } from '../../protocol/index.ts';
+import { EventFlag, eventColumns, type RoomTables, storedEventOf } from '../../room-engine/index.ts';
+
+/** Ids in one query. */
+const chunk = 500;
+
+/** Reads events as servers exchange them: as text, which is parsed only where something is to be left out. */
+export class PduStore {
+  readonly #scanner: Reader<RoomTables>;
+
+  constructor(database: Database) {
+    this.#scanner = database.scanner<RoomTables>();
+  }
+
+  /**
+   * The JSON of the events that are on disk and were not rejected, in the order of the numbers, some hundred at a
+   * time; without what redactions have taken away.
+   * @param hidden those of which only what a redaction leaves may be told
+   */
+  async *read(nids: readonly number[], hidden?: ReadonlySet<number>): AsyncGenerator<readonly string[]> {
+    for (let start = 0; start < nids.length; start += chunk) {
+      const wanted = nids.slice(start, start + chunk);
+      const found = await this.#chunk(wanted, hidden);
+      yield wanted.map((nid) => found.get(nid)).filter((json) => json !== undefined);
+    }
+  }
+
+  /** The ids of the same events, in the same order. */
+  async eventIds(nids: readonly number[]): Promise<string[]> {
+    const ids: string[] = [];
+    for (let start = 0; start < nids.length; start += chunk) {
+      const wanted = nids.slice(start, start + chunk);
+      const rows = await this.#scanner
+        .selectFrom('events')
+        .select(['nid', 'event_id', 'flags'])
+        .where('nid', 'in', wanted)
+        .execute();
+      const found = new Map(rows.filter(isAccepted).map((row) => [row.nid, row.event_id]));
+      for (const nid of wanted) {
+        const eventId = found.get(nid);
+        if (eventId !== undefined) ids.push(eventId);
+      }
+    }
+    return ids;
+  }
+
+  async #chunk(
+    nids: readonly number[],
+    hidden: ReadonlySet<number> | undefined,
+  ): Promise<Map<number, string>> {
+    const rows = await this.#scanner
+      .selectFrom('events')
+      .innerJoin('rooms', 'rooms.room_nid', 'events.room_nid')
+      .select(eventColumns)
+      .where('events.nid', 'in', nids)
+      .execute();
+    const found = new Map<number, string>();
+    for (const row of rows) {
+      if (!isAccepted(row)) continue;
+      const isCut = row.redacted_by !== null || hidden?.has(row.nid) === true;
+      found.set(row.nid, isCut ? redactEvent(storedEventOf(row).event).json : row.json);
+    }
+    return found;
+  }
+}
+
+const isAccepted = ({ flags }: { flags: number }) => (flags & EventFlag.rejected) === 0;

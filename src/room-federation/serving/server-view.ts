@@ -1,0 +1,193 @@
+import {
+  type HistoryVisibility,
+  historyVisibilityOf,
+  isVisibleToServer,
+  type Membership,
+  membershipOf,
+  serverOfUser,
+  stateMapKey,
+} from '../../protocol/index.ts';
+import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import { cameBefore, erasedAmong } from '../../room-engine/index.ts';
+
+const visibilityKey = stateMapKey('m.room.history_visibility', '');
+
+/** Up to so many users of a server are looked up one by one in the states at events; whole states are read for more. */
+const maxLookUps = 50;
+
+/** How large states may be, and how many are read as a whole, to find users of whom nothing is known any more. */
+const [maxEntriesRead, maxStatesRead] = [500, 3];
+
+/**
+ * What a server that is in a room, or was when some event was sent, may see of its history.
+ * Source: client-server API, "Room History Visibility", as it applies to the users of that server.
+ */
+export class ServerView {
+  readonly #engine: RoomEngine;
+  readonly #head: RoomHead;
+  readonly #serverName: string;
+
+  constructor(engine: RoomEngine, head: RoomHead, serverName: string) {
+    this.#engine = engine;
+    this.#head = head;
+    this.#serverName = serverName;
+  }
+
+  /** The numbers of those events of which the server may not see what a redaction takes away. */
+  async hidden(events: readonly StoredEvent[]): Promise<Set<number>> {
+    const visibilities = await this.#visibilities(events);
+    const memberships = await this.#memberships(
+      events.filter((stored) => isClosed(visibilities.get(stored.nid), stored)),
+    );
+    const hidden = new Set<number>();
+    for (const stored of events) {
+      const visibility = visibilities.get(stored.nid);
+      if (visibility === undefined) {
+        // State that came without its place in the history is given to every server in the room anyhow.
+        if (stored.event.stateKey === undefined) hidden.add(stored.nid);
+        continue;
+      }
+      const facts = {
+        serverName: this.#serverName,
+        visibility,
+        memberships: memberships.get(stored.stateBefore) ?? [],
+        // One of its users is in the room now, or was when a later event was sent.
+        joinedLater: true,
+      };
+      if (!isVisibleToServer(stored.event, facts)) hidden.add(stored.nid);
+    }
+    for (const nid of await this.#erased(events)) hidden.add(nid);
+    return hidden;
+  }
+
+  /**
+   * The numbers of those of the events whose senders have asked that they are forgotten before the server came. Of its
+   * users only so many are looked at; it has seen no more than they have.
+   */
+  async #erased(events: readonly StoredEvent[]): Promise<number[]> {
+    const erased = erasedAmong(events, await this.#engine.erased.positions());
+    if (erased.size === 0) return [];
+    const placed = [...erased.keys()].filter(({ stateBefore }) => stateBefore !== undefined);
+    const memberships = await this.#memberships(placed);
+    const joins = await this.#joins();
+    return [...erased]
+      .filter(([{ stateBefore }]) => !memberships.get(stateBefore)?.has('join'))
+      .filter(([stored, erasedAt]) => !cameBefore(stored, erasedAt, joins))
+      .map(([{ nid }]) => nid);
+  }
+
+  /** Where on the stream users of the server joined. */
+  async #joins(): Promise<number[]> {
+    const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
+    const joins: number[] = [];
+    for (const user of users.slice(0, maxLookUps)) {
+      const key = stateMapKey('m.room.member', user);
+      for (const { stream, event } of await this.#engine.stateHistory(this.#head.roomNid, key)) {
+        if (membershipOf(event?.event.content) === 'join') joins.push(stream);
+      }
+    }
+    return joins;
+  }
+
+  /** Whether a user of the server was in the room before each of these events. */
+  async wasThere(events: readonly StoredEvent[]): Promise<boolean> {
+    if (events.some(({ stateBefore }) => stateBefore === undefined)) return false;
+    const memberships = await this.#memberships(events, await this.#memberKeysIn(events));
+    return events.every(({ stateBefore }) => memberships.get(stateBefore)?.has('join'));
+  }
+
+  /** The visibility before each event whose state is known, by the number of the event. */
+  async #visibilities(events: readonly StoredEvent[]): Promise<Map<number, HistoryVisibility>> {
+    const placed = events.filter(({ stateBefore }) => stateBefore !== undefined);
+    const keyNid = await this.#engine.stateKeys.find(visibilityKey);
+    const states =
+      keyNid === undefined
+        ? undefined
+        : await this.#engine.groups.entries(
+            placed.map(({ stateBefore }) => stateBefore!),
+            [keyNid],
+          );
+    const entryBefore = ({ stateBefore }: StoredEvent) => states?.get(stateBefore!)?.get(keyNid!);
+    const found = await this.#engine.events.getMany(
+      placed.map(entryBefore).filter((nid) => nid !== undefined),
+    );
+    return new Map(
+      placed.map((stored) => {
+        const entry = entryBefore(stored);
+        return [
+          stored.nid,
+          historyVisibilityOf(entry === undefined ? undefined : found.get(entry)?.event.content),
+        ];
+      }),
+    );
+  }
+
+  /** The memberships of the server's users in the state before each of the events, by state group. */
+  async #memberships(
+    events: readonly StoredEvent[],
+    more: Iterable<number> = [],
+  ): Promise<Map<number | undefined, ReadonlySet<Membership>>> {
+    const groups = new Set(events.map(({ stateBefore }) => stateBefore!));
+    if (groups.size === 0) return new Map();
+    const states = await this.#memberEvents(groups, new Set([...(await this.#memberKeys()), ...more]));
+    const found = await this.#engine.events.getMany([...states.values()].flat());
+    return new Map(
+      [...states].map(([group, nids]) => [
+        group,
+        new Set(nids.map((nid) => membershipOf(found.get(nid)?.event.content))),
+      ]),
+    );
+  }
+
+  /** The numbers of the state keys of the server's users. */
+  async #memberKeys(): Promise<Set<number>> {
+    const { stateKeys } = this.#engine;
+    const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
+    const keys = await Promise.all(users.map((user) => stateKeys.find(stateMapKey('m.room.member', user))));
+    return new Set(keys.filter((nid) => nid !== undefined));
+  }
+
+  /**
+   * The same for users of whom the current state says nothing any more, because state resolution has removed their
+   * joins. That is looked for in small rooms only, lest it costs much.
+   */
+  async #memberKeysIn(events: readonly StoredEvent[]): Promise<Set<number>> {
+    const keys = new Set<number>();
+    if (this.#head.state.size > maxEntriesRead) return keys;
+    const groups = new Set(events.slice(0, maxStatesRead).map(({ stateBefore }) => stateBefore!));
+    for (const group of groups) {
+      for (const [keyNid, nid] of await this.#engine.groups.load(group)) {
+        const { type, stateKey = '' } = (await this.#engine.events.get(nid))?.event ?? {};
+        if (type === 'm.room.member' && serverOfUser(stateKey) === this.#serverName) keys.add(keyNid);
+      }
+    }
+    return keys;
+  }
+
+  /** The numbers of the server's membership events in each of the states. */
+  async #memberEvents(
+    groups: ReadonlySet<number>,
+    keyNids: ReadonlySet<number>,
+  ): Promise<Map<number, number[]>> {
+    const members = new Map<number, number[]>();
+    if (keyNids.size === 0) return members;
+    if (keyNids.size <= maxLookUps) {
+      const states = await this.#engine.groups.entries(groups, [...keyNids]);
+      for (const [group, state] of states) members.set(group, [...state.values()]);
+      return members;
+    }
+    for (const group of groups) {
+      const state = await this.#engine.groups.load(group);
+      members.set(
+        group,
+        [...state].filter(([key]) => keyNids.has(key)).map(([, nid]) => nid),
+      );
+    }
+    return members;
+  }
+}
+
+/** Whether it matters for the event who was in the room. */
+function isClosed(visibility: HistoryVisibility | undefined, { stateBefore }: StoredEvent): boolean {
+  return stateBefore !== undefined && (visibility === 'joined' || visibility === 'invited');
+}

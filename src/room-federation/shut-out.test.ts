@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { creator, joinedRoom } from './test/joined-room.ts';
+
+forEachDatabase((open) => {
+  describe('a room whose other servers did not help this one for a while', () => {
+    it('is heard of at once when it says anew which servers it admits', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open);
+      room.say(creator, 'lost');
+      const first = room.say(creator, 'first');
+      peers.down.add('a.example').add('b.example');
+      await send('a.example', first);
+      peers.down.clear();
+      const second = room.say(creator, 'second');
+      await send('a.example', second);
+      assert.deepEqual(await fates(first, second), ['unknown', 'unknown'], 'its server is left alone');
+      const content = { allow: ['*'] };
+      const acl = room.add({ type: 'm.room.server_acl', sender: creator, stateKey: '', content });
+      await send('a.example', acl);
+      assert.deepEqual(await fates(first, second, acl), ['placed', 'placed', 'placed']);
+    });
+  });
+});

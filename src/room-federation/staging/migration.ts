@@ -1,0 +1,21 @@
+import type { Migration } from '../../kernel/database/index.ts';
+
+/** Events of other servers that have arrived and have no place yet. */
+const incomingMigration: Migration = {
+  name: 'rooms/0008-incoming',
+  async up({ db }) {
+    await db.schema
+      .createTable('incoming_events')
+      .addColumn('id', 'bigint', (column) => column.primaryKey())
+      .addColumn('event_id', 'text', (column) => column.notNull().unique())
+      .addColumn('room_id', 'text', (column) => column.notNull())
+      .addColumn('origin', 'text', (column) => column.notNull())
+      .addColumn('received_ts', 'bigint', (column) => column.notNull())
+      .addColumn('attempts', 'integer', (column) => column.notNull())
+      .addColumn('retry_ts', 'bigint', (column) => column.notNull())
+      .addColumn('json', 'text', (column) => column.notNull())
+      .execute();
+  },
+};
+
+export const roomFederationMigrations: readonly Migration[] = [incomingMigration];

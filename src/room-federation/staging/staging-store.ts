@@ -1,0 +1,72 @@
+import type { Database, Reader } from '../../kernel/database/index.ts';
+import type { IncomingTables } from './tables.ts';
+
+type Row = IncomingTables['incoming_events'];
+
+/** Ids in one statement. */
+const chunk = 500;
+
+/** Resolves when the events are on disk. Those that are there already stay as they are. */
+export function insertStaged(database: Database, rows: readonly Row[]): Promise<void> {
+  const sql =
+    'insert into incoming_events (id, event_id, room_id, origin, received_ts, attempts, retry_ts, json) values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (event_id) do nothing';
+  return database.batch([
+    {
+      sql,
+      rows: rows.map((row) => [
+        row.id,
+        row.event_id,
+        row.room_id,
+        row.origin,
+        row.received_ts,
+        row.attempts,
+        row.retry_ts,
+        row.json,
+      ]),
+    },
+  ]);
+}
+
+/** Everything but the events themselves, in the order of arrival. */
+/** Whether any event waits: asked before `readStaged`, for which a thread may have to be started. */
+export async function hasStaged(reader: Reader<IncomingTables>): Promise<boolean> {
+  const row = await reader.selectFrom('incoming_events').select('id').limit(1).executeTakeFirst();
+  return row !== undefined;
+}
+
+export function readStaged(reader: Reader<IncomingTables>): Promise<Omit<Row, 'json'>[]> {
+  return reader
+    .selectFrom('incoming_events')
+    .select(['id', 'event_id', 'room_id', 'origin', 'received_ts', 'attempts', 'retry_ts'])
+    .orderBy('id')
+    .execute();
+}
+
+export async function readStagedJson(
+  reader: Reader<IncomingTables>,
+  eventId: string,
+): Promise<string | undefined> {
+  const row = await reader
+    .selectFrom('incoming_events')
+    .select('json')
+    .where('event_id', '=', eventId)
+    .executeTakeFirst();
+  return row?.json;
+}
+
+export async function deleteStaged(database: Database, eventIds: readonly string[]): Promise<void> {
+  const sql = 'delete from incoming_events where event_id = ?';
+  for (let start = 0; start < eventIds.length; start += chunk) {
+    await database.batch([{ sql, rows: eventIds.slice(start, start + chunk).map((id) => [id]) }]);
+  }
+}
+
+export function postponeStaged(
+  database: Database,
+  eventId: string,
+  attempts: number,
+  retryTs: number,
+): Promise<void> {
+  const sql = 'update incoming_events set attempts = ?, retry_ts = ? where event_id = ?';
+  return database.batch([{ sql, rows: [[attempts, retryTs, eventId]] }]);
+}

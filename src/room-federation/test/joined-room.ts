@@ -1,0 +1,80 @@
+import type { OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { FakeRemoteServers } from '../../../test/support/rooms/fake-remote-servers.ts';
+import { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import type { StoredEvent } from '../../room-engine/stored-event.ts';
+
+export const creator = '@creator:a.example';
+export const remoteBob = '@bob:b.example';
+
+/** A room of other servers that a local user has joined: only the join is on the timeline, the rest is a gap. */
+export interface JoinedRoom {
+  readonly room: RemoteRoom;
+  readonly peers: FakeRemoteServers;
+  readonly under: RoomsUnderTest;
+  /** The event with which the local user joined. */
+  readonly join: string;
+  /** Sends events as a transaction does, and waits until they have their places. @returns the errors by id */
+  send(origin: string, ...eventIds: string[]): Promise<Record<string, string | undefined>>;
+  stored(eventId: string): Promise<StoredEvent | undefined>;
+  /** What has become of events, in a word for each. */
+  fates(...eventIds: string[]): Promise<string[]>;
+  /** The same after a restart of the program. */
+  restart(): Promise<JoinedRoom>;
+}
+
+/** @param prepare what happens in the room before the join */
+export async function joinedRoom(
+  open: OpenDatabase,
+  { version = '10', prepare }: { version?: string; prepare?: (room: RemoteRoom) => void } = {},
+): Promise<JoinedRoom> {
+  const room = new RemoteRoom(creator, { version });
+  room.join(remoteBob);
+  prepare?.(room);
+  const peers = new FakeRemoteServers(room);
+  const under = await RoomsUnderTest.open(open, [], { otherServers: peers });
+  const join = room.join(alice);
+  const state = [...room.get(join).stateBefore.values()];
+  const verified = (ids: Iterable<string>) => [...ids].map((id) => room.get(id));
+  await under.engine.placement.enter(
+    { roomId: room.roomId, version: room.version },
+    { event: room.get(join), state: verified(state), authChain: verified(room.authChain([join, ...state])) },
+  );
+  return over({ room, peers, under, join, open });
+}
+
+function over(parts: {
+  room: RemoteRoom;
+  peers: FakeRemoteServers;
+  under: RoomsUnderTest;
+  join: string;
+  open: OpenDatabase;
+}): JoinedRoom {
+  const { room, peers, under, join, open } = parts;
+  const { incoming } = under.rooms;
+  const stored = (eventId: string) => under.engine.events.getById(eventId);
+  return {
+    room,
+    peers,
+    under,
+    join,
+    stored,
+    async send(origin, ...eventIds) {
+      const outcomes = await incoming.receive(origin, room.pdus(eventIds));
+      await incoming.settled();
+      return Object.fromEntries(Object.entries(outcomes).map(([id, { error }]) => [id, error]));
+    },
+    fates: (...eventIds) => Promise.all(eventIds.map(async (id) => fateOf(await stored(id)))),
+    async restart() {
+      return over({ ...parts, under: await under.restart(open, { otherServers: peers }) });
+    },
+  };
+}
+
+function fateOf(stored: StoredEvent | undefined): string {
+  if (!stored) return 'unknown';
+  if (stored.rejected) return 'rejected';
+  if (stored.softFailed) return 'soft-failed';
+  if (stored.stream === undefined) return 'outlier';
+  return stored.stream < 0 ? 'older' : 'placed';
+}
