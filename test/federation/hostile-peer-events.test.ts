@@ -5,7 +5,7 @@
  * | ---------------------------------------------------------------- | ------------------------------------------- |
  * | malformed events among others; numbers, keys, depths, surrogates | here, `hostile-peer-texts`                  |
  * | events that are not allowed, forged, of other rooms, second firsts | here                                      |
- * | state resets, forks from the past, rejected events as authority  | here, `src/rooms/incoming/hostile-answers`  |
+ * | state resets, forks from the past, rejected events as authority  | here, `src/room-federation/hostile-answers`  |
  * | event ids that collide, depth at its limit, circles              | here, `hostile-answers`                     |
  * | expensive ACL patterns                                           | here, `src/protocol/globs`                  |
  * | endless missing events, auth chains without end, slow answers    | here, `hostile-answers`                     |
