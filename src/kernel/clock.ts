@@ -3,27 +3,27 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Time as the whole program sees it; tests pass a clock of their own. */
+/** Source of time for the whole program; tests pass a manual clock. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds that only ever grow, for measuring. */
+  /** Monotonic milliseconds, for measuring durations. */
   monotonic(): number;
   /** Calls `callback` once after `delay` milliseconds. Does not keep the process alive. */
   setTimer(delay: number, callback: () => void): Timer;
 }
 
-/** Longest delay that the platform's timer takes (2^31 - 1 ms, about 25 days). */
-const longestTimeout = 2_147_483_647;
+/** Maximum delay of the platform's timers: 2^31 - 1 ms, about 25 days. Longer delays are split. */
+const maxTimerDelay = 2_147_483_647;
 
-/** The machine's clock. */
+/** The clock of the machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimer(delay, callback) {
     let handle: NodeJS.Timeout;
     const arm = (remaining: number) => {
-      const step = Math.min(remaining, longestTimeout);
+      const step = Math.min(remaining, maxTimerDelay);
       handle = setTimeout(() => (remaining > step ? arm(remaining - step) : callback()), Math.max(0, step));
       handle.unref();
     };

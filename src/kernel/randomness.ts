@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 
-/** Randomness as the whole program sees it; tests and the simulator pass a seeded one. */
+/** Source of randomness for the whole program; tests and the simulator pass a seeded one. */
 export interface Randomness {
   bytes(length: number): Uint8Array;
 }
 
-/** The machine's cryptographically strong randomness. */
+/** Cryptographically strong randomness of the machine. */
 export const systemRandomness: Randomness = { bytes: (length) => randomBytes(length) };
 
 const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const alphanumerics = `${letters}0123456789`;
 
-/** `length` characters from `alphabet` (at most 256 of them), each equally likely. */
+/** Returns `length` characters from `alphabet` (at most 256 characters), each equally likely. */
 export function randomString(
   randomness: Randomness,
   length: number,
@@ -27,11 +27,11 @@ export function randomString(
   return text;
 }
 
-/** `length` letters: room ids, device ids and the like. */
+/** Returns `length` letters, for room ids, device ids and similar identifiers. */
 export const randomLetters = (randomness: Randomness, length: number) =>
   randomString(randomness, length, letters);
 
-/** A number in [0, 1), for jitter and sampling. */
+/** Returns a number in [0, 1), for jitter and sampling. */
 export function randomFraction(randomness: Randomness): number {
   const bytes = randomness.bytes(4);
   return new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0) / 2 ** 32;

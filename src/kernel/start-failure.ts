@@ -1,9 +1,15 @@
-/** Why the server can not start, as somebody who runs it can put it right: they are told the message and nothing else. */
+/**
+ * A reason why the server cannot start that its operator can fix. The operator sees the message only, no
+ * stack.
+ */
 export class StartFailure extends Error {
   override name = 'StartFailure';
 }
 
-/** Runs a step of the start. @throws StartFailure with `what` before the reason, when it fails */
+/**
+ * Runs one step of the start.
+ * @throws StartFailure with `what` before the reason, when the step fails
+ */
 export async function startStep<T>(what: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step();

@@ -3,21 +3,21 @@ import { test } from 'node:test';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { TimeSlices } from './time-slices.ts';
 
-test('a slice lasts its milliseconds; then others come first, and another one begins', async () => {
+test('TimeSlices lets other work of the event loop run when a slice is used up, then begins another slice', async () => {
   const clock = manualClock();
   const slices = new TimeSlices(clock, 5);
-  assert.equal(slices.rest(), undefined);
+  assert.equal(slices.pauseIfDue(), undefined);
   clock.advance(4);
-  assert.equal(slices.rest(), undefined);
+  assert.equal(slices.pauseIfDue(), undefined);
   clock.advance(1);
   const order: string[] = [];
-  setImmediate(() => order.push('others'));
-  const rest = slices.rest();
-  assert.ok(rest);
-  await rest;
+  setImmediate(() => order.push('other work'));
+  const pause = slices.pauseIfDue();
+  assert.ok(pause);
+  await pause;
   order.push('this');
-  assert.deepEqual(order, ['others', 'this']);
-  assert.equal(slices.rest(), undefined);
+  assert.deepEqual(order, ['other work', 'this']);
+  assert.equal(slices.pauseIfDue(), undefined);
   clock.advance(5);
-  assert.ok(slices.rest());
+  assert.ok(slices.pauseIfDue());
 });

@@ -1,53 +1,58 @@
 import type { Clock } from './clock.ts';
 
-/** Milliseconds of work after which others come first. */
-const usualSlice = 4;
+/** Default milliseconds of work before the event loop gets a turn. */
+const defaultSliceMs = 4;
 
-/** Steps of `each` between two looks at the clock. */
-const stepsAtOnce = 50;
+/** Steps of `each` between two checks of the clock. */
+const stepsPerCheck = 50;
 
-/** Cuts long work into slices, so that whatever else the event loop has to do waits a few milliseconds at the most. */
+/**
+ * Cuts long computations into slices, so that other work of the event loop waits a few milliseconds at most.
+ */
 export class TimeSlices {
   readonly #clock: Clock;
-  readonly #length: number;
-  #begun: number;
+  readonly #lengthMs: number;
+  #startedAt: number;
 
-  /** @param length milliseconds */
-  constructor(clock: Clock, length = usualSlice) {
+  /** @param lengthMs milliseconds of work per slice */
+  constructor(clock: Clock, lengthMs = defaultSliceMs) {
     this.#clock = clock;
-    this.#length = length;
-    this.#begun = clock.monotonic();
+    this.#lengthMs = lengthMs;
+    this.#startedAt = clock.monotonic();
   }
 
-  /** Between two steps: waits for a turn of the event loop when the slice is used up. `undefined`: go on. */
-  rest(): Promise<void> | undefined {
-    if (this.#clock.monotonic() - this.#begun < this.#length) return undefined;
+  /**
+   * Waits for a turn of the event loop if the slice is used up. Call between two steps. `undefined`: continue
+   * at once.
+   */
+  pauseIfDue(): Promise<void> | undefined {
+    if (this.#clock.monotonic() - this.#startedAt < this.#lengthMs) return undefined;
     return new Promise((resolve) => {
       setImmediate(() => {
-        this.#begun = this.#clock.monotonic();
+        this.#startedAt = this.#clock.monotonic();
         resolve();
       });
     });
   }
 
-  /** Takes one step for each item, and rests between them where that is due. Items may be added meanwhile. */
+  /** Calls `step` for each item, with pauses where due. Items may be added to `items` while it runs. */
   async each<T>(items: Iterable<T>, step: (item: T) => void): Promise<void> {
     let taken = 0;
     for (const item of items) {
       step(item);
-      if (++taken % stepsAtOnce !== 0) continue;
-      const rest = this.rest();
-      if (rest) await rest;
+      if (++taken % stepsPerCheck !== 0) continue;
+      const pause = this.pauseIfDue();
+      if (pause) await pause;
     }
   }
 
-  /** Runs a computation that stops now and then, and rests there where that is due. */
-  async through<T>(steps: Generator<void, T>): Promise<T> {
+  /** Runs a generator to its end, with pauses where due at each `yield`, and returns its result. */
+  async run<T>(steps: Generator<void, T>): Promise<T> {
     for (;;) {
       const { done, value } = steps.next();
       if (done) return value;
-      const rest = this.rest();
-      if (rest) await rest;
+      const pause = this.pauseIfDue();
+      if (pause) await pause;
     }
   }
 }

@@ -50,13 +50,13 @@ export async function parseLargeJson(bytes: Buffer, options: ParseOptions, clock
       if (depth === 2 && start >= 0) {
         take(i, true);
         [start, copied] = [-1, i];
-        await slices.rest();
+        await slices.pauseIfDue();
       }
       depth--;
     } else if (byte === comma && depth === 2 && start >= 0 && i - start >= atOnce) {
       take(i, false);
       start = i + 1;
-      await slices.rest();
+      await slices.pauseIfDue();
     }
   }
   if (start >= 0) throw notJson('Not JSON');

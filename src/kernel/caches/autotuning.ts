@@ -1,49 +1,61 @@
 import type { CachesConfig } from './config.ts';
 
-/** What can be taken away from a cache. */
+/** A cache whose entries can be dropped to free memory. */
 export interface Shrinkable {
-  /** Drops entries that were used longest ago: that share of all, but none that was used after `usedBefore`. */
+  /**
+   * Drops the least recently used entries: at most `share` of all entries, and none used after `usedBefore`.
+   */
   dropOldest(share: number, usedBefore: number): void;
 }
 
-/** How often memory is looked at, in milliseconds. */
+/** Milliseconds between two checks of the memory use. */
 export const autotuningInterval = 5_000;
 
-/** The part of its entries that each cache gives away at a look. What is dropped is measured once it is collected. */
+/**
+ * Share of its entries that each cache drops per check. The freed memory shows only after garbage collection.
+ */
 const share = 0.1;
 
-/** Memory in use by the program's objects and buffers, in bytes. */
+/** Bytes of memory in use by objects and buffers of the process. */
 export function memoryInUse(): number {
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
 }
 
-/** Makes caches give memory back: from when too much is in use until little enough is. */
+/** Drops cache entries from the moment memory use exceeds a maximum until it falls to a target. */
 export class Autotuning {
-  readonly #most: number;
-  readonly #target: number;
-  readonly #spared: number;
+  readonly #maxUse: number;
+  readonly #targetUse: number;
+  readonly #minTtl: number;
   #isEvicting = false;
 
-  private constructor(most: number, target: number, spared: number) {
-    this.#most = most;
-    this.#target = target;
-    this.#spared = spared;
+  private constructor(maxUse: number, targetUse: number, minTtl: number) {
+    this.#maxUse = maxUse;
+    this.#targetUse = targetUse;
+    this.#minTtl = minTtl;
   }
 
-  /** `undefined` when the configuration asks for none. */
+  /** Returns `undefined` when autotuning is not configured. */
   static of({ caches: { cache_autotuning: tuning } }: CachesConfig): Autotuning | undefined {
     if (tuning === null) return undefined;
-    const { max_cache_memory_usage: most, target_cache_memory_usage: target, min_cache_ttl: spared } = tuning;
-    if (most === null || target === null || spared === null) return undefined;
-    return new Autotuning(most, target, spared);
+    const {
+      max_cache_memory_usage: maxUse,
+      target_cache_memory_usage: targetUse,
+      min_cache_ttl: minTtl,
+    } = tuning;
+    if (maxUse === null || targetUse === null || minTtl === null) return undefined;
+    return new Autotuning(maxUse, targetUse, minTtl);
   }
 
-  /** @param use bytes in use @param now milliseconds, on the clock by which caches know when entries were used */
-  look(use: number, now: number, caches: Iterable<Shrinkable>): void {
-    if (use > this.#most) this.#isEvicting = true;
-    else if (use <= this.#target) this.#isEvicting = false;
+  /**
+   * Drops entries from `caches` while memory use is too high.
+   * @param use bytes in use
+   * @param now milliseconds, on the clock by which caches record when entries were used
+   */
+  check(use: number, now: number, caches: Iterable<Shrinkable>): void {
+    if (use > this.#maxUse) this.#isEvicting = true;
+    else if (use <= this.#targetUse) this.#isEvicting = false;
     if (!this.#isEvicting) return;
-    for (const cache of caches) cache.dropOldest(share, now - this.#spared);
+    for (const cache of caches) cache.dropOldest(share, now - this.#minTtl);
   }
 }

@@ -26,7 +26,7 @@ describe('Cache', () => {
     assert.deepEqual([cache.hits, cache.misses, cache.evictions, cache.size], [1, 1, 1, 2]);
   });
 
-  it('remembers that something is absent', async () => {
+  it('stores that a value is absent (null)', async () => {
     const cache = new CacheRegistry(manualClock(), factors(1)).create<string, string | null>('a', {
       size: 9,
     });
@@ -34,7 +34,7 @@ describe('Cache', () => {
     assert.equal(cache.get('x'), null);
   });
 
-  it('shares one load among those who ask at the same time', async () => {
+  it('shares one load among concurrent callers', async () => {
     const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', { size: 9 });
     let loads = 0;
     const load = async () => ++loads;
@@ -43,9 +43,9 @@ describe('Cache', () => {
     assert.equal(loads, 1);
   });
 
-  it('tells everybody of a failed load and tries again', async () => {
+  it('rejects all callers of a failed load and loads again for the next one', async () => {
     const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', { size: 9 });
-    const fail = () => Promise.reject(new Error('no'));
+    const fail = () => Promise.reject(new Error('the load failed'));
     const both = await Promise.allSettled([cache.getOrLoad('x', fail), cache.getOrLoad('x', fail)]);
     assert.deepEqual(
       both.map(({ status }) => status),
@@ -54,7 +54,7 @@ describe('Cache', () => {
     assert.equal(await cache.getOrLoad('x', async () => 7), 7);
   });
 
-  it('does not remember what was loaded before a change', async () => {
+  it('does not store the result of a load that began before the key was deleted', async () => {
     const cache = new CacheRegistry(manualClock(), factors(1)).create<string, string>('a', { size: 9 });
     const { promise, resolve } = Promise.withResolvers<string>();
     const old = cache.getOrLoad('x', () => promise);
@@ -66,7 +66,7 @@ describe('Cache', () => {
     assert.equal(cache.get('x'), 'new');
   });
 
-  it('drops entries that nobody used for a while [option: caches.expire_caches, caches.cache_entry_ttl]', () => {
+  it('evicts entries unused for cache_entry_ttl [option: caches.expire_caches, caches.cache_entry_ttl]', () => {
     const clock = manualClock();
     const cache = new CacheRegistry(clock, factors(1, {}, 90_000)).create<string, number>('a', { size: 9 });
     cache.set('used', 1);
@@ -85,7 +85,7 @@ describe('Cache', () => {
 });
 
 describe('CacheRegistry', () => {
-  it('changes sizes at run time and keeps what fits [option: caches.global_factor, caches.per_cache_factors]', () => {
+  it('changes cache sizes at run time and keeps the entries that fit [option: caches.global_factor, caches.per_cache_factors]', () => {
     const registry = new CacheRegistry(manualClock(), factors(1, { getUsersInRoom: 2 }));
     const cache = registry.create<number, number>('get_users_in_room', { size: 10 });
     const fixed = registry.create<number, number>('fixed', { size: 10, fixed: true });
@@ -96,7 +96,7 @@ describe('CacheRegistry', () => {
     for (let i = 15; i < 20; i++) assert.equal(cache.get(i), i);
   });
 
-  it('gives memory back when too much is in use [option: caches.cache_autotuning.max_cache_memory_usage, caches.cache_autotuning.target_cache_memory_usage, caches.cache_autotuning.min_cache_ttl]', () => {
+  it('drops the oldest entries from above the maximum memory use until the target is reached [option: caches.cache_autotuning.max_cache_memory_usage, caches.cache_autotuning.target_cache_memory_usage, caches.cache_autotuning.min_cache_ttl]', () => {
     const clock = manualClock();
     let inUse = 900;
     const tuning = {
@@ -117,24 +117,24 @@ describe('CacheRegistry', () => {
         return cache.size;
       });
     };
-    assert.deepEqual(sizes(1_001, 11), Array(11).fill(100), 'all were used not long ago');
+    assert.deepEqual(sizes(1_001, 11), Array(11).fill(100), 'all entries were used within min_cache_ttl');
     for (let i = 0; i < 30; i++) cache.get(i);
-    assert.deepEqual(sizes(900, 2), [90, 81], 'on until the target is reached');
+    assert.deepEqual(sizes(900, 2), [90, 81], 'drops entries until the target is reached');
     assert.deepEqual(sizes(500, 2), [81, 81]);
-    assert.deepEqual(sizes(900, 2), [81, 81], 'below the limit nothing is dropped');
+    assert.deepEqual(sizes(900, 2), [81, 81], 'drops nothing below the maximum');
     assert.deepEqual(sizes(2_000, 4), [72, 64, 57, 51]);
-    assert.equal(cache.get(0), 0, 'the most recently used stay');
+    assert.equal(cache.get(0), 0, 'the most recently used entries stay');
     assert.equal(cache.get(30), undefined);
     assert.deepEqual([fixed.size, cache.evictions], [1, 49]);
   });
 
-  it('takes each name once', () => {
+  it('rejects a second cache of the same name', () => {
     const registry = new CacheRegistry(manualClock(), factors(1));
     registry.create('a', { size: 1 });
     assert.throws(() => registry.create('a', { size: 1 }), /already/);
   });
 
-  it('shows hits and sizes as metrics', async () => {
+  it('exposes hits and sizes as metrics', async () => {
     const metrics = await createMetrics();
     const cache = new CacheRegistry(manualClock(), factors(1), metrics).create<string, number>('users', {
       size: 3,

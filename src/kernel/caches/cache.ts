@@ -2,11 +2,11 @@ import { LoadOnce } from '../load-once.ts';
 import { RecentlyUsed } from './recently-used.ts';
 
 export interface CacheSettings {
-  /** Multiplies the size that the owner of the cache asked for. */
+  /** Multiplies the size that the owner of the cache requested. */
   readonly factor: number;
-  /** Milliseconds without use after which an entry goes; `undefined`: never. */
+  /** Milliseconds without use after which an entry expires; `undefined`: never. */
   readonly ttl: number | undefined;
-  /** Remember when each entry was used last, for `dropOldest`. */
+  /** Records when each entry was last used, for `dropOldest`. */
   readonly tracksUse?: boolean;
 }
 
@@ -15,12 +15,13 @@ interface Entry<V> {
   usedAt: number;
 }
 
-// `lru-cache` takes no `undefined`; values are never that, so that "absent" is told from "known to be absent" (null).
+// `lru-cache` does not store `undefined`. Values are never `undefined`, so that a missing entry differs from
+// null (known to be absent).
 type Value = NonNullable<unknown> | null;
 
 /**
- * The most recently used entries, up to a bound. Values are anything but `undefined`.
- * Made by `CacheRegistry.create`.
+ * Caches the most recently used entries, up to a maximum. Values are anything but `undefined`.
+ * Created by `CacheRegistry.create`.
  */
 export class Cache<K extends NonNullable<unknown>, V extends Value> {
   readonly name: string;
@@ -34,8 +35,8 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   #tracksUse: boolean;
 
   /**
-   * @param size entries at factor 1
-   * @param now milliseconds that only ever grow
+   * @param size maximum number of entries at factor 1
+   * @param now monotonic milliseconds
    */
   constructor(name: string, size: number, settings: CacheSettings, now: () => number) {
     this.name = name;
@@ -45,17 +46,17 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     this.#entries = this.#build(settings);
   }
 
-  /** Number of entries now. */
+  /** Number of entries. */
   get size(): number {
     return this.#entries.size;
   }
 
-  /** Most entries that are kept. */
+  /** Maximum number of entries. */
   get capacity(): number {
     return this.#entries.maxSize;
   }
 
-  /** The entry, which counts as a hit or a miss. */
+  /** Returns the entry and counts a hit or a miss. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
     if (entry === undefined) {
@@ -67,27 +68,27 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     return entry.value;
   }
 
-  /** Stores an entry; the result of a load of it that is running is not stored. */
+  /** Stores an entry. The result of a running load of the same key is discarded. */
   set(key: K, value: V): void {
     this.#loading.forget(key);
     this.#entries.set(key, { value, usedAt: this.#tracksUse ? this.#now() : 0 });
   }
 
-  /** Removes an entry; the result of a load of it that is running is not stored. */
+  /** Removes an entry. The result of a running load of the same key is discarded. */
   delete(key: K): void {
     this.#loading.forget(key);
     this.#entries.delete(key);
   }
 
-  /** Forgets everything, what is being loaded included. */
+  /** Removes all entries. The results of running loads are discarded. */
   clear(): void {
     this.#loading.forgetAll();
     this.#entries.clear();
   }
 
   /**
-   * The entry, or what `load` finds, which is remembered. Callers that ask at the same time share one load. When it
-   * fails, all of them are told and nothing is remembered.
+   * Returns the entry, or loads and stores it. Concurrent callers share one load. When it fails, all of them
+   * are rejected and nothing is stored.
    */
   getOrLoad(key: K, load: (key: K) => Promise<V>): V | Promise<V> {
     const known = this.get(key);
@@ -99,24 +100,24 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     );
   }
 
-  /** Changes size and lifetime, keeping the entries that still fit. */
+  /** Changes maximum size and lifetime; keeps the entries that still fit. */
   configure(settings: CacheSettings): void {
     const entries = this.#entries.dump();
     this.#tracksUse = settings.tracksUse === true;
     this.#entries = this.#build(settings);
-    // The most recently used come last.
+    // `dump` lists the most recently used entries last.
     this.#entries.load(entries.slice(-this.capacity));
   }
 
-  /** Drops entries whose time is over; they would otherwise stay until somebody asks for them. */
+  /** Removes expired entries, which otherwise stay in memory until they are read. */
   dropStale(): void {
     this.#entries.purgeStale();
   }
 
   /**
-   * Drops entries that were used longest ago.
-   * @param share how much of all entries at most, from 0 to 1
-   * @param usedBefore entries that were used since then stay; on the clock of the cache
+   * Drops the least recently used entries.
+   * @param share maximum share of all entries to drop, from 0 to 1
+   * @param usedBefore keeps entries used after this time, on the clock of the cache
    */
   dropOldest(share: number, usedBefore: number): void {
     let left = Math.ceil(this.size * share);
@@ -129,7 +130,7 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
   }
 
   #build({ factor, ttl }: CacheSettings): RecentlyUsed<K, Entry<V>> {
-    // To the library an entry made at time 0 has no age, hence the 1.
+    // `lru-cache` takes a start time of 0 as "no age", hence the 1.
     return new RecentlyUsed({
       max: Math.max(1, Math.floor(this.#size * factor)),
       ...(ttl === undefined

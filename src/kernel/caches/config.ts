@@ -29,14 +29,14 @@ const autotuning = object({
   }),
 });
 
-/** How much is kept in memory. */
+/** Sizes and lifetimes of caches. */
 export const cachesSection = section({
   title: 'Caches',
   description:
-    'How much is kept in memory. The factors can be changed while the server runs: edit the file and send the process SIGHUP.',
+    'How much is cached in memory. The factors can be changed while the server runs: edit the file and send the process SIGHUP.',
   options: {
     event_cache_size: option(size(), {
-      description: 'How many events are kept in memory, before `caches.global_factor` multiplies it.',
+      description: 'How many events are cached in memory, before `caches.global_factor` multiplies it.',
       default: '10K',
       unit: 'events',
     }),
@@ -63,7 +63,8 @@ export const cachesSection = section({
           default: '30m',
         }),
         sync_response_cache_duration: option(duration(), {
-          description: 'How long the answer to a sync request is kept for a repetition of it. 0 keeps none.',
+          description:
+            'How long the response to a sync request is cached for a repeated request. 0 caches none.',
           default: '2m',
           changed: ['1.62.0: the default was 0 before.'],
         }),

@@ -3,12 +3,12 @@ import type { DocumentTransform } from '../config/reading/load.ts';
 import { mapNode, type SourceEntry, type SourceMap, scalarNode } from '../config/sources/source.ts';
 import { plainCacheName } from './config.ts';
 
-/** The names of the variables: the documents' spelling, which wins, behind the wider ecosystem's. */
+/** Prefixes of the variables; the later one (the spelling of the requirements) overrides the earlier one. */
 const prefixes = ['SYNAPSE_CACHE_FACTOR', 'SERVER_CACHE_FACTOR'] as const;
 
 /**
- * Lets environment variables override the cache factors of the files: `SERVER_CACHE_FACTOR` the global
- * one, `SERVER_CACHE_FACTOR_<NAME>` that of one cache.
+ * Overrides the cache factors of the configuration files by environment variables: `SERVER_CACHE_FACTOR` sets
+ * the global factor, `SERVER_CACHE_FACTOR_<NAME>` that of one cache.
  */
 export function cacheFactorsFromEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
@@ -22,7 +22,7 @@ export function cacheFactorsFromEnvironment(
     factors.delete('');
     if (global !== undefined) members.set('global_factor', { node: scalarNode(global) });
     if (factors.size > 0)
-      members.set('per_cache_factors', overridden(members.get('per_cache_factors'), factors));
+      members.set('per_cache_factors', withFactors(members.get('per_cache_factors'), factors));
     const entry = { ...caches, node: { kind: 'map', entries: members } satisfies SourceMap };
     return { ...document, entries: new Map(document.entries).set('caches', entry) };
   };
@@ -48,7 +48,7 @@ function readFactors(
   return factors;
 }
 
-function overridden(present: SourceEntry | undefined, factors: ReadonlyMap<string, number>): SourceEntry {
+function withFactors(present: SourceEntry | undefined, factors: ReadonlyMap<string, number>): SourceEntry {
   const kept = present?.node.kind === 'map' ? [...present.node.entries] : [];
   const others = kept.filter(([name]) => !factors.has(plainCacheName(name)));
   const added = [...factors].map(([name, factor]) => [name, scalarNode(factor)] as const);

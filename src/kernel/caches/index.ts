@@ -1,4 +1,4 @@
-/** Bounded memory of what was read or computed before. */
+/** Bounded in-memory caches. */
 export { Cache, type CacheSettings } from './cache.ts';
 export { type CachesConfig, cachesSection } from './config.ts';
 export { cacheFactorsFromEnvironment } from './environment.ts';

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { LRUCache } from 'lru-cache';
 import { RecentlyUsed } from './recently-used.ts';
 
-it('keeps what the library would keep, and forgets it in the same order', () => {
+it('RecentlyUsed keeps and evicts the same entries as LRUCache, in the same order', () => {
   const step = fc.record({
     what: fc.constantFrom('get', 'set', 'delete', 'peek', 'has'),
     key: fc.integer({ min: 0, max: 9 }),

@@ -6,9 +6,9 @@ type Options<K extends NonNullable<unknown>, V extends NonNullable<unknown>> = O
 >;
 
 /**
- * The most recently used entries, `max` at most. It takes memory as it fills: the library reserves room for `max`
- * entries at once, which for all caches of a server were 50 MB and a tenth of a second before the first request. It
- * does not where it counts sizes, so every entry has the size 1.
+ * Caches the `max` most recently used entries. Memory grows with the entries: `LRUCache` with `max` allocates
+ * space for all entries at once, which for all caches of a server took 50 MB and 100 ms before the first
+ * request. With `maxSize` it does not, so every entry has size 1.
  */
 export class RecentlyUsed<K extends NonNullable<unknown>, V extends NonNullable<unknown>> extends LRUCache<
   K,

@@ -5,16 +5,16 @@ import { Cache, type CacheSettings } from './cache.ts';
 import { type CachesConfig, cacheFactor } from './config.ts';
 
 export interface CacheOptions {
-  /** Entries at factor 1. */
+  /** Maximum number of entries at factor 1. */
   readonly size: number;
   /** For caches whose size must not depend on factors, or whose entries must not expire. */
   readonly fixed?: boolean;
 }
 
-/** How often entries whose time is over are looked for, in milliseconds. */
+/** Milliseconds between two removals of expired entries. */
 const sweepInterval = 60_000;
 
-/** All caches of the process: makes them, resizes them at run time and shows how they do. */
+/** All caches of the process: creates them, resizes them at run time and exposes their metrics. */
 export class CacheRegistry {
   readonly #clock: Clock;
   readonly #caches = new Map<string, { cache: AnyCache; fixed: boolean }>();
@@ -24,29 +24,33 @@ export class CacheRegistry {
   #sweep: Timer | undefined;
   #tuning: Timer | undefined;
 
-  /** @param measure the memory in use by the whole program, in bytes */
+  /** @param measure returns the bytes of memory in use by the process */
   constructor(clock: Clock, config: CachesConfig, metrics?: Metrics, measure = memoryInUse) {
     this.#clock = clock;
     this.#config = config;
     this.#autotuning = Autotuning.of(config);
     this.#memoryInUse = measure;
-    if (metrics) this.#show(metrics);
+    if (metrics) this.#exposeAsMetrics(metrics);
     this.#scheduleSweep();
     if (this.#autotuning) this.#scheduleTuning();
   }
 
-  /** Makes a cache. @param name unique, for metrics and `caches.per_cache_factors` */
+  /**
+   * Creates a cache.
+   * @param name unique, for metrics and `caches.per_cache_factors`
+   * @throws Error when a cache of this name exists
+   */
   create<K extends NonNullable<unknown>, V extends NonNullable<unknown> | null>(
     name: string,
     { size, fixed = false }: CacheOptions,
   ): Cache<K, V> {
-    if (this.#caches.has(name)) throw new Error(`There is a cache named ${name} already`);
+    if (this.#caches.has(name)) throw new Error(`There is already a cache named ${name}`);
     const cache = new Cache<K, V>(name, size, this.#settings(name, fixed), () => this.#clock.monotonic());
     this.#caches.set(name, { cache, fixed });
     return cache;
   }
 
-  /** Applies other factors and another lifetime to every cache. */
+  /** Applies new factors and a new lifetime to all caches that are not fixed. */
   configure(config: CachesConfig): void {
     this.#config = config;
     for (const [name, { cache, fixed }] of this.#caches) {
@@ -54,7 +58,7 @@ export class CacheRegistry {
     }
   }
 
-  /** Ends the sweeping and tuning. */
+  /** Cancels the timers. */
   close(): void {
     this.#sweep?.cancel();
     this.#tuning?.cancel();
@@ -80,14 +84,14 @@ export class CacheRegistry {
   #scheduleTuning(): void {
     this.#tuning = this.#clock.setTimer(autotuningInterval, () => {
       const shrinkable = [...this.#caches.values()].filter(({ fixed }) => !fixed).map(({ cache }) => cache);
-      this.#autotuning?.look(this.#memoryInUse(), this.#clock.monotonic(), shrinkable);
+      this.#autotuning?.check(this.#memoryInUse(), this.#clock.monotonic(), shrinkable);
       this.#scheduleTuning();
     });
   }
 
-  #show(metrics: Metrics): void {
+  #exposeAsMetrics(metrics: Metrics): void {
     const caches = this.#caches;
-    for (const { name, help, read } of shown) {
+    for (const { name, help, read } of metricsOfCaches) {
       metrics.gauge({
         name,
         help,
@@ -100,20 +104,20 @@ export class CacheRegistry {
   }
 }
 
-/** The part of a cache that does not depend on what it holds. */
+/** The members of a cache that do not depend on the types of its entries. */
 type AnyCache = Pick<
   Cache<string, string>,
   'name' | 'size' | 'capacity' | 'hits' | 'misses' | 'evictions' | 'configure' | 'dropStale' | 'dropOldest'
 >;
 
-const shown: readonly { name: string; help: string; read: (cache: AnyCache) => number }[] = [
+const metricsOfCaches: readonly { name: string; help: string; read: (cache: AnyCache) => number }[] = [
   { name: 'server_cache_size', help: 'Entries in the cache', read: (cache) => cache.size },
-  { name: 'server_cache_max_size', help: 'Most entries the cache keeps', read: (cache) => cache.capacity },
-  { name: 'server_cache_hits', help: 'Entries found', read: (cache) => cache.hits },
-  { name: 'server_cache_misses', help: 'Entries not found', read: (cache) => cache.misses },
+  { name: 'server_cache_max_size', help: 'Maximum number of entries', read: (cache) => cache.capacity },
+  { name: 'server_cache_hits', help: 'Lookups that found an entry', read: (cache) => cache.hits },
+  { name: 'server_cache_misses', help: 'Lookups that found no entry', read: (cache) => cache.misses },
   {
     name: 'server_cache_evictions',
-    help: 'Entries dropped for space or age',
+    help: 'Entries evicted for space or age',
     read: (cache) => cache.evictions,
   },
 ];

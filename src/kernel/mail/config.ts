@@ -1,17 +1,17 @@
 import { nullable, object, option, section, string } from '../config/index.ts';
 import { emailOption } from './email-options.ts';
 
-/** Mail, and the templates of mails and pages. */
+/** Options for mail, and for the templates of mails and pages. */
 export const mailSection = section({
   title: 'Email',
-  description: 'How mail is sent and what it says. Giving the option `email` turns the sending of mail on.',
+  description: 'How mail is sent and what it says. Without the option `email` the server sends no mail.',
   options: {
     email: emailOption,
     templates: option(
       object({
         custom_template_directory: option(nullable(string({ minLength: 1 })), {
           description:
-            'A directory with templates of your own for mails and pages. A template that is not there is taken from the built-in ones.',
+            'A directory with your own templates for mails and pages. Templates missing there are taken from the built-in ones.',
           default: null,
         }),
       }),
@@ -22,7 +22,7 @@ export const mailSection = section({
     ({ email }, view) => {
       if (email === null) return;
       if (email.notif_from === null) {
-        view.error('email.notif_from', 'must be given when mail is sent, that is, when email is given');
+        view.error('email.notif_from', 'must be set when `email` is set');
       }
       if (email.force_tls && email.require_transport_security) {
         view.warn('email.require_transport_security', 'has no effect with force_tls, which is stricter');

@@ -16,7 +16,7 @@ const email = object({
     default: 'localhost',
   }),
   smtp_port: option(nullable(integerOrDigits({ minimum: 1, maximum: 65535 })), {
-    description: 'The port of the mail server. Null stands for 465 with `force_tls` and for 25 without.',
+    description: 'The port of the mail server. Null means 465 with `force_tls` and 25 without.',
     default: null,
     unit: 'port number',
     changed: ['1.64.0: null means 465 when `force_tls` is on.'],
@@ -32,7 +32,7 @@ const email = object({
   }),
   force_tls: option(boolean(), {
     description:
-      'Speaks TLS from the first byte, where otherwise STARTTLS upgrades a plain connection. `require_transport_security` then adds nothing.',
+      'Speaks TLS from the first byte instead of upgrading a plain connection with STARTTLS. `require_transport_security` then has no effect.',
     default: false,
     since: '1.64.0',
   }),
@@ -42,25 +42,25 @@ const email = object({
   }),
   enable_tls: option(boolean(), {
     description:
-      'Uses TLS where the mail server offers it, and then requires its certificate to be valid for `tlsname`. When off, TLS is never used.',
+      'Uses TLS when the mail server offers it, and then requires its certificate to be valid for `tlsname`. When off, TLS is never used.',
     default: true,
   }),
   tlsname: option(nullable(string({ minLength: 1 })), {
-    description:
-      "The name that the mail server's certificate must be valid for. Null stands for `smtp_host`.",
+    description: "The name that the mail server's certificate must be valid for. Null means `smtp_host`.",
     default: null,
   }),
   notif_from: option(nullable(string({ minLength: 1 })), {
     description:
-      'The sender of all mail, such as `Chat <noreply@example.org>`. `%(app)s` in it stands for `app_name`. It must be given when mail is to be sent.',
+      'The sender of all mail, for example `Chat <noreply@example.org>`. `%(app)s` in it is replaced by `app_name`. Required when mail is sent.',
     default: null,
   }),
   app_name: option(string(), {
-    description: 'What `%(app)s` stands for in the sender and in subjects.',
+    description: 'The text that replaces `%(app)s` in the sender and in subjects.',
     default: 'Matrix',
   }),
   enable_notifs: option(boolean(), {
-    description: 'Mails notifications about missed messages. When off, users can ask for them but get none.',
+    description:
+      'Sends notifications about missed messages by mail. When off, users can subscribe but receive none.',
     default: false,
   }),
   notif_for_new_users: option(boolean(), {
@@ -69,7 +69,7 @@ const email = object({
   }),
   notif_delay_before_mail: option(duration(), {
     description:
-      'How long a notification waits before it is mailed, in case the user reads the message meanwhile.',
+      'How long a notification waits before it is mailed, in case the user reads the message in the meantime.',
     default: '10m',
     since: '1.99.0',
   }),
@@ -79,12 +79,12 @@ const email = object({
     deprecatedNames: ['email.riot_base_url'],
   }),
   validation_token_lifetime: option(duration(), {
-    description: 'How long the link in a validation mail works.',
+    description: 'How long the link in a validation mail is valid.',
     default: '1h',
   }),
   invite_client_location: option(nullable(httpUrl()), {
     description:
-      'The web client that people invited by mail should use. It is handed to the identity server as `org.proto.web_client_location`.',
+      'The web client that users invited by mail should use. It is passed to the identity server as `org.proto.web_client_location`.',
     default: null,
   }),
   subjects: subjectsOption,

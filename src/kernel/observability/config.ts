@@ -14,7 +14,7 @@ import {
 
 const sentry = object({
   dsn: option(nullable(string()), {
-    description: 'Where errors are reported to. Null reports none.',
+    description: 'Where errors are reported. Null reports none.',
     default: null,
     secret: true,
   }),
@@ -32,57 +32,57 @@ const opentracing = object({
     default: [],
   }),
   force_tracing_for_users: option(list(userId()), {
-    description: 'Users whose requests are always traced, whatever the sampling says.',
+    description: 'Users whose requests are always traced, regardless of sampling.',
     default: [],
   }),
   jaeger_config: option(freeObject(), {
-    description: 'Settings of the tracing client, handed to it as they are.',
+    description: 'Settings that are passed to the tracing client unchanged.',
     default: {},
   }),
 });
 
-/** Logs, metrics, traces and reports. */
+/** Options for logs, metrics, traces and error reports. */
 export const observabilitySection = section({
   title: 'Monitoring',
-  description: 'Logs, metrics, traces and reports.',
+  description: 'Logs, metrics, traces and error reports.',
   options: {
     log_config: option(nullable(string({ minLength: 1 })), {
       description:
-        'The YAML file that says what is logged where, in the form of the logging configuration of Python (see docs/configuration/logging.md). Null logs to standard output from level `info` on. SIGHUP reads the file again.',
+        "The YAML file that configures what is logged where, in the format of Python's logging configuration (see docs/configuration/logging.md). Null logs to standard output from level `info` on. SIGHUP reads the file again.",
       default: null,
       reloadable: true,
     }),
     enable_metrics: option(boolean(), {
-      description: 'Collects measurements and serves them on listeners with `metrics`.',
+      description: 'Collects metrics and serves them on listeners with `metrics`.',
       default: false,
     }),
     metrics_flags: option(
       object({
         known_servers: option(boolean(), {
           description:
-            'Publishes `server_federation_known_servers`, the number of servers this one shares rooms with. Counting them is work on a large server.',
+            'Publishes `server_federation_known_servers`, the number of servers that share rooms with this one. Counting them is expensive on a large server.',
           default: false,
         }),
       }),
-      { description: 'Measurements that cost something.' },
+      { description: 'Metrics that are expensive to collect.' },
     ),
     report_stats: option(boolean(), {
-      description: 'Reports usage figures five minutes after the start and every three hours from then on.',
+      description: 'Reports usage statistics five minutes after the start and every three hours after that.',
       default: false,
     }),
     report_stats_endpoint: option(httpUrl(), {
-      description: 'Where usage figures are sent.',
+      description: 'The URL to which usage statistics are sent.',
       default: 'https://matrix.org/report-usage-stats/push',
     }),
     server_context: option(nullable(string()), {
-      description: 'A word that groups related servers in usage figures.',
+      description: 'A label that groups related servers in usage statistics.',
       default: null,
     }),
     sentry: option(sentry, {
-      description: 'Reports errors to a Sentry service. Reports may hold sensitive information.',
+      description: 'Reports errors to a Sentry service. Reports may contain sensitive information.',
     }),
     opentracing: option(opentracing, {
-      description: 'Records how requests travel through the server and beyond it.',
+      description: 'Records traces of requests within the server and across servers.',
     }),
   },
 });

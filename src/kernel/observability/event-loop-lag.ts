@@ -1,19 +1,19 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Metrics } from './metrics.ts';
 
-/** Percentiles of the lag that are shown. */
+/** Percentiles that the metric shows. */
 const percentiles = [50, 90, 99, 100];
 
 /**
- * Shows how late the event loop was since the last look, in seconds.
- * @returns what stops the measuring
+ * Exposes the event loop lag since the last collection as a metric, in seconds.
+ * @returns a function that stops the measurement
  */
 export function observeEventLoop(metrics: Metrics): () => void {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
   metrics.gauge({
     name: 'server_event_loop_lag_seconds',
-    help: 'How late the event loop was since the last look',
+    help: 'Event loop lag since the last collection',
     labelNames: ['percentile'],
     collect() {
       for (const percentile of percentiles) {

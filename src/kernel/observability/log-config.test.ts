@@ -5,8 +5,8 @@ import { defaultLogConfig, logConfigOf } from './index.ts';
 
 const parseLogConfig = (text: string) => logConfigOf(parse(text));
 
-/** As other servers write it for their operators. */
-const elsewhere = `
+/** The logging configuration of a server of the ecosystem. */
+const ecosystemFile = `
 version: 1
 formatters:
   precise:
@@ -42,9 +42,9 @@ root:
 disable_existing_loggers: false
 `;
 
-describe('a log configuration', () => {
-  it('may be that of another server', () => {
-    const { level, levels, outputs, remarks } = parseLogConfig(elsewhere);
+describe('logConfigOf', () => {
+  it('reads the file of another server', () => {
+    const { level, levels, outputs, remarks } = parseLogConfig(ecosystemFile);
     assert.equal(level, 'warn');
     assert.deepEqual(Object.fromEntries(levels), { database: 'debug', http: 'warn' });
     assert.deepEqual(outputs, [
@@ -57,7 +57,7 @@ describe('a log configuration', () => {
     );
   });
 
-  it('may leave out what is as usual', () => {
+  it('uses the default for everything that is missing', () => {
     assert.deepEqual(parseLogConfig(''), defaultLogConfig);
     const { level, levels, outputs } = parseLogConfig('loggers: { http: { level: debug } }');
     assert.deepEqual([level, [...levels], outputs], ['info', [['http', 'debug']], defaultLogConfig.outputs]);
@@ -68,7 +68,7 @@ describe('a log configuration', () => {
     assert.equal(parseLogConfig('loggers: { synapse: { level: CRITICAL } }').level, 'fatal');
   });
 
-  it('is refused when it is wrong, with the place', () => {
+  it('rejects invalid files and names the place', () => {
     for (const [text, message] of [
       ['- a', /the file: a mapping is needed/],
       ['root: { level: LOUD }', /root\.level: "LOUD" is not a level/],
@@ -78,7 +78,7 @@ describe('a log configuration', () => {
       ['handlers: { a: { target: a } }\nroot: { handlers: [a] }', /handlers\.a: there is no such handler/],
       [
         'handlers: { a: { class: x.SysLogHandler } }\nroot: { handlers: [a] }',
-        /x\.SysLogHandler is not known/,
+        /x\.SysLogHandler is not supported/,
       ],
     ] as const) {
       assert.throws(() => parseLogConfig(text), message, text);

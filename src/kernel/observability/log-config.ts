@@ -1,24 +1,24 @@
 import type { LevelWithSilent } from 'pino';
-import { moreTalkative, parseLevel } from './log-levels.ts';
+import { moreVerbose, parseLevel } from './log-levels.ts';
 
-/** Where lines go, and from which level on. */
+/** A destination for log lines, and the lowest level that it receives. */
 export interface LogOutput {
   readonly to: 'stdout' | 'stderr' | { readonly file: string };
   readonly level: LevelWithSilent;
 }
 
-/** What is logged where: the content of the file `log_config`. */
+/** The content of the file `log_config`. */
 export interface LogConfig {
-  /** The level of loggers that have none of their own. */
+  /** The level of loggers without a level of their own. */
   readonly level: LevelWithSilent;
   /** Levels of single loggers (`http`, `database`), by name. */
   readonly levels: ReadonlyMap<string, LevelWithSilent>;
   readonly outputs: readonly LogOutput[];
-  /** What the file says and Hearth does not do, a sentence each. */
+  /** Settings of the file that Hearth ignores, one sentence each. */
   readonly remarks: readonly string[];
 }
 
-/** What holds without a file. */
+/** Used when there is no `log_config` file. */
 export const defaultLogConfig: LogConfig = {
   level: 'info',
   levels: new Map(),
@@ -29,9 +29,10 @@ export const defaultLogConfig: LogConfig = {
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Understands a file `log_config`, read as YAML, which has the form of the dictionaries of Python's `logging.config`, so that files of
- * other servers load: `root` and `loggers` with their levels, and `handlers`. See docs/configuration/logging.md.
- * @throws Error that says what is wrong with the file
+ * Reads the parsed YAML of a `log_config` file. It has the format of the dictionaries of Python's
+ * `logging.config` (`root`, `loggers`, `handlers`), so that files of other servers load. See
+ * docs/configuration/logging.md.
+ * @throws Error that names the place and says what is wrong
  */
 export function logConfigOf(file: unknown): LogConfig {
   const document = members(file ?? {}, 'the file');
@@ -43,32 +44,34 @@ export function logConfigOf(file: unknown): LogConfig {
     const logger = members(value ?? {}, `loggers.${name}`);
     const own = levelOf(logger, `loggers.${name}`);
     if (logger['handlers'] !== undefined)
-      remarks.push(`loggers.${name}.handlers: all loggers share the root's`);
+      remarks.push(`loggers.${name}.handlers: ignored; all loggers use the handlers of root`);
     if (own === undefined) continue;
-    const ours = loggerNamed(name);
-    if (ours === undefined) remarks.push(`loggers.${name}: there is no such logger here`);
+    const ours = hearthLoggerOf(name);
+    if (ours === undefined) remarks.push(`loggers.${name}: ignored; there is no such logger`);
     else if (ours === '') level = own;
-    else levels.set(ours, moreTalkative(own, levels.get(ours) ?? own));
+    else levels.set(ours, moreVerbose(own, levels.get(ours) ?? own));
   }
   return { level, levels, outputs: outputsOf(document, root, remarks), remarks };
 }
 
-/** Prefixes under which servers of the ecosystem name all their loggers. */
-const families = /^(?:hearth|server|synapse)(?:\.|$)/;
+/** Prefixes of logger names in servers of the ecosystem. */
+const ecosystemPrefix = /^(?:hearth|server|synapse)(?:\.|$)/;
 
-/** Loggers of Hearth by the first parts of what other servers call them. */
-const relatives: readonly (readonly [RegExp, string])[] = [
+/**
+ * Patterns of logger names in other servers (without their prefix), and the corresponding logger of Hearth.
+ */
+const loggerPatterns: readonly (readonly [RegExp, string])[] = [
   [/^(?:access|http|federation\.transport|rest)(?:\.|$)/, 'http'],
   [/^(?:database|storage)(?:\.|$)/, 'database'],
   [/^(?:jobs|metrics\.background_process_metrics|util\.task_scheduler)(?:\.|$)/, 'jobs'],
   [/^accounts(?:\.|$)/, 'accounts'],
 ];
 
-/** The logger that is meant; the empty name stands for all. */
-function loggerNamed(name: string): string | undefined {
-  const rest = name.replace(families, '');
+/** Returns the corresponding logger of Hearth. The empty name means all loggers. */
+function hearthLoggerOf(name: string): string | undefined {
+  const rest = name.replace(ecosystemPrefix, '');
   if (rest === '') return '';
-  return relatives.find(([pattern]) => pattern.test(rest))?.[1];
+  return loggerPatterns.find(([pattern]) => pattern.test(rest))?.[1];
 }
 
 function outputsOf(document: Members, root: Members, remarks: string[]): readonly LogOutput[] {
@@ -89,12 +92,12 @@ function outputOf(handlers: Members, name: string, remarks: string[]): LogOutput
     const handler = members(handlers[at], `handlers.${at}`);
     level ??= levelOf(handler, `handlers.${at}`);
     const { target } = handler;
-    if (typeof target !== 'string') return leaf(handler, at, level ?? 'trace', remarks);
+    if (typeof target !== 'string') return outputOfHandler(handler, at, level ?? 'trace', remarks);
     at = target;
   }
 }
 
-function leaf(
+function outputOfHandler(
   handler: Members,
   name: string,
   level: LevelWithSilent,
@@ -103,18 +106,20 @@ function leaf(
   const { filename, stream } = handler;
   const kind = String(handler['class'] ?? '');
   if (typeof filename === 'string' && filename !== '') {
-    if (kind.includes('Rotating')) remarks.push(rotation(name));
+    if (kind.includes('Rotating')) remarks.push(rotationRemark(name));
     return { to: { file: filename }, level };
   }
   if (kind.endsWith('NullHandler')) return undefined;
   if (kind.endsWith('StreamHandler') || kind === '') {
     return { to: stream === 'ext://sys.stdout' ? 'stdout' : 'stderr', level };
   }
-  throw new Error(`handlers.${name}.class: ${kind} is not known here; a file, a stream or none is`);
+  throw new Error(
+    `handlers.${name}.class: ${kind} is not supported; use a file handler, StreamHandler or NullHandler`,
+  );
 }
 
-const rotation = (name: string) =>
-  `handlers.${name}: Hearth does not rotate files; let logrotate do it, and send SIGHUP afterwards`;
+const rotationRemark = (name: string) =>
+  `handlers.${name}: Hearth does not rotate files; use logrotate and send SIGHUP afterwards`;
 
 function levelOf(holder: Members, path: string): LevelWithSilent | undefined {
   const { level } = holder;

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { LogDestination } from './log-destination.ts';
 
-/** Runs a program that logs as a server does, with what nobody caught logged as well. */
+/** Runs a program that logs like the server, including uncaught exceptions. */
 function run(file: string, rest: string) {
   const logs = new URL('./index.ts', import.meta.url).href;
   const program = `
@@ -16,7 +16,7 @@ function run(file: string, rest: string) {
     const outputs = [{ to: ${file}, level: 'info' }, { to: 'stdout', level: 'info' }];
     const { root: log } = new Logs({ level: 'info', levels: new Map(), outputs, remarks: [] });
     process.on('uncaughtException', (error) => {
-      log.fatal({ err: error }, 'nobody caught this');
+      log.fatal({ err: error }, 'uncaught exception');
       process.exit(1);
     });
     ${rest}`;
@@ -29,23 +29,23 @@ function run(file: string, rest: string) {
   return { status, stderr, messages: messages.map((line) => JSON.parse(line).msg) };
 }
 
-describe('a log that can not be written', () => {
-  it('is said once, and leaves the server and the other logs alone, until the end', () => {
+describe('LogDestination', () => {
+  it('reports a log that cannot be written once, and affects neither the process nor the other logs', () => {
     const { status, stderr, messages } = run(
       `{ file: '/dev/full' }`,
       `for (const line of ['one', 'two', 'three']) { log.info(line); await delay(20); }
-       log.info('the last');
+       log.info('the last line');
        process.exit(7);`,
     );
-    assert.deepEqual([status, messages], [7, ['one', 'two', 'three', 'the last']]);
-    assert.match(stderr, /^hearth: the log \/dev\/full can not be written: ENOSPC[^\n]+\n$/);
+    assert.deepEqual([status, messages], [7, ['one', 'two', 'three', 'the last line']]);
+    assert.match(stderr, /^hearth: cannot write the log \/dev\/full: ENOSPC[^\n]+\n$/);
   });
 
-  it('gets its last lines when the process ends', () => {
+  it('writes the last lines when the process ends', () => {
     assert.deepEqual(run(`'stderr'`, `log.info('the end'); process.exit(0);`).messages, ['the end']);
   });
 
-  it('keeps so much for a reader who does not read, and says how much is lost', async () => {
+  it('buffers a bounded amount for a blocked reader and logs how many lines are lost', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-log-'));
     const pipe = join(folder, 'pipe');
     execFileSync('mkfifo', [pipe]);
@@ -53,13 +53,13 @@ describe('a log that can not be written', () => {
     try {
       const log = new LogDestination(fd, 'pipe', 10_000);
       const line = `${JSON.stringify({ msg: 'x'.repeat(987) })}\n`;
-      // A pipe holds some; the first turn takes as much as may wait.
+      // The pipe buffers some lines itself; in the first round as many as allowed wait.
       for (let round = 0; round < 20; round += 1) {
         for (let count = 0; count < 12; count += 1) log.write(line);
         await new Promise((resolve) => setImmediate(resolve));
       }
       let read = '';
-      const lines = await eventually('all that was kept', () => {
+      const lines = await eventually('all buffered lines', () => {
         read += readSome(fd);
         const whole = read.split('\n').slice(0, -1);
         const all = whole.map((text): { msg: string; lost?: number } => JSON.parse(text));
@@ -81,6 +81,6 @@ function readSome(fd: number): string {
   try {
     return buffer.toString('utf8', 0, readSync(fd, buffer));
   } catch {
-    return ''; // There is nothing at the moment.
+    return ''; // The pipe is empty.
   }
 }

@@ -1,79 +1,82 @@
 import { close, write, writeSync } from 'node:fs';
 
-/** Characters that may wait for a disk that is full or a reader who does not read; lines beyond that are lost. */
+/** Maximum characters that wait for a full disk or a blocked reader; further lines are lost. */
 const maxWaiting = 8 * 2 ** 20;
-/** Milliseconds until a full pipe is tried again. */
-const pause = 50;
-/** How often a full pipe is tried again when the process ends. */
-const lastTries = 20;
+/** Milliseconds until a write to a full pipe is retried. */
+const retryDelay = 50;
+/** Maximum number of retries of a write to a full pipe when the process ends. */
+const maxExitRetries = 20;
 
 /**
- * Writes lines to a file descriptor. Lines that come while others are being written are written together. Whatever
- * becomes of them does not disturb the server: that a log can not be written is said once on standard error, and its
- * lines wait for the next one that can. They are lost when they become too many, and the log then says how many.
+ * Writes lines to a file descriptor. Lines that arrive during a write are written together afterwards.
+ * Failures never affect the server: an unwritable log is reported once on standard error, and its lines wait
+ * until a write succeeds. When too many wait, further lines are lost, and the log then says how many.
  */
 export class LogDestination {
   readonly #fd: number;
   readonly #name: string;
-  readonly #most: number;
+  readonly #maxWaiting: number;
   #waiting = '';
   #unwritten: Uint8Array = new Uint8Array();
-  /** From the first write until nothing waits, pauses included. */
-  #busy = false;
-  /** The system has a write, and finishes it although the process ends. */
-  #underWay = false;
-  #failing = false;
-  #ending = false;
-  #closing = false;
+  /** True from the first write until no line waits, retry delays included. */
+  #isBusy = false;
+  /** A write is with the system, which finishes it even if the process ends. */
+  #isWriting = false;
+  #isFailing = false;
+  #isEnding = false;
+  #closesFile = false;
   #lost = 0;
   readonly #atExit = () => this.#writeAtExit();
 
-  constructor(fd: number, name: string, most = maxWaiting) {
+  constructor(fd: number, name: string, max = maxWaiting) {
     this.#fd = fd;
     this.#name = name;
-    this.#most = most;
+    this.#maxWaiting = max;
     process.on('exit', this.#atExit);
   }
 
   write(line: string): void {
-    if (this.#waiting.length + line.length > this.#most) this.#lost += 1;
+    if (this.#waiting.length + line.length > this.#maxWaiting) this.#lost += 1;
     else this.#waiting += line;
-    if (!this.#busy) this.#next();
+    if (!this.#isBusy) this.#writeNext();
   }
 
-  /** Writes what waits; nothing may come after that. @param closing whether the file is closed then */
+  /**
+   * Writes the waiting lines. `write` must not be called afterwards. @param closing whether to close the file
+   * then
+   */
   end(closing: boolean): void {
-    this.#ending = true;
-    this.#closing = closing;
-    if (!this.#busy) this.#next();
+    this.#isEnding = true;
+    this.#closesFile = closing;
+    if (!this.#isBusy) this.#writeNext();
   }
 
-  #next(): void {
-    if (this.#unwritten.length === 0) this.#take();
-    if (this.#unwritten.length === 0) this.#rest();
+  #writeNext(): void {
+    if (this.#unwritten.length === 0) this.#encodeWaiting();
+    if (this.#unwritten.length === 0) this.#becomeIdle();
     else {
-      this.#busy = true;
-      this.#underWay = true;
-      write(this.#fd, this.#unwritten, (error, written) => this.#wrote(error, written));
+      this.#isBusy = true;
+      this.#isWriting = true;
+      write(this.#fd, this.#unwritten, (error, written) => this.#onWritten(error, written));
     }
   }
 
-  #wrote(error: NodeJS.ErrnoException | null, written: number): void {
-    this.#underWay = false;
-    if (error?.code === 'EAGAIN') setTimeout(() => this.#next(), pause).unref();
+  #onWritten(error: NodeJS.ErrnoException | null, written: number): void {
+    this.#isWriting = false;
+    if (error?.code === 'EAGAIN') setTimeout(() => this.#writeNext(), retryDelay).unref();
     else if (error) this.#fail(error);
     else {
-      this.#failing = false;
+      this.#isFailing = false;
       this.#unwritten = this.#unwritten.subarray(written);
-      this.#next();
+      this.#writeNext();
     }
   }
 
-  #take(): void {
+  #encodeWaiting(): void {
     let text = this.#waiting;
     this.#waiting = '';
     if (this.#lost > 0) {
-      const msg = 'Lines of this log are lost: they could not be written';
+      const msg = 'Log lines were lost because they could not be written';
       text += `${JSON.stringify({ level: 'warn', lost: this.#lost, msg })}\n`;
       this.#lost = 0;
     }
@@ -81,33 +84,33 @@ export class LogDestination {
   }
 
   #fail(error: NodeJS.ErrnoException): void {
-    // Who has closed a pipe wants no more; of everything else an operator hears.
-    if (!this.#failing && error.code !== 'EPIPE' && this.#fd !== 2) {
-      complain(`hearth: the log ${this.#name} can not be written: ${error.message}\n`);
+    // EPIPE means that the reader closed the pipe deliberately; all other errors are reported.
+    if (!this.#isFailing && error.code !== 'EPIPE' && this.#fd !== 2) {
+      reportOnStderr(`hearth: cannot write the log ${this.#name}: ${error.message}\n`);
     }
-    this.#failing = true;
-    this.#rest();
+    this.#isFailing = true;
+    this.#becomeIdle();
   }
 
-  #rest(): void {
-    this.#busy = false;
-    if (!this.#ending) return;
+  #becomeIdle(): void {
+    this.#isBusy = false;
+    if (!this.#isEnding) return;
     process.off('exit', this.#atExit);
-    if (this.#closing) close(this.#fd, () => {});
+    if (this.#closesFile) close(this.#fd, () => {});
   }
 
   #writeAtExit(): void {
     try {
-      if (!this.#underWay) writeAll(this.#fd, this.#unwritten);
-      this.#take();
+      if (!this.#isWriting) writeAll(this.#fd, this.#unwritten);
+      this.#encodeWaiting();
       writeAll(this.#fd, this.#unwritten);
     } catch {
-      // The process ends all the same.
+      // The process ends regardless.
     }
   }
 }
 
-/** @throws Error when it can not be written, also when a pipe stays full */
+/** Writes all bytes synchronously. @throws Error when a write fails, or a pipe stays full */
 function writeAll(fd: number, bytes: Uint8Array): void {
   let rest = bytes;
   for (let tries = 0; rest.length > 0; ) {
@@ -115,17 +118,17 @@ function writeAll(fd: number, bytes: Uint8Array): void {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
       tries += 1;
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || tries > lastTries) throw error;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pause);
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || tries > maxExitRetries) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryDelay);
     }
   }
 }
 
-/** Says it on standard error, which may be gone as well. */
-function complain(text: string): void {
+/** Reports on standard error, which may be closed as well. */
+function reportOnStderr(text: string): void {
   try {
     writeSync(2, text);
   } catch {
-    // There is nobody to tell.
+    // No output is left for a report.
   }
 }

@@ -13,15 +13,15 @@ const levels: ReadonlyMap<string, LevelWithSilent> = new Map([
   ['silent', 'silent'],
 ]);
 
-/** From the most talkative to the most silent. */
+/** Levels from the most to the least verbose. */
 const order = [...new Set(levels.values())];
 
-/** The level of that name, whatever its case; Python's names are known, too. */
+/** Returns the level of this name in any case. Names of Python's levels are accepted too. */
 export function parseLevel(name: unknown): LevelWithSilent | undefined {
   return typeof name === 'string' ? levels.get(name.toLowerCase()) : undefined;
 }
 
-/** The one of two levels at which more is logged. */
-export function moreTalkative(one: LevelWithSilent, other: LevelWithSilent): LevelWithSilent {
+/** Returns the more verbose of two levels. */
+export function moreVerbose(one: LevelWithSilent, other: LevelWithSilent): LevelWithSilent {
   return order.indexOf(one) < order.indexOf(other) ? one : other;
 }

@@ -3,35 +3,42 @@ import { pino } from 'pino';
 import type { LogOutput } from './log-config.ts';
 import { LogDestination } from './log-destination.ts';
 
-/** The symbol under which pino looks for what a stream wants. */
+/** The symbol under which pino looks up the requirements of a stream. */
 const pinoMetadata = Symbol.for('pino.metadata');
 
 interface OpenOutput {
-  readonly least: number;
+  readonly minLevel: number;
   readonly destination: LogDestination;
-  /** Standard streams stay open. */
+  /** Standard streams are not closed. */
   readonly isFile: boolean;
 }
 
-/** A stream for pino that writes each line wherever its level is wanted, and can be turned elsewhere. */
+/**
+ * A stream for pino that writes each line to all outputs of its level. The outputs can be replaced at run
+ * time.
+ */
 export class LogOutputs {
-  /** Asks pino for `lastLevel`. Source: its documentation, "pino.destination", `pino.metadata`. */
+  /** Makes pino set `lastLevel`. Source: its documentation, "pino.destination", `pino.metadata`. */
   readonly [pinoMetadata] = true;
   lastLevel = 0;
   #open: readonly OpenOutput[];
 
-  /** @throws Error when a file can not be opened */
+  /** @throws Error when a file cannot be opened */
   constructor(outputs: readonly LogOutput[]) {
     this.#open = openAll(outputs);
   }
 
   write(line: string): void {
-    for (const { least, destination } of this.#open) {
+    for (const { minLevel: least, destination } of this.#open) {
       if (this.lastLevel >= least) destination.write(line);
     }
   }
 
-  /** Opens files anew, so that those that were moved away are left alone. @throws Error; the old ones then stay */
+  /**
+   * Replaces the outputs and opens their files again, so that renamed log files are left alone (log
+   * rotation).
+   * @throws Error when a file cannot be opened; the old outputs then stay
+   */
   replace(outputs: readonly LogOutput[]): void {
     const before = this.#open;
     this.#open = openAll(outputs);
@@ -39,7 +46,7 @@ export class LogOutputs {
   }
 }
 
-/** All of them, or none when one can not be opened. */
+/** Opens all outputs, or none when one of them cannot be opened. */
 function openAll(outputs: readonly LogOutput[]): readonly OpenOutput[] {
   const opened: OpenOutput[] = [];
   try {
@@ -59,7 +66,7 @@ function open({ to, level }: LogOutput): OpenOutput {
   const isFile = typeof to === 'object';
   const fd = isFile ? openSync(to.file, 'a', 0o600) : to === 'stdout' ? 1 : 2;
   return {
-    least: level === 'silent' ? Number.POSITIVE_INFINITY : pino.levels.values[level]!,
+    minLevel: level === 'silent' ? Number.POSITIVE_INFINITY : pino.levels.values[level]!,
     destination: new LogDestination(fd, isFile ? to.file : to),
     isFile,
   };

@@ -8,11 +8,11 @@ export type Logger = Pick<
 
 export interface LoggerOptions {
   readonly level: LevelWithSilent;
-  /** Where the lines go. */
+  /** Receives the lines. */
   readonly destination: DestinationStream;
 }
 
-/** Logs JSON, a line for each entry. */
+/** Creates a logger that writes one line of JSON per entry. */
 export function createLogger({ level, destination }: LoggerOptions): Logger {
   return pino(
     {
@@ -26,7 +26,7 @@ export function createLogger({ level, destination }: LoggerOptions): Logger {
   );
 }
 
-/** For tests and tools that have nothing to say. */
+/** For tests and tools that log nothing. */
 export const silentLogger: Logger = pino({ level: 'silent' });
 
 interface DescribedError {
@@ -37,7 +37,7 @@ interface DescribedError {
   readonly cause: DescribedError | undefined;
 }
 
-/** Name, message, stack and causes only: what else hangs on an error may be secret. */
+/** Name, message, code, stack and causes only: other members of an error may be secret. */
 function describeError(error: unknown): DescribedError {
   if (!(error instanceof Error)) {
     return {

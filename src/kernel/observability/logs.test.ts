@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { type LogConfig, Logs } from './index.ts';
 
-describe('the loggers of a process', () => {
+describe('Logs', () => {
   let folder = '';
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-logs-'));
@@ -32,7 +32,7 @@ describe('the loggers of a process', () => {
   const until = (name: string, message: string) =>
     eventually(message, () => messages(name).includes(message));
 
-  it('have levels and files of their own, which can change and move while the server runs', async () => {
+  it('gives loggers their own levels and files, and changes both at run time', async () => {
     const logs = new Logs(config({ levels: new Map([['http', 'debug' as const]]) }));
     const [http, database] = [logs.named('http'), logs.named('database')];
     assert.equal(logs.named('http'), http);
@@ -47,9 +47,9 @@ describe('the loggers of a process', () => {
     renameSync(all(), join(folder, 'old.log'));
     logs.configure(config({ level: 'warn', levels: new Map([['database', 'trace' as const]]) }));
     http.info('not seen');
-    database.trace('still here');
-    await until('all.log', 'still here');
-    assert.deepEqual(messages('all.log'), ['still here']);
+    database.trace('written to the new file');
+    await until('all.log', 'written to the new file');
+    assert.deepEqual(messages('all.log'), ['written to the new file']);
     assert.deepEqual(messages('old.log'), ['seen', 'broken']);
 
     const nowhere = config({
@@ -59,7 +59,7 @@ describe('the loggers of a process', () => {
       ],
     });
     assert.throws(() => logs.configure(nowhere), { code: 'ENOENT' });
-    logs.root.warn('as before');
-    await until('all.log', 'as before');
+    logs.root.warn('written as before');
+    await until('all.log', 'written as before');
   });
 });

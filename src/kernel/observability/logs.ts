@@ -2,21 +2,21 @@ import type { LogConfig } from './log-config.ts';
 import { LogOutputs } from './log-outputs.ts';
 import { createLogger, type Logger } from './logger.ts';
 
-/** The loggers of a process: one for everything, and named ones that can have levels of their own. */
+/** The loggers of a process: the root logger, and named loggers that can have their own levels. */
 export class Logs {
   readonly root: Logger;
   readonly #named = new Map<string, Logger>();
   readonly #outputs: LogOutputs;
   #config: LogConfig;
 
-  /** @throws Error when a file can not be opened */
+  /** @throws Error when a log file cannot be opened */
   constructor(config: LogConfig) {
     this.#config = config;
     this.#outputs = new LogOutputs(config.outputs);
     this.root = createLogger({ level: config.level, destination: this.#outputs });
   }
 
-  /** The logger of a part of the server; its lines say its name. */
+  /** Returns the logger of a part of the server. Its lines carry the name. */
   named(name: string): Logger {
     const known = this.#named.get(name);
     if (known) return known;
@@ -25,7 +25,10 @@ export class Logs {
     return logger;
   }
 
-  /** Takes over other levels and outputs, and opens files anew. @throws Error; everything then stays as it is */
+  /**
+   * Applies new levels and outputs, and opens log files again.
+   * @throws Error when a log file cannot be opened; everything then stays unchanged
+   */
   configure(config: LogConfig): void {
     this.#outputs.replace(config.outputs);
     this.#config = config;

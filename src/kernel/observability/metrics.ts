@@ -8,19 +8,19 @@ import type {
 } from 'prom-client';
 
 /**
- * What the server counts, in the text format of Prometheus. Names begin with `server_`. Where nobody collects metrics
- * there is none of these, and nothing is counted.
+ * Registry of metrics in the text format of Prometheus. Names begin with `server_`. Without `enable_metrics`
+ * there is no registry, and nothing is measured.
  */
 export interface Metrics {
   counter<L extends string>(options: CounterConfiguration<L>): Counter<L>;
   gauge<L extends string>(options: GaugeConfiguration<L>): Gauge<L>;
   histogram<L extends string>(options: HistogramConfiguration<L>): Histogram<L>;
-  /** Everything, as Prometheus reads it. */
+  /** Returns all metrics in the text format of Prometheus. */
   render(): Promise<string>;
   readonly contentType: string;
 }
 
-/** The library is loaded here and not before, because few servers need it. */
+/** Creates the registry. Loads the library here, since few servers need it. */
 export async function createMetrics(): Promise<Metrics> {
   const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await import('prom-client');
   const registry = new Registry();

@@ -4,7 +4,7 @@ import { eventually } from '../../../test/clients/eventually.ts';
 import { createLogger, createMetrics, observeEventLoop, redactUrl } from './index.ts';
 
 describe('redactUrl', () => {
-  it('takes secrets out and leaves the rest', () => {
+  it('redacts secret query parameters and keeps the rest', () => {
     const cases = [
       ['/sync', '/sync'],
       ['/sync?since=s1&access_token=abc&timeout=0', '/sync?since=s1&access_token=<redacted>&timeout=0'],
@@ -20,10 +20,10 @@ describe('redactUrl', () => {
 });
 
 describe('createLogger', () => {
-  it('writes a line of JSON for each entry, at its level and above', () => {
+  it('writes one line of JSON per entry of its level and above', () => {
     const lines: string[] = [];
     const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
-    log.debug('not this');
+    log.debug('below the level');
     log.child({ request: 'GET-1' }).warn({ room: '!a:b' }, 'that');
     const [entry, ...rest] = lines.map((line) => JSON.parse(line));
     assert.deepEqual(rest, []);
@@ -31,7 +31,7 @@ describe('createLogger', () => {
     assert.ok(Math.abs(Date.parse(entry.time) - Date.now()) < 10_000);
   });
 
-  it('tells name, message, code, stack and causes of an error and nothing else', () => {
+  it('logs name, message, code, stack and causes of an error only', () => {
     const lines: string[] = [];
     const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
     const cause = Object.assign(new Error('inside'), {
@@ -52,12 +52,12 @@ describe('createLogger', () => {
 });
 
 describe('createMetrics', () => {
-  it('shows the process, and how late the event loop was', async () => {
+  it('renders metrics of the process and the event loop lag', async () => {
     const metrics = await createMetrics();
     const stop = observeEventLoop(metrics);
     const lagIn = (text: string) =>
       Number(/^server_event_loop_lag_seconds\{percentile="100"\} (\S+)$/m.exec(text)?.[1]);
-    const text = await eventually('the lag', async () => {
+    const text = await eventually('a lag above zero', async () => {
       const shown = await metrics.render();
       return lagIn(shown) > 0 && shown;
     });

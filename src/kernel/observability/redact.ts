@@ -1,5 +1,5 @@
-/** Query parameters whose values give access to something. */
-const secret: ReadonlySet<string> = new Set([
+/** Query parameters that carry credentials, in lowercase. */
+const secretParameters: ReadonlySet<string> = new Set([
   'access_token',
   'client_secret',
   'code',
@@ -12,7 +12,7 @@ const secret: ReadonlySet<string> = new Set([
   'token',
 ]);
 
-/** The URL with the values of secret query parameters taken out, for logs. */
+/** Returns the URL with the values of secret query parameters replaced, for logs. */
 export function redactUrl(url: string): string {
   const start = url.indexOf('?');
   if (start === -1) return url;
@@ -24,7 +24,7 @@ function redactParameter(parameter: string): string {
   const end = parameter.indexOf('=');
   if (end === -1) return parameter;
   const name = parameter.slice(0, end);
-  return secret.has(decode(name).toLowerCase()) ? `${name}=<redacted>` : parameter;
+  return secretParameters.has(decode(name).toLowerCase()) ? `${name}=<redacted>` : parameter;
 }
 
 function decode(name: string): string {

@@ -10,7 +10,7 @@ import {
   string,
 } from '../config/index.ts';
 
-/** How the process itself runs. */
+/** Options of the process itself. */
 export const processSection = section({
   title: 'Process',
   description: 'How the process runs on its host.',
@@ -37,12 +37,12 @@ export const processSection = section({
     }),
     gc_thresholds: option(nullable(list(integer({ minimum: 0 }), { minItems: 3, maxItems: 3 })), {
       description:
-        'Thresholds that start a garbage collection, one for each of three generations. They are for another runtime: here they are accepted and change nothing.',
+        'Thresholds that start a garbage collection, one for each of three generations. They belong to another runtime: this server accepts and ignores them.',
       default: null,
     }),
     gc_min_interval: option(list(duration(), { minItems: 3, maxItems: 3 }), {
       description:
-        'The least time between two collections of each of the three generations. Like `gc_thresholds`, it changes nothing here.',
+        'The minimum time between two collections of each of the three generations. Ignored like `gc_thresholds`.',
       default: ['1s', '10s', '30s'],
     }),
     manhole: option(nullable(integer({ minimum: 0, maximum: 65535 })), {
@@ -54,17 +54,17 @@ export const processSection = section({
     manhole_settings: option(
       object({
         username: option(nullable(string()), {
-          description: 'Who may log in to the debugging console. Null stands for the built-in name.',
+          description: 'The user name of the debugging console. Null means the built-in name.',
           default: null,
         }),
         password: option(nullable(string()), {
-          description: 'The password of the debugging console. Null stands for the built-in one.',
+          description: 'The password of the debugging console. Null means the built-in one.',
           default: null,
           secret: true,
         }),
         ssh_priv_key_path: option(nullable(string({ minLength: 1 })), {
           description:
-            'The private host key of the console. Without it a key that everybody knows is used, so the traffic can be read by others on a public network.',
+            'The private host key of the console. Without it a publicly known key is used, so others on a public network can read the traffic.',
           default: null,
         }),
         ssh_pub_key_path: option(nullable(string({ minLength: 1 })), {
@@ -76,7 +76,7 @@ export const processSection = section({
     ),
     worker_replication_secret: option(nullable(string({ minLength: 1 })), {
       description:
-        'The secret by which workers prove themselves to the replication API of the main process. When it is null, that traffic is not authenticated.',
+        'The secret with which workers authenticate to the replication API of the main process. When it is null, that traffic is not authenticated.',
       default: null,
       secret: true,
     }),
@@ -85,10 +85,7 @@ export const processSection = section({
     (_values, view) => {
       const given = (['gc_thresholds', 'gc_min_interval'] as const).find((name) => view.given(name));
       if (given === undefined) return;
-      view.notice(
-        given,
-        'changes nothing: the runtime of this server decides itself when it collects garbage',
-      );
+      view.notice(given, 'has no effect: the runtime of this server decides itself when it collects garbage');
     },
   ],
 });

@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 /**
- * Sets how many files this process may have open (its soft limit). 0 leaves it as the runtime has set it at the start:
- * at the hard limit.
- * @throws Error where there is no `prlimit` program (it comes with Linux), or when the limit is above the hard one
+ * Sets the soft limit of open files of this process. 0 leaves it at the hard limit, to which the runtime
+ * raises it at start.
+ * @throws Error when the program `prlimit` is missing (it comes with Linux), or when `limit` is above the
+ * hard limit
  */
 export async function limitOpenFiles(limit: number): Promise<void> {
   if (limit === 0) return;

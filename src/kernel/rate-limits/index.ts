@@ -1,4 +1,4 @@
-/** Limits on how often something may be done. */
+/** Rate limits for users and servers. */
 export { type RateLimit, type RateLimitsConfig, rateLimitsSection } from './config.ts';
 export { RateLimiter } from './rate-limiter.ts';
 export { ServerLimiter } from './server-limiter.ts';

@@ -6,7 +6,7 @@ import { MatrixError } from '../../protocol/index.ts';
 import { RateLimiter } from './index.ts';
 
 describe('RateLimiter', () => {
-  it('lets a burst through, then one action for each drained', () => {
+  it('allows a burst, then one action for each that drained', () => {
     const clock = manualClock();
     const limiter = new RateLimiter({ per_second: 2, burst_count: 3 }, clock);
     for (let i = 0; i < 3; i++) limiter.take('a');
@@ -27,7 +27,7 @@ describe('RateLimiter', () => {
     assert.equal(limiter.tryTake('a'), 500);
   });
 
-  it('checks without counting', () => {
+  it('check does not count an action', () => {
     const limiter = new RateLimiter({ per_second: 1, burst_count: 1 }, manualClock());
     limiter.check('a');
     limiter.check('a');
@@ -35,13 +35,13 @@ describe('RateLimiter', () => {
     assert.throws(() => limiter.check('a'), MatrixError);
   });
 
-  it('says a finite wait when nothing ever drains', () => {
+  it('reports a finite wait when the rate is zero', () => {
     const limiter = new RateLimiter({ per_second: 0, burst_count: 1 }, manualClock());
     limiter.take('a');
     assert.equal(limiter.tryTake('a'), 24 * 60 * 60 * 1000);
   });
 
-  it('takes another limit at run time', () => {
+  it('applies a new limit at run time', () => {
     const limiter = new RateLimiter({ per_second: 1, burst_count: 1 }, manualClock());
     limiter.take('a');
     limiter.configure({ per_second: 1, burst_count: 2 });
@@ -49,7 +49,7 @@ describe('RateLimiter', () => {
     assert.equal(limiter.tryTake('a'), 1000);
   });
 
-  it('keeps a bounded number of buckets, and those in use before empty ones', () => {
+  it('bounds the number of buckets and drops empty ones first', () => {
     const clock = manualClock();
     const limiter = new RateLimiter({ per_second: 1, burst_count: 1000 }, clock, 100);
     limiter.take('busy', 1000);
@@ -62,7 +62,7 @@ describe('RateLimiter', () => {
     assert.ok(limiter.size <= 100);
   });
 
-  it('never lets more through than burst plus rate times time', () => {
+  it('never allows more than burst plus rate times time', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 20 }),

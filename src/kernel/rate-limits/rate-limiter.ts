@@ -4,64 +4,77 @@ import type { RateLimit } from './config.ts';
 
 interface Bucket {
   level: number;
-  /** When `level` was true, in milliseconds. */
-  at: number;
+  /** Monotonic milliseconds at which `level` was computed. */
+  updatedAt: number;
 }
 
-/** Buckets that are kept by default: each takes about 100 bytes. */
-const defaultBound = 100_000;
+/** Default maximum number of buckets; each takes about 100 bytes. */
+const defaultMaxBuckets = 100_000;
 
-/** Longest wait that a client is told, in milliseconds: with a rate of zero it would be for ever. */
-const longestWait = 24 * 60 * 60 * 1000;
+/** Maximum `retry_after_ms`, in milliseconds. With a rate of zero it would be infinite. */
+const maxWait = 24 * 60 * 60 * 1000;
 
 /**
- * A leaky bucket for each key. An action adds its cost, time drains the bucket, and what would overflow is refused.
- * Keeps a bounded number of buckets: empty ones are dropped, and when all are in use the one that was made first.
+ * A leaky bucket for each key. An action adds its cost, time drains the bucket, and an action that would
+ * overflow it is rejected. Bounds the number of buckets: drops empty ones, or the ones created first when all
+ * are in use.
  */
 export class RateLimiter {
   readonly #clock: Clock;
-  readonly #bound: number;
+  readonly #maxBuckets: number;
   readonly #buckets = new Map<string, Bucket>();
   readonly #isExempt: (key: string) => boolean;
   #limit: RateLimit;
 
-  /** @param isExempt whether nothing is counted for a key */
+  /**
+   * @param maxBuckets maximum number of keys in memory
+   * @param isExempt tells whether the actions of a key are never limited
+   */
   constructor(
     limit: RateLimit,
     clock: Clock,
-    bound: number = defaultBound,
+    maxBuckets: number = defaultMaxBuckets,
     isExempt: (key: string) => boolean = () => false,
   ) {
     this.#limit = limit;
     this.#clock = clock;
-    this.#bound = bound;
+    this.#maxBuckets = maxBuckets;
     this.#isExempt = isExempt;
   }
 
-  /** Number of buckets now. */
+  /** Number of buckets in memory. */
   get size(): number {
     return this.#buckets.size;
   }
 
-  /** Applies another limit from now on. */
+  /** Applies another limit to all later actions. */
   configure(limit: RateLimit): void {
     this.#limit = limit;
   }
 
-  /** Counts an action. @throws MatrixError M_LIMIT_EXCEEDED with `retry_after_ms`; the action is then not counted */
+  /**
+   * Counts an action.
+   * @throws MatrixError M_LIMIT_EXCEEDED with `retry_after_ms`; the action is then not counted
+   */
   take(key: string, cost = 1): void {
     const wait = this.tryTake(key, cost);
     if (wait > 0) throw limitExceeded(wait);
   }
 
-  /** Refuses like `take`, but counts nothing: for limits on failures, which are counted when they happen. */
+  /**
+   * Rejects like `take`, but does not count the action. For limits on failures, which are counted when they
+   * happen.
+   */
   check(key: string, cost = 1): void {
     const bucket = this.#buckets.get(key);
     const wait = this.#wait(bucket === undefined ? 0 : this.#drained(bucket, this.#clock.monotonic()), cost);
     if (wait > 0 && !this.#isExempt(key)) throw limitExceeded(wait);
   }
 
-  /** Counts an action if there is room. @returns 0, or the milliseconds after which there will be room */
+  /**
+   * Counts an action if the limit allows it.
+   * @returns 0, or the milliseconds until the limit allows it
+   */
   tryTake(key: string, cost = 1): number {
     if (this.#isExempt(key)) return 0;
     const now = this.#clock.monotonic();
@@ -70,33 +83,33 @@ export class RateLimiter {
     const wait = this.#wait(level, cost);
     if (wait > 0) return wait;
     if (bucket === undefined) {
-      this.#makeRoom(now);
-      this.#buckets.set(key, { level: cost, at: now });
+      this.#makeSpace(now);
+      this.#buckets.set(key, { level: cost, updatedAt: now });
     } else {
       bucket.level = level + cost;
-      bucket.at = now;
+      bucket.updatedAt = now;
     }
     return 0;
   }
 
   #drained(bucket: Bucket, now: number): number {
-    return Math.max(0, bucket.level - ((now - bucket.at) * this.#limit.per_second) / 1000);
+    return Math.max(0, bucket.level - ((now - bucket.updatedAt) * this.#limit.per_second) / 1000);
   }
 
   #wait(level: number, cost: number): number {
     const excess = level + cost - this.#limit.burst_count;
-    // The drained level is a fraction that may be off by a rounding error.
+    // The drained level is a fraction and may have a rounding error.
     if (excess <= 1e-9) return 0;
-    return Math.min(longestWait, Math.max(1, (excess * 1000) / this.#limit.per_second));
+    return Math.min(maxWait, Math.max(1, (excess * 1000) / this.#limit.per_second));
   }
 
-  #makeRoom(now: number): void {
-    if (this.#buckets.size < this.#bound) return;
+  #makeSpace(now: number): void {
+    if (this.#buckets.size < this.#maxBuckets) return;
     for (const [key, bucket] of this.#buckets) {
       if (this.#drained(bucket, now) === 0) this.#buckets.delete(key);
     }
-    // Drops a tenth when none was empty, so that the search above is not made for every new key.
-    let surplus = this.#buckets.size - Math.floor(this.#bound * 0.9);
+    // Drops a tenth when no bucket was empty, so that not every new key repeats the scan above.
+    let surplus = this.#buckets.size - Math.floor(this.#maxBuckets * 0.9);
     for (const key of this.#buckets.keys()) {
       if (surplus-- <= 0) break;
       this.#buckets.delete(key);

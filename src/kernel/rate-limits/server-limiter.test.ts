@@ -6,7 +6,7 @@ import { rateLimitsSection, ServerLimiter } from './index.ts';
 
 type Limit = ConstructorParameters<typeof ServerLimiter>[0];
 
-/** Lets promises that can go on do so. */
+/** Lets pending promises continue. */
 const turn = () => new Promise(setImmediate);
 
 function open(limit: Partial<Limit>) {
@@ -24,7 +24,7 @@ function open(limit: Partial<Limit>) {
 }
 
 describe('ServerLimiter', () => {
-  it('delays what exceeds the number for a window [option: rc_federation.window_size, rc_federation.sleep_limit, rc_federation.sleep_delay]', async () => {
+  it('delays requests beyond sleep_limit within a window [option: rc_federation.window_size, rc_federation.sleep_limit, rc_federation.sleep_delay]', async () => {
     const { clock, admitted, ask } = open({
       window_size: 700,
       sleep_limit: 2,
@@ -47,7 +47,7 @@ describe('ServerLimiter', () => {
     assert.equal(admitted.at(-1), '4');
   });
 
-  it('works on some at the same time, the others in turn [option: rc_federation.concurrent]', async () => {
+  it('handles a bounded number of requests at once and queues the others [option: rc_federation.concurrent]', async () => {
     const { admitted, releases, ask } = open({ sleep_limit: 100, concurrent: 2 });
     for (const name of ['1', '2', '3', '4']) void ask(name);
     void ask('other', 'b.example');
@@ -67,7 +67,7 @@ describe('ServerLimiter', () => {
     assert.deepEqual(admitted.slice(-2), ['5', '6']);
   });
 
-  it('refuses when too many wait [option: rc_federation.reject_limit]', async () => {
+  it('rejects requests when too many wait [option: rc_federation.reject_limit]', async () => {
     const { admitted, releases, ask } = open({ sleep_limit: 100, concurrent: 1, reject_limit: 2 });
     for (const name of ['1', '2', '3']) void ask(name);
     await turn();
@@ -81,7 +81,7 @@ describe('ServerLimiter', () => {
     assert.deepEqual(admitted, ['1', 'other', '2', '3']);
   });
 
-  it('lets one through that need not wait though nobody may', async () => {
+  it('admits a request that does not have to wait although reject_limit is 0', async () => {
     const { admitted, ask } = open({ sleep_limit: 1, reject_limit: 0 });
     await ask('1');
     await assert.rejects(ask('2'), { errcode: 'M_LIMIT_EXCEEDED' });

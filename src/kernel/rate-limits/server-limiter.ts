@@ -2,22 +2,22 @@ import { limitExceeded } from '../../protocol/index.ts';
 import { type Clock, sleep } from '../clock.ts';
 import type { RateLimitsConfig } from './config.ts';
 
-/** What is known of the requests of one server. */
+/** The recent requests of one server. */
 interface Caller {
-  /** When requests were let in, by the monotonic clock; those of the last window. */
+  /** Monotonic milliseconds at which requests of the last window arrived. */
   times: number[];
-  /** Requests that are delayed or wait for their turn. */
+  /** Requests that are delayed or queued. */
   waiting: number;
   active: number;
   readonly queue: (() => void)[];
 }
 
-/** Servers of which something is known; when there are more, those that do nothing are forgotten. */
+/** Maximum number of servers in memory; beyond it, idle ones are dropped. */
 const maxCallers = 10_000;
 
 /**
- * How much of other servers' requests is worked on: those beyond a number in a window are delayed, some are worked on
- * at the same time, and when too many wait the rest is refused (`rc_federation`).
+ * Limits the requests of each remote server (`rc_federation`): delays requests beyond a number per window,
+ * handles a bounded number at the same time, and rejects the rest when too many wait.
  */
 export class ServerLimiter {
   readonly #limit: RateLimitsConfig['rc_federation'];
@@ -30,13 +30,14 @@ export class ServerLimiter {
   }
 
   /**
-   * Resolves when it is the turn of a request of that server.
-   * @returns to be called when the request is over
-   * @throws MatrixError M_LIMIT_EXCEEDED
+   * Resolves when a request of this server may be handled.
+   * @param signal ends the delay early
+   * @returns a function to call when the request has ended
+   * @throws MatrixError M_LIMIT_EXCEEDED when too many requests of this server wait
    */
   async admit(serverName: string, signal?: AbortSignal): Promise<() => void> {
     const caller = this.#callerOf(serverName);
-    const isDelayed = this.#count(caller) > this.#limit.sleep_limit;
+    const isDelayed = this.#recordRequest(caller) > this.#limit.sleep_limit;
     const mustWait = isDelayed || caller.active >= this.#limit.concurrent;
     if (mustWait) {
       if (caller.waiting >= this.#limit.reject_limit) {
@@ -56,8 +57,8 @@ export class ServerLimiter {
     };
   }
 
-  /** How many requests there are in the window that ends with this one. */
-  #count(caller: Caller): number {
+  /** Records a request. Returns the number of requests in the window that ends now. */
+  #recordRequest(caller: Caller): number {
     const now = this.#clock.monotonic();
     const start = now - this.#limit.window_size;
     const first = caller.times.findIndex((time) => time > start);
@@ -69,13 +70,13 @@ export class ServerLimiter {
   #callerOf(serverName: string): Caller {
     const known = this.#callers.get(serverName);
     if (known) return known;
-    if (this.#callers.size >= maxCallers) this.#forget();
+    if (this.#callers.size >= maxCallers) this.#dropIdle();
     const caller: Caller = { times: [], waiting: 0, active: 0, queue: [] };
     this.#callers.set(serverName, caller);
     return caller;
   }
 
-  #forget(): void {
+  #dropIdle(): void {
     const start = this.#clock.monotonic() - this.#limit.window_size;
     for (const [serverName, { active, waiting, times }] of this.#callers) {
       if (active + waiting === 0 && (times.at(-1) ?? 0) <= start) this.#callers.delete(serverName);

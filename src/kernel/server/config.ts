@@ -1,13 +1,13 @@
 import { boolean, freeObject, httpUrl, nullable, option, section, serverName } from '../config/index.ts';
 
-/** Who this server is, and how the outside finds it. */
+/** Options for the name and the addresses of this server. */
 export const serverSection = section({
   title: 'Server',
-  description: 'Who this server is, and how clients and other servers find it.',
+  description: 'The name of this server, and how clients and other servers find it.',
   options: {
     server_name: option(serverName(), {
       description:
-        'The name of this homeserver: the part behind the colon in every user id and room alias. It is in lowercase, may end in a port, and cannot be changed once the server has been started.',
+        'The name of this homeserver: the part after the colon in every user id and room alias. It is in lowercase, may end in a port, and cannot be changed once the server has been started.',
       required: true,
     }),
     public_baseurl: option(nullable(httpUrl()), {
@@ -22,13 +22,13 @@ export const serverSection = section({
     }),
     extra_well_known_client_content: option(freeObject(), {
       description:
-        'Further members for the answer of `/.well-known/proto/client`. That path is served only when `public_baseurl` is set.',
+        'Further members of the response of `/.well-known/proto/client`. That path is served only when `public_baseurl` is set.',
       default: {},
       since: '1.62.0',
     }),
     web_client_location: option(nullable(httpUrl()), {
       description:
-        'Where to redirect a browser that opens `/`. When it is null, a small page says what runs here.',
+        'The URL to which a browser that opens `/` is redirected. When it is null, a small welcome page is shown.',
       default: null,
     }),
   },

@@ -3,7 +3,7 @@ import { generateKeyPairSync, verify } from 'node:crypto';
 import { test } from 'node:test';
 import { BackgroundSigner } from './index.ts';
 
-test('signatures are those of the key, in the order of the texts, however many there are', async () => {
+test('BackgroundSigner returns the signatures in the order of the texts, for few and many texts', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const signer = new BackgroundSigner(privateKey);
   const check = async (count: number) => {
@@ -22,11 +22,11 @@ test('signatures are those of the key, in the order of the texts, however many t
   signer.close();
 });
 
-test('answers can be taken in the middle of a turn of the event loop', async () => {
+test('poll takes finished signatures in the middle of a turn of the event loop', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const signer = new BackgroundSigner(privateKey);
   const texts = Array.from({ length: 10 }, (_, index) => `text ${index}`);
-  // The thread is there.
+  // Starts the thread.
   await signer.sign(texts);
   let turnIsOver = false;
   setImmediate(() => {
@@ -50,7 +50,7 @@ test('answers can be taken in the middle of a turn of the event loop', async () 
   signer.close();
 });
 
-test('whoever waits for a thread that has ended is told, and the next one gets another thread', async () => {
+test('close rejects waiting requests, and the next request starts another thread', async () => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const signer = new BackgroundSigner(privateKey);
   const texts = Array.from({ length: 2_000 }, (_, index) => `text ${index}`);

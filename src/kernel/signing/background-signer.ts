@@ -11,19 +11,22 @@ interface Waiting {
 
 const threads = new SpareThreads('./worker', import.meta.url);
 
-/** Up to this many texts are signed at once on the calling thread: asking another thread takes longer. */
-const fewTexts = 2;
+/**
+ * Maximum number of texts that are signed on the calling thread: for so few, asking another thread takes
+ * longer.
+ */
+const maxTextsHere = 2;
 
 /**
- * Signs many texts at a time on a thread of its own, so that the calling thread is free in the meantime. The thread is
- * taken when it is first needed; it is this signer's port that holds the process, while somebody waits.
+ * Signs many texts on another thread, so that the calling thread stays free. Takes the thread at the first
+ * use. The port to the thread keeps the process alive only while requests wait.
  */
 export class BackgroundSigner {
   readonly #key: KeyObject;
   readonly #waiting: Waiting[] = [];
   #signHere: SignText | undefined;
   #worker: Worker | undefined;
-  /** This end of the channel to the worker. */
+  /** This end of the message channel to the worker. */
   #port: MessagePort | undefined;
 
   /** @param key an Ed25519 private key */
@@ -31,13 +34,16 @@ export class BackgroundSigner {
     this.#key = key;
   }
 
-  /** @returns for each text (in UTF-8) its signature as unpadded base64 */
+  /**
+   * Signs each text (in UTF-8).
+   * @returns the signatures as unpadded base64, in the order of the texts
+   */
   async sign(texts: readonly string[]): Promise<readonly string[]> {
-    if (texts.length <= fewTexts) {
+    if (texts.length <= maxTextsHere) {
       this.#signHere ??= signingWith(this.#key);
       return texts.map(this.#signHere);
     }
-    const port = this.#thread();
+    const port = this.#connect();
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
       port.ref();
@@ -46,8 +52,8 @@ export class BackgroundSigner {
   }
 
   /**
-   * Takes the answers that are there already. They come by themselves at the next turn of the event loop; who is in
-   * the middle of a long one need not wait for its end.
+   * Takes finished signatures at once. They arrive by themselves at the next turn of the event loop; a caller
+   * in the middle of a long turn need not wait for its end.
    */
   poll(): void {
     if (this.#port === undefined || this.#waiting.length === 0) return;
@@ -58,25 +64,25 @@ export class BackgroundSigner {
     }
   }
 
-  /** Whoever waits is told that it is closed. */
+  /** Rejects waiting requests and gives the thread back. */
   close(): void {
     const worker = this.#worker;
     if (worker === undefined) return;
-    this.#lose(this.#port, new Error('the thread that signs has ended'));
+    this.#disconnect(this.#port, new Error('the signing thread has ended'));
     threads.giveBack(worker);
   }
 
-  #thread(): MessagePort {
+  #connect(): MessagePort {
     if (this.#port) return this.#port;
     const { port1: port, port2 } = new MessageChannel();
     const worker = threads.take();
     worker.postMessage({ key: this.#key, port: port2 } satisfies SignerData, [port2]);
     port.on('message', (signatures: readonly string[]) => this.#answer(port, signatures));
-    const lose = (error: unknown) =>
-      this.#lose(port, error instanceof Error ? error : new Error(String(error)));
-    worker.on('error', lose);
-    worker.on('exit', () => lose(new Error('the thread that signs has ended')));
-    port.on('close', () => lose(new Error('the thread that signs has ended')));
+    const disconnect = (error: unknown) =>
+      this.#disconnect(port, error instanceof Error ? error : new Error(String(error)));
+    worker.on('error', disconnect);
+    worker.on('exit', () => disconnect(new Error('the signing thread has ended')));
+    port.on('close', () => disconnect(new Error('the signing thread has ended')));
     this.#worker = worker;
     this.#port = port;
     return port;
@@ -87,8 +93,8 @@ export class BackgroundSigner {
     if (this.#waiting.length === 0) port.unref();
   }
 
-  /** Whoever waits is told; the next request starts another thread. */
-  #lose(port: MessagePort | undefined, error: Error): void {
+  /** Rejects waiting requests; the next request starts another thread. */
+  #disconnect(port: MessagePort | undefined, error: Error): void {
     if (port !== this.#port) return;
     this.#port?.close();
     this.#worker = undefined;

@@ -1,3 +1,3 @@
-/** Signing and verifying on other threads. */
+/** Signs and verifies on other threads. */
 export { BackgroundSigner } from './background-signer.ts';
 export { type SignatureToVerify, verifyInBackground } from './verify-in-background.ts';

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { loadedSodium, signingByPlatform, signingBySodium, signingWith } from './sign-text.ts';
 
-test('signatures are those of the platform, whoever makes them', () => {
+test('signingWith and its two implementations make the same signatures as the platform', () => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const sodium = loadedSodium();
-  assert.ok(sodium, 'there is a build of the library for this machine');
+  assert.ok(sodium, 'sodium-native has a build for this machine');
   const ways = [signingWith(privateKey), signingBySodium(sodium, privateKey), signingByPlatform(privateKey)];
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {

@@ -1,10 +1,13 @@
 import { type KeyObject, sign } from 'node:crypto';
 import { createRequire } from 'node:module';
 
-/** Signs a text in UTF-8. @returns the signature as unpadded base64 */
+/**
+ * Signs a text in UTF-8.
+ * @returns the signature as unpadded base64
+ */
 export type SignText = (text: string) => string;
 
-/** What is used of libsodium. Each function writes into its first buffers. */
+/** The functions of libsodium in use. Each writes into its first buffers. */
 export interface Sodium {
   crypto_sign_seed_keypair(publicKey: Uint8Array, secretKey: Uint8Array, seed: Uint8Array): void;
   crypto_sign_detached(signature: Uint8Array, message: Uint8Array, secretKey: Uint8Array): void;
@@ -13,8 +16,8 @@ export interface Sodium {
 const [publicKeyBytes, secretKeyBytes, signatureBytes, signatureCharacters] = [32, 64, 64, 86];
 
 /**
- * How to sign with a key: with libsodium, which takes half of the time that the platform takes, or with the platform
- * where there is no build of it. The signatures are the same (RFC 8032).
+ * Returns a function that signs with `key`: by libsodium, which takes half the time of the platform, or by
+ * the platform when libsodium has no build for this machine. Both make the same signatures (RFC 8032).
  * @param key an Ed25519 private key
  */
 export function signingWith(key: KeyObject): SignText {
@@ -41,7 +44,10 @@ const unpadded = (signature: Buffer) => signature.toString('base64').slice(0, si
 
 let loaded: { readonly sodium: Sodium | undefined } | undefined;
 
-/** Loaded when somebody signs for the first time, to keep the start short. `undefined`: there is no build of it. */
+/**
+ * Loads libsodium at the first use, which keeps the start short. `undefined` when it has no build for this
+ * machine.
+ */
 export function loadedSodium(): Sodium | undefined {
   loaded ??= { sodium: load() };
   return loaded.sodium;

@@ -3,9 +3,9 @@ import { generateKeyPairSync, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { verifyInBackground } from './index.ts';
 
-test('signatures are verified in the order in which they were given, the wrong ones among them', async () => {
+test('verifyInBackground tells for each signature, in order, whether it is valid', async () => {
   const [mine, other] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')];
-  const isRight = (index: number) => index % 3 === 0;
+  const isValid = (index: number) => index % 3 === 0;
   const signatures = Array.from({ length: 100 }, (_, index) => {
     const text = `text ${index}: ü`;
     const signature = sign(null, Buffer.from(text), mine.privateKey);
@@ -14,7 +14,7 @@ test('signatures are verified in the order in which they were given, the wrong o
   });
   assert.deepEqual(
     await verifyInBackground(signatures),
-    signatures.map((_, index) => isRight(index)),
+    signatures.map((_, index) => isValid(index)),
   );
   assert.deepEqual(await verifyInBackground([]), []);
 });

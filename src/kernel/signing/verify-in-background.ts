@@ -1,30 +1,36 @@
 import { type KeyObject, verify } from 'node:crypto';
 
-/** A signature over a text in UTF-8, and the Ed25519 key that may have made it. */
+/** A signature over a text in UTF-8, and the Ed25519 public key to verify it with. */
 export interface SignatureToVerify {
   readonly key: KeyObject;
   readonly text: string;
   readonly signature: Uint8Array;
 }
 
-/** Signatures under way at a time: the platform's threads have other work, too, which shall not wait for long. */
-const atOnce = 16;
+/**
+ * Maximum number of concurrent verifications, so that other work of the platform's threads does not wait
+ * long.
+ */
+const maxConcurrent = 16;
 
-/** Verifies many signatures on the platform's own threads. @returns whether each is right; malformed ones are not */
+/**
+ * Verifies many signatures on the platform's thread pool.
+ * @returns whether each is valid, in order; malformed signatures are invalid
+ */
 export async function verifyInBackground(signatures: readonly SignatureToVerify[]): Promise<boolean[]> {
-  const right = new Array<boolean>(signatures.length).fill(false);
+  const valid = new Array<boolean>(signatures.length).fill(false);
   let next = 0;
   const verifyOn = async () => {
     while (next < signatures.length) {
       const index = next++;
-      right[index] = await isRight(signatures[index]!);
+      valid[index] = await isValidSignature(signatures[index]!);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, signatures.length) }, verifyOn));
-  return right;
+  await Promise.all(Array.from({ length: Math.min(maxConcurrent, signatures.length) }, verifyOn));
+  return valid;
 }
 
-function isRight({ key, text, signature }: SignatureToVerify): Promise<boolean> {
+function isValidSignature({ key, text, signature }: SignatureToVerify): Promise<boolean> {
   return new Promise((resolve) => {
     verify(null, Buffer.from(text), key, signature, (error, isValid) => resolve(!error && isValid));
   });

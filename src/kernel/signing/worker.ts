@@ -2,14 +2,14 @@ import type { KeyObject } from 'node:crypto';
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { signingWith } from './sign-text.ts';
 
-/** Texts to sign, answered in the order of arrival. */
+/** Texts to sign. Requests are answered in the order of arrival. */
 export type SigningRequest = readonly string[];
 
-/** What the thread is told of a signer, of which there may be several, one after the other. */
+/** Makes the thread serve a signer. It may serve several signers, one after the other. */
 export interface SignerData {
   /** An Ed25519 private key. */
   readonly key: KeyObject;
-  /** Where requests come from and answers go, until it is closed. */
+  /** Receives requests and sends responses, until it is closed. */
   readonly port: MessagePort;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Work that may crash, or never end, in processes of its own. This face imports nothing else, so that such a process
- * starts quickly.
+ * Runs work that may crash or never end in separate processes. This file imports nothing else, so that such a
+ * process starts quickly.
  */
 export { performTasks } from './perform-tasks.ts';
 export { type FailureReason, TaskFailure } from './task-failure.ts';

@@ -1,13 +1,14 @@
 /**
+ * Why a task has no result.
  * - `busy`: too many tasks wait already;
- * - `crashed`: the process has ended in the middle of it;
- * - `too-slow`: it was killed, as its time was over;
- * - `unavailable`: the process could not begin, as when a library is missing;
- * - `stopped`: the server stops.
+ * - `crashed`: the process ended during the task;
+ * - `too-slow`: the process was killed because the task exceeded its timeout;
+ * - `unavailable`: no process could start or prepare, for example because a library is missing;
+ * - `stopped`: the server is stopping.
  */
 export type FailureReason = 'busy' | 'crashed' | 'too-slow' | 'unavailable' | 'stopped';
 
-/** A task that has no result. What the task itself finds wrong is a result. */
+/** A task without a result. Problems that the task itself reports are results, not failures. */
 export class TaskFailure extends Error {
   override readonly name = 'TaskFailure';
   readonly reason: FailureReason;

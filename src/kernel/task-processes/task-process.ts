@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Clock, Timer } from '../clock.ts';
-import type { Saying } from './perform-tasks.ts';
+import type { ProcessMessage } from './perform-tasks.ts';
 import { TaskFailure } from './task-failure.ts';
 
-/** What a process is given of this one's environment: nothing secret, and what its libraries can not do without. */
-const passedOn = ['LD_LIBRARY_PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR'];
+/** Environment variables that a task process inherits: nothing secret, and what its libraries require. */
+const inheritedVariables = ['LD_LIBRARY_PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR'];
 
 interface Current<R> {
   readonly resolve: (result: R) => void;
@@ -12,7 +12,7 @@ interface Current<R> {
   readonly timer: Timer;
 }
 
-/** One process, with one task at a time. It keeps this process alive only while it has one. */
+/** One process that performs one task at a time. It keeps this process alive only during a task. */
 export class TaskProcess<T extends object, R> {
   readonly #child: ChildProcess;
   readonly #clock: Clock;
@@ -21,10 +21,10 @@ export class TaskProcess<T extends object, R> {
   #hasEnded = false;
   #detail = '';
 
-  /** @param environment variables, beside those that libraries need */
+  /** @param environment variables in addition to the inherited ones */
   constructor(program: URL, environment: Readonly<Record<string, string>>, clock: Clock) {
     this.#clock = clock;
-    const kept = passedOn.flatMap((name) => (process.env[name] === undefined ? [] : [name]));
+    const kept = inheritedVariables.flatMap((name) => (process.env[name] === undefined ? [] : [name]));
     this.#child = fork(program, [], {
       execArgv: [],
       env: { ...Object.fromEntries(kept.map((name) => [name, process.env[name]])), ...environment },
@@ -32,10 +32,10 @@ export class TaskProcess<T extends object, R> {
     });
     this.#child.unref();
     this.#child.channel?.unref();
-    this.#child.on('message', (saying) => this.#hear(saying as Saying<R> | null));
-    this.#child.on('exit', (code, signal) => this.#end(signal ?? `status ${code}`));
+    this.#child.on('message', (message) => this.#onMessage(message as ProcessMessage<R> | null));
+    this.#child.on('exit', (code, signal) => this.#onEnd(signal ?? `status ${code}`));
     this.#child.on('error', (error) => {
-      this.#end(String(error));
+      this.#onEnd(String(error));
       this.kill();
     });
   }
@@ -44,14 +44,19 @@ export class TaskProcess<T extends object, R> {
     return this.#hasEnded;
   }
 
-  /** @throws TaskFailure `crashed`, `too-slow`, `unavailable`, `stopped`: then the process has ended, or is about to */
-  perform(task: T, timeLimit: number): Promise<R> {
+  /**
+   * Performs a task.
+   * @param timeout milliseconds
+   * @throws TaskFailure `crashed`, `too-slow`, `unavailable`, `stopped`: then the process has ended, or is
+   * about to
+   */
+  perform(task: T, timeout: number): Promise<R> {
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.setTimer(timeLimit, () => this.kill(new TaskFailure('too-slow')));
+      const timer = this.#clock.setTimer(timeout, () => this.kill(new TaskFailure('too-slow')));
       this.#current = { resolve, reject, timer };
       this.#child.channel?.ref();
-      if (this.#hasEnded) return this.#end(this.#detail);
-      // Where it can not be sent, the end of the process is about to be told.
+      if (this.#hasEnded) return this.#onEnd(this.#detail);
+      // When the channel is closed, the `exit` event is about to arrive and rejects the task.
       if (this.#child.connected) this.#child.send(task, () => undefined);
     });
   }
@@ -62,15 +67,15 @@ export class TaskProcess<T extends object, R> {
     this.#settle()?.reject(failure);
   }
 
-  /** It may say anything, when what it works on has got the better of it. */
-  #hear(saying: Saying<R> | null): void {
-    if (saying?.kind === 'ready') this.#isReady = true;
-    else if (saying?.kind === 'broken') this.#detail = String(saying.detail);
-    else if (saying?.kind === 'done') this.#settle()?.resolve(saying.result);
-    else this.kill(new TaskFailure('crashed', 'it made no sense'));
+  /** Handles a message. It may be anything, if the input of the task took control of the process. */
+  #onMessage(message: ProcessMessage<R> | null): void {
+    if (message?.kind === 'ready') this.#isReady = true;
+    else if (message?.kind === 'broken') this.#detail = String(message.detail);
+    else if (message?.kind === 'done') this.#settle()?.resolve(message.result);
+    else this.kill(new TaskFailure('crashed', 'invalid message'));
   }
 
-  #end(how: string): void {
+  #onEnd(how: string): void {
     this.#hasEnded = true;
     const failure = new TaskFailure(this.#isReady ? 'crashed' : 'unavailable', this.#detail || how);
     this.#settle()?.reject(failure);

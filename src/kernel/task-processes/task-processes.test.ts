@@ -20,9 +20,9 @@ writeFileSync(
   `import { performTasks } from ${face};
    await performTasks(async () => async ({ say }) => {
      if (say === 'crash') process.abort();
-     if (say === 'throw') throw new Error('as it was told');
-     if (say === 'babble') process.send(null);
-     if (say === 'rave') process.send({ kind: 'toString' });
+     if (say === 'throw') throw new Error('thrown by the test');
+     if (say === 'send null') process.send(null);
+     if (say === 'send invalid') process.send({ kind: 'toString' });
      if (say === 'hang') for (;;);
      if (say === 'wait') await new Promise(() => undefined);
      if (say === 'environment') return Object.keys(process.env).join();
@@ -52,9 +52,9 @@ function processes(
     environment: { GIVEN: 'x' },
     limits: {
       processes: 1,
-      waiting: { urgent: 3, patient: 3 },
-      taskTime: 60_000,
-      idleTime: 60_000,
+      waiting: { urgent: 3, background: 3 },
+      taskTimeout: 60_000,
+      idleTimeout: 60_000,
       ...limits,
     },
     clock,
@@ -66,7 +66,7 @@ function processes(
 const pidOf = (answer: string) => Number(answer.split(' ')[0]);
 const failsAs = (task: Promise<string>, reason: string) => assert.rejects(task, { reason });
 
-/** Whether a process of this number runs; one that has ended and that nobody has asked about does not. */
+/** Whether a process of this id is running. Zombies (ended, but not waited for) count as ended. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -77,7 +77,7 @@ function isAlive(pid: number): boolean {
   return status === undefined || (existsSync(status) && !readFileSync(status, 'utf8').includes(') Z '));
 }
 
-it('does one task after the other, in one process', async () => {
+it('TaskProcesses performs tasks one after the other in one process', async () => {
   const tasks = processes();
   const answers = await Promise.all(['a', 'b', 'c'].map((say) => tasks.run({ say }, 'urgent')));
   assert.deepEqual(
@@ -88,32 +88,32 @@ it('does one task after the other, in one process', async () => {
   assert.notEqual(pidOf(answers[0]!), process.pid);
 });
 
-it('gives the process nothing of its own environment', async () => {
+it('TaskProcesses hides the environment of this process from task processes', async () => {
   const names = (await processes().run({ say: 'environment' }, 'urgent')).split(',');
   assert.ok(names.includes('GIVEN'));
   assert.ok(!names.includes('PATH') && !names.includes('HOME'));
 });
 
-it('survives processes that crash, and starts another', async () => {
+it('TaskProcesses rejects the task of a crashed process and starts another process', async () => {
   const tasks = processes();
-  for (const say of ['crash', 'throw', 'babble', 'rave']) {
+  for (const say of ['crash', 'throw', 'send null', 'send invalid']) {
     await failsAs(tasks.run({ say }, 'urgent'), 'crashed');
     assert.match(await tasks.run({ say: 'again' }, 'urgent'), / again$/);
   }
 });
 
-it('kills what takes too long, though it never gives way', async () => {
+it('TaskProcesses kills a process whose task exceeds its timeout, even in an endless loop', async () => {
   const clock = manualClock();
-  const tasks = processes({ taskTime: 1_000 }, clock);
+  const tasks = processes({ taskTimeout: 1_000 }, clock);
   const pid = pidOf(await tasks.run({ say: 'a' }, 'urgent'));
   const [hanging, next] = [tasks.run({ say: 'hang' }, 'urgent'), tasks.run({ say: 'next' }, 'urgent')];
   clock.advance(1_000);
   await failsAs(hanging, 'too-slow');
   assert.match(await next, / next$/);
-  await eventually('it to be gone', async () => !isAlive(pid));
+  await eventually('the process to end', async () => !isAlive(pid));
 });
 
-it('says when a process can not begin', async () => {
+it('TaskProcesses rejects tasks as unavailable when the program cannot prepare', async () => {
   const tasks = processes({}, systemClock, './broken');
   await assert.rejects(tasks.run({ say: 'a' }, 'urgent'), {
     reason: 'unavailable',
@@ -121,55 +121,55 @@ it('says when a process can not begin', async () => {
   });
 });
 
-it('goes on where none can be started', async () => {
+it('TaskProcesses rejects tasks as unavailable when processes cannot be started', async () => {
   const tasks = processes({}, systemClock, 'https://elsewhere.test/tasks');
   const all = ['a', 'b', 'c'].map((say) => failsAs(tasks.run({ say }, 'urgent'), 'unavailable'));
   await Promise.all(all);
 });
 
-it('takes so many tasks and no more, and those that somebody waits for first', async () => {
-  const tasks = processes({ waiting: { urgent: 2, patient: 2 } });
+it('TaskProcesses bounds waiting tasks and performs urgent tasks first', async () => {
+  const tasks = processes({ waiting: { urgent: 2, background: 2 } });
   const order: string[] = [];
-  const run = (say: string, urgency: 'urgent' | 'patient') =>
+  const run = (say: string, urgency: 'urgent' | 'background') =>
     tasks.run({ say }, urgency).then(() => void order.push(say));
-  const all = [run('first', 'patient'), run('p1', 'patient'), run('p2', 'patient')];
-  await failsAs(tasks.run({ say: 'p3' }, 'patient'), 'busy');
+  const all = [run('first', 'background'), run('p1', 'background'), run('p2', 'background')];
+  await failsAs(tasks.run({ say: 'p3' }, 'background'), 'busy');
   all.push(run('u1', 'urgent'), run('u2', 'urgent'));
   await failsAs(tasks.run({ say: 'u3' }, 'urgent'), 'busy');
   await Promise.all(all);
   assert.deepEqual(order, ['first', 'u1', 'u2', 'p1', 'p2']);
 });
 
-it('keeps a process free of those that nobody waits for', async () => {
+it('TaskProcesses keeps one process free of background tasks', async () => {
   const tasks = processes({ processes: 2 });
-  const waiting = [1, 2].map(() => tasks.run({ say: 'wait' }, 'patient'));
+  const waiting = [1, 2].map(() => tasks.run({ say: 'wait' }, 'background'));
   assert.match(await tasks.run({ say: 'urgent' }, 'urgent'), / urgent$/);
   tasks.stop();
   for (const one of waiting) await failsAs(one, 'stopped');
 });
 
-it('ends processes that have nothing to do, and all when it stops', async () => {
+it('TaskProcesses ends idle processes, and all processes when it stops', async () => {
   const clock = manualClock();
-  const tasks = processes({ idleTime: 1_000 }, clock);
+  const tasks = processes({ idleTimeout: 1_000 }, clock);
   const first = pidOf(await tasks.run({ say: 'a' }, 'urgent'));
   assert.ok(isAlive(first));
   clock.advance(1_000);
-  await eventually('it to be gone', async () => !isAlive(first));
+  await eventually('the process to end', async () => !isAlive(first));
   const second = pidOf(await tasks.run({ say: 'b' }, 'urgent'));
   const [underWay, queued] = [tasks.run({ say: 'hang' }, 'urgent'), tasks.run({ say: 'c' }, 'urgent')];
   tasks.stop();
   await Promise.all([underWay, queued].map((task) => failsAs(task, 'stopped')));
   await failsAs(tasks.run({ say: 'd' }, 'urgent'), 'stopped');
-  await eventually('it to be gone', async () => !isAlive(second));
+  await eventually('the process to end', async () => !isAlive(second));
 });
 
-it('leaves no process behind when its own is killed', async () => {
+it('TaskProcesses leaves no task process behind when its own process is killed', async () => {
   const importing = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
   writeFileSync(
     join(folder, 'parent.ts'),
     `import { TaskProcesses } from ${importing('./index.ts')};
      import { systemClock } from ${importing('../clock.ts')};
-     const limits = { processes: 1, waiting: { urgent: 9, patient: 9 }, taskTime: 60_000, idleTime: 60_000 };
+     const limits = { processes: 1, waiting: { urgent: 9, background: 9 }, taskTimeout: 60_000, idleTimeout: 60_000 };
      const deps = { program: './tasks', importedFrom: import.meta.url, environment: {}, limits, clock: systemClock };
      const tasks = new TaskProcesses(deps);
      console.log(await tasks.run({ say: 'here' }, 'urgent'));
@@ -182,5 +182,5 @@ it('leaves no process behind when its own is killed', async () => {
   const pid = pidOf(said.toString());
   assert.ok(isAlive(pid));
   parent.kill('SIGKILL');
-  await eventually('it to be gone', async () => !isAlive(pid));
+  await eventually('the process to end', async () => !isAlive(pid));
 });

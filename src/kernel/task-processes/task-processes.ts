@@ -3,21 +3,21 @@ import { TaskFailure } from './task-failure.ts';
 import { TaskProcess } from './task-process.ts';
 
 export interface TaskLimits {
-  /** Processes at the same time. */
+  /** Maximum number of processes. */
   readonly processes: number;
-  /** Tasks that may wait, of each kind of urgency. */
-  readonly waiting: { readonly urgent: number; readonly patient: number };
-  /** Milliseconds that a task may take, the start of a process included. */
-  readonly taskTime: number;
-  /** Milliseconds after which a process ends that has nothing to do. */
-  readonly idleTime: number;
+  /** Maximum number of waiting tasks of each urgency. */
+  readonly waiting: { readonly urgent: number; readonly background: number };
+  /** Milliseconds that a task may take, including the start of a process. */
+  readonly taskTimeout: number;
+  /** Milliseconds after which an idle process ends. */
+  readonly idleTimeout: number;
 }
 
 export interface TaskProcessesDeps {
-  /** The file that the processes run, without `.ts` or `.js`, which is that of the sources that run. */
+  /** The program of the processes, without `.ts` or `.js`; the extension is that of `importedFrom`. */
   readonly program: string;
   readonly importedFrom: string;
-  /** Variables for the processes; they have nothing of this one's. */
+  /** Environment variables of the processes, which do not inherit those of this process. */
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: TaskLimits;
   readonly clock: Clock;
@@ -30,17 +30,18 @@ interface Waiting<T, R> {
 }
 
 /**
- * Does tasks in processes that are started when there is something to do, have one task at a time, are killed when it
- * takes too long, and end when there is nothing more. One of them is kept free of tasks that are patient.
+ * Performs tasks in separate processes. Processes are started on demand, perform one task at a time, are
+ * killed when a task exceeds its timeout, and end when idle. With several processes, one is always kept free
+ * of background tasks.
  */
 export class TaskProcesses<T extends object, R> {
   readonly #deps: TaskProcessesDeps;
   readonly #program: URL;
   readonly #urgent: Waiting<T, R>[] = [];
-  readonly #patient: Waiting<T, R>[] = [];
+  readonly #background: Waiting<T, R>[] = [];
   readonly #busy = new Set<TaskProcess<T, R>>();
   readonly #spare = new Map<TaskProcess<T, R>, Timer>();
-  #patientBusy = 0;
+  #backgroundBusy = 0;
   #isStopped = false;
 
   constructor(deps: TaskProcessesDeps) {
@@ -50,23 +51,24 @@ export class TaskProcesses<T extends object, R> {
   }
 
   /**
-   * @param urgency whether somebody waits for it
+   * Performs a task.
+   * @param urgency `urgent` when a request waits for the task
    * @throws TaskFailure
    */
-  run(task: T, urgency: 'urgent' | 'patient'): Promise<R> {
+  run(task: T, urgency: 'urgent' | 'background'): Promise<R> {
     if (this.#isStopped) return Promise.reject(new TaskFailure('stopped'));
-    const queue = urgency === 'urgent' ? this.#urgent : this.#patient;
+    const queue = urgency === 'urgent' ? this.#urgent : this.#background;
     if (queue.length >= this.#deps.limits.waiting[urgency]) return Promise.reject(new TaskFailure('busy'));
     return new Promise((resolve, reject) => {
       queue.push({ task, resolve, reject });
-      this.#next();
+      this.#startNext();
     });
   }
 
-  /** Kills all processes; whatever waits fails. */
+  /** Kills all processes and rejects all tasks. */
   stop(): void {
     this.#isStopped = true;
-    for (const { reject } of [...this.#urgent.splice(0), ...this.#patient.splice(0)]) {
+    for (const { reject } of [...this.#urgent.splice(0), ...this.#background.splice(0)]) {
       reject(new TaskFailure('stopped'));
     }
     for (const timer of this.#spare.values()) timer.cancel();
@@ -74,36 +76,36 @@ export class TaskProcesses<T extends object, R> {
     this.#spare.clear();
   }
 
-  #next(): void {
+  #startNext(): void {
     const { processes } = this.#deps.limits;
     while (this.#busy.size < processes) {
       const urgent = this.#urgent.shift();
-      const mayBePatient = this.#patientBusy < Math.max(1, processes - 1);
-      const waiting = urgent ?? (mayBePatient ? this.#patient.shift() : undefined);
+      const mayRunBackground = this.#backgroundBusy < Math.max(1, processes - 1);
+      const waiting = urgent ?? (mayRunBackground ? this.#background.shift() : undefined);
       if (waiting === undefined) return;
       void this.#perform(waiting, urgent === undefined);
     }
   }
 
-  async #perform({ task, resolve, reject }: Waiting<T, R>, isPatient: boolean): Promise<void> {
+  async #perform({ task, resolve, reject }: Waiting<T, R>, isBackground: boolean): Promise<void> {
     let process: TaskProcess<T, R>;
     try {
       process = this.#take();
     } catch (error) {
-      // This machine, or who runs the server, does not let it start any.
+      // The machine or its operator does not allow new processes.
       return reject(new TaskFailure('unavailable', String(error)));
     }
     this.#busy.add(process);
-    if (isPatient) this.#patientBusy++;
+    if (isBackground) this.#backgroundBusy++;
     try {
-      resolve(await process.perform(task, this.#deps.limits.taskTime));
+      resolve(await process.perform(task, this.#deps.limits.taskTimeout));
     } catch (error) {
       reject(error);
     } finally {
       this.#busy.delete(process);
-      if (isPatient) this.#patientBusy--;
-      this.#keep(process);
-      this.#next();
+      if (isBackground) this.#backgroundBusy--;
+      this.#keepSpare(process);
+      this.#startNext();
     }
   }
 
@@ -116,11 +118,11 @@ export class TaskProcesses<T extends object, R> {
     return new TaskProcess(this.#program, this.#deps.environment, this.#deps.clock);
   }
 
-  #keep(process: TaskProcess<T, R>): void {
+  #keepSpare(process: TaskProcess<T, R>): void {
     if (this.#isStopped) process.kill();
     if (process.hasEnded) return;
     const { clock, limits } = this.#deps;
-    const timer = clock.setTimer(limits.idleTime, () => {
+    const timer = clock.setTimer(limits.idleTimeout, () => {
       this.#spare.delete(process);
       process.kill();
     });

@@ -13,11 +13,11 @@ writeFileSync(
   join(folder, 'echo.ts'),
   `import { parentPort, threadId } from 'node:worker_threads';
    parentPort!.on('message', (text: string) => {
-     if (text === 'fail') throw new Error('as it was told');
+     if (text === 'fail') throw new Error('thrown by the test');
      parentPort!.postMessage(threadId + ' ' + text);
    });`,
 );
-const echoes = () => new SpareThreads('./echo', pathToFileURL(join(folder, 'here.ts')).href);
+const echoThreads = () => new SpareThreads('./echo', pathToFileURL(join(folder, 'here.ts')).href);
 
 async function ask(thread: Worker, text: string): Promise<string> {
   thread.ref();
@@ -29,21 +29,21 @@ async function ask(thread: Worker, text: string): Promise<string> {
 
 const endOf = (thread: Worker) => new Promise((resolve) => thread.once('exit', resolve));
 
-test('a thread that was given back is taken again, and its last user hears no more of it', async () => {
-  const threads = echoes();
+test('SpareThreads reuses a thread that was given back, without the listeners of its previous user', async () => {
+  const threads = echoThreads();
   const first = threads.take();
-  const heard: unknown[] = [];
-  first.on('message', (message) => heard.push(message));
+  const received: unknown[] = [];
+  first.on('message', (message) => received.push(message));
   const number = (await ask(first, 'one')).split(' ')[0];
   threads.giveBack(first);
   const second = threads.take();
   assert.equal(await ask(second, 'two'), `${number} two`);
-  assert.deepEqual(heard, [`${number} one`]);
+  assert.deepEqual(received, [`${number} one`]);
   await second.terminate();
 });
 
-test('a thread that ends while it is spare is not taken', async () => {
-  const threads = echoes();
+test('SpareThreads drops a spare thread that has ended', async () => {
+  const threads = echoThreads();
   const first = threads.take();
   await ask(first, 'one');
   threads.giveBack(first);
@@ -57,8 +57,8 @@ test('a thread that ends while it is spare is not taken', async () => {
   await second.terminate();
 });
 
-test('of many threads that are given back, four are kept', async () => {
-  const threads = echoes();
+test('SpareThreads keeps at most four spare threads', async () => {
+  const threads = echoThreads();
   const taken = Array.from({ length: 6 }, () => threads.take());
   await Promise.all(taken.map((thread) => ask(thread, 'ready')));
   for (const thread of taken) threads.giveBack(thread);

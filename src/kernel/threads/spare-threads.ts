@@ -1,37 +1,40 @@
 import { Worker } from 'node:worker_threads';
 
-/** How many threads of one kind wait for their next task. */
-const spareLimit = 4;
+/** Maximum number of spare threads of one kind. */
+const maxSpare = 4;
 
 /**
- * Threads that run one file, kept for the next task when one is done: starting a thread takes longer than most of what
- * one is asked for. The file must expect several tasks, one after the other. A thread holds the process only while its
- * user has called `ref`.
+ * Threads that run one file and are reused: starting a thread takes longer than most tasks. The file must
+ * serve several tasks, one after the other. A thread keeps the process alive only while its user has called
+ * `ref`.
  */
 export class SpareThreads {
   readonly #entry: URL;
   readonly #spare: Worker[] = [];
 
-  /** @param entry without `.ts` or `.js`, which is that of the sources that run */
+  /**
+   * @param entry path of the file without `.ts` or `.js`; the extension is that of `importedFrom`
+   * @param importedFrom `import.meta.url` of the caller, to which `entry` is relative
+   */
   constructor(entry: string, importedFrom: string) {
     const extension = importedFrom.endsWith('.ts') ? '.ts' : '.js';
     this.#entry = new URL(entry + extension, importedFrom);
   }
 
-  /** One that nobody else uses, without listeners. */
+  /** Returns a thread that has no other user and no listeners. */
   take(): Worker {
     const spare = this.#spare.pop();
-    if (spare) silence(spare);
+    if (spare) removeListeners(spare);
     const thread = spare ?? new Worker(this.#entry);
     thread.unref();
     return thread;
   }
 
-  /** When its task is done, and it is ready for another. */
+  /** Takes a thread back for reuse. Its task must be done. */
   giveBack(thread: Worker): void {
-    silence(thread);
+    removeListeners(thread);
     thread.unref();
-    if (this.#spare.length >= spareLimit) {
+    if (this.#spare.length >= maxSpare) {
       void thread.terminate();
       return;
     }
@@ -46,7 +49,10 @@ export class SpareThreads {
   }
 }
 
-/** Without the names, Node would take away its own listeners, too. */
-function silence(thread: Worker): void {
+/**
+ * Lists the events because `removeAllListeners` without a name would also remove the listeners of Node
+ * itself.
+ */
+function removeListeners(thread: Worker): void {
   for (const event of ['message', 'messageerror', 'error', 'exit']) thread.removeAllListeners(event);
 }

@@ -9,15 +9,15 @@ export class NoThumbnail extends Error {
   override readonly name = 'NoThumbnail';
 }
 
-export type Urgency = 'urgent' | 'patient';
+export type Urgency = 'urgent' | 'background';
 
 const second = 1_000;
 
 const limits = {
   processes: 2,
-  waiting: { urgent: 200, patient: 1_000 },
-  taskTime: 20 * second,
-  idleTime: 60 * second,
+  waiting: { urgent: 200, background: 1_000 },
+  taskTimeout: 20 * second,
+  idleTimeout: 60 * second,
 };
 
 /** No temporary files, which a process that is killed would leave behind: what is in memory is bounded by its pixels. */

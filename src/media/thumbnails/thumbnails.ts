@@ -96,12 +96,12 @@ export class Thumbnails {
   async prepare(file: MediaFile): Promise<void> {
     const { options, log } = this.#deps;
     try {
-      const picture = await this.#examine(file, 'patient');
+      const picture = await this.#examine(file, 'background');
       if (areaOf(picture) > options.max_image_pixels) return;
       for (const size of options.thumbnail_sizes) {
         const target = targetOf(picture, size);
         if (isWhole(picture, target) && servesAsItIs(picture, { isAnimated: false })) continue;
-        await this.#provide(file, variantOf(picture, target, false), 'patient');
+        await this.#provide(file, variantOf(picture, target, false), 'background');
       }
     } catch (error) {
       if (!(error instanceof NoThumbnail)) log.debug({ err: error }, 'Thumbnails were not made beforehand');

@@ -71,7 +71,7 @@ class DifferenceWalk {
     const unconflicted = await common();
     let next = 0;
     for (let steps = 1; this.#open > 0; steps++) {
-      if (steps % atOnce === 0) await this.#edges.slices.rest();
+      if (steps % atOnce === 0) await this.#edges.slices.pauseIfDue();
       // What is common to all sets leads to events that are in question, so it must not come after them.
       const top = this.#heap.peek() ?? 0;
       if (next < unconflicted.length && unconflicted[next]! >= top) {
@@ -159,7 +159,7 @@ export async function authChain(
   const chain: number[] = [];
   let steps = 0;
   for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
-    if (++steps % atOnce === 0) await edges.slices.rest();
+    if (++steps % atOnce === 0) await edges.slices.pauseIfDue();
     const auth = edges.peek(top) ?? (await edges.of(heap.highest(batch))).get(top) ?? [];
     heap.pop();
     if (inChain.has(top)) {

@@ -49,7 +49,7 @@ export class AuthEdges {
       else missing.push(nid);
     });
     for (let start = 0; start < missing.length; start += chunk) {
-      if (start > 0) await this.slices.rest();
+      if (start > 0) await this.slices.pauseIfDue();
       const wanted = missing.slice(start, start + chunk);
       const rows = await this.#reader
         .selectFrom('event_auth')

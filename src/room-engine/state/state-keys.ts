@@ -94,7 +94,7 @@ export class StateKeys {
     for (const [type, stateKeys] of missing) {
       const wanted = [...stateKeys];
       for (let start = 0; start < wanted.length; start += chunk) {
-        if (start > 0) await this.#slices.rest();
+        if (start > 0) await this.#slices.pauseIfDue();
         const rows = await this.#reader
           .selectFrom('state_keys')
           .select(['nid', 'state_key'])
@@ -112,7 +112,7 @@ export class StateKeys {
     const missing = nids.filter((nid) => !this.#names.has(nid));
     const found = new Map<number, string>();
     for (let start = 0; start < missing.length; start += chunk) {
-      if (start > 0) await this.#slices.rest();
+      if (start > 0) await this.#slices.pauseIfDue();
       const rows = await this.#reader
         .selectFrom('state_keys')
         .selectAll()

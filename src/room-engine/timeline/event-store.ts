@@ -143,7 +143,7 @@ export class EventStore {
       else missing.push(nid);
     });
     for (let start = 0; start < missing.length; start += maxRead) {
-      if (start > 0) await this.#slices.rest();
+      if (start > 0) await this.#slices.pauseIfDue();
       const rows = await readEvents(this.#reader, missing.slice(start, start + maxRead));
       for (const row of rows) found.set(row.nid, this.#restore(row));
     }
@@ -179,7 +179,7 @@ export class EventStore {
       else if (isText(eventId)) missing.push(eventId);
     });
     for (let start = 0; start < missing.length; start += maxRead) {
-      if (start > 0) await this.#slices.rest();
+      if (start > 0) await this.#slices.pauseIfDue();
       const rows = await readEventsById(this.#reader, missing.slice(start, start + maxRead));
       for (const row of rows) found.set(row.event_id, this.#restore(row));
     }

@@ -229,12 +229,12 @@ export class EventWriter {
     const batch = new WriteBatch(this.#stateKeys, this.#index.batch());
     try {
       for (const [index, { pending, text }] of kept.entries()) {
-        if (index % writesAtOnce === writesAtOnce - 1) await this.#slices.rest();
+        if (index % writesAtOnce === writesAtOnce - 1) await this.#slices.pauseIfDue();
         const adding = batch.add(pending.write, text);
         // Few have more rows than one step takes, and those that have not are not to be waited for.
-        if (!adding.next().done) await this.#slices.through(adding);
+        if (!adding.next().done) await this.#slices.run(adding);
       }
-      await this.#database.batch(await this.#slices.through(batch.statements()));
+      await this.#database.batch(await this.#slices.run(batch.statements()));
     } catch (error) {
       const rooms = Map.groupBy(kept, ({ pending }) => pending.write.head);
       if (rooms.size > 1) for (const ofRoom of rooms.values()) await this.#commit(ofRoom);

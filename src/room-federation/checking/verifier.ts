@@ -69,7 +69,7 @@ export class Verifier {
   ): Promise<(ReceivedEvent | Refusal)[]> {
     const read: (ReceivedEvent | Refusal)[] = [];
     for (const json of jsons) {
-      await this.#slices.rest();
+      await this.#slices.pauseIfDue();
       try {
         read.push(receivePdu(json, version, references));
       } catch (error) {
@@ -88,7 +88,7 @@ export class Verifier {
     const verify = received.length > fewEvents ? await this.#verified(received, keyOf, now) : undefined;
     const checked: (VerifiedEvent | Refusal)[] = [];
     for (const one of received) {
-      await this.#slices.rest();
+      await this.#slices.pauseIfDue();
       const integrity = checkIntegrity(one, keyOf, now, verify);
       if (integrity.outcome === 'reject')
         checked.push({ error: integrity.reason, isPassing: lacksKey(one, keyOf) });
@@ -110,7 +110,7 @@ export class Verifier {
       return signature !== undefined;
     };
     for (const one of received) {
-      await this.#slices.rest();
+      await this.#slices.pauseIfDue();
       checkIntegrity(one, keyOf, now, note);
     }
     const right = await verifyInBackground(asked);

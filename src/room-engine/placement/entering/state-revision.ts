@@ -74,7 +74,7 @@ export class StateRevision {
     const before = await states.ofMap(head, state);
     const chain = await before.chain();
     const revision = new StateRevision(deps, states, head, { join, before, position: join.stream, chain });
-    await deps.slices.rest();
+    await deps.slices.pauseIfDue();
     await revision.catchUp();
     return revision;
   }
@@ -96,7 +96,7 @@ export class StateRevision {
       for (const nid of some) {
         const stored = placed.get(nid);
         if (stored && (stored.stream ?? 0) <= upTo) await this.revise(stored);
-        await slices.rest();
+        await slices.pauseIfDue();
       }
     }
     await new Promise(setImmediate);

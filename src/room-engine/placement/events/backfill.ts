@@ -34,7 +34,7 @@ export class Backfill {
       const older = oldestFirst(connected(given, gaps.keys()));
       const answersLeft = Math.max(0, ...older.map(({ event }) => gaps.get(event.event.eventId) ?? 0)) - 1;
       for (const one of older) {
-        await slices.rest();
+        await slices.pauseIfDue();
         const placed = await this.#place(head, one, answersLeft > 0 ? answersLeft : undefined);
         if (!placed) continue;
         placed.durable.catch(() => resolver.forgetAll());

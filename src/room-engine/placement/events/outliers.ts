@@ -37,7 +37,7 @@ export class Outliers {
       if (stored) result.set(one.event.eventId, stored);
       else news.push(one);
     });
-    const ordered = await slices.through(inAuthOrder(news));
+    const ordered = await slices.run(inAuthOrder(news));
     const named = await this.#named(ordered, result);
     for (let start = 0; start < ordered.length; start += eventsAtOnce) {
       const some = ordered.slice(start, start + eventsAtOnce);

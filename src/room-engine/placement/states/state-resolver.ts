@@ -142,7 +142,7 @@ export class StateResolver {
       authChainDifference: () => idsOf(difference),
       conflictedSubgraph: () => idsOf(subgraph),
     });
-    const resolved = await this.#deps.slices.through(steps);
+    const resolved = await this.#deps.slices.run(steps);
     const outcome = new Map<number, number>();
     for (const [key, name] of names) {
       const eventId = resolved.get(name);
