@@ -1,79 +1,80 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { childOf, isObject, type Place } from './documents.ts';
-import { documents, findOperation, type Operation, operations, validateResponse } from './matrix-spec.ts';
-
-const METHODS = ['get', 'put', 'post', 'delete', 'head', 'options', 'patch'];
-const entriesOf = (value: unknown): [string, unknown][] => (isObject(value) ? Object.entries(value) : []);
-
-/** The value of an example, with references replaced and `allOf` merged, as the specification builds its pages. */
-function exampleAt(place: Place, value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((element) => exampleAt(place, element));
-  if (!isObject(value)) return value;
-  const { $ref: reference, allOf, ...own } = value;
-  const merged: Record<string, unknown> = {};
-  if (typeof reference === 'string') {
-    const target = documents.document(new URL(reference, place));
-    const referred = exampleAt(new URL(reference, place), target);
-    if (Array.isArray(referred)) return referred;
-    Object.assign(merged, referred);
-  }
-  if (Array.isArray(allOf)) for (const part of allOf) Object.assign(merged, exampleAt(place, part));
-  for (const [key, child] of Object.entries(own)) merged[key] = exampleAt(place, child);
-  return merged;
-}
-
-interface Example {
-  readonly operation: Operation;
-  readonly status: number;
-  readonly body: unknown;
-}
-
-function examplesOf(operation: Operation): Example[] {
-  const responses = documents.resolve(childOf(operation.place, 'responses'));
-  return entriesOf(responses.value).flatMap(([status]) => {
-    const examples = documents.resolve(
-      childOf(responses.place, status, 'content', 'application/json', 'examples'),
-    );
-    return entriesOf(examples.value).map(([name]) => {
-      const { place, value: example } = documents.resolve(childOf(examples.place, name));
-      const body = exampleAt(place, isObject(example) ? example['value'] : undefined);
-      return { operation, status: Number(status.replace('XX', '00')), body };
-    });
-  });
-}
+import { readSchemas, type Schema } from './facts.ts';
+import { findOperation, type Operation, operations, validateResponse } from './matrix-spec.ts';
+import { brokenSamples, sampleOf } from './samples.ts';
+import { schemaProblems } from './validators.ts';
 
 /** A path that fits a template, with a value for each parameter that occurs in real requests. */
 const concrete = (template: string): string => template.replace(/\{[^}]*\}/g, '%21a%2Fb:example.org');
 
-describe('the list of operations', () => {
-  it('has every operation of every file', () => {
-    const expected = [...new Set(operations().map(({ place }) => place.href.split('#', 1)[0]!))].flatMap(
-      (file) =>
-        entriesOf(documents.resolve(new URL('#/paths', file)).value).flatMap(([path, methods]) =>
-          entriesOf(methods)
-            .filter(([method]) => METHODS.includes(method))
-            .map(([method, operation]) => {
-              const { operationId } = operation as { operationId?: string };
-              const server = documents.resolve(new URL('#/servers/0/variables/basePath/default', file)).value;
-              return `${operationId} ${method.toUpperCase()} ${server}${path}`;
-            }),
-        ),
-    );
-    const listed = operations().map(({ operationId, method, path }) => `${operationId} ${method} ${path}`);
-    assert.deepEqual(listed.toSorted(), expected.toSorted());
-    assert.ok(listed.length > 200, `${listed.length} operations`);
+/** The responses of an operation that are always JSON, with the status as a number. */
+function jsonResponses({ responses }: Operation): { status: number; schema: Schema }[] {
+  return Object.entries(responses).flatMap(([status, content]) => {
+    const schema = Object.keys(content).length === 1 ? content['application/json'] : undefined;
+    return schema === undefined ? [] : [{ status: Number(status.replace('XX', '00')), schema }];
+  });
+}
+
+/** All schemas of parameters, request bodies and responses, with the names that failures show. */
+const schemas = operations().flatMap(({ operationId, parameters = {}, body = {}, responses }) =>
+  Object.entries({ ...parameters, body, ...responses }).flatMap(([place, value]) => {
+    const byMediaType = place in parameters ? { parameters: value as Schema } : value;
+    return Object.entries(byMediaType as Record<string, Schema>).map(([kind, schema]) => ({
+      name: `${operationId} ${place} ${kind}`,
+      schema,
+    }));
+  }),
+);
+
+describe('data about the specification', () => {
+  it('has all operations of each API', () => {
+    const counts: Record<string, number> = {};
+    for (const { api } of operations()) counts[api] = (counts[api] ?? 0) + 1;
+    assert.deepEqual(counts, {
+      'client-server': 166,
+      'server-server': 36,
+      'application-service': 9,
+      'push-gateway': 1,
+      identity: 23,
+    });
   });
 
-  it('knows the APIs', () => {
-    const apis = new Set(operations().map(({ api }) => api));
-    assert.deepEqual([...apis].toSorted(), [
-      'application-service',
-      'client-server',
-      'identity',
-      'push-gateway',
-      'server-server',
-    ]);
+  it('has all responses, request bodies and parameters', () => {
+    const count = (find: (operation: Operation) => object | undefined) =>
+      operations().flatMap((operation) => Object.keys(find(operation) ?? {})).length;
+    const counts = [
+      count(({ responses }) => responses),
+      count(({ body }) => body),
+      count(({ parameters }) => parameters),
+    ];
+    assert.deepEqual(counts, [590, 101, 204]);
+  });
+
+  it('has each method and path once', () => {
+    const requests = operations().map(({ method, path }) => `${method} ${path.replace(/\{[^}]*\}/g, '{}')}`);
+    assert.deepEqual(requests.toSorted(), [...new Set(requests)].sort());
+  });
+
+  it('declares the parameters of every path', () => {
+    for (const { operationId, path, parameters } of operations()) {
+      const inTemplate = [...path.matchAll(/\{([^}]*)\}/g)].map(([, name]) => name);
+      const declared = Object.keys((parameters?.path?.['properties'] ?? {}) as object);
+      assert.deepEqual(declared.toSorted(), inTemplate.toSorted(), operationId);
+    }
+  });
+
+  it('documents a success or a redirect of every operation', () => {
+    const without = operations().filter(
+      ({ responses }) => !Object.keys(responses).some((status) => /^[23]/.test(status)),
+    );
+    assert.deepEqual(without, []);
+  });
+
+  it('refers to each named schema and to no other', () => {
+    const named = readSchemas();
+    const texts = JSON.stringify([operations(), named]).matchAll(/"\$ref":"([^"]*)"/g);
+    assert.deepEqual([...new Set([...texts].map(([, name]) => name))].sort(), Object.keys(named).sort());
   });
 });
 
@@ -92,12 +93,12 @@ describe('findOperation', () => {
     ['GET', '/', undefined],
   ];
   for (const [method, path, operationId] of cases) {
-    it(`${method} ${path}: ${operationId}`, () => {
+    it(`finds ${operationId ?? 'no operation'} for ${method} ${path}`, () => {
       assert.equal(findOperation(method, path)?.operationId, operationId);
     });
   }
 
-  it('finds every operation by a path that fits it', () => {
+  it('finds every operation by a path that fits its template', () => {
     for (const { method, path, operationId } of operations()) {
       assert.equal(findOperation(method, concrete(path))?.operationId, operationId);
     }
@@ -109,27 +110,27 @@ describe('validateResponse', () => {
   const problems = (status: number, body: unknown, path = whoami) =>
     validateResponse('GET', path, status, body).problems;
 
-  it('accepts what is as specified', () => {
+  it('accepts a response that fits its schema', () => {
     assert.deepEqual(validateResponse('GET', whoami, 200, { user_id: '@a:b' }), {
       operationId: 'getTokenOwner',
       problems: [],
     });
   });
 
-  it('tells what is not', () => {
+  it('reports missing and mistyped members, a missing body and an undocumented status', () => {
     assert.match(problems(200, {})[0] ?? '', /user_id/);
     assert.match(problems(200, { user_id: 5 })[0] ?? '', /\/user_id must be string/);
     assert.match(problems(200, undefined)[0] ?? '', /no JSON/);
     assert.match(problems(201, { user_id: '@a:b' })[0] ?? '', /201 is not documented/);
   });
 
-  it('follows references into other files', () => {
+  it('reports a problem inside a schema that others refer to', () => {
     const body = { next_batch: 's', rooms: { join: { '!a:b': { timeline: { events: [{ type: 'x' }] } } } } };
     const verdict = validateResponse('GET', '/_matrix/client/v3/sync', 200, body);
     assert.ok(verdict.problems.some((problem) => problem.includes('/timeline/events/0')));
   });
 
-  it('takes errors in the standard form everywhere, and only so', () => {
+  it('accepts errors with any status in the standard form, and in no other form', () => {
     assert.deepEqual(problems(418, { errcode: 'M_TEAPOT', error: 'Short and stout' }), []);
     assert.notDeepEqual(problems(418, { message: 'oops' }), []);
     assert.notDeepEqual(problems(500, undefined), []);
@@ -137,32 +138,58 @@ describe('validateResponse', () => {
     assert.deepEqual(problems(404, undefined, '/index.html'), []);
   });
 
-  it('leaves media alone', () => {
+  it('accepts any body of a media download', () => {
     const path = '/_matrix/client/v1/media/download/example.org/abc';
     assert.deepEqual(validateResponse('GET', path, 200, undefined), {
       operationId: 'getContentAuthed',
       problems: [],
     });
   });
+
+  it('rejects a login without an access token', () => {
+    const path = '/_matrix/client/v3/login';
+    const { access_token, ...rest } = { user_id: '@a:b', access_token: 'secret', device_id: 'D' };
+    assert.deepEqual(validateResponse('POST', path, 200, { access_token, ...rest }).problems, []);
+    assert.equal(validateResponse('POST', path, 200, rest).problems.length, 1);
+  });
 });
 
-describe("the specification's own examples", () => {
-  const examples = operations().flatMap(examplesOf);
-
-  it('are many', () => assert.ok(examples.length > 250, `${examples.length} examples`));
-
-  it('fit their schemas', () => {
-    const bad = examples.flatMap(({ operation, status, body }) => {
-      const { problems } = validateResponse(operation.method, concrete(operation.path), status, body);
-      return problems.map((problem) => `${operation.operationId} ${status}: ${problem}`);
-    });
-    assert.deepEqual(bad, []);
+describe('samples made from the schemas of requests and responses', () => {
+  it('fit their schemas with all members and with only the required ones', () => {
+    const problems = schemas.flatMap(({ name, schema }) =>
+      (['all', 'required'] as const).flatMap((members) =>
+        schemaProblems(schema, sampleOf(schema, members)).map((problem) => `${name}, ${members}: ${problem}`),
+      ),
+    );
+    assert.deepEqual(problems, []);
+    assert.ok(schemas.length > 800, `${schemas.length} schemas`);
   });
 
-  it('no longer fit when what is required is taken away', () => {
-    const login = operations().find(({ operationId }) => operationId === 'login')!;
-    const [example] = examplesOf(login).filter(({ status }) => status === 200);
-    const { access_token: _token, ...rest } = example!.body as Record<string, unknown>;
-    assert.equal(validateResponse(login.method, login.path, 200, rest).problems.length, 1);
+  it('pass validateResponse', () => {
+    const responses = operations().flatMap((operation) =>
+      jsonResponses(operation).map((response) => ({ operation, ...response })),
+    );
+    for (const { operation, status, schema } of responses) {
+      const verdict = validateResponse(
+        operation.method,
+        concrete(operation.path),
+        status,
+        sampleOf(schema, 'all'),
+      );
+      assert.deepEqual(verdict, { operationId: operation.operationId, problems: [] });
+    }
+    assert.ok(responses.length > 500, `${responses.length} responses`);
+  });
+
+  it('do not fit once a single rule of the schema is broken', () => {
+    let broken = 0;
+    const accepted = schemas.flatMap(({ name, schema }) =>
+      [...brokenSamples(schema, sampleOf(schema, 'all'))].flatMap(([rule, value]) => {
+        broken++;
+        return schemaProblems(schema, value).length > 0 ? [] : [`${name}: ${rule}`];
+      }),
+    );
+    assert.deepEqual(accepted, []);
+    assert.ok(broken > 6_000, `${broken} broken samples`);
   });
 });

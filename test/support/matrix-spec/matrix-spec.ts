@@ -1,6 +1,7 @@
-import { childOf, Documents, isObject, type Place, SPECIFICATION } from './documents.ts';
+import type { Content, Schema } from './facts.ts';
 import { listOperations, type Operation } from './operations.ts';
 import { PathTree } from './path-tree.ts';
+import { namedSchema, schemaProblems } from './validators.ts';
 
 export type { Operation } from './operations.ts';
 
@@ -11,11 +12,6 @@ export interface Verdict {
   /** What is wrong, a line each; empty when the response is as specified. */
   readonly problems: readonly string[];
 }
-
-/** The files of the specification. */
-export const documents = new Documents();
-const STANDARD_ERROR = new URL('api/client-server/definitions/errors/error.yaml', SPECIFICATION);
-const AUTH_CHALLENGE = new URL('api/client-server/definitions/auth_response.yaml', SPECIFICATION);
 
 let index: { readonly all: readonly Operation[]; readonly tree: PathTree<Operation> } | undefined;
 
@@ -61,62 +57,37 @@ export function validateResponse(method: string, path: string, status: number, b
       problems: status >= 400 && body !== undefined ? standardErrorProblems(body) : [],
     };
   }
-  const documented = documentation(operation, status);
+  const documented = documentedContent(operation, status);
   return { operationId: operation.operationId, problems: problemsOf(documented, status, body) };
 }
 
-/** A documented response; its schema is absent when it is not JSON, or JSON is only one of several media types. */
-interface Documentation {
-  readonly schema: Place | undefined;
-}
-
-const documentations = new Map<Operation, Map<number, Documentation | undefined>>();
-
-/** How the response for a status is documented: looked up once, since tests see most responses very often. */
-function documentation(operation: Operation, status: number): Documentation | undefined {
-  const ofOperation = documentations.get(operation) ?? new Map<number, Documentation | undefined>();
-  documentations.set(operation, ofOperation);
-  if (ofOperation.has(status)) return ofOperation.get(status);
-  const response = documentedResponse(operation, status);
-  const found = response && { schema: jsonSchemaOf(response) };
-  ofOperation.set(status, found);
-  return found;
-}
-
-function problemsOf(documented: Documentation | undefined, status: number, body: unknown): string[] {
+function problemsOf(documented: Content | undefined, status: number, body: unknown): string[] {
   if (documented === undefined) {
-    // Not every operation that asks for user-interactive authentication documents how it does.
-    if (status === 401 && schemaProblems(AUTH_CHALLENGE, body).length === 0) return [];
+    // Some operations that ask for user-interactive authentication have no documentation of status 401.
+    const isChallenge =
+      status === 401 && bodyProblems(namedSchema('client-server.auth_response'), body).length === 0;
+    if (isChallenge) return [];
     return status >= 400 ? standardErrorProblems(body) : [`status ${status} is not documented`];
   }
-  const { schema } = documented;
-  const problems = schema === undefined ? [] : schemaProblems(schema, body);
+  const schema = jsonSchemaOf(documented);
+  const problems = schema === undefined ? [] : bodyProblems(schema, body);
   if (problems.length === 0 || status < 400) return problems;
   return standardErrorProblems(body).length === 0 ? [] : problems;
 }
 
-/** Where the response for a status is described, be it as `404` or as `4XX`. */
-function documentedResponse(operation: Operation, status: number): Place | undefined {
-  const candidates = [String(status), `${Math.floor(status / 100)}XX`, 'default'];
-  return candidates
-    .map((key) => documents.resolve(childOf(operation.place, 'responses', key)))
-    .find(({ value }) => value !== undefined)?.place;
+/** The response that is documented for a status, as `404`, as `4XX` or as `default`. */
+function documentedContent({ responses }: Operation, status: number): Content | undefined {
+  return responses[status] ?? responses[`${Math.floor(status / 100)}XX`] ?? responses['default'];
 }
 
-function jsonSchemaOf(response: Place): Place | undefined {
-  const { place, value } = documents.resolve(childOf(response, 'content'));
-  if (!isObject(value) || Object.keys(value).join() !== 'application/json') return undefined;
-  const schema = documents.resolve(childOf(place, 'application/json', 'schema'));
-  return schema.value === undefined ? undefined : schema.place;
+/** The schema of a response that is always JSON; undefined when it has another media type or may have. */
+function jsonSchemaOf(content: Content): Schema | undefined {
+  return Object.keys(content).join() === 'application/json' ? content['application/json'] : undefined;
 }
 
-const standardErrorProblems = (body: unknown): string[] => schemaProblems(STANDARD_ERROR, body);
+const standardErrorProblems = (body: unknown): string[] =>
+  bodyProblems(namedSchema('client-server.error'), body);
 
-function schemaProblems(schema: Place, body: unknown): string[] {
-  if (body === undefined) return ['there is no JSON body'];
-  const validate = documents.validator(schema);
-  if (validate(body)) return [];
-  return (validate.errors ?? []).map(({ instancePath, message = '', params }) => {
-    return `${instancePath || '/'} ${message} ${JSON.stringify(params)}`;
-  });
+function bodyProblems(schema: Schema, body: unknown): string[] {
+  return body === undefined ? ['there is no JSON body'] : schemaProblems(schema, body);
 }

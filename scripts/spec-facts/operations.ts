@@ -1,0 +1,117 @@
+import { globSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { SchemaCollector } from './schemas.ts';
+import { isObject, type JsonObject, type Located, type SpecSource } from './source.ts';
+
+const methods = ['get', 'put', 'post', 'delete', 'head', 'options', 'patch'];
+
+/** An operation in the specification's files. */
+export interface SourceOperation {
+  readonly operationId: string;
+  readonly method: string;
+  /** The path template with the API's base path. */
+  readonly path: string;
+  /** The name of the file, which is about one subject: `account_deactivation`. */
+  readonly group: string;
+  readonly definition: Located;
+  /** The parameters that all methods of the path have. */
+  readonly commonParameters: Located;
+}
+
+/** The operations of one API in alphabetical order. */
+export function findOperations(source: SpecSource, root: URL, api: string): SourceOperation[] {
+  const files = globSync(`api/${api}/*.yaml`, { cwd: root });
+  const operations = files.flatMap((file) => operationsOf(source, new URL(file, root)));
+  return operations.sort((a, b) => (a.operationId < b.operationId ? -1 : 1));
+}
+
+function operationsOf(source: SpecSource, file: URL): SourceOperation[] {
+  const group = basename(file.pathname, '.yaml');
+  const base = source.at(new URL('#/servers/0/variables/basePath/default', file)).value ?? '';
+  return source.members(source.at(new URL('#/paths', file))).flatMap(([path, byMethod]) =>
+    source
+      .members(byMethod)
+      .filter(([method]) => methods.includes(method))
+      .map(([method, definition]) => ({
+        operationId: String(source.member(definition, 'operationId').value),
+        method: method.toUpperCase(),
+        path: `${base}${path}`,
+        group,
+        definition,
+        commonParameters: source.member(byMethod, 'parameters'),
+      })),
+  );
+}
+
+/** What the data files say about an operation. */
+export function operationFacts(
+  source: SpecSource,
+  schemas: SchemaCollector,
+  operation: SourceOperation,
+): JsonObject {
+  const { method, path, group, definition } = operation;
+  const deprecated = source.member(definition, 'deprecated').value;
+  const security = source.member(definition, 'security').value;
+  const request = source.member(definition, 'requestBody');
+  const parameters = parameterFacts(source, schemas, operation);
+  return {
+    method,
+    path,
+    group,
+    ...(deprecated === true && { deprecated }),
+    ...(Array.isArray(security) && {
+      security: security.map((schemes) => Object.keys(schemes).join('+') || 'none'),
+    }),
+    ...(Object.keys(parameters).length > 0 && { parameters }),
+    ...(request.value !== undefined && {
+      ...(source.member(request, 'required').value === true && { bodyRequired: true }),
+      body: contentFacts(source, schemas, request),
+    }),
+    responses: Object.fromEntries(
+      source
+        .members(source.member(definition, 'responses'))
+        .map(([status, response]) => [status, contentFacts(source, schemas, response)]),
+    ),
+  };
+}
+
+/** Parameters by their place (`path`, `query` or `header`), each place as a schema of an object. */
+function parameterFacts(
+  source: SpecSource,
+  schemas: SchemaCollector,
+  { definition, commonParameters }: SourceOperation,
+): JsonObject {
+  const own = source.member(definition, 'parameters');
+  const all = [commonParameters, own].flatMap(({ url, value }) =>
+    Array.isArray(value) ? value.map((parameter) => source.follow({ url, value: parameter })) : [],
+  );
+  const byName = all
+    .map((parameter) => ({
+      parameter,
+      ...(parameter.value as { name: string; in: string; required?: true }),
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+  const places = ['path', 'query', 'header'].flatMap((place) => {
+    const here = byName.filter((parameter) => parameter.in === place);
+    if (here.length === 0) return [];
+    const properties = here.map(({ name, parameter }) => {
+      const value = (parameter.value as JsonObject)['schema'];
+      return [name, schemas.reduce({ url: parameter.url, value })];
+    });
+    const required = here.filter((parameter) => parameter.required === true).map(({ name }) => name);
+    const schema = { properties: Object.fromEntries(properties), ...(required.length > 0 && { required }) };
+    return [[place, schema]];
+  });
+  return Object.fromEntries(places);
+}
+
+/** The schemas of a body by media type; an empty object when nothing is said about a body. */
+function contentFacts(source: SpecSource, schemas: SchemaCollector, located: Located): JsonObject {
+  const content = source.members(source.member(located, 'content'));
+  return Object.fromEntries(
+    content.map(([mediaType, { url, value }]) => {
+      const schema = isObject(value) ? value['schema'] : undefined;
+      return [mediaType, schema === undefined ? {} : schemas.reduce({ url, value: schema })];
+    }),
+  );
+}

@@ -1,0 +1,129 @@
+import { isObject, type JsonObject, type Located, type SpecSource } from './source.ts';
+
+type ReduceOperand = (operand: unknown, url: URL) => unknown;
+
+/** Keywords that inform readers; validators ignore them. */
+const ignored = /^(title|description|examples?|default|deprecated|\$schema|x-.*)$/;
+
+/** Folders of the specification that stay out of the names of schemas. */
+const unnamedFolders = new Set([
+  'api',
+  'definitions',
+  'components',
+  'schema',
+  'schemas',
+  'errors',
+  'core-event-schema',
+]);
+
+/**
+ * Reduces the specification's schemas to what validation uses, and collects the schemas that they refer to.
+ * Members are in alphabetical order, so that a new version of the specification makes a small diff.
+ */
+export class SchemaCollector {
+  readonly #source: SpecSource;
+  readonly #root: URL;
+  readonly #urls = new Map<string, string>();
+  readonly #schemas = new Map<string, JsonObject>();
+
+  /** @param root the folder of the specification, with a slash at the end */
+  constructor(source: SpecSource, root: URL) {
+    this.#source = source;
+    this.#root = root;
+  }
+
+  /** The collected schemas by the names that references have. */
+  collected(): JsonObject {
+    return Object.fromEntries([...this.#schemas].sort(byName));
+  }
+
+  /** @throws when the schema has a keyword that this script does not know. */
+  reduce({ url, value }: Located): JsonObject {
+    const reduced = Object.entries(value as JsonObject)
+      .filter(([keyword]) => !ignored.test(keyword))
+      .map(([keyword, operand]): [string, unknown] => {
+        const reduceOperand = this.#keywords[keyword];
+        if (reduceOperand === undefined) throw new Error(`${url.href}: unknown keyword ${keyword}`);
+        return [keyword, reduceOperand(operand, url)];
+      });
+    const order = Object.keys(this.#keywords);
+    const meaningful = reduced.filter((entry) => !isWithoutEffect(entry));
+    const sorted = meaningful.sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
+    return withoutWrapper(Object.fromEntries(sorted));
+  }
+
+  /** The keywords of validation, in the order in which they are written. */
+  readonly #keywords: Readonly<Record<string, ReduceOperand>> = {
+    $ref: (reference, url) => this.#nameOf(new URL(String(reference), url)),
+    type: unchanged,
+    format: unchanged,
+    const: unchanged,
+    enum: unchanged,
+    pattern: unchanged,
+    minimum: unchanged,
+    maximum: unchanged,
+    minLength: unchanged,
+    maxLength: unchanged,
+    minItems: unchanged,
+    maxItems: unchanged,
+    minProperties: unchanged,
+    maxProperties: unchanged,
+    items: (schema, url) => this.#reduceNested(schema, url),
+    propertyNames: (schema, url) => this.#reduceNested(schema, url),
+    properties: (schemas, url) => this.#reduceMembers(schemas, url),
+    patternProperties: (schemas, url) => this.#reduceMembers(schemas, url),
+    additionalProperties: (schema, url) => this.#reduceNested(schema, url),
+    required: (names) => (names as string[]).toSorted(),
+    allOf: (schemas, url) => (schemas as unknown[]).map((schema) => this.#reduceNested(schema, url)),
+    anyOf: (schemas, url) => (schemas as unknown[]).map((schema) => this.#reduceNested(schema, url)),
+    oneOf: (schemas, url) => (schemas as unknown[]).map((schema) => this.#reduceNested(schema, url)),
+  };
+
+  #reduceNested(value: unknown, url: URL): unknown {
+    return isObject(value) ? this.reduce({ url, value }) : value;
+  }
+
+  #reduceMembers(schemas: unknown, url: URL): JsonObject {
+    const sorted = Object.entries(schemas as JsonObject).sort(byName);
+    return Object.fromEntries(sorted.map(([name, schema]) => [name, this.#reduceNested(schema, url)]));
+  }
+
+  /** The name of the schema at a URL. Collects the schema when it is new. */
+  #nameOf(url: URL): string {
+    const name = schemaName(url, this.#root);
+    const taken = this.#urls.get(name);
+    if (taken === undefined) {
+      this.#urls.set(name, url.href);
+      this.#schemas.set(name, this.reduce(this.#source.at(url)));
+    } else if (taken !== url.href) {
+      throw new Error(`${taken} and ${url.href} are both named ${name}`);
+    }
+    return name;
+  }
+}
+
+/** `client-server.push_rule` for `api/client-server/definitions/push_rule.yaml`. */
+function schemaName({ pathname, hash }: URL, root: URL): string {
+  const folders = pathname
+    .slice(root.pathname.length)
+    .replace(/\.yaml$/, '')
+    .split('/');
+  const member = hash.split('/').slice(1);
+  return [...folders, ...member].filter((part) => !unnamedFolders.has(part)).join('.');
+}
+
+function byName([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : 1;
+}
+
+const unchanged: ReduceOperand = (operand) => operand;
+
+const isWithoutEffect = ([keyword, operand]: [string, unknown]): boolean =>
+  (keyword === 'properties' || keyword === 'required') && Object.keys(operand as object).length === 0;
+
+/** `allOf` with a single schema and nothing beside it is that schema. */
+function withoutWrapper(schema: JsonObject): JsonObject {
+  const { allOf, ...rest } = schema;
+  const isWrapper = Array.isArray(allOf) && allOf.length === 1 && Object.keys(rest).length === 0;
+  return isWrapper ? allOf[0] : schema;
+}

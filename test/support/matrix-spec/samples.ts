@@ -1,0 +1,118 @@
+import type { Schema } from './facts.ts';
+import { namedSchema } from './validators.ts';
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** A value for each pattern and format that strings and names of members have. */
+const texts: Readonly<Record<string, string>> = {
+  '^!': '!room:example.org',
+  '^@': '@user:example.org',
+  '^#': '#alias:example.org',
+  '^\\$': '$event',
+  '^mxc:\\/\\/': 'mxc://example.org/media',
+  '^turns?:': 'turn:example.org',
+  '^(avatar_url|displayname|m\\.tz|[a-z][a-z0-9_]*(\\.[a-z][a-z0-9_]*)+)$': 'org.example.field',
+  uri: 'https://example.org/',
+  email: 'user@example.org',
+};
+
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const listOf = (operand: unknown): readonly Schema[] => (Array.isArray(operand) ? operand : []);
+const schemasOf = (operand: unknown): readonly [string, Schema][] =>
+  isMembers(operand) ? (Object.entries(operand) as [string, Schema][]) : [];
+const typesOf = ({ type }: Schema): readonly string[] =>
+  type === undefined ? [] : ([type].flat() as string[]);
+
+/** A value that fits a schema: with every member that the schema names, or only with the required ones. */
+export function sampleOf(schema: Schema, members: 'all' | 'required'): unknown {
+  if (typeof schema['$ref'] === 'string') return sampleOf(namedSchema(schema['$ref']), members);
+  if (Array.isArray(schema['enum'])) return schema['enum'][0];
+  const parts = listOf(schema['allOf']);
+  const [choice] = listOf(schema['oneOf'] ?? schema['anyOf']);
+  if (parts.length > 0 || choice !== undefined) {
+    const { allOf, oneOf, anyOf, ...own } = schema;
+    const samples = [...parts, ...(choice ? [choice] : []), own].map((part) => sampleOf(part, members));
+    return samples.reduce(mergeSamples);
+  }
+  const isObject = schema['properties'] !== undefined || schema['required'] !== undefined;
+  const [type = isObject ? 'object' : 'unknown'] = typesOf(schema);
+  if (type === 'object') return sampleObject(schema, members);
+  if (type === 'array') return sampleArray(schema, members);
+  if (type === 'string') return texts[String(schema['pattern'] ?? schema['format'])] ?? 'text';
+  return { integer: 7, number: 7.5, boolean: true, null: null }[type];
+}
+
+function sampleObject(schema: Schema, members: 'all' | 'required'): Members {
+  const required = (schema['required'] ?? []) as readonly string[];
+  const named = schemasOf(schema['properties']).filter(
+    ([name]) => members === 'all' || required.includes(name),
+  );
+  const sample = named.map(([name, member]): [string, unknown] => [name, sampleOf(member, members)]);
+  const wanted = members === 'all' && schema['maxProperties'] !== 0;
+  if (wanted || schema['minProperties'] !== undefined) {
+    const patterns = schemasOf(schema['patternProperties']);
+    for (const [pattern, member] of patterns) sample.push([texts[pattern]!, sampleOf(member, members)]);
+    const additional = schema['additionalProperties'];
+    if (isMembers(additional)) sample.push(['additional', sampleOf(additional, members)]);
+    else if (sample.length === 0 && schema['minProperties'] !== undefined)
+      sample.push(['additional', 'text']);
+  }
+  return Object.fromEntries(sample.filter(([, value]) => value !== undefined));
+}
+
+function sampleArray(schema: Schema, members: 'all' | 'required'): readonly unknown[] {
+  const length = Number(schema['minItems'] ?? (members === 'all' ? 1 : 0));
+  const items = schema['items'];
+  return Array.from({ length }, () => (isMembers(items) ? sampleOf(items, members) : 'item'));
+}
+
+function mergeSamples(a: unknown, b: unknown): unknown {
+  if (!isMembers(a) || !isMembers(b)) return b ?? a;
+  const merged: Record<string, unknown> = { ...a };
+  for (const [name, value] of Object.entries(b)) merged[name] = mergeSamples(a[name], value);
+  return merged;
+}
+
+/** Variants of a sample that break one rule of its schema each, with the rule. Leaves alternatives alone. */
+export function* brokenSamples(schema: Schema, sample: unknown): Generator<[rule: string, value: unknown]> {
+  if (typeof schema['$ref'] === 'string') yield* brokenSamples(namedSchema(schema['$ref']), sample);
+  for (const part of listOf(schema['allOf'])) yield* brokenSamples(part, sample);
+  const types = typesOf(schema);
+  if (types.length > 0) yield [`type ${types}`, valueOfNoneOf(types)];
+  if (schema['enum'] !== undefined) yield ['enum', 'none of the allowed values'];
+  if (schema['pattern'] !== undefined) yield ['pattern', '\n'];
+  if (Array.isArray(sample) && sample.length > 0 && isMembers(schema['items'])) {
+    for (const [rule, item] of brokenSamples(schema['items'], sample[0])) {
+      yield [`item: ${rule}`, sample.with(0, item)];
+    }
+  }
+  if (isMembers(sample)) yield* brokenMembers(schema, sample);
+}
+
+function* brokenMembers(schema: Schema, sample: Members): Generator<[rule: string, value: unknown]> {
+  for (const name of (schema['required'] ?? []) as readonly string[]) {
+    const { [name]: _removed, ...rest } = sample;
+    yield [`${name} is required`, rest];
+  }
+  for (const [name, value] of Object.entries(sample)) {
+    const member = memberSchema(schema, name);
+    if (member === undefined) continue;
+    for (const [rule, broken] of brokenSamples(member, value)) {
+      yield [`${name}: ${rule}`, { ...sample, [name]: broken }];
+    }
+  }
+}
+
+function memberSchema(schema: Schema, name: string): Schema | undefined {
+  const named = schemasOf(schema['properties']).find(([property]) => property === name);
+  const matching = schemasOf(schema['patternProperties']).find(([pattern]) => texts[pattern] === name);
+  const additional = schema['additionalProperties'];
+  return named?.[1] ?? matching?.[1] ?? (isMembers(additional) ? additional : undefined);
+}
+
+function valueOfNoneOf(types: readonly string[]): unknown {
+  if (!types.includes('boolean')) return true;
+  if (!types.includes('string')) return 'text';
+  return [];
+}
