@@ -1,5 +1,5 @@
 /**
- * An error that a client or another server is told about.
+ * An error with an errcode that is returned to a client or to another server.
  * Source: client-server API, "Standard error response".
  */
 export class MatrixError extends Error {
@@ -39,13 +39,13 @@ export const missingParam = (message: string) => new MatrixError(400, 'M_MISSING
 export const forbidden = (message: string) => new MatrixError(403, 'M_FORBIDDEN', message);
 /** Source: client-server API, "Account suspension". */
 export const suspended = () =>
-  new MatrixError(403, 'M_USER_SUSPENDED', 'You can not do this while your account is suspended');
+  new MatrixError(403, 'M_USER_SUSPENDED', 'You cannot do this while your account is suspended');
 export const notFound = (message: string) => new MatrixError(404, 'M_NOT_FOUND', message);
 export const tooLarge = (message: string) => new MatrixError(413, 'M_TOO_LARGE', message);
 export const unrecognized = (message: string, status: 404 | 405 = 404) =>
   new MatrixError(status, 'M_UNRECOGNIZED', message);
 export const unknown = (message: string, status = 500) => new MatrixError(status, 'M_UNKNOWN', message);
-/** `Retry-After` is rounded up to whole seconds, as HTTP wants it. */
+/** Rounds `Retry-After` up to whole seconds, as HTTP requires. */
 export const limitExceeded = (retryAfterMs: number) =>
   new MatrixError(
     429,

@@ -5,7 +5,7 @@ import type { RoomVersion } from './room-versions.ts';
 export type Signatures = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /**
- * An event as servers exchange it, whatever its room version: what is hashed and signed.
+ * An event as servers exchange it: the JSON that is hashed and signed, in any room version.
  * Source: "Event format" of each room version.
  */
 export interface Pdu extends JsonObject {
@@ -20,8 +20,8 @@ export interface Pdu extends JsonObject {
 }
 
 /**
- * An event after parsing: the PDU with what its room version makes of it, so that no rule needs to know the
- * wire format. Immutable.
+ * An event after parsing: the PDU, and the fields whose place in it depends on the room version, so that no
+ * rule needs to know the wire format. Immutable.
  */
 export interface RoomEvent {
   readonly eventId: string;
@@ -36,24 +36,26 @@ export interface RoomEvent {
   readonly originServerTs: number;
   readonly authEventIds: readonly string[];
   readonly prevEventIds: readonly string[];
-  /** The event that a redaction names, from wherever the room version keeps it. */
+  /**
+   * The event that a redaction redacts, wherever the room version puts it (`redacts` or `content.redacts`).
+   */
   readonly redacts: string | undefined;
   readonly version: RoomVersion;
   readonly pdu: Pdu;
 }
 
-/** State of a room: `stateMapKey(type, stateKey)` to a value, usually an event or its id. */
+/** The state of a room: values (usually events or their ids) by `stateMapKey(type, stateKey)`. */
 export type StateMap<T> = ReadonlyMap<string, T>;
 
 /**
- * The key of one entry in a `StateMap`. The length in front keeps it unambiguous: both parts may hold any
- * character, NUL included, so no separator would do.
+ * Returns the key of one entry in a `StateMap`. The length prefix keeps it unambiguous: the type and the
+ * state key may hold any character, NUL included, so no separator would do.
  */
 export function stateMapKey(type: string, stateKey: string): string {
   return `${type.length}:${type}${stateKey}`;
 }
 
-/** The inverse of `stateMapKey`: `[type, stateKey]`. */
+/** Splits a key made by `stateMapKey` into `[type, stateKey]`. */
 export function splitStateMapKey(key: string): [type: string, stateKey: string] {
   const colon = key.indexOf(':');
   const end = colon + 1 + Number(key.slice(0, colon));

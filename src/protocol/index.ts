@@ -1,4 +1,4 @@
-/** The face of the protocol: pure functions and data, without I/O. */
+/** The public interface of the protocol layer: pure functions and data, without I/O. */
 
 export * from './authorization/index.ts';
 export * from './crypto/index.ts';

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getRoomVersion, type RoomVersion, roomVersions } from './room-versions.ts';
 
-/** The first version in which something is so. */
+/** Returns the id of the first version for which `holds` is true. */
 function since(holds: (version: RoomVersion) => boolean): string | undefined {
   return [...roomVersions.values()].find(holds)?.id;
 }
 
-test('knows versions 1 to 12, in their order, and no other', () => {
+test('roomVersions lists versions 1 to 12 in order, and no others', () => {
   const ids = Array.from({ length: 12 }, (_, index) => String(index + 1));
   assert.deepEqual([...roomVersions.keys()], ids);
   assert.deepEqual(
@@ -18,7 +18,7 @@ test('knows versions 1 to 12, in their order, and no other', () => {
   assert.equal(getRoomVersion('__proto__'), undefined);
 });
 
-test('each difference comes with the version that the specification names', () => {
+test('roomVersions introduces each difference in the version that the specification names', () => {
   assert.equal(
     since((v) => v.stateResolution === 'v2'),
     '2',
@@ -65,7 +65,7 @@ test('each difference comes with the version that the specification names', () =
   );
 });
 
-test('the table can not be changed', () => {
+test('roomVersions are frozen', () => {
   const version = getRoomVersion('12')! as { stable: boolean };
   assert.throws(() => {
     version.stable = false;

@@ -1,39 +1,40 @@
 /**
- * Room versions as data: each row says only how it differs from the one before it.
+ * Room versions as data: each one lists only its differences from the version before it.
  * Source: https://spec.matrix.org/latest/rooms/
  */
 
-/** The names of the rows of `redactionRules`, each called after the version that brought it. */
+/** The rule sets of `events/redaction.ts`, each named for the room version that introduced it. */
 export type RedactionRules = 'v1' | 'v6' | 'v8' | 'v9' | 'v11';
 
 /** How the values of `m.room.power_levels` may be written. */
 export type PowerLevelNumbers = 'floats and strings' | 'integers and strings' | 'integers';
 
-/** Everything in which one room version may differ from another. Immutable. */
+/** All properties in which room versions differ. Immutable. */
 export interface RoomVersion {
   /** The name of the version, as in the content of `m.room.create`. */
   readonly id: string;
 
-  /** Whether rooms of this version may be offered to everyone (`m.room_versions` capability). */
+  /** Whether the `m.room_versions` capability offers this version as stable. */
   readonly stable: boolean;
 
   /**
-   * Where event ids come from: the origin server chose one and wrote it into the event (`origin`), or they are
-   * the reference hash in standard base64 (since v3) or in URL-safe base64 (since v4).
+   * Where event ids come from: chosen by the origin server and part of the event (`origin`), or the reference
+   * hash in standard base64 (since v3) or in URL-safe base64 (since v4).
    * https://spec.matrix.org/latest/rooms/v3/#event-ids, https://spec.matrix.org/latest/rooms/v4/#event-ids
    */
   readonly eventId: 'origin' | 'hash, base64' | 'hash, base64url';
 
   /**
-   * How `auth_events` and `prev_events` name events: `[event id, hashes]` pairs, or plain ids (since v3).
+   * How `auth_events` and `prev_events` reference events: `[event id, hashes]` pairs, or plain ids (since
+   * v3).
    * https://spec.matrix.org/latest/rooms/v3/#event-format
    */
   readonly eventReferences: 'pairs' | 'ids';
 
   /**
-   * The unit of the 255 limit on `type`, `state_key`, `sender`, `room_id` and `event_id`. The specification says
-   * bytes everywhere, but rooms up to v10 hold events that count in code points and that other servers accepted
-   * into their state, so bytes are enforced since v11 only.
+   * The unit of the 255 limit on `type`, `state_key`, `sender`, `room_id` and `event_id`. The specification
+   * says bytes for every version, but rooms up to v10 hold events whose fields fit only if code points are
+   * counted, and which other servers accepted into the room state. So bytes are enforced since v11 only.
    * https://spec.matrix.org/latest/client-server-api/#size-limits
    */
   readonly fieldLimits: 'code points' | 'bytes';
@@ -51,7 +52,7 @@ export interface RoomVersion {
   readonly enforceKeyValidity: boolean;
 
   /**
-   * Up to v2, the server in the event id signs the event too.
+   * Up to v2, the server in the event id must sign the event as well.
    * https://spec.matrix.org/latest/rooms/v3/#authorisation-rules
    */
   readonly signedByEventIdServer: boolean;
@@ -65,26 +66,26 @@ export interface RoomVersion {
   readonly stateResolution: 'v1' | 'v2' | 'v2.1';
 
   /**
-   * What a redaction leaves of an event.
+   * The rule set that says what a redaction keeps of an event.
    * https://spec.matrix.org/latest/rooms/v1/#redactions
    */
   readonly redaction: RedactionRules;
 
   /**
-   * Where `m.room.redaction` names its event: at the top level, or in `content` (since v11).
+   * Where `m.room.redaction` names the redacted event: at the top level, or in `content` (since v11).
    * https://spec.matrix.org/latest/rooms/v11/#event-format
    */
   readonly redactsIn: 'event' | 'content';
 
   /**
-   * Up to v2, the authorization rules decide on redactions (rule 11). Since v3, they are always accepted and the
-   * check happens when they are applied.
+   * Up to v2, the authorization rules decide on redactions (v1 rule 11). Since v3 they always allow
+   * redactions, which are checked when they are applied.
    * https://spec.matrix.org/latest/rooms/v3/#handling-redactions
    */
   readonly redactionAuthRule: boolean;
 
   /**
-   * Up to v5, `m.room.aliases` has an authorization rule of its own (rule 4).
+   * Up to v5, `m.room.aliases` has its own authorization rule (v1 rule 4).
    * https://spec.matrix.org/latest/rooms/v6/#authorisation-rules
    */
   readonly aliasesAuthRule: boolean;
@@ -96,53 +97,54 @@ export interface RoomVersion {
   readonly notificationLevelsChecked: boolean;
 
   /**
-   * How power levels may be written: as floats up to v5, as strings up to v9, strictly as integers since v10.
+   * How power levels may be written: also as floats up to v5, also as strings up to v9, only as integers
+   * since v10.
    * https://spec.matrix.org/latest/rooms/v10/#values-in-mroompower_levels-events-must-be-integers
    */
   readonly powerLevelNumbers: PowerLevelNumbers;
 
   /**
-   * Since v7, the join rule and membership `knock`.
+   * Since v7, the join rule `knock` and the membership `knock` exist.
    * https://spec.matrix.org/latest/rooms/v7/#authorisation-rules
    */
   readonly knock: boolean;
 
   /**
-   * Since v8, the join rule `restricted` and `join_authorised_via_users_server`.
+   * Since v8, the join rule `restricted` and the content key `join_authorised_via_users_server` exist.
    * https://spec.matrix.org/latest/rooms/v8/#authorisation-rules
    */
   readonly restricted: boolean;
 
   /**
-   * Since v10, the join rule `knock_restricted`.
+   * Since v10, the join rule `knock_restricted` exists.
    * https://spec.matrix.org/latest/rooms/v10/#authorisation-rules
    */
   readonly knockRestricted: boolean;
 
   /**
-   * Who created the room: `content.creator` of the create event, which it must then have; or its sender
-   * (since v11).
+   * What names the creator of the room: `content.creator` of the create event, which is then required; or the
+   * sender of the create event (since v11).
    * https://spec.matrix.org/latest/rooms/v11/#remove-the-creator-property-of-mroomcreate-events
    */
   readonly creator: 'content' | 'sender';
 
   /**
-   * Since v12, the creators (the sender of the create event, and `content.additional_creators`) have an infinite
-   * power level, which the power levels event must not name.
+   * Since v12, the creators (the sender of the create event, and `content.additional_creators`) have infinite
+   * power level, and the power levels event must not list them.
    * https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
    */
   readonly privilegedCreators: boolean;
 
   /**
-   * Where room ids come from: chosen by the origin server with its domain, or the id of the create event with the
-   * sigil `!` (since v12); then the create event has no `room_id`.
+   * Where room ids come from: chosen by the origin server, with its domain; or, since v12, the id of the
+   * create event with the sigil `!`, in which case the create event has no `room_id`.
    * https://spec.matrix.org/latest/rooms/v12/#event-format
    */
   readonly roomId: 'origin' | 'create event';
 
   /**
-   * Up to v11, every event names the create event in its `auth_events`. Since v12 its room id does, and the create
-   * event must not be selected.
+   * Up to v11, every event references the create event in its `auth_events`. Since v12 the room id names the
+   * create event, and `auth_events` must not.
    * https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
    */
   readonly createInAuthEvents: boolean;
@@ -224,12 +226,14 @@ const v12: RoomVersion = {
   createInAuthEvents: false,
 };
 
-/** Every room version that this server knows, from oldest to newest. */
+/** All room versions that this server supports, from oldest to newest. */
 export const roomVersions: ReadonlyMap<string, RoomVersion> = new Map(
   [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12].map((version) => [version.id, Object.freeze(version)]),
 );
 
-/** The version with that id, or `undefined` if this server does not know it (`M_UNSUPPORTED_ROOM_VERSION`). */
+/**
+ * Returns the room version with that id; `undefined` if it is not supported (`M_UNSUPPORTED_ROOM_VERSION`).
+ */
 export function getRoomVersion(id: string): RoomVersion | undefined {
   return roomVersions.get(id);
 }

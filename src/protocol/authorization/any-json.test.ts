@@ -11,7 +11,7 @@ import { createId, type EventFields, testEvent } from './test/test-events.ts';
 
 const users = ['@ann:a.example', '@bob:b.example', 'nobody', ''];
 
-/** Values that the rules look at, so that they are not stopped by the first check. */
+/** Values that the rules look at, so that the first check does not stop every event. */
 const likely = fc.oneof(
   fc.constantFrom('join', 'leave', 'invite', 'ban', 'knock', 'public', 'restricted', 'knock_restricted'),
   fc.constantFrom(...users),
@@ -50,7 +50,7 @@ const anyEvent: fc.Arbitrary<EventFields> = fc.record({
 
 const anyVersion = fc.constantFrom(...roomVersions.values());
 
-test('any event in any state is decided on, asking for nothing but its auth events', () => {
+test('authorize decides on any event in any state, and asks only for auth events and the create event', () => {
   let allowed = 0;
   fc.assert(
     fc.property(anyVersion, anyEvent, fc.array(anyEvent), fc.boolean(), (version, fields, others, usual) => {
@@ -82,7 +82,7 @@ test('any event in any state is decided on, asking for nothing but its auth even
   assert(allowed > 500, `only ${allowed} were allowed`);
 });
 
-test('any list of auth events is decided on', () => {
+test('checkAuthEvents decides on any list of auth events', () => {
   fc.assert(
     fc.property(anyVersion, anyEvent, fc.array(anyEvent), (version, fields, others) => {
       const events = new Map(

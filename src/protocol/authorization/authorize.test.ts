@@ -20,12 +20,12 @@ import { lookupIn, testEvent } from './test/test-events.ts';
 const all = versions(1);
 const topic = (sender: string, stateKey = '') => ({ type: 'm.room.topic', sender, stateKey });
 
-describe('rule 4, m.federate', () => {
+describe('authorize, rule 4: m.federate', () => {
   const closed = { creator, 'm.federate': false };
   testRules([
     {
       rule: '4',
-      description: 'another server in a room that is not federated',
+      description: 'a sender on another server in a room that is not federated',
       versions: all,
       allowed: false,
       event: message(member),
@@ -33,7 +33,7 @@ describe('rule 4, m.federate', () => {
     },
     {
       rule: '4',
-      description: 'the same server in a room that is not federated',
+      description: "a sender on the creator's server in a room that is not federated",
       versions: all,
       allowed: true,
       event: message(moderator),
@@ -41,7 +41,7 @@ describe('rule 4, m.federate', () => {
     },
     ...[true, null, 'false', 0].map((federate) => ({
       rule: '4',
-      description: `another server, m.federate is ${JSON.stringify(federate)}`,
+      description: `a sender on another server if m.federate is ${JSON.stringify(federate)}`,
       versions: all,
       allowed: true,
       event: message(member),
@@ -49,7 +49,7 @@ describe('rule 4, m.federate', () => {
     })),
     {
       rule: '4',
-      description: 'a room without create event',
+      description: 'an event in a room without create event',
       versions: all,
       allowed: false,
       event: message(creator),
@@ -58,47 +58,47 @@ describe('rule 4, m.federate', () => {
   ]);
 });
 
-describe('v1 rule 4, m.room.aliases', () => {
+describe('authorize, v1 rule 4: m.room.aliases', () => {
   const aliases = (sender: string, stateKey?: string) => ({ type: 'm.room.aliases', sender, stateKey });
   testRules([
     {
       rule: 'v1 4.1',
-      description: 'without state key',
+      description: 'm.room.aliases without state key up to v5',
       versions: versions(1, 5),
       allowed: false,
       event: aliases(member),
     },
     {
       rule: 'v1 4.1',
-      description: 'without state key, of a sender without server',
+      description: 'm.room.aliases without state key, by a sender without server, up to v5',
       versions: versions(1, 5),
       allowed: false,
       event: aliases('nobody'),
     },
     {
       rule: 'v1 4.2',
-      description: 'for another server',
+      description: 'm.room.aliases for another server up to v5',
       versions: versions(1, 5),
       allowed: false,
       event: aliases(creator, 'b.example'),
     },
     {
       rule: 'v1 4.3',
-      description: 'for the own server, from outside of the room',
+      description: "m.room.aliases for the sender's server from outside of the room up to v5",
       versions: versions(1, 5),
       allowed: true,
       event: aliases(stranger, 'b.example'),
     },
     {
       rule: 'v1 4',
-      description: 'from outside of the room since v6',
+      description: 'm.room.aliases from outside of the room since v6',
       versions: versions(6),
       allowed: false,
       event: aliases(stranger, 'b.example'),
     },
     {
       rule: 'v1 4',
-      description: 'like any other state since v6',
+      description: 'm.room.aliases by a moderator, like other state, since v6',
       versions: versions(6),
       allowed: true,
       event: aliases(moderator, 'b.example'),
@@ -106,19 +106,19 @@ describe('v1 rule 4, m.room.aliases', () => {
   ]);
 });
 
-describe('rule 6, who is in the room', () => {
+describe('authorize, rule 6: the sender must be joined', () => {
   testRules([
-    { rule: '6', description: 'a message of a member', versions: all, allowed: true, event: message(member) },
+    { rule: '6', description: 'a message by a member', versions: all, allowed: true, event: message(member) },
     {
       rule: '6',
-      description: 'a message from outside',
+      description: 'a message by a user who was never in the room',
       versions: all,
       allowed: false,
       event: message(stranger),
     },
     ...['leave', 'invite', 'ban', 'knock', 'JOIN', null, ['join']].map((value) => ({
       rule: '6',
-      description: `a message with the membership ${JSON.stringify(value)}`,
+      description: `a message by a user with the membership ${JSON.stringify(value)}`,
       versions: all,
       allowed: false,
       event: message(stranger),
@@ -127,13 +127,19 @@ describe('rule 6, who is in the room', () => {
   ]);
 });
 
-describe('rule 7, m.room.third_party_invite', () => {
+describe('authorize, rule 7: m.room.third_party_invite', () => {
   const invite = (sender: string) => ({ type: 'm.room.third_party_invite', sender, stateKey: 'token' });
   testRules([
-    { rule: '7.1', description: 'at the invite level', versions: all, allowed: true, event: invite(member) },
     {
       rule: '7.1',
-      description: 'at the invite level, whatever `events` says',
+      description: 'a third-party invite at the invite level',
+      versions: all,
+      allowed: true,
+      event: invite(member),
+    },
+    {
+      rule: '7.1',
+      description: 'a third-party invite at the invite level, whatever the level in events is',
       versions: all,
       allowed: true,
       event: invite(member),
@@ -141,17 +147,23 @@ describe('rule 7, m.room.third_party_invite', () => {
     },
     {
       rule: '7.1',
-      description: 'below the invite level',
+      description: 'a third-party invite below the invite level',
       versions: all,
       allowed: false,
       event: invite(member),
       state: [levels({ invite: 1, events: { 'm.room.third_party_invite': 0 } })],
     },
-    { rule: '7.1', description: 'from outside', versions: all, allowed: false, event: invite(stranger) },
+    {
+      rule: '7.1',
+      description: 'a third-party invite by a user outside of the room',
+      versions: all,
+      allowed: false,
+      event: invite(stranger),
+    },
   ]);
 });
 
-describe('rule 8, the required power level', () => {
+describe('authorize, rule 8: the required power level', () => {
   testRules([
     {
       rule: '8',
@@ -169,7 +181,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'state at the level of its type',
+      description: 'state at the level of its event type',
       versions: all,
       allowed: true,
       event: topic(member),
@@ -185,7 +197,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'a message at users_default',
+      description: 'a message at events_default, by a user at users_default',
       versions: all,
       allowed: true,
       event: message(member),
@@ -193,7 +205,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'the creator without power levels',
+      description: 'state by the creator without power levels event',
       versions: all,
       allowed: true,
       event: topic(creator),
@@ -201,7 +213,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'others without power levels',
+      description: 'state by a moderator without power levels event',
       versions: all,
       allowed: false,
       event: topic(moderator),
@@ -209,7 +221,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'the creator above every level since v12',
+      description: 'state by the creator, whatever state_default is, since v12',
       versions: versions(12),
       allowed: true,
       event: topic(creator),
@@ -217,7 +229,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'an additional creator since v12',
+      description: 'state by an additional creator since v12',
       versions: versions(12),
       allowed: true,
       event: topic(member),
@@ -225,7 +237,7 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'an additional creator up to v11',
+      description: 'state by an additional creator up to v11',
       versions: versions(1, 11),
       allowed: false,
       event: topic(member),
@@ -233,7 +245,8 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'a creator who is not the sender, up to v10',
+      description:
+        'state by content.creator, who did not create the room, without power levels event up to v10',
       versions: versions(1, 10),
       allowed: true,
       event: topic(member),
@@ -242,7 +255,8 @@ describe('rule 8, the required power level', () => {
     },
     {
       rule: '8',
-      description: 'a creator who is not the sender, since v11',
+      description:
+        'state by content.creator, who did not create the room, without power levels event since v11',
       versions: versions(11),
       allowed: false,
       event: topic(member),
@@ -251,7 +265,7 @@ describe('rule 8, the required power level', () => {
     },
     ...[{}, [], true, 'x', ''].map((level) => ({
       rule: '8',
-      description: `the level ${JSON.stringify(level)}, which nobody reaches`,
+      description: `a message by the creator if events_default is ${JSON.stringify(level)}`,
       versions: versions(1, 9),
       allowed: false,
       event: message(creator),
@@ -260,34 +274,40 @@ describe('rule 8, the required power level', () => {
   ]);
 });
 
-describe('rule 9, state keys of users', () => {
+describe('authorize, rule 9: state keys that begin with @', () => {
   testRules([
     {
       rule: '9',
-      description: 'the own id',
+      description: "state with the sender's id as state key",
       versions: all,
       allowed: true,
       event: topic(moderator, moderator),
     },
     {
       rule: '9',
-      description: 'the id of another',
+      description: "state with another user's id as state key",
       versions: all,
       allowed: false,
       event: topic(creator, moderator),
     },
     {
       rule: '9',
-      description: 'whatever begins with @',
+      description: 'state with a state key that begins with @ but is not a user id',
       versions: all,
       allowed: false,
       event: topic(creator, '@'),
     },
-    { rule: '9', description: 'anything else', versions: all, allowed: true, event: topic(creator, 'x@y') },
+    {
+      rule: '9',
+      description: 'state with any other state key',
+      versions: all,
+      allowed: true,
+      event: topic(creator, 'x@y'),
+    },
   ]);
 });
 
-describe('v1 rule 11, m.room.redaction', () => {
+describe('authorize, v1 rule 11: m.room.redaction', () => {
   const redaction = (sender: string, redacts: string, eventId = '$redaction:b.example') => ({
     type: 'm.room.redaction',
     sender,
@@ -297,35 +317,35 @@ describe('v1 rule 11, m.room.redaction', () => {
   testRules([
     {
       rule: 'v1 11.1',
-      description: 'at the redact level',
+      description: 'a redaction by a user at the redact level',
       versions: all,
       allowed: true,
       event: redaction(moderator, '$x:c.example'),
     },
     {
       rule: 'v1 11.2',
-      description: 'an event of the same server',
+      description: 'a redaction of an event of the same server',
       versions: all,
       allowed: true,
       event: redaction(member, '$x:b.example'),
     },
     {
       rule: 'v1 11.3',
-      description: 'an event of another server, up to v2',
+      description: 'a redaction of an event of another server up to v2',
       versions: versions(1, 2),
       allowed: false,
       event: redaction(member, '$x:c.example'),
     },
     {
       rule: 'v1 11.3',
-      description: 'ids without a server, up to v2',
+      description: 'a redaction of event ids without server up to v2',
       versions: versions(1, 2),
       allowed: false,
       event: redaction(member, '$x', '$y'),
     },
     {
       rule: 'v1 11',
-      description: 'an event of another server, since v3',
+      description: 'a redaction of an event of another server since v3',
       versions: versions(3),
       allowed: true,
       event: redaction(member, '$x:c.example'),
@@ -333,7 +353,7 @@ describe('v1 rule 11, m.room.redaction', () => {
   ]);
 });
 
-test('an event that is not signed yet is decided on as if it were', () => {
+test('authorize asks isSignedBy about an event that is not signed yet', () => {
   const [version] = versions(12);
   const state = lookupIn(
     [create({}), membership(member, 'join')].map((fields) => testEvent(version!, fields)),

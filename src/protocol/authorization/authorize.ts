@@ -10,15 +10,27 @@ import { hasSignatureOf, type IsSignedBy } from './server-signatures.ts';
 import { allow, allowIf, reject, type Verdict } from './verdict.ts';
 
 /**
- * Whether the event is allowed in a room with that state: the authorization rules of the event's room version, in
- * their order, but for those about the list of its auth events (see `checkAuthEvents`).
+ * Decides whether an event is allowed in a room with that state, by the authorization rules of its room
+ * version except those about `auth_events` (see `checkAuthEvents`). In their order, with the numbers of v12,
+ * or of v1 where v12 has no such rule:
+ * - 1: `m.room.create` has its own rules.
+ * - 4: without federation, the sender is on the server of the creator.
+ * - v1 4: `m.room.aliases` has its own rules (v1 to v5).
+ * - 5: `m.room.member` has its own rules.
+ * - 6: the sender is joined.
+ * - 7: `m.room.third_party_invite` requires the invite level.
+ * - 8: the sender has the power level that the event type requires.
+ * - 9: a state key that begins with `@` is the id of the sender.
+ * - 10: `m.room.power_levels` has further rules.
+ * - v1 11: `m.room.redaction` has further rules (v1 and v2).
+ * - 11: everything else is allowed.
  *
- * Rule numbers here and in the files that this one calls are those of v12; rules that it does not have any more
- * are numbered as in v1. `state` is asked only for what `selectAuthEventKeys` lists and for the create event.
- * The signatures of a received event must have been verified before; `isSignedBy` is for events that are not signed
- * yet. Never throws, whatever is in the event and in the state.
+ * Reads from `state` only what `selectAuthEventKeys` lists, and the create event. The signatures of a
+ * received event must have been verified; `isSignedBy` is for events that are not signed yet. Never throws,
+ * whatever the event and the state hold.
  *
- * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules and the same section of the others.
+ * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules and the same section of the other
+ * versions.
  */
 export function authorize(
   event: RoomEvent,
@@ -28,10 +40,10 @@ export function authorize(
   // 1
   if (event.type === 'm.room.create') return authorizeCreate(event);
   const create = state('m.room.create', '');
-  if (create === undefined) return reject('the room has no create event');
+  if (create === undefined) return reject('The room has no create event');
   // 4
   if (create.content['m.federate'] === false && domainOf(event.sender) !== domainOf(create.sender)) {
-    return reject('the room is not federated and the sender is on another server');
+    return reject('The room is not federated and the sender is on another server');
   }
   // v1 4: v1 to v5.
   if (event.type === 'm.room.aliases' && event.version.aliasesAuthRule) return authorizeAliases(event);
@@ -41,23 +53,23 @@ export function authorize(
   return authorizeAsMember(event, room);
 }
 
-/** Rules 6 to 11: what members of the room send, but for memberships. */
+/** Rules 6 to 11, for events other than memberships that joined users send. */
 function authorizeAsMember(event: RoomEvent, room: RoomState): Verdict {
   // 6
-  if (membershipOf(room, event.sender) !== 'join') return reject('the sender is not in the room');
+  if (membershipOf(room, event.sender) !== 'join') return reject('The sender is not in the room');
   const levels = powerLevelsOf(room);
   // 7
   if (event.type === 'm.room.third_party_invite') {
-    return allowIf(levels.reaches(event.sender, 'invite'), 'the sender may not invite');
+    return allowIf(levels.reaches(event.sender, 'invite'), 'The sender may not invite');
   }
   const isState = event.stateKey !== undefined;
   // 8
   if (!levels.canSend(event.sender, event.type, isState)) {
-    return reject(`the power level of the sender is too low for ${event.type}`);
+    return reject(`The power level of the sender is too low for ${event.type}`);
   }
   // 9
   if (event.stateKey?.startsWith('@') && event.stateKey !== event.sender) {
-    return reject('the state key is the id of another user');
+    return reject('The state key is the id of another user');
   }
   return authorizeByType(event, room, levels);
 }

@@ -18,8 +18,8 @@ interface ListCase {
   readonly description: string;
   readonly versions: ReturnType<typeof versions>;
   readonly allowed: boolean;
-  /** What the message under test cites besides the create event (which it cites up to v11). */
-  readonly cites: readonly EventFields[];
+  /** The auth events of the message under test, besides the create event (which is one of them up to v11). */
+  readonly authEvents: readonly EventFields[];
   readonly event?: EventFields;
   readonly rejected?: string;
   readonly withoutCreate?: boolean;
@@ -30,80 +30,98 @@ const joined = { ...membership(member, 'join'), eventId: '$member' };
 const power = { ...levels({}), eventId: '$power' };
 
 const cases: readonly ListCase[] = [
-  { rule: '3', description: 'what belongs there', versions: all, allowed: true, cites: [joined, power] },
-  { rule: '3', description: 'less than that', versions: all, allowed: true, cites: [joined] },
+  {
+    rule: '3',
+    description: 'exactly the selected auth events',
+    versions: all,
+    allowed: true,
+    authEvents: [joined, power],
+  },
+  {
+    rule: '3',
+    description: 'fewer auth events than selected',
+    versions: all,
+    allowed: true,
+    authEvents: [joined],
+  },
   {
     rule: '3.1',
-    description: 'two for the same key',
+    description: 'two auth events with the same type and state key',
     versions: all,
     allowed: false,
-    cites: [joined, { ...joined, eventId: '$other' }],
-  },
-  { rule: '3.1', description: 'one twice', versions: all, allowed: false, cites: [joined, joined] },
-  {
-    rule: '3.2',
-    description: 'state that does not matter',
-    versions: all,
-    allowed: false,
-    cites: [joined, { ...joinRule('public'), eventId: '$rule' }],
+    authEvents: [joined, { ...joined, eventId: '$other' }],
   },
   {
-    rule: '3.2',
-    description: 'the membership of somebody else',
+    rule: '3.1',
+    description: 'the same auth event twice',
     versions: all,
     allowed: false,
-    cites: [{ ...membership(creator, 'join'), eventId: '$other' }],
+    authEvents: [joined, joined],
   },
   {
     rule: '3.2',
-    description: 'a message',
+    description: 'an auth event that is not in the selection',
     versions: all,
     allowed: false,
-    cites: [{ ...message(member), eventId: '$message' }],
+    authEvents: [joined, { ...joinRule('public'), eventId: '$rule' }],
   },
   {
     rule: '3.2',
-    description: 'a message with the type of state',
+    description: "another user's membership as auth event",
     versions: all,
     allowed: false,
-    cites: [{ ...power, stateKey: undefined }],
+    authEvents: [{ ...membership(creator, 'join'), eventId: '$other' }],
   },
   {
     rule: '3.2',
-    description: 'the create event since v12',
+    description: 'a message as auth event',
+    versions: all,
+    allowed: false,
+    authEvents: [{ ...message(member), eventId: '$message' }],
+  },
+  {
+    rule: '3.2',
+    description: 'a message with the type of a state event as auth event',
+    versions: all,
+    allowed: false,
+    authEvents: [{ ...power, stateKey: undefined }],
+  },
+  {
+    rule: '3.2',
+    description: 'the create event as auth event since v12',
     versions: versions(12),
     allowed: false,
-    cites: [{ ...create({}), eventId: createId }],
+    authEvents: [{ ...create({}), eventId: createId }],
   },
   {
     rule: '3.3',
-    description: 'a rejected one',
+    description: 'a rejected auth event',
     versions: all,
     allowed: false,
-    cites: [joined],
+    authEvents: [joined],
     rejected: '$member',
   },
   {
     rule: '3.5',
-    description: 'one of another room',
+    description: 'an auth event of another room',
     versions: all,
     allowed: false,
-    cites: [{ ...joined, roomId: '!other:a.example' }],
+    authEvents: [{ ...joined, roomId: '!other:a.example' }],
   },
   {
     rule: 'v1 2.4',
-    description: 'no create event up to v11',
+    description: 'auth events without the create event up to v11',
     versions: versions(1, 11),
     allowed: false,
-    cites: [joined],
+    authEvents: [joined],
     withoutCreate: true,
   },
   {
     rule: '2',
-    description: 'a room whose create event is not known since v12',
+    description: 'a room id whose create event is not known since v12',
     versions: versions(12),
     allowed: false,
-    cites: [joined],
+    authEvents: [joined],
     withoutCreate: true,
   },
   {
@@ -111,24 +129,24 @@ const cases: readonly ListCase[] = [
     description: 'a room whose create event was rejected',
     versions: all,
     allowed: false,
-    cites: [joined],
+    authEvents: [joined],
     rejected: createId,
   },
   {
     rule: '1.5',
-    description: 'whatever a create event cites',
+    description: 'any auth events of a create event',
     versions: all,
     allowed: true,
-    cites: [joined, joined],
+    authEvents: [joined, joined],
     event: create({ creator }),
   },
 ];
 
-describe('rules about the list of auth events', () => {
+describe('checkAuthEvents', () => {
   for (const entry of cases) {
-    test(`${entry.rule}: ${entry.description}, ${entry.allowed ? 'allowed' : 'rejected'}`, () => {
+    test(`${entry.allowed ? 'allows' : 'rejects'} ${entry.description} (rule ${entry.rule})`, () => {
       for (const version of entry.versions) {
-        const cited = entry.cites.map((fields) => testEvent(version, fields));
+        const cited = entry.authEvents.map((fields) => testEvent(version, fields));
         const room = entry.withoutCreate ? [] : [testEvent(version, create({ creator }))];
         const events = new Map([...room, ...cited].map((event) => [event.eventId, event]));
         const authEvents = version.createInAuthEvents ? [...room, ...cited] : cited;
@@ -146,7 +164,7 @@ describe('rules about the list of auth events', () => {
     });
   }
 
-  test('a cited event that is not known rejects', () => {
+  test('rejects an auth event that is not known', () => {
     for (const version of all) {
       const room = testEvent(version, create({ creator }));
       const authEventIds = version.createInAuthEvents ? [createId, '$unknown'] : ['$unknown'];
@@ -158,7 +176,7 @@ describe('rules about the list of auth events', () => {
     }
   });
 
-  test('2: the room id names something else than a create event', () => {
+  test('rejects a room id that names another event than a create event (rule 2)', () => {
     const [version] = versions(12);
     const notCreate = testEvent(version!, { ...power, eventId: `$${roomIdOf(version!).slice(1)}` });
     const verdict = checkAuthEvents(testEvent(version!, message(member)), {

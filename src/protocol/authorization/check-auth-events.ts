@@ -2,38 +2,44 @@ import { type RoomEvent, stateMapKey } from '../event.ts';
 import { selectAuthEventKeys } from './select-auth-events.ts';
 import { allow, reject, type Verdict } from './verdict.ts';
 
-/** Where the events are found that another event names in its `auth_events`. */
+/** Looks up the events that another event references in its `auth_events`. */
 export interface AuthEventSource {
-  /** The event with that id, rejected ones included; `undefined` if it is not known. */
+  /** Returns the event with that id, also a rejected one; `undefined` if it is not known. */
   event(eventId: string): RoomEvent | undefined;
-  /** Whether that event was itself rejected when it was received. */
+  /** Whether that event was rejected when it was received. */
   isRejected(eventId: string): boolean;
 }
 
 /**
- * The rules that depend only on what an event names in its `auth_events`, and so need to be checked only once:
- * rules 2 and 3 of v12, rule 2 of the versions before. `authorize` has all the others. An auth event that the
- * source does not know rejects the event: whoever calls fetches missing ones first.
+ * Applies the rules that depend only on the `auth_events` of an event, which therefore need to be checked
+ * only once; `authorize` applies all others. With the numbers of v12 (where different: of v1):
+ * - 2: the room id names an accepted create event (since v12).
+ * - 3.1 (v1 2.1): no two auth events have the same type and state key.
+ * - 3.2 (v1 2.2): each auth event is in the selection of `selectAuthEventKeys`.
+ * - 3.3 (v1 2.3): no auth event was rejected.
+ * - v1 2.4: the create event is one of them (v1 to v11).
+ * - 3.5 (v1 2.5): each auth event is in the same room.
+ * An auth event that the source does not know rejects the event, so the caller fetches missing ones first.
  * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
  */
 export function checkAuthEvents(event: RoomEvent, source: AuthEventSource): Verdict {
-  // 1.5: a create event has been allowed or rejected before these rules are reached.
+  // 1.5: create events are decided on before these rules are reached.
   if (event.type === 'm.room.create') return allow();
   // 2: since v12.
   if (event.version.roomId === 'create event' && !hasAcceptedCreate(event, source)) {
-    return reject('the room id does not name an accepted create event');
+    return reject('The room id does not name an accepted create event');
   }
   const selection = new Set(selectAuthEventKeys(event, event.version));
   const seen = new Set<string>();
   for (const id of event.authEventIds) {
     const authEvent = source.event(id);
-    if (authEvent === undefined) return reject(`auth event ${id} is not known`);
-    const objection = rejectionReason(authEvent, event, selection, seen, source);
-    if (objection !== undefined) return reject(`auth event ${id} ${objection}`);
+    if (authEvent === undefined) return reject(`Auth event ${id} is not known`);
+    const reason = rejectionReason(authEvent, event, selection, seen, source);
+    if (reason !== undefined) return reject(`Auth event ${id} ${reason}`);
   }
-  // 2.4: v1 to v11.
+  // v1 2.4: v1 to v11.
   if (event.version.createInAuthEvents && !seen.has(createKey)) {
-    return reject('the create event is not among the auth events');
+    return reject('The create event is not among the auth events');
   }
   return allow();
 }
@@ -45,7 +51,7 @@ function hasAcceptedCreate(event: RoomEvent, source: AuthEventSource): boolean {
   return create?.type === 'm.room.create' && !source.isRejected(create.eventId);
 }
 
-/** Since v12, the id of the create event of that room. */
+/** Returns the id of the create event of a room, since v12. */
 export function createEventIdOf(roomId: string): string {
   return `$${roomId.slice(1)}`;
 }
@@ -57,14 +63,14 @@ function rejectionReason(
   seen: Set<string>,
   source: AuthEventSource,
 ): string | undefined {
-  // 3.2, of which messages are a case.
+  // 3.2: messages are never in the selection.
   if (authEvent.stateKey === undefined) return 'is not a state event';
   const key = stateMapKey(authEvent.type, authEvent.stateKey);
   // 3.1
-  if (seen.has(key)) return 'has the type and state key of another one';
+  if (seen.has(key)) return 'has the same type and state key as another one';
   seen.add(key);
   // 3.2
-  if (!selection.has(key)) return 'does not belong to the auth events of such an event';
+  if (!selection.has(key)) return 'is not one that such an event may reference';
   // 3.3
   if (source.isRejected(authEvent.eventId)) return 'was rejected';
   // 3.5

@@ -1,4 +1,4 @@
-/** Who may put which event into a room: the authorization rules of every room version. */
+/** The authorization rules of every room version: which events are allowed in a room. */
 
 export * from './authorize.ts';
 export * from './check-auth-events.ts';

@@ -5,7 +5,10 @@ import { creator, levels, member, moderator, testRules, versions } from './test/
 
 const all = versions(1);
 
-/** A change of the moderator, from `before` to `after`, both without the levels that let them make it. */
+/**
+ * A change of power levels from `before` to `after`, sent by the moderator unless `of` is given. Adds to both
+ * the levels that let the moderator send it.
+ */
 function change(before: JsonObject, after: JsonObject, of = moderator) {
   const own = { state_default: 50, users: { [moderator]: 50 } };
   const merged = (content: JsonObject): JsonObject => ({
@@ -18,68 +21,68 @@ function change(before: JsonObject, after: JsonObject, of = moderator) {
 
 const changeableNames = namedLevels.filter((name) => name !== 'state_default' && name !== 'users_default');
 
-describe('rule 10.6, the named levels', () => {
+describe('authorize, rule 10.6: named levels', () => {
   testRules([
     ...changeableNames.flatMap((name) => [
       {
         rule: '10.6.1',
-        description: `${name} that is above the sender`,
+        description: `changing ${name} that is above the sender`,
         versions: all,
         allowed: false,
         ...change({ [name]: 51 }, { [name]: 0 }),
       },
       {
         rule: '10.6.1',
-        description: `${name} that is above the sender, removed`,
+        description: `removing ${name} that is above the sender`,
         versions: all,
         allowed: false,
         ...change({ [name]: 51 }, {}),
       },
       {
         rule: '10.6.2',
-        description: `${name} to above the sender`,
+        description: `raising ${name} above the sender`,
         versions: all,
         allowed: false,
         ...change({ [name]: 0 }, { [name]: 51 }),
       },
       {
         rule: '10.6.2',
-        description: `${name} added above the sender`,
+        description: `adding ${name} above the sender`,
         versions: all,
         allowed: false,
         ...change({}, { [name]: 51 }),
       },
       {
         rule: '10.6',
-        description: `${name} raised within the level of the sender`,
+        description: `raising ${name} up to the level of the sender`,
         versions: all,
         allowed: true,
         ...change({ [name]: 0 }, { [name]: 50 }),
       },
       {
         rule: '10.6',
-        description: `${name} lowered from the level of the sender`,
+        description: `lowering ${name} from the level of the sender`,
         versions: all,
         allowed: true,
         ...change({ [name]: 50 }, { [name]: 0 }),
       },
       {
         rule: '10.6',
-        description: `${name} above the sender, not changed`,
+        description: `an unchanged ${name} above the sender`,
         versions: all,
         allowed: true,
         ...change({ [name]: 51 }, { [name]: 51 }),
       },
       {
         rule: '10.6',
-        description: `${name} written as a string, not changed`,
+        description: `an unchanged ${name} that is written as a string, up to v9`,
         versions: versions(1, 9),
         allowed: true,
         ...change({ [name]: 51 }, { [name]: ' 051 ' }),
       },
       {
         rule: '10.6',
-        description: `${name} that can not be understood`,
+        description: `an unreadable ${name} up to v9`,
         versions: versions(1, 9),
         allowed: false,
         ...change({ [name]: 'x' }, { [name]: 'x' }),
@@ -87,7 +90,7 @@ describe('rule 10.6, the named levels', () => {
     ]),
     {
       rule: '10.6',
-      description: 'below the default of what was not there',
+      description: 'setting a level whose default is above the sender',
       versions: all,
       allowed: false,
       event: levels({ state_default: 0, users: { [moderator]: 40 }, ban: 40 }, moderator),
@@ -95,7 +98,7 @@ describe('rule 10.6, the named levels', () => {
     },
     {
       rule: '10.6',
-      description: 'anything, by a creator since v12',
+      description: 'any change by a creator since v12',
       versions: versions(12),
       allowed: true,
       ...change({ ban: 1000 }, { ban: 2000, users: { [moderator]: 3000 } }, creator),
@@ -103,60 +106,60 @@ describe('rule 10.6, the named levels', () => {
   ]);
 });
 
-/** The lists of levels that are checked alike, and since when they are. */
+/** The lists of levels that follow the same rules, and the room version since which each is checked. */
 const lists = [
   ['events', 1],
   ['notifications', 6],
 ] as const;
 
-describe('rules 10.7 and 10.8, events and notifications', () => {
+describe('authorize, rules 10.7 and 10.8: levels in events and notifications', () => {
   testRules(
     lists.flatMap(([name, since]) => [
       {
         rule: '10.7.1',
-        description: `${name}: above the sender, changed`,
+        description: `changing a level in ${name} that is above the sender`,
         versions: versions(since),
         allowed: false,
         ...change({ [name]: { x: 51 } }, { [name]: { x: 1 } }),
       },
       {
         rule: '10.7.1',
-        description: `${name}: above the sender, removed`,
+        description: `removing a level in ${name} that is above the sender`,
         versions: versions(since),
         allowed: false,
         ...change({ [name]: { x: 51 } }, {}),
       },
       {
         rule: '10.8.1',
-        description: `${name}: changed to above the sender`,
+        description: `raising a level in ${name} above the sender`,
         versions: versions(since),
         allowed: false,
         ...change({ [name]: { x: 1 } }, { [name]: { x: 51 } }),
       },
       {
         rule: '10.8.1',
-        description: `${name}: added above the sender`,
+        description: `adding a level in ${name} above the sender`,
         versions: versions(since),
         allowed: false,
         ...change({}, { [name]: { x: 51 } }),
       },
       {
         rule: '10.8',
-        description: `${name}: within the level of the sender`,
+        description: `changing levels in ${name} up to the level of the sender`,
         versions: all,
         allowed: true,
         ...change({ [name]: { x: 1, y: 50 } }, { [name]: { x: 50, z: 50 } }),
       },
       {
         rule: '10.8',
-        description: `${name}: above the sender, not changed`,
+        description: `an unchanged level in ${name} above the sender`,
         versions: all,
         allowed: true,
         ...change({ [name]: { x: 51 } }, { [name]: { x: 51 } }),
       },
       {
         rule: '10.7',
-        description: `${name}: no list of levels`,
+        description: `${name} that is not an object, up to v9`,
         versions: versions(since, 9),
         allowed: false,
         ...change({ [name]: [] }, {}),
@@ -166,14 +169,14 @@ describe('rules 10.7 and 10.8, events and notifications', () => {
   testRules([
     {
       rule: '10.8',
-      description: 'notifications above the sender up to v5',
+      description: 'changing a level in notifications above the sender up to v5',
       versions: versions(1, 5),
       allowed: true,
       ...change({ notifications: { x: 51 } }, { notifications: { x: 52 } }),
     },
     {
       rule: '10.8',
-      description: 'names that objects have anyway',
+      description: 'adding a level above the sender for the event type __proto__',
       versions: all,
       allowed: false,
       ...change({}, { events: JSON.parse('{"__proto__": 51}') }),
@@ -181,77 +184,89 @@ describe('rules 10.7 and 10.8, events and notifications', () => {
   ]);
 });
 
-describe('rules 10.9 and 10.10, users', () => {
+describe('authorize, rules 10.9 and 10.10: levels of users', () => {
   const user = (level: number) => ({ users: { [member]: level } });
   testRules([
     {
       rule: '10.10',
-      description: 'raised to the sender',
+      description: 'raising a user to the level of the sender',
       versions: all,
       allowed: true,
       ...change({}, user(50)),
     },
-    { rule: '10.9', description: 'lowered', versions: all, allowed: true, ...change(user(49), user(-1)) },
-    { rule: '10.9', description: 'removed', versions: all, allowed: true, ...change(user(49), {}) },
+    {
+      rule: '10.9',
+      description: 'lowering a user below the sender',
+      versions: all,
+      allowed: true,
+      ...change(user(49), user(-1)),
+    },
+    {
+      rule: '10.9',
+      description: 'removing a user below the sender',
+      versions: all,
+      allowed: true,
+      ...change(user(49), {}),
+    },
     {
       rule: '10.9.1',
-      description: 'of equal level, lowered',
+      description: 'lowering a user with the level of the sender',
       versions: all,
       allowed: false,
       ...change(user(50), user(1)),
     },
     {
       rule: '10.9.1',
-      description: 'of equal level, removed',
+      description: 'removing a user with the level of the sender',
       versions: all,
       allowed: false,
       ...change(user(50), {}),
     },
     {
       rule: '10.9.1',
-      description: 'above the sender, lowered',
+      description: 'lowering a user above the sender',
       versions: all,
       allowed: false,
       ...change(user(51), user(1)),
     },
     {
       rule: '10.9',
-      description: 'above the sender, not changed',
+      description: 'an unchanged user above the sender',
       versions: all,
       allowed: true,
       ...change(user(51), user(51)),
     },
     {
       rule: '10.10.1',
-      description: 'raised above the sender',
+      description: 'raising a user above the sender',
       versions: all,
       allowed: false,
       ...change(user(1), user(51)),
     },
     {
       rule: '10.10.1',
-      description: 'added above the sender',
+      description: 'adding a user above the sender',
       versions: all,
       allowed: false,
       ...change({}, user(51)),
     },
     {
       rule: '10.9',
-      description: 'the sender, lowered',
+      description: 'lowering oneself',
       versions: all,
       allowed: true,
       ...change({}, { users: { [moderator]: 1 } }),
     },
     {
       rule: '10.10.1',
-      description: 'the sender, raised',
+      description: 'raising oneself',
       versions: all,
       allowed: false,
       ...change({}, { users: { [moderator]: 51 } }),
     },
     {
       rule: '10.9',
-      description: 'the sender, removed',
+      description: 'removing oneself',
       versions: all,
       allowed: true,
       event: levels({ state_default: 50 }, moderator),

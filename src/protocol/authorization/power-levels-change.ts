@@ -15,11 +15,23 @@ import type { RoomVersion } from '../room-versions.ts';
 import type { RoomState } from './room-state.ts';
 import { allow, reject, type Verdict } from './verdict.ts';
 
-/** Rule 10: `m.room.power_levels`. `levels` are those in force before the event. */
+/**
+ * Rule 10, `m.room.power_levels`:
+ * - 10.1, 10.2: the named levels and the levels in `events` and `notifications` are integers (since v10).
+ * - 10.3: `users` has levels by user id.
+ * - 10.4: `users` does not list a creator (since v12).
+ * - 10.5: the first power levels of a room are allowed.
+ * - 10.6: a named level that changes is not above the sender, before and after.
+ * - 10.7, 10.8: the same holds for levels in `events` and (since v6) `notifications`.
+ * - 10.9: a level in `users` that changes is below the sender before, unless it is the sender's own.
+ * - 10.10: a level in `users` that changes is not above the sender after.
+ * - 10.11: everything else is allowed.
+ * @param levels those in force before the event
+ */
 export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: PowerLevels): Verdict {
   const after = powerLevelsContentOf(event);
-  const flaw = contentError(after, event.version, room.create);
-  if (flaw !== undefined) return reject(flaw);
+  const error = contentError(after, event.version, room.create);
+  if (error !== undefined) return reject(error);
   // 10.5
   const current = room.lookup('m.room.power_levels', '');
   if (current === undefined) return allow();
@@ -29,14 +41,14 @@ export function authorizePowerLevels(event: RoomEvent, room: RoomState, levels: 
     sender: event.sender,
     senderLevel: levels.ofUser(event.sender),
   };
-  const excess = forbiddenChange(change, event);
+  const forbidden = forbiddenChange(change, event);
   // 10.11
-  return excess === undefined
+  return forbidden === undefined
     ? allow()
-    : reject(`the power level of the sender is too low to change ${excess}`);
+    : reject(`The power level of the sender is too low to change ${forbidden}`);
 }
 
-/** What makes power levels malformed whoever sends them, `undefined` when nothing does: rules 10.1 to 10.4. */
+/** Rules 10.1 to 10.4, which do not depend on the sender. @returns what is malformed, or `undefined` */
 export function powerLevelsContentError(
   content: JsonObject,
   version: RoomVersion,
@@ -45,7 +57,7 @@ export function powerLevelsContentError(
   return contentError(parsePowerLevels(content, version.powerLevelNumbers), version, create);
 }
 
-/** Rules 10.1 to 10.4: what is wrong with the content by itself. */
+/** Rules 10.1 to 10.4. @returns what is malformed, or `undefined` */
 function contentError(
   content: PowerLevelsContent,
   version: RoomVersion,
@@ -55,16 +67,17 @@ function contentError(
     // 10.1: since v10.
     for (const [name, level] of content.named) if (Number.isNaN(level)) return `${name} is not an integer`;
     // 10.2: since v10.
-    if (!areLevels(content.events)) return 'events is not an object of integers';
-    if (!areLevels(content.notifications)) return 'notifications is not an object of integers';
+    if (!areLevels(content.events)) return 'events is not an object with integer values';
+    if (!areLevels(content.notifications)) return 'notifications is not an object with integer values';
   }
   // 10.3; up to v9 the integers may be strings, up to v5 floats.
   const { users } = content;
   if (!areLevels(users)) return 'users is not an object of integers';
-  for (const user of users.keys()) if (!isUserId(user)) return `${user} is not a user id`;
+  for (const user of users.keys()) if (!isUserId(user)) return `${user} in users is not a user id`;
   // 10.4: since v12.
   if (version.privilegedCreators) {
-    for (const creator of creatorsOf(create)) if (users.has(creator)) return `${creator} is a creator`;
+    for (const creator of creatorsOf(create))
+      if (users.has(creator)) return `users must not list the creator ${creator}`;
   }
   return undefined;
 }
@@ -83,8 +96,8 @@ interface LevelsChange {
 }
 
 /**
- * Rules 10.6 to 10.10: what the change touches that is beyond the sender. The comparisons are written so that a
- * level that can not be understood (`NaN`, possible up to v9) counts as changed and beyond everybody.
+ * Rules 10.6 to 10.10. The comparisons are written so that a level that cannot be read (`NaN`, possible up to
+ * v9) counts as changed and as above every user. @returns what the sender may not change, or `undefined`
  */
 function forbiddenChange(change: LevelsChange, event: RoomEvent): string | undefined {
   const { before, after } = change;
@@ -100,7 +113,7 @@ function forbiddenChange(change: LevelsChange, event: RoomEvent): string | undef
   );
 }
 
-/** Rule 10.6; what is not there has its default, as the note at the head of the rules says. */
+/** Rule 10.6. A missing level has its default, as the note at the head of the rules says. */
 function forbiddenNamedLevel({ before, after, senderLevel }: LevelsChange): string | undefined {
   for (const name of namedLevels) {
     const old = before.named.get(name);
@@ -124,9 +137,9 @@ function forbiddenListedLevel(
   if (before === undefined || after === undefined) return name;
   for (const [key, old, next] of changedEntries(before, after)) {
     // 10.7.1
-    if (old !== undefined && !(old <= senderLevel)) return `${name} ${key}`;
+    if (old !== undefined && !(old <= senderLevel)) return `the level of ${key} in ${name}`;
     // 10.8.1
-    if (next !== undefined && !(next <= senderLevel)) return `${name} ${key}`;
+    if (next !== undefined && !(next <= senderLevel)) return `the level of ${key} in ${name}`;
   }
   return undefined;
 }
@@ -136,16 +149,16 @@ function forbiddenUserLevel({ before, after, sender, senderLevel }: LevelsChange
   if (before.users === undefined || after.users === undefined) return 'users';
   for (const [user, old, next] of changedEntries(before.users, after.users)) {
     // 10.9.1
-    if (old !== undefined && user !== sender && !(old < senderLevel)) return `users ${user}`;
+    if (old !== undefined && user !== sender && !(old < senderLevel)) return `the level of ${user}`;
     // 10.10.1
-    if (next !== undefined && !(next <= senderLevel)) return `users ${user}`;
+    if (next !== undefined && !(next <= senderLevel)) return `the level of ${user}`;
   }
   return undefined;
 }
 
 type ChangedEntry = [key: string, old: number | undefined, next: number | undefined];
 
-/** The entries that were added, changed or removed. */
+/** Entries that were added, changed or removed. */
 function* changedEntries(
   before: ReadonlyMap<string, number>,
   after: ReadonlyMap<string, number>,

@@ -21,12 +21,18 @@ const first = (content: JsonObject) => ({ event: levels(content), without: [powe
 const notEvenStrings = [null, true, [], {}, '', 'ten', '1.5', '0x10', '1e2', '1 2', '--1', '\u0661'];
 const strings = ['50', ' 50 ', '\t0050\n', '+50', '-50'];
 
-describe('rules 10.1 to 10.4, the content by itself', () => {
+describe('authorize, rules 10.1 to 10.4: the content of power levels', () => {
   testRules([
-    { rule: '10.5', description: 'nothing in it', versions: all, allowed: true, ...first({}) },
     {
       rule: '10.5',
-      description: 'everything in it',
+      description: 'first power levels with empty content',
+      versions: all,
+      allowed: true,
+      ...first({}),
+    },
+    {
+      rule: '10.5',
+      description: 'first power levels with every kind of level',
       versions: all,
       allowed: true,
       ...first({
@@ -39,14 +45,14 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     ...namedLevels.flatMap((name) => [
       ...[...strings, ...notEvenStrings].map((value) => ({
         rule: '10.1',
-        description: `${name} is ${JSON.stringify(value)} since v10`,
+        description: `${name} ${JSON.stringify(value)} since v10`,
         versions: versions(10),
         allowed: false,
         ...first({ [name]: value }),
       })),
       ...[...strings, ...notEvenStrings].map((value) => ({
         rule: '10.1',
-        description: `${name} is ${JSON.stringify(value)} up to v9`,
+        description: `${name} ${JSON.stringify(value)} up to v9`,
         versions: versions(1, 9),
         allowed: true,
         ...first({ [name]: value }),
@@ -56,7 +62,7 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
       [...notEvenStrings.filter((value) => JSON.stringify(value) !== '{}'), { x: '1' }, { x: null }].map(
         (value) => ({
           rule: '10.2',
-          description: `${name} is ${JSON.stringify(value)} since v10`,
+          description: `${name} ${JSON.stringify(value)} since v10`,
           versions: versions(10),
           allowed: false,
           ...first({ [name]: value }),
@@ -65,14 +71,14 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     ),
     ...[null, true, [], 'x', 1].map((users) => ({
       rule: '10.3',
-      description: `users is ${JSON.stringify(users)}`,
+      description: `users ${JSON.stringify(users)}`,
       versions: all,
       allowed: false,
       ...first({ users }),
     })),
     ...notEvenStrings.map((level) => ({
       rule: '10.3',
-      description: `a user has ${JSON.stringify(level)}`,
+      description: `the level ${JSON.stringify(level)} of a user`,
       versions: all,
       allowed: false,
       ...first({ users: { [moderator]: level } }),
@@ -80,14 +86,14 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     ...strings.flatMap((level) => [
       {
         rule: '10.3',
-        description: `a user has ${JSON.stringify(level)} up to v9`,
+        description: `the level ${JSON.stringify(level)} of a user up to v9`,
         versions: versions(1, 9),
         allowed: true,
         ...first({ users: { [moderator]: level } }),
       },
       {
         rule: '10.3',
-        description: `a user has ${JSON.stringify(level)} since v10`,
+        description: `the level ${JSON.stringify(level)} of a user since v10`,
         versions: versions(10),
         allowed: false,
         ...first({ users: { [moderator]: level } }),
@@ -95,14 +101,14 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     ]),
     ...['moderator:a.example', '@moderator', 'x', '', '@a:not a server'].map((user) => ({
       rule: '10.3',
-      description: `the user ${JSON.stringify(user)}`,
+      description: `a level of the user id ${JSON.stringify(user)}`,
       versions: all,
       allowed: false,
       ...first({ users: { [user]: 1 } }),
     })),
     ...[creator, member].map((user) => ({
       rule: '10.4',
-      description: `${user} is a creator since v12`,
+      description: `a level of the creator ${user} since v12`,
       versions: versions(12),
       allowed: false,
       event: levels({ users: { [user]: 1 } }),
@@ -111,7 +117,7 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
     })),
     {
       rule: '10.4',
-      description: 'creators up to v11',
+      description: 'a level of the creator up to v11',
       versions: versions(1, 11),
       allowed: true,
       ...first({ users: { [creator]: 100 } }),
@@ -119,15 +125,15 @@ describe('rules 10.1 to 10.4, the content by itself', () => {
   ]);
 });
 
-/** The content that gives the moderator a level which is written like this. */
+/** Content that gives the moderator a level in this notation. */
 const asWritten = (level: string) =>
   parseJsonObject(`{"users": {"${moderator}": ${level}}}`, { numbers: 'as written' });
 
-describe('floats in power levels', () => {
+describe('authorize, rule 10.3: floats in power levels', () => {
   testRules([
     ...[50.57, -0.5].map((level) => ({
       rule: '10.3',
-      description: `a user has ${level} up to v5`,
+      description: `the level ${level} of a user up to v5`,
       versions: versions(1, 5),
       allowed: true,
       ...first({ users: { [moderator]: level } }),
@@ -135,14 +141,14 @@ describe('floats in power levels', () => {
     ...['50.57', '5.114698E4', '1.0', '9007199254740993'].flatMap((level) => [
       {
         rule: '10.3',
-        description: `a user has ${level}, as written, up to v5`,
+        description: `the level ${level} of a user, kept as written, up to v5`,
         versions: versions(1, 5),
         allowed: true,
         ...first(asWritten(level)),
       },
       {
         rule: '10.3',
-        description: `a user has ${level}, as written, since v6`,
+        description: `the level ${level} of a user, kept as written, since v6`,
         versions: versions(6),
         allowed: false,
         ...first(asWritten(level)),
@@ -150,7 +156,7 @@ describe('floats in power levels', () => {
     ]),
     {
       rule: '10.3',
-      description: 'more than a double holds',
+      description: 'a level beyond the range of doubles',
       versions: all,
       allowed: false,
       ...first(asWritten('1e999')),

@@ -3,7 +3,13 @@ import type { PowerLevels } from '../power-levels/index.ts';
 import { domainOf } from './room-state.ts';
 import { allow, reject, type Verdict } from './verdict.ts';
 
-/** v1 rule 11, v1 and v2: `m.room.redaction`. */
+/**
+ * v1 rule 11, `m.room.redaction` in v1 and v2:
+ * - v1 11.1: allows a sender who reaches the redact level.
+ * - v1 11.2: allows redacting an event of the server that made the redaction, by the servers in both event
+ * ids.
+ * - v1 11.3: rejects any other.
+ */
 export function authorizeRedaction(event: RoomEvent, levels: PowerLevels): Verdict {
   // v1 11.1
   if (levels.reaches(event.sender, 'redact')) return allow();
@@ -12,5 +18,5 @@ export function authorizeRedaction(event: RoomEvent, levels: PowerLevels): Verdi
   if (domain !== undefined && event.redacts !== undefined && domainOf(event.redacts) === domain)
     return allow();
   // v1 11.3
-  return reject('the sender may not redact events of other servers');
+  return reject('The sender may not redact events of other servers');
 }

@@ -7,7 +7,7 @@ import { selectAuthEventKeys } from './select-auth-events.ts';
 import { membership } from './test/rule-cases.ts';
 import { type EventFields, testEvent, version } from './test/test-events.ts';
 
-/** What is selected, written `type|state key`, without the create event. */
+/** Returns the selection as `type|state key`, without the create event. */
 function select(number: number, fields: EventFields): string[] {
   const keys = selectAuthEventKeys(testEvent(version(number), fields), version(number));
   assert.equal(new Set(keys).size, keys.length);
@@ -17,15 +17,15 @@ function select(number: number, fields: EventFields): string[] {
 
 const [ann, bob, cat] = ['@ann:a', '@bob:b', '@cat:c'] as const;
 
-describe('selection of auth events', () => {
-  test('nothing for the create event', () => {
+describe('selectAuthEventKeys', () => {
+  test('selects nothing for the create event', () => {
     const create = { type: 'm.room.create', sender: ann, stateKey: '' };
     for (const roomVersion of roomVersions.values()) {
       assert.deepEqual(selectAuthEventKeys(testEvent(roomVersion, create), roomVersion), []);
     }
   });
 
-  test('the create event up to v11', () => {
+  test('selects the create event up to v11', () => {
     const event = { type: 'm.room.message', sender: ann };
     for (const roomVersion of roomVersions.values()) {
       const keys = selectAuthEventKeys(testEvent(roomVersion, event), roomVersion);
@@ -34,11 +34,11 @@ describe('selection of auth events', () => {
     }
   });
 
-  test('power levels and sender for everything else', () => {
+  test("selects the power levels and the sender's membership for other events", () => {
     assert.deepEqual(select(11, { type: 'm.room.message', sender: ann }), ['power_levels|', `member|${ann}`]);
   });
 
-  test('target and join rules for memberships', () => {
+  test('selects also the target and the join rules for memberships', () => {
     const base = ['power_levels|', `member|${ann}`];
     assert.deepEqual(select(11, membership(bob, 'leave', ann)), [...base, `member|${bob}`]);
     assert.deepEqual(select(11, membership(bob, 'ban', ann)), [...base, `member|${bob}`]);
@@ -48,7 +48,7 @@ describe('selection of auth events', () => {
     assert.deepEqual(select(11, membership(ann, 'unknown')), base);
   });
 
-  test('the third-party invite of an invitation', () => {
+  test('selects the third-party invite for an invite', () => {
     const invite = (value: JsonValue, kind = 'invite') =>
       select(11, membership(bob, kind, ann, { third_party_invite: value })).at(-1);
     assert.equal(invite({ signed: { token: 'x' } }), 'third_party_invite|x');
@@ -59,7 +59,7 @@ describe('selection of auth events', () => {
     assert.equal(invite({ signed: { token: 'x' } }, 'leave'), `member|${bob}`);
   });
 
-  test('who authorised a join, since v8', () => {
+  test('selects the user who authorised a join since v8', () => {
     const join = (number: number, via: JsonValue, kind = 'join') =>
       select(number, membership(ann, kind, ann, { join_authorised_via_users_server: via })).at(-1);
     assert.equal(join(8, cat), `member|${cat}`);

@@ -2,7 +2,7 @@ import { stateMapKey } from '../event.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 
-/** As much of an event as the selection of its auth events depends on. */
+/** The part of an event on which the selection of its auth events depends. */
 export interface AuthEventSubject {
   readonly type: string;
   readonly sender: string;
@@ -12,8 +12,10 @@ export interface AuthEventSubject {
 }
 
 /**
- * The entries of the room state that belong into the `auth_events` of such an event, as far as the room has them:
- * keys of a `StateMap` (see `stateMapKey`), each once.
+ * Returns the auth events selection of an event as keys of a `StateMap` (see `stateMapKey`), each once; the
+ * room may lack some of them. In the order of the specification: the create event (up to v11), the power
+ * levels and the sender's membership; for `m.room.member` also the target's membership, the join rules, the
+ * third-party invite, and the membership of the user who authorised a join (since v8).
  * Source: https://spec.matrix.org/latest/server-server-api/#auth-events-selection
  */
 export function selectAuthEventKeys(event: AuthEventSubject, version: RoomVersion): string[] {
@@ -45,7 +47,7 @@ function addMember(keys: string[], userId: string): void {
   if (!keys.includes(key)) keys.push(key);
 }
 
-/** A property of whatever value, `undefined` if it has none. */
+/** Returns an own property of any value; `undefined` if it has none. */
 export function ownProperty(value: JsonValue | undefined, name: string): JsonValue | undefined {
   return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }

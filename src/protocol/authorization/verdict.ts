@@ -1,4 +1,4 @@
-/** What the authorization rules say about an event; the reason is for logs and error messages. */
+/** The decision of the authorization rules on an event. The reason is for logs and error messages. */
 export type Verdict = { readonly allowed: true } | { readonly allowed: false; readonly reason: string };
 
 const allowed: Verdict = Object.freeze({ allowed: true });

@@ -2,15 +2,18 @@ import { isJsonObject, type JsonObject } from '../json.ts';
 import { VerifyKey } from './ed25519.ts';
 import { signaturesOf, signingInput } from './signed-json.ts';
 
-/** Pairs of key and signature to try, so that one event can not cost seconds. Honest invites need one or two. */
+/**
+ * Maximum pairs of key and signature to try, so that one event cannot cost seconds. Honest invites need one
+ * or two.
+ */
 const MAX_ATTEMPTS = 256;
 
 /**
- * Whether any signature on an object, whoever made it, is from one of the keys: so is
- * `content.third_party_invite.signed` of an invite checked against the keys in the `m.room.third_party_invite`
- * event. Never throws.
+ * Whether at least one signature on an object, by any entity, is from one of the keys. Checks
+ * `content.third_party_invite.signed` of an invite against the keys in the `m.room.third_party_invite` event.
+ * Never throws.
  * Source: authorization rules, "If membership is invite" (rule 5.3.1.7 in room version 1).
- * @param publicKeys Base64 in either alphabet; what is no key is skipped.
+ * @param publicKeys base64 in either alphabet; malformed keys are skipped
  */
 export function isSignedWithAnyKey(signed: JsonObject, publicKeys: readonly string[]): boolean {
   const signers = isJsonObject(signed.signatures) ? Object.keys(signed.signatures) : [];

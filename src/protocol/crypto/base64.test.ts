@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeBase64, encodeBase64 } from './base64.ts';
 
-test('the examples of the specification', () => {
+test('encodeBase64 and decodeBase64 convert the examples of the specification', () => {
   const examples = {
     '': '',
     f: 'Zg',
@@ -19,7 +19,7 @@ test('the examples of the specification', () => {
   }
 });
 
-test('reads both alphabets, padded or not', () => {
+test('decodeBase64 reads both alphabets, padded or not', () => {
   const bytes = Uint8Array.from([0xfb, 0xef, 0xff, 0xfe]);
   assert.equal(encodeBase64(bytes), '++///g');
   for (const text of ['++///g', '++///g==', '--___g', '--___g==']) {
@@ -27,7 +27,7 @@ test('reads both alphabets, padded or not', () => {
   }
 });
 
-test('refuses what is no base64', () => {
+test('decodeBase64 refuses malformed base64', () => {
   for (const text of [
     'A',
     'AAAAA',
@@ -46,7 +46,7 @@ test('refuses what is no base64', () => {
   }
 });
 
-test('decoding inverts encoding', () => {
+test('decodeBase64 inverts encodeBase64', () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
       assert.deepEqual(decodeBase64(encodeBase64(bytes)), Buffer.from(bytes));

@@ -1,14 +1,14 @@
 const standardAlphabet = /^[A-Za-z0-9+/]*={0,2}$/;
 const urlSafeAlphabet = /^[A-Za-z0-9_-]*={0,2}$/;
 
-/** Source: appendices, "Unpadded Base64". */
+/** Encodes unpadded base64 in the standard alphabet. Source: appendices, "Unpadded Base64". */
 export function encodeBase64(bytes: Uint8Array): string {
   const padded = asBuffer(bytes).toString('base64');
   const padding = padded.indexOf('=');
   return padding === -1 ? padded : padded.slice(0, padding);
 }
 
-/** The bytes of base64 text in either alphabet, padded or not; `undefined` if it is not base64. */
+/** Decodes base64 in either alphabet, padded or not; `undefined` if it is malformed. */
 export function decodeBase64(text: string): Uint8Array | undefined {
   if (!standardAlphabet.test(text) && !urlSafeAlphabet.test(text)) return undefined;
   const padding = text.indexOf('=');

@@ -1,13 +1,13 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { decodeBase64, encodeBase64 } from './base64.ts';
 
-/** DER around the 32 bytes of a raw key. Source: RFC 8410, section 10. */
+/** The DER that precedes the 32 bytes of a raw key. Source: RFC 8410, section 10. */
 const PUBLIC_KEY_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 const PRIVATE_KEY_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 
-/** An Ed25519 public key. Importing it costs more than it looks, so keep the object. */
+/** An Ed25519 public key. Importing a key is slow, so keep the object. */
 export class VerifyKey {
   /** Unpadded base64 of the 32 bytes, as in key responses. */
   readonly base64: string;
@@ -18,7 +18,7 @@ export class VerifyKey {
     this.#key = key;
   }
 
-  /** @returns `undefined` if the text is not the base64 of a key. */
+  /** @returns `undefined` if the text is not a public key in base64 */
   static fromBase64(text: string): VerifyKey | undefined {
     const bytes = decodeBase64(text);
     if (bytes?.length !== KEY_BYTES) return undefined;
@@ -26,23 +26,23 @@ export class VerifyKey {
     return new VerifyKey(encodeBase64(bytes), createPublicKey({ key: der, format: 'der', type: 'spki' }));
   }
 
-  /** For those who verify on other threads. */
+  /** The key as `node:crypto` needs it, for verifying on other threads. */
   get publicKey(): KeyObject {
     return this.#key;
   }
 
-  /** Whether the base64 signature is that of this key over the text in UTF-8. False for malformed signatures. */
+  /** Whether the base64 signature is valid for the text in UTF-8. False for malformed signatures. */
   verifies(text: string, signature: string): boolean {
     const bytes = decodeBase64(signature);
     return bytes?.length === SIGNATURE_BYTES && verify(null, Buffer.from(text), this.#key, bytes);
   }
 }
 
-/** An Ed25519 private key with the id under which its signatures are published. */
+/** An Ed25519 private key, and the key id under which its signatures are published. */
 export class SigningKey {
   /** `ed25519:<name>`. */
   readonly keyId: string;
-  /** The part of the key id behind the colon. */
+  /** The part of the key id after the colon. */
   readonly name: string;
   readonly publicKey: VerifyKey;
   readonly #seed: Uint8Array;
@@ -62,17 +62,19 @@ export class SigningKey {
     return seed.length === KEY_BYTES ? new SigningKey(name, seed) : undefined;
   }
 
-  /** For those who sign on other threads: the signature is over the text in UTF-8. */
+  /**
+   * The key as `node:crypto` needs it, for signing on other threads: a signature covers the text in UTF-8.
+   */
   get privateKey(): KeyObject {
     return this.#key;
   }
 
-  /** The signature of the text in UTF-8, as unpadded base64. */
+  /** Signs the text in UTF-8. @returns unpadded base64 */
   sign(text: string): string {
     return encodeBase64(sign(null, Buffer.from(text), this.#key));
   }
 
-  /** The secret, as unpadded base64: for the signing key file only. */
+  /** Returns the secret seed as unpadded base64, for the signing key file only. */
   exportSeed(): string {
     return encodeBase64(this.#seed);
   }

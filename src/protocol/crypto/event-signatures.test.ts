@@ -21,18 +21,18 @@ function signersOf(versionId: string, changes: Partial<EventDraft> = {}): string
   return signers && [...signers];
 }
 
-suite('who must sign', () => {
-  test('the server of the sender, in every version', () => {
+suite('requiredSigners', () => {
+  test('requires the server of the sender in every room version', () => {
     for (const id of roomVersions.keys()) assert.deepEqual(signersOf(id), ['example.org']);
   });
 
-  test('up to version 2, the server of the event id too', () => {
+  test('requires the server in the event id up to room version 2', () => {
     for (const id of ['1', '2']) {
       assert.deepEqual(signersOf(id, { eventId: '$0:elsewhere' }), ['example.org', 'elsewhere']);
     }
   });
 
-  test('not the server of the sender of a third-party invite', () => {
+  test('does not require the server of the sender of a third-party invite', () => {
     const invite = { type: 'm.room.member', stateKey: '@b:elsewhere' };
     const content = { membership: 'invite', third_party_invite: { signed: {} } };
     assert.deepEqual(signersOf('1', { ...invite, content }), ['example.org'], 'the server of the event id');
@@ -46,7 +46,7 @@ suite('who must sign', () => {
     assert.deepEqual(signersOf('10', { ...invite, content: malformed }), ['example.org']);
   });
 
-  test('since version 8, the server that let a member join', () => {
+  test('requires the server of the user who authorised a join since room version 8', () => {
     const join = (via: string | number): Partial<EventDraft> => ({
       type: 'm.room.member',
       stateKey: '@alice:example.org',
@@ -61,7 +61,7 @@ suite('who must sign', () => {
   });
 });
 
-suite('when a key counts', () => {
+suite('isKeyValidFor', () => {
   const now = 100 * DAY;
   const validUntil = (validUntilTs: number, expiredTs?: number): ServerKey => ({
     key: key.publicKey,
@@ -71,19 +71,19 @@ suite('when a key counts', () => {
   const counts = (versionId: string, originServerTs: number, serverKey: ServerKey) =>
     isKeyValidFor(serverKey, eventOf(versionId, { originServerTs }), now);
 
-  test('since version 5, while it is valid', () => {
+  test('refuses events after valid_until_ts since room version 5', () => {
     assert.equal(counts('4', now, validUntil(now - 1)), true);
     assert.equal(counts('5', now, validUntil(now - 1)), false);
     assert.equal(counts('5', now, validUntil(now)), true);
   });
 
-  test('since version 5, at most seven days from now', () => {
+  test('refuses events more than seven days ahead since room version 5', () => {
     assert.equal(counts('4', now + 8 * DAY, validUntil(now + 100 * DAY)), true);
     assert.equal(counts('5', now + 8 * DAY, validUntil(now + 100 * DAY)), false);
     assert.equal(counts('5', now + 7 * DAY, validUntil(now + 100 * DAY)), true);
   });
 
-  test('in every version, only for events before its server retired it', () => {
+  test('refuses events after expired_ts in every room version', () => {
     for (const id of roomVersions.keys()) {
       assert.equal(counts(id, 50, validUntil(0, 50)), true, id);
       assert.equal(counts(id, 51, validUntil(now, 50)), false, id);
@@ -91,7 +91,7 @@ suite('when a key counts', () => {
   });
 });
 
-suite('the signature of a server', () => {
+suite('isSignedByServer', () => {
   const version = getRoomVersion('10')!;
   const event = eventOf('10', { originServerTs: 1000 });
   const { signingInput: signed } = receivePdu(event.pdu, version);
@@ -99,7 +99,7 @@ suite('the signature of a server', () => {
   const valid = { key: key.publicKey, validUntilTs: 2000 };
   const expired = { key: key.publicKey, validUntilTs: 999 };
 
-  test('is right, wrong, or of a key that is not known or not valid', () => {
+  test('accepts only a correct signature by a known and valid key of that server', () => {
     assert.equal(
       isSignedByServer(event, signed, 'example.org', () => valid, 5000),
       true,
@@ -126,7 +126,7 @@ suite('the signature of a server', () => {
     );
   });
 
-  test('of one valid key is enough, if no other valid key disagrees', () => {
+  test('accepts one correct signature unless a signature by another valid key is wrong', () => {
     const second = { serverName: 'example.org', key: newSigningKey('2') };
     const both = signEvent(event, second).event;
     const other = { key: second.key.publicKey, validUntilTs: 2000 };

@@ -5,7 +5,7 @@ import { isJsonObject } from '../json.ts';
 import type { VerifyKey } from './ed25519.ts';
 import { signaturesOf } from './signed-json.ts';
 
-/** A server's key with what that server says about its time. Milliseconds since the epoch. */
+/** A server's key, and the validity that the server claims for it. Milliseconds since the epoch. */
 export interface ServerKey {
   readonly key: VerifyKey;
   /** `valid_until_ts` of the key response. */
@@ -14,22 +14,23 @@ export interface ServerKey {
   readonly expiredTs?: number | undefined;
 }
 
-/** Finds a server's key, or `undefined` if it is not known. */
+/** Returns a server's key; `undefined` if it is not known. */
 export type ServerKeyLookup = (serverName: string, keyId: string) => ServerKey | undefined;
 
-/** Whether a base64 signature is that of a key over a text in UTF-8. */
+/** Whether a base64 signature by a key is valid for a text in UTF-8. */
 export type VerifySignature = (key: VerifyKey, text: string, signature: string) => boolean;
 
-/** Verifies at once, on this thread. */
+/** Verifies synchronously on this thread. */
 const verifySignature: VerifySignature = (key, text, signature) => key.verifies(text, signature);
 
-/** Nobody's key is trusted for longer than this, so that a stolen one does not last. */
+/** Maximum time that a key counts as valid in advance, so that a stolen key does not stay usable. */
 const MAX_KEY_LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 
 /**
- * The servers whose signatures an event needs, or `undefined` if it names one that can not exist. The server of the
- * sender, except for third-party invites; up to room version 2 also that of the event id; since version 8 also
- * that of the user who let the member join.
+ * Returns the servers that must sign an event; `undefined` if the event names a server that cannot exist.
+ * - The server of the sender, except for third-party invites.
+ * - Up to room version 2, also the server in the event id.
+ * - Since room version 8, also the server of the user in `join_authorised_via_users_server`.
  * Source: server-server API, "Validating hashes and signatures on received events"; room version 8,
  * "Authorisation rules", 4.2.
  */
@@ -58,10 +59,11 @@ function isThirdPartyInvite({ type, content }: RoomEvent): boolean {
 }
 
 /**
- * Whether a key counts for an event of that time. A key that its server retired before does not; since room
- * version 5, neither does one that was not valid at that time, or whose validity lies over seven days ahead.
+ * Whether a key is valid for an event, by the event's `origin_server_ts`. A key that its server retired is
+ * valid for events up to `expired_ts`. Any other key is valid for all events up to room version 4; since room
+ * version 5, only up to `valid_until_ts` and at most seven days ahead of `now`.
  * Source: room version 5, "Signing key validity period".
- * @param now Milliseconds since the epoch.
+ * @param now milliseconds since the epoch
  */
 export function isKeyValidFor(key: ServerKey, event: RoomEvent, now: number): boolean {
   if (key.expiredTs !== undefined && key.expiredTs < event.originServerTs) return false;
@@ -70,10 +72,10 @@ export function isKeyValidFor(key: ServerKey, event: RoomEvent, now: number): bo
 }
 
 /**
- * Whether a server has signed an event: at least one signature is from a key that is known and valid, and all such
- * are right. Never throws.
- * @param signingInput The redacted event without signatures, from `receivePdu`.
- * @param verify By default on this thread; see `checkIntegrity`.
+ * Whether a server has signed an event: at least one of its signatures is by a known and valid key, and every
+ * such signature is correct. Never throws.
+ * @param signingInput the redacted event without signatures, from `receivePdu`
+ * @param verify verifies on this thread by default; see `checkIntegrity`
  */
 export function isSignedByServer(
   event: RoomEvent,

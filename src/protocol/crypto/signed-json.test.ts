@@ -14,12 +14,12 @@ import { signJson, verifyJson } from './signed-json.ts';
 const key = SigningKey.fromSeed('1', decodeBase64('YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1')!)!;
 const other = newSigningKey('2');
 
-/** Finds the public halves of those keys by their id. */
+/** Looks up the public keys of these signing keys by key id. */
 function known(...keys: readonly SigningKey[]): (keyId: string) => VerifyKey | undefined {
   return (keyId) => keys.find((each) => each.keyId === keyId)?.publicKey;
 }
 
-suite('the examples of the specification', () => {
+suite('signJson: examples of the specification', () => {
   const examples: readonly (readonly [JsonObject, string])[] = [
     [{}, 'K8280/U9SSy9IVtjBuVeLr+HpOB4BQFWbg+UZaADMtTdGYI7Geitb76LTrr5QV/7Xg4ahLwYGYZzuHGZKM5ZAQ'],
     [
@@ -28,7 +28,7 @@ suite('the examples of the specification', () => {
     ],
   ];
   for (const [object, signature] of examples) {
-    test(JSON.stringify(object), () => {
+    test(`signs ${JSON.stringify(object)}`, () => {
       const signed = signJson(object, 'domain', key);
       assert.deepEqual(signed, { ...object, signatures: { domain: { 'ed25519:1': signature } } });
       assert.ok(verifyJson(signed, 'domain', known(key)));
@@ -36,8 +36,8 @@ suite('the examples of the specification', () => {
   }
 });
 
-suite('signing', () => {
-  test('keeps other signatures and unsigned, which are not covered', () => {
+suite('signJson', () => {
+  test('keeps other signatures and unsigned, and does not sign them', () => {
     const once = signJson({ a: 1, unsigned: { age: 5 } }, 'example.org', key);
     const twice = signJson(signJson(once, 'example.org', other), 'elsewhere', key);
     assert.deepEqual(Object.keys(twice.signatures), ['example.org', 'elsewhere']);
@@ -48,13 +48,13 @@ suite('signing', () => {
     }
   });
 
-  test('replaces signatures that are no objects', () => {
+  test('replaces signatures that are not objects', () => {
     for (const signatures of [1, 'text', [], null, { 'example.org': 5 }]) {
       assert.ok(verifyJson(signJson({ signatures }, 'example.org', key), 'example.org', known(key)));
     }
   });
 
-  test('covers numbers as they were written', () => {
+  test('signs numbers as they were written', () => {
     const object = parseJsonObject('{"a":1.0,"b":1e3}', { numbers: 'as written' });
     const signed = signJson(object, 'example.org', key);
     assert.ok(verifyJson(signed, 'example.org', known(key)));
@@ -62,18 +62,18 @@ suite('signing', () => {
   });
 });
 
-suite('checking', () => {
+suite('verifyJson', () => {
   const signed = signJson({ a: 1 }, 'example.org', key);
   const signature = signed.signatures['example.org']!['ed25519:1']!;
 
-  test('needs a known key of that entity', () => {
+  test('requires a signature by a known key of that entity', () => {
     assert.ok(!verifyJson(signed, 'elsewhere', known(key)));
     assert.ok(!verifyJson(signed, 'example.org', known()));
     assert.ok(!verifyJson(signed, '__proto__', known(key)));
     assert.ok(!verifyJson({ a: 1 }, 'example.org', known(key)));
   });
 
-  test('wants all signatures of known keys to be right, and skips the others', () => {
+  test('requires all signatures by known keys to be correct, and ignores the others', () => {
     const withMore = (more: Record<string, string>) => ({
       ...signed,
       signatures: { 'example.org': { 'ed25519:1': signature, ...more } },
@@ -83,7 +83,7 @@ suite('checking', () => {
     assert.ok(verifyJson(withMore({ 'rsa:1': 'x' }), 'example.org', known(key)));
   });
 
-  test('survives any shape of signatures', () => {
+  test('refuses malformed signatures without throwing', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (signatures) => {
         const object = { a: 1, signatures } as JsonObject;
@@ -95,7 +95,7 @@ suite('checking', () => {
     assert.equal(isSignedWithAnyKey({ ...signed, a: '\ud800' }, [key.publicKey.base64]), false);
   });
 
-  test('what was signed verifies, and nothing else does', () => {
+  test('accepts the signed object and refuses any other', () => {
     fc.assert(
       fc.property(canonicalObject, canonicalObject, (object, different) => {
         const result = signJson(object, 'example.org', key);
@@ -112,10 +112,10 @@ suite('checking', () => {
   });
 });
 
-suite('signatures of any key', () => {
+suite('isSignedWithAnyKey', () => {
   const signed = signJson({ mxid: '@a:example.org', token: 'abc' }, 'identity.example.org', key);
 
-  test('one right pair of key and signature is enough', () => {
+  test('accepts one matching pair of key and signature', () => {
     const more = signJson(signed, 'elsewhere', other);
     assert.ok(isSignedWithAnyKey(more, ['no key', other.publicKey.base64]));
     assert.ok(isSignedWithAnyKey(more, [key.publicKey.base64]));
@@ -124,7 +124,7 @@ suite('signatures of any key', () => {
     assert.ok(!isSignedWithAnyKey({ ...signed, token: 'abd' }, [key.publicKey.base64]));
   });
 
-  test('many keys and signatures take bounded time', () => {
+  test('takes bounded time for many keys and signatures', () => {
     const right = signed.signatures['identity.example.org']!['ed25519:1']!;
     const many = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`ed25519:${i}`, right]));
     const keys = Array.from({ length: 1000 }, () => other.publicKey.base64);

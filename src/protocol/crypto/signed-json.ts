@@ -3,17 +3,20 @@ import { canonicalJson } from '../json/canonical-json.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 import type { SigningKey, VerifyKey } from './ed25519.ts';
 
-/** What a signature of a JSON object covers: all but `signatures` and `unsigned`. */
+/**
+ * Returns the text that signatures of a JSON object cover: its canonical JSON without `signatures` and
+ * `unsigned`.
+ */
 export function signingInput(object: JsonObject): string {
   const { signatures: _signatures, unsigned: _unsigned, ...signed } = object;
   return canonicalJson(signed, 'as written');
 }
 
 /**
- * The object with one more signature; others that it had stay.
+ * Signs a JSON object. Its other signatures stay.
  * Source: appendices, "Signing Details".
- * @param entity The server name, or for keys of devices the user id.
- * @throws MatrixError M_BAD_JSON if it has no canonical form.
+ * @param entity the server name; for device keys, the user id
+ * @throws MatrixError M_BAD_JSON if the object has no canonical form
  */
 export function signJson<T extends JsonObject>(
   object: T,
@@ -26,7 +29,7 @@ export function signJson<T extends JsonObject>(
   };
 }
 
-/** The `signatures` object with one more signature in it. What was no object before is replaced. */
+/** Adds one signature to a `signatures` object. Replaces members that are not objects. */
 export function withSignature(before: unknown, entity: string, keyId: string, signature: string): Signatures {
   const signatures = isJsonObject(before) ? (before as Signatures) : {};
   const own: unknown = Object.hasOwn(signatures, entity) ? signatures[entity] : undefined;
@@ -34,7 +37,7 @@ export function withSignature(before: unknown, entity: string, keyId: string, si
   return { ...signatures, [entity]: { ...ofEntity, [keyId]: signature } };
 }
 
-/** The Ed25519 signatures of one entity on an object: pairs of key id and base64. */
+/** Returns the Ed25519 signatures of one entity on an object, as pairs of key id and base64. */
 export function signaturesOf(object: JsonObject, entity: string): readonly [keyId: string, text: string][] {
   const all = object.signatures;
   if (!isJsonObject(all) || !Object.hasOwn(all, entity)) return [];
@@ -46,10 +49,10 @@ export function signaturesOf(object: JsonObject, entity: string): readonly [keyI
 }
 
 /**
- * Whether an entity has signed a JSON object: at least one of its signatures is from a known key, and all that are
- * from known keys are valid. Never throws.
+ * Whether an entity has signed a JSON object: at least one of its signatures is by a known key, and all
+ * signatures by known keys are correct. Never throws.
  * Source: appendices, "Checking for a Signature".
- * @param keyOf The entity's key of that id, or `undefined` if it is unknown or not to be trusted.
+ * @param keyOf returns the entity's key of that id; `undefined` if it is not known or not trusted
  */
 export function verifyJson(
   object: JsonObject,

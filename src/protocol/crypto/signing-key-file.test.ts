@@ -7,7 +7,7 @@ import { readSigningKeys, writeSigningKeys } from './signing-key-file.ts';
 
 const seed = 'YJDBA9Xnr2sVqXD9Vj7XVUnmFZcZrlw8Md7kMW+3XA1';
 
-test('reads several keys, in order, whatever the white space', () => {
+test('readSigningKeys reads several keys in order, with any white space', () => {
   const keys = readSigningKeys(`ed25519 a_AbCd ${seed}\r\n\n  ed25519\tauto  ${seed}=\n`);
   assert.deepEqual(
     keys.map((key) => key.keyId),
@@ -16,12 +16,12 @@ test('reads several keys, in order, whatever the white space', () => {
   assert.equal(keys[0]!.publicKey.base64, keys[1]!.publicKey.base64);
 });
 
-test('writes what it reads', () => {
+test('writeSigningKeys writes what readSigningKeys reads', () => {
   const file = `ed25519 a_AbCd ${newSigningKey('a').exportSeed()}\ned25519 b ${newSigningKey('b').exportSeed()}\n`;
   assert.equal(writeSigningKeys(readSigningKeys(file)), file);
 });
 
-test('says which line is wrong, and never what is in it', () => {
+test('readSigningKeys names the malformed line and does not quote it', () => {
   const wrong: readonly (readonly [line: string, message: RegExp])[] = [
     [`ed25519 ${seed}`, /^Line 2: expected/],
     [`ed25519 a ${seed} more`, /^Line 2: expected/],
@@ -40,7 +40,7 @@ test('says which line is wrong, and never what is in it', () => {
   assert.throws(() => readSigningKeys('\n \n'), /holds no key/);
 });
 
-test('fresh keys differ, sign, and do not show their secret', () => {
+test('SigningKey makes different keys, signs, and hides its secret in JSON and logs', () => {
   const [one, two] = [newSigningKey('1'), newSigningKey('2')];
   assert.notEqual(one.exportSeed(), two.exportSeed());
   const signature = one.sign('text');
@@ -52,7 +52,7 @@ test('fresh keys differ, sign, and do not show their secret', () => {
   }
 });
 
-test('public keys are 32 bytes of base64, in either alphabet', () => {
+test('VerifyKey.fromBase64 accepts 32 bytes in either base64 alphabet', () => {
   const key = VerifyKey.fromBase64('XSl0kuyvrXNj6A+7/tkrB9sxSbRi08Of5uRhxOqZtEQ')!;
   assert.equal(key.base64, 'XSl0kuyvrXNj6A+7/tkrB9sxSbRi08Of5uRhxOqZtEQ');
   assert.equal(VerifyKey.fromBase64('XSl0kuyvrXNj6A-7_tkrB9sxSbRi08Of5uRhxOqZtEQ=')?.base64, key.base64);

@@ -2,14 +2,14 @@ import { isSigningKeyName } from '../identifiers/other-ids.ts';
 import { decodeBase64 } from './base64.ts';
 import { SigningKey } from './ed25519.ts';
 
-/** A signing key file that can not be read. The message names the line and never quotes it. */
+/** A signing key file that cannot be read. The message names the line and never quotes it. */
 export class SigningKeyFileError extends Error {
   override readonly name = 'SigningKeyFileError';
 }
 
 /**
- * Reads the file in which homeservers keep their signing keys: one key per line, as
- * `ed25519 <name> <unpadded base64 of the seed>`. The first key is the one to sign with.
+ * Reads a signing key file: one key per line, as `ed25519 <name> <unpadded base64 of the seed>`. The first
+ * key is the one to sign with.
  * @throws SigningKeyFileError
  */
 export function readSigningKeys(file: string): readonly SigningKey[] {
@@ -36,7 +36,7 @@ function readLine(line: string, number: number): SigningKey {
   return key;
 }
 
-/** The content of a signing key file, the inverse of `readSigningKeys`. Secret. */
+/** Returns the content of a signing key file; the inverse of `readSigningKeys`. Secret. */
 export function writeSigningKeys(keys: readonly SigningKey[]): string {
   return keys.map((key) => `ed25519 ${key.name} ${key.exportSeed()}\n`).join('');
 }

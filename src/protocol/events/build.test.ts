@@ -18,7 +18,7 @@ const key = newSigningKey('1');
 const signer = { serverName: 'example.org', key };
 const serverKey = { key: key.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER };
 
-test('what is built is received as it was built, in every room version', () => {
+test('buildEvent makes events that receivePdu reads unchanged, in every room version', () => {
   fc.assert(
     fc.property(
       anyRoomVersion.chain((version) => draftOf(version).map((draft) => ({ version, draft }))),
@@ -41,8 +41,8 @@ test('what is built is received as it was built, in every room version', () => {
   );
 });
 
-suite('what room versions want differently', () => {
-  test('event ids: chosen, or the reference hash in either alphabet', () => {
+suite('buildEvent: differences between room versions', () => {
+  test('uses the chosen event id, or the reference hash in the right alphabet', () => {
     for (const [id, version] of roomVersions) {
       const { event } = buildEvent(draftFor(version), version, signer);
       const hash = referenceHash(event.pdu, version);
@@ -53,7 +53,7 @@ suite('what room versions want differently', () => {
     }
   });
 
-  test('references: pairs with hashes, or ids', () => {
+  test('writes references as pairs with hashes, or as ids', () => {
     for (const [id, version] of roomVersions) {
       const { event } = buildEvent(draftFor(version), version, signer);
       const [auth, prev] = ['$auth:example.org', '$before:example.org'];
@@ -63,7 +63,7 @@ suite('what room versions want differently', () => {
     }
   });
 
-  test('redactions: the event to redact at the top, or in the content', () => {
+  test('writes the redacted event at the top level, or in the content', () => {
     for (const [id, version] of roomVersions) {
       const draft = {
         ...draftFor(version),
@@ -78,7 +78,7 @@ suite('what room versions want differently', () => {
     }
   });
 
-  test('the room id of version 12 is the id of its create event', () => {
+  test('makes the room id of version 12 from the id of the create event', () => {
     const version = getRoomVersion('12')!;
     const create = { ...draftFor(version), type: 'm.room.create', roomId: undefined, stateKey: '' };
     const { event, json } = buildEvent(create, version, signer);
@@ -87,7 +87,7 @@ suite('what room versions want differently', () => {
     assert.equal(json.includes('room_id'), false);
   });
 
-  test('numbers: integers since version 6', () => {
+  test('refuses floats since version 6', () => {
     for (const [id, version] of roomVersions) {
       const draft = { ...draftFor(version), content: { number: 50.57 } };
       if (Number(id) < 6) assert.ok(buildEvent(draft, version, signer).json.includes('50.57'));
@@ -95,7 +95,7 @@ suite('what room versions want differently', () => {
     }
   });
 
-  test('drafts without the ids that the version needs are refused', () => {
+  test('refuses drafts without the ids that the version requires', () => {
     const [v1, v11, v12] = ['1', '11', '12'].map((id) => getRoomVersion(id)!);
     const refused = { errcode: 'M_BAD_JSON' };
     assert.throws(() => buildEvent({ ...draftFor(v1!), eventId: undefined }, v1!, signer), refused);
@@ -108,10 +108,10 @@ suite('what room versions want differently', () => {
   });
 });
 
-suite('sizes', () => {
+suite('buildEvent: limits', () => {
   const tooLarge = { errcode: 'M_TOO_LARGE', status: 413 };
 
-  test('an event has 65,536 bytes at most, signatures included', () => {
+  test('refuses events above 65,536 bytes, signatures included', () => {
     const version = getRoomVersion('12')!;
     const build = (body: string) =>
       buildEvent({ ...draftFor(version), content: { body } }, version, signer).json;
@@ -122,7 +122,7 @@ suite('sizes', () => {
     assert.throws(() => build('"'.repeat(room / 2 + 1)), tooLarge);
   });
 
-  test('types and state keys have 255 code points, since version 11 bytes', () => {
+  test('limits types and state keys to 255 code points, since version 11 to 255 bytes', () => {
     for (const [id, version] of roomVersions) {
       const build = (type: string, stateKey: string) => () =>
         buildEvent({ ...draftFor(version), type, stateKey }, version, signer);
@@ -136,14 +136,14 @@ suite('sizes', () => {
     }
   });
 
-  test('a depth beyond the end of the range is set to the end', () => {
+  test('clamps a depth beyond the range of safe integers', () => {
     const version = getRoomVersion('12')!;
     const { event } = buildEvent({ ...draftFor(version), depth: 2 ** 53 }, version, signer);
     assert.equal(event.depth, Number.MAX_SAFE_INTEGER);
   });
 });
 
-test('a second server signs the same event', () => {
+test('signEvent adds the signature of a second server and keeps the event id', () => {
   for (const version of roomVersions.values()) {
     const { event } = buildEvent(draftFor(version), version, signer);
     const second = { serverName: 'elsewhere', key: newSigningKey('2') };

@@ -10,16 +10,19 @@ import { contentHash, hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
 
-/** What an event says, before hashes and signatures. */
+/** The fields of a new event, before hashes and signatures. */
 export interface EventDraft {
   readonly type: string;
   readonly sender: string;
   readonly content: JsonObject;
   /** `undefined` for message events. */
   readonly stateKey?: string | undefined;
-  /** Left out for the create event of room version 12 and later, which makes the room id. */
+  /** Absent for the create event of room version 12 and later, whose event id becomes the room id. */
   readonly roomId?: string | undefined;
-  /** The server that makes the event, for those that handshakes are about; other events do not have it. */
+  /**
+   * The server that makes the event, only in events of membership handshakes (make_join, make_leave,
+   * make_knock).
+   */
   readonly origin?: string | undefined;
   /** One more than the deepest previous event. */
   readonly depth: number;
@@ -27,18 +30,18 @@ export interface EventDraft {
   readonly originServerTs: number;
   readonly authEventIds: readonly string[];
   readonly prevEventIds: readonly string[];
-  /** The event to redact, for `m.room.redaction`; written wherever the room version wants it. */
+  /** The event that an `m.room.redaction` redacts; written where the room version puts it. */
   readonly redacts?: string | undefined;
   /** Only for room versions 1 and 2, where the origin chooses ids: `$<unique>:<server>`. */
   readonly eventId?: string | undefined;
   /**
-   * Only for room versions 1 and 2: the reference hash (unpadded base64) of each auth and previous event; `undefined`
-   * for those whose hash is not known, which other servers accept.
+   * Returns the reference hash (unpadded base64) of each auth and previous event, only for room versions 1
+   * and 2. `undefined` if the hash is not known; other servers accept references without a hash.
    */
   readonly referenceHash?: ((eventId: string) => string | undefined) | undefined;
 }
 
-/** Who signs. */
+/** The server and the key that sign an event. */
 export interface EventSigner {
   readonly serverName: string;
   readonly key: SigningKey;
@@ -50,18 +53,19 @@ export interface BuiltEvent {
   readonly json: string;
 }
 
-/** A new event that has everything but its signature, which its id does not depend on. */
+/** A new event that lacks only its signature, on which its id does not depend. */
 export interface UnsignedEvent {
-  /** Complete as soon as `complete` was called: only `pdu.signatures` is missing until then. */
+  /** Lacks `pdu.signatures` until `complete` is called. */
   readonly event: RoomEvent;
-  /** What the signature must cover, in UTF-8. */
+  /** The text that the signature must cover, in UTF-8. */
   readonly signingInput: string;
-  /** Puts the signature (unpadded base64) in. @returns the PDU as canonical JSON */
+  /** Inserts the signature (unpadded base64). @returns the PDU as canonical JSON */
   complete(signature: string): string;
 }
 
 /**
- * Hashes and signs a new event.
+ * Hashes and signs a new event, in the steps of the specification: adds the content hash, signs the redacted
+ * event, and adds the signature to the whole event.
  * Source: server-server API, "Adding hashes and signatures to outgoing events".
  * @throws MatrixError as `prepareEvent` does
  */
@@ -71,13 +75,17 @@ export function buildEvent(draft: EventDraft, version: RoomVersion, signer: Even
   return { event: unsigned.event, json };
 }
 
-/** Room for the one signature of a new event: the size limit counts it before it is there. */
+/**
+ * Takes the place of the one signature of a new event, because the size limit counts the signature before it
+ * exists.
+ */
 const signaturePlaceholder = 'A'.repeat(86);
 
 /**
- * Hashes a new event, for signing elsewhere: on another thread, while the event has its place in the room already.
- * @throws MatrixError M_TOO_LARGE if it breaks a size limit, M_BAD_JSON if the content is not canonical JSON as the
- * room version demands, or if an id is missing that the room version needs.
+ * Hashes a new event that is signed elsewhere: on another thread, while the event already has its place in
+ * the room.
+ * @throws MatrixError M_TOO_LARGE if it exceeds a size limit, M_BAD_JSON if the content is not canonical JSON
+ * as the room version demands, or if an id is missing that the room version requires.
  */
 export function prepareEvent(
   draft: EventDraft,
@@ -107,8 +115,8 @@ export function prepareEvent(
 }
 
 /**
- * Adds a signature to an event that another server made: an invite that this server accepts, or a restricted join
- * that it vouches for. The id stays. Sign only what has been checked before.
+ * Adds a signature to an event from another server: an invite that this server accepts, or a restricted join
+ * that it authorises. The event id stays. Sign only events that have been checked.
  * @throws MatrixError M_TOO_LARGE
  */
 export function signEvent(event: RoomEvent, signer: EventSigner): BuiltEvent {
@@ -145,18 +153,19 @@ function unsignedPdu(draft: EventDraft, version: RoomVersion): Pdu {
 
 function checkIds(draft: EventDraft, version: RoomVersion): void {
   if (version.eventId === 'origin' ? !isEventIdOf(version, draft.eventId) : draft.eventId !== undefined) {
-    throw badJson(`Room version ${version.id} has event ids from ${version.eventId}`);
+    throw badJson(`In room version ${version.id} event ids come from: ${version.eventId}`);
   }
   const makesRoomId = version.roomId === 'create event' && draft.type === 'm.room.create';
   if (makesRoomId !== (draft.roomId === undefined)) {
-    throw badJson(`Room version ${version.id} has room ids from ${version.roomId}`);
+    throw badJson(`In room version ${version.id} room ids come from: ${version.roomId}`);
   }
 }
 
 function references(ids: readonly string[], draft: EventDraft, version: RoomVersion): JsonValue {
   if (version.eventReferences === 'ids') return ids;
   const { referenceHash } = draft;
-  if (referenceHash === undefined && ids.length > 0) throw badJson('Reference hashes are missing');
+  if (referenceHash === undefined && ids.length > 0)
+    throw badJson('The reference hashes of auth and previous events are missing');
   return ids.map((id) => {
     const hash = referenceHash!(id);
     return [id, hash === undefined ? {} : { sha256: hash }];

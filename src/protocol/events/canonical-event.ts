@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 import { redactContent, survivesRedaction } from './redaction.ts';
 
-/** One member of an event as canonical JSON, `"key":value`: as it is, and as a redaction leaves it. */
+/** One member of an event as canonical JSON, `"key":value`: in full, and as a redaction leaves it. */
 interface Member {
   readonly key: string;
   text: string;
@@ -16,8 +16,8 @@ interface Member {
 }
 
 /**
- * The canonical texts of one event. The content hash, the signatures, the reference hash and the size limit each
- * look at other parts of it; this writes every part once.
+ * The canonical JSON of one event. The content hash, the signatures, the reference hash and the size limit
+ * each cover different parts of it; every part is serialised once.
  */
 export class CanonicalEvent {
   readonly #members: readonly Member[];
@@ -25,8 +25,8 @@ export class CanonicalEvent {
   readonly #signatures: Member;
 
   /**
-   * `unsigned` is left out, as nothing covers it.
-   * @throws MatrixError M_BAD_JSON if the event is not canonical JSON in the way its room version demands.
+   * Leaves out `unsigned`, which no hash or signature covers.
+   * @throws MatrixError M_BAD_JSON if the event is not canonical JSON as its room version demands.
    */
   constructor(pdu: JsonObject, version: RoomVersion) {
     const numbers = version.strictCanonicalJson ? 'strict' : 'as written';
@@ -46,7 +46,7 @@ export class CanonicalEvent {
     this.#signatures.text = `"signatures":${canonicalJson(value)}`;
   }
 
-  /** The whole event without `unsigned`: what is stored, sent and measured. */
+  /** The whole event without `unsigned`: the JSON that is stored, sent and measured. */
   get json(): string {
     let text = '';
     for (const { text: part } of this.#members) {
@@ -55,7 +55,7 @@ export class CanonicalEvent {
     return `{${text}}`;
   }
 
-  /** What the content hash covers: the event without `hashes`, `signatures` and `unsigned`. */
+  /** The text that the content hash covers: the event without `hashes`, `signatures` and `unsigned`. */
   get contentHashInput(): string {
     let text = '';
     for (const member of this.#members) {
@@ -65,7 +65,10 @@ export class CanonicalEvent {
     return `{${text}}`;
   }
 
-  /** What signatures and the reference hash cover: the redacted event without `signatures` and `unsigned`. */
+  /**
+   * The text that signatures and the reference hash cover: the redacted event without `signatures` and
+   * `unsigned`.
+   */
   get signingInput(): string {
     let text = '';
     for (const member of this.#members) {

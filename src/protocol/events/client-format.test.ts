@@ -15,8 +15,8 @@ function eventOf(versionId: string, changes: Partial<EventDraft> = {}) {
   return buildEvent({ ...draftFor(version), ...changes }, version, signer).event;
 }
 
-suite('events for clients', () => {
-  test('have nothing of the federation in them', () => {
+suite('clientEvent', () => {
+  test('leaves out the fields of the federation format', () => {
     const event = eventOf('12', { stateKey: '' });
     const expected = {
       type: 'm.room.message',
@@ -32,12 +32,12 @@ suite('events for clients', () => {
     assert.deepEqual(clientEvent(event, unsigned), { ...expected, room_id: event.roomId, unsigned });
   });
 
-  test('of messages have no state key, not even an undefined one', () => {
+  test('leaves out state_key for message events', () => {
     const keys = Object.keys(clientEventWithoutRoomId(eventOf('12')));
     assert.deepEqual(keys, ['type', 'content', 'event_id', 'sender', 'origin_server_ts']);
   });
 
-  test('that redact say what in both places, in every room version', () => {
+  test('writes redacts at the top level and in the content, in every room version', () => {
     for (const id of roomVersions.keys()) {
       const content = { reason: 'spam' };
       const event = eventOf(id, { type: 'm.room.redaction', content, redacts: '$1:example.org' });
@@ -47,7 +47,7 @@ suite('events for clients', () => {
     }
   });
 
-  test('of other types keep a redacts in their content to themselves', () => {
+  test('leaves redacts in the content of other event types as it is', () => {
     const client = clientEvent(eventOf('11', { content: { redacts: '$1:example.org' } }));
     assert.equal(client.redacts, undefined);
     assert.deepEqual(client.content, { redacts: '$1:example.org' });
@@ -62,14 +62,14 @@ suite('stripped state', () => {
     content: { name: 'A room' },
   };
 
-  test('has four members, from here or from elsewhere', () => {
+  test('keeps exactly four members of local and remote events', () => {
     const event = eventOf('12', { type: 'm.room.name', stateKey: '', content: { name: 'A room' } });
     assert.deepEqual(strippedState(event), stripped);
     assert.deepEqual(parseStrippedState(event.pdu), stripped);
     assert.deepEqual(parseStrippedState({ ...stripped, event_id: '$x', unsigned: {} }), stripped);
   });
 
-  test('is refused where a member is missing or wrong', () => {
+  test('refuses events with a missing or malformed member', () => {
     for (const key of Object.keys(stripped)) {
       for (const value of [undefined, null, 1, []] as (JsonValue | undefined)[]) {
         assert.equal(parseStrippedState({ ...stripped, [key]: value }), undefined);

@@ -1,7 +1,7 @@
 import type { RoomEvent } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 
-/** An event as clients see it. Source: client-server API, "Room event format". */
+/** An event in the format for clients. Source: client-server API, "Room event format". */
 export interface ClientEvent extends JsonObject {
   readonly type: string;
   readonly event_id: string;
@@ -11,8 +11,9 @@ export interface ClientEvent extends JsonObject {
 }
 
 /**
- * An event for clients, where the room is known from around it, as in a sync.
- * @param unsigned What the server adds for this reader: `age`, `transaction_id`, `prev_content`, `m.relations`...
+ * Returns an event for clients without `room_id`, for responses that group events by room, as /sync does.
+ * @param unsigned what the server adds for this user: `age`, `transaction_id`, `prev_content`,
+ * `m.relations`...
  */
 export function clientEventWithoutRoomId(event: RoomEvent, unsigned?: JsonObject): ClientEvent {
   const { redacts } = event;
@@ -23,14 +24,14 @@ export function clientEventWithoutRoomId(event: RoomEvent, unsigned?: JsonObject
     sender: event.sender,
     origin_server_ts: event.originServerTs,
     ...(event.stateKey === undefined ? undefined : { state_key: event.stateKey }),
-    // Clients of either age look for it in either place, whatever the room version (room version 11, "Moving the
-    // redacts property").
+    // Written at both places in every room version, because older and newer clients each look at one of them
+    // (room version 11, "Moving the redacts property").
     ...(redacts === undefined ? undefined : { redacts }),
     ...(unsigned === undefined ? undefined : { unsigned }),
   };
 }
 
-/** An event for clients and application services, on its own. @param unsigned as above */
+/** Returns an event for clients and application services, with `room_id`. @param unsigned as above */
 export function clientEvent(event: RoomEvent, unsigned?: JsonObject): ClientEvent {
   return { ...clientEventWithoutRoomId(event, unsigned), room_id: event.roomId };
 }

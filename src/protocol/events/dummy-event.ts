@@ -1,10 +1,13 @@
-/** What servers send to tie loose ends of a room's history together, in both spellings. It says nothing to anybody. */
+/**
+ * The types of events that servers send only to merge forward extremities, in both spellings. They carry no
+ * message.
+ */
 const types: ReadonlySet<string> = new Set(['org.proto.dummy_event', 'org.matrix.dummy_event']);
 
-/** Under this name this server sends it. */
+/** The type that this server sends. */
 export const dummyEventType = 'org.proto.dummy_event';
 
-/** Whether an event is only there for the history of its room. */
+/** Whether an event only merges forward extremities. */
 export const isDummyEvent = ({
   type,
   stateKey,

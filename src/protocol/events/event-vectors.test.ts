@@ -12,7 +12,7 @@ import { checkIntegrity, redactEvent } from './integrity.ts';
 import { receivePdu } from './parse.ts';
 import { redactPdu } from './redaction.ts';
 
-/** Made by another implementation; see the script beside the file. */
+/** Made by another implementation; see the script in the folder of the file. */
 interface Vector {
   readonly version: string;
   readonly event: string;
@@ -30,13 +30,13 @@ const signer = { serverName: 'domain', key: SigningKey.fromSeed('1', seed)! };
 const serverKey = { key: signer.key.publicKey, validUntilTs: 2_000_000 };
 
 for (const id of roomVersions.keys()) {
-  suite(`events of room version ${id}, as another implementation makes them`, () => {
+  suite(`room version ${id}: events made by another implementation`, () => {
     const version = getRoomVersion(id)!;
     for (const vector of vectors.filter((each) => each.version === id)) {
       const pdu = parseJsonObject(vector.event, { numbers: 'as written' });
       const name = `${pdu.type} ${JSON.stringify(pdu.content).slice(0, 60)}`;
 
-      test(`${name}: id, hashes, signature`, () => {
+      test(`accepts the id, hashes and signature of ${name}`, () => {
         const received = receivePdu(pdu, version);
         assert.equal(received.event.eventId, vector.eventId);
         assert.equal(received.json, vector.event);
@@ -46,7 +46,7 @@ for (const id of roomVersions.keys()) {
         assert.equal(checkIntegrity(received, () => serverKey, 1_000_000).outcome, 'ok');
       });
 
-      test(`${name}: redaction`, () => {
+      test(`redacts ${name}`, () => {
         const numbers = version.strictCanonicalJson ? 'strict' : 'as written';
         assert.equal(canonicalJson(redactPdu(pdu, version), numbers), vector.redacted);
         const redacted = redactEvent(receivePdu(pdu, version).event);
@@ -54,11 +54,11 @@ for (const id of roomVersions.keys()) {
         assert.equal(redacted.event.eventId, vector.eventId);
       });
 
-      // Some vectors have members that this server knows of and does not write.
+      // Some vectors have members that this server reads but never writes.
       const foreign = ['membership', 'prev_state', 'origin', 'org.example.top'];
       if (foreign.some((key) => pdu[key] !== undefined) || typeof pdu.depth !== 'number') continue;
 
-      test(`${name}: building`, () => {
+      test(`builds ${name}`, () => {
         const { event } = receivePdu(pdu, version);
         const { redacts: _redacts, ...content } = event.content;
         const draft = {

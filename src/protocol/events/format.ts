@@ -9,19 +9,21 @@ import type { RoomVersion } from '../room-versions.ts';
 import { MAX_AUTH_EVENTS, MAX_PREV_EVENTS } from './limits.ts';
 
 /**
- * How many events an event may name. Old events may name more than is allowed today, and the answers to `/backfill`
- * must not be refused for that. Source: server-server API, `GET /backfill/{roomId}`.
+ * How many auth and previous events an event may reference. Old events may reference more than the limits of
+ * today, and responses to `/backfill` must not be refused for that. Source: server-server API, `GET
+ * /backfill/{roomId}`.
  */
 export type ReferenceLimits = 'limited' | 'unlimited';
 
-/** 2^63 - 1, as near as a double comes. */
+/** 2^63 - 1, as closely as a double represents it. */
 const MAX_OLD_INTEGER = 2 ** 63;
 
 /**
- * Checks the members that every event must have, and gives the event without `unsigned`: nothing vouches for that
- * part, so whoever needs it (`invite_room_state`) takes it from what was received and checks it there.
+ * Checks the members that every event must have.
  * Source: "Event format" of each room version.
- * @param references whether the lists of auth and previous events may be longer than they may be today
+ * @param references `unlimited` if the event may be older than the limits on auth and previous events
+ * @returns the event without `unsigned`, which no hash or signature covers; callers that need a part of it
+ * (`invite_room_state`) take that from the received JSON and check it
  * @throws MatrixError M_BAD_JSON
  */
 export function checkFormat(
@@ -29,7 +31,7 @@ export function checkFormat(
   version: RoomVersion,
   references: ReferenceLimits = 'limited',
 ): Pdu {
-  if (!isJsonObject(json)) throw badJson('An event must be an object');
+  if (!isJsonObject(json)) throw badJson('An event must be a JSON object');
   const { unsigned: _unsigned, ...pdu } = json;
   if (typeof pdu.type !== 'string') throw badJson('The type of an event must be a string');
   if (pdu.state_key !== undefined && typeof pdu.state_key !== 'string') {
@@ -55,7 +57,7 @@ function checkIdentifiers(pdu: JsonObject, version: RoomVersion): void {
     if (!hasDomain(pdu.room_id, '!'))
       throw badJson('The room_id of an event must be a room id with a domain');
   } else if (pdu.type !== 'm.room.create' && !isHashRoomId(pdu.room_id)) {
-    throw badJson('The room_id of an event must be a hash');
+    throw badJson('The room_id of an event must be the hash of the create event');
   }
 }
 
@@ -65,7 +67,8 @@ function hasDomain(value: JsonValue | undefined, sigil: string): boolean {
 
 function checkNumbers(pdu: JsonObject, version: RoomVersion): void {
   const depth = integerOf(pdu.depth, version);
-  if (depth === undefined || depth < 0) throw badJson('The depth of an event must be an integer from 0 on');
+  if (depth === undefined || depth < 0)
+    throw badJson('The depth of an event must be an integer of at least 0');
   if (integerOf(pdu.origin_server_ts, version) === undefined) {
     throw badJson('The origin_server_ts of an event must be an integer');
   }
@@ -88,10 +91,13 @@ function checkReferences(
 ): void {
   const references = pdu[key];
   if (!Array.isArray(references)) throw badJson(`The ${key} of an event must be an array`);
-  if (references.length > max) throw badJson(`An event may have ${max} ${key} at most`);
-  const isReference = version.eventReferences === 'ids' ? isId : isPair;
-  if (!references.every(isReference))
-    throw badJson(`The ${key} of an event must be ${version.eventReferences}`);
+  if (references.length > max) throw badJson(`An event may have at most ${max} ${key}`);
+  const areIds = version.eventReferences === 'ids';
+  if (!references.every(areIds ? isId : isPair)) {
+    throw badJson(
+      `Each of the ${key} of an event must be ${areIds ? 'an event id' : 'a pair of event id and hashes'}`,
+    );
+  }
 }
 
 function isId(value: unknown): boolean {

@@ -54,10 +54,10 @@ const examples: readonly Example[] = [
   },
 ];
 
-suite('the examples of the specification', () => {
+suite('content hash and signature: examples of the specification', () => {
   const version = getRoomVersion('1')!;
   for (const { name, event, hash, signature } of examples) {
-    test(name, () => {
+    test(`hashes and signs ${name}`, () => {
       assert.equal(contentHash(new CanonicalEvent(event, version)), hash);
       const text = new CanonicalEvent(event, version);
       text.hashes = { sha256: hash };
@@ -66,7 +66,7 @@ suite('the examples of the specification', () => {
   }
 });
 
-test('no hash depends on signatures or unsigned, and the content hash not on hashes', () => {
+test('content and reference hash ignore signatures and unsigned, and the content hash ignores hashes', () => {
   const event = examples[0]!.event;
   for (const version of roomVersions.values()) {
     const changed = { ...event, signatures: { a: { 'ed25519:1': 'b' } }, unsigned: { age: 1 } };
@@ -84,7 +84,7 @@ test('no hash depends on signatures or unsigned, and the content hash not on has
   }
 });
 
-test('a content hash is compared by its bytes', () => {
+test('hasContentHash compares bytes', () => {
   const expected = '47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU';
   for (const written of [expected, `${expected}=`, expected.replaceAll('+', '-').replaceAll('/', '_')]) {
     assert.ok(hasContentHash({ hashes: { sha256: written } }, expected));

@@ -5,7 +5,7 @@ import type { RoomVersion } from '../room-versions.ts';
 import { CanonicalEvent } from './canonical-event.ts';
 
 /**
- * Covers the whole event; stands in its `hashes.sha256`. Unpadded base64.
+ * Returns the content hash of an event, for its `hashes.sha256`. It covers the whole event. Unpadded base64.
  * Source: server-server API, "Calculating the content hash for an event".
  */
 export function contentHash(event: CanonicalEvent): string {
@@ -13,8 +13,8 @@ export function contentHash(event: CanonicalEvent): string {
 }
 
 /**
- * Whether `hashes.sha256` of an event is the given hash (unpadded base64), however it is written: what counts is the
- * bytes.
+ * Whether `hashes.sha256` of an event equals the given hash (unpadded base64). Compares bytes, so padding and
+ * alphabet do not matter.
  */
 export function hasContentHash(pdu: JsonObject, expected: string): boolean {
   const claimed = isJsonObject(pdu.hashes) ? pdu.hashes.sha256 : undefined;
@@ -24,7 +24,8 @@ export function hasContentHash(pdu: JsonObject, expected: string): boolean {
 }
 
 /**
- * Covers what redaction leaves of the event, so that it stays the same when the event is redacted. Unpadded base64.
+ * Returns the reference hash of an event. It covers the redacted event, so that redacting the event does not
+ * change it. Unpadded base64.
  * Source: server-server API, "Calculating the reference hash for an event".
  * @throws MatrixError M_BAD_JSON if the event is not canonical JSON as its room version demands.
  */
@@ -33,8 +34,9 @@ export function referenceHash(pdu: JsonObject, version: RoomVersion): string {
 }
 
 /**
- * The event id that the reference hash makes; for room versions 1 and 2, use the event's own `event_id`.
- * @param signingInput The text of the redacted event without signatures.
+ * Returns the event id made from the reference hash. In room versions 1 and 2, use the event's own `event_id`
+ * instead.
+ * @param signingInput the text of the redacted event without signatures
  */
 export function hashEventId(signingInput: string, version: RoomVersion): string {
   return `$${version.eventId === 'hash, base64' ? sha256Base64(signingInput) : sha256Base64Url(signingInput)}`;

@@ -21,14 +21,14 @@ function check(pdu: JsonObject, version: RoomVersion) {
 for (const [id, version] of roomVersions) {
   const { event, json } = buildEvent(draftFor(version), version, signer);
 
-  test(`version ${id}: an untouched event is ok, whole`, () => {
+  test(`checkIntegrity accepts an unchanged event of room version ${id}`, () => {
     const result = check(event.pdu, version);
     assert.ok(result.outcome === 'ok');
     assert.equal(result.json, json);
     assert.deepEqual(result.event, event);
   });
 
-  test(`version ${id}: a changed message is redacted and keeps its id`, () => {
+  test(`checkIntegrity redacts a changed message of room version ${id} and keeps its id`, () => {
     const result = check({ ...event.pdu, content: { body: 'something else' } }, version);
     assert.ok(result.outcome === 'redact');
     assert.deepEqual(result.event.content, {});
@@ -36,7 +36,7 @@ for (const [id, version] of roomVersions) {
     assert.deepEqual(parseJson(result.json), result.event.pdu);
   });
 
-  test(`version ${id}: an event that was redacted on its way is redacted`, () => {
+  test(`checkIntegrity redacts an event of room version ${id} that was redacted in transit`, () => {
     const redacted = redactEvent(event);
     const result = check(redacted.event.pdu, version);
     assert.ok(result.outcome === 'redact');
@@ -44,7 +44,7 @@ for (const [id, version] of roomVersions) {
     assert.deepEqual(result.event, redacted.event);
   });
 
-  test(`version ${id}: what signatures cover can not be changed`, () => {
+  test(`checkIntegrity rejects changes of signed members in room version ${id}`, () => {
     const changes: JsonObject[] = [
       { type: 'm.room.topic' },
       { sender: '@bob:example.org' },
@@ -62,14 +62,14 @@ for (const [id, version] of roomVersions) {
   });
 }
 
-test('the reason names the server whose signature is missing', () => {
+test('checkIntegrity names the server whose signature is missing', () => {
   const version = getRoomVersion('10')!;
   const { event } = buildEvent({ ...draftFor(version), sender: '@a:elsewhere' }, version, signer);
   const result = check(event.pdu, version);
   assert.ok(result.outcome === 'reject' && result.reason.includes('elsewhere'));
 });
 
-test('a restricted join by nobody is rejected', () => {
+test('checkIntegrity rejects a restricted join whose authorising user is malformed', () => {
   const version = getRoomVersion('10')!;
   const content = { membership: 'join', join_authorised_via_users_server: 5 };
   const draft = { ...draftFor(version), type: 'm.room.member', stateKey: '@alice:example.org', content };

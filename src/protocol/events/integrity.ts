@@ -11,20 +11,21 @@ import { redactPdu } from './redaction.ts';
 import { roomEventOf } from './room-event.ts';
 
 /**
- * What to make of a received event. `ok`: use it. `redact`: its hash is wrong, so use only `event`, which is
- * redacted. `reject`: a signature is missing or wrong, so drop it.
+ * The result of checking a received event. `ok`: use it. `redact`: its content hash does not match, so use
+ * `event`, which is redacted. `reject`: a signature is missing or wrong, so drop it.
  */
 export type Integrity =
   | { readonly outcome: 'ok' | 'redact'; readonly event: RoomEvent; readonly json: string }
   | { readonly outcome: 'reject'; readonly reason: string };
 
 /**
- * Checks signatures and content hash of a received event. Never throws.
+ * Checks a received event, in the order of the specification: the signatures, without which it is rejected;
+ * then the content hash, without which it is redacted. Never throws.
  * Source: server-server API, "Validating hashes and signatures on received events".
- * @param keyOf The servers' keys: fetch those of `requiredSigners(received.event)` before.
- * @param now Milliseconds since the epoch.
- * @param verify By default on this thread. To verify many signatures elsewhere: note what is asked here and say yes to
- * all, have that verified, and ask again with the answers.
+ * @param keyOf the servers' keys; fetch those of `requiredSigners(received.event)` first
+ * @param now milliseconds since the epoch
+ * @param verify verifies on this thread by default. To verify many signatures elsewhere, record the calls and
+ * return true, have the recorded signatures verified, and check again with the results.
  */
 export function checkIntegrity(
   received: ReceivedEvent,
@@ -35,7 +36,7 @@ export function checkIntegrity(
   const { event, signingInput, json } = received;
   const signers = requiredSigners(event);
   if (signers === undefined)
-    return { outcome: 'reject', reason: 'The event names a server that can not exist' };
+    return { outcome: 'reject', reason: 'The event names a server that cannot exist' };
   for (const server of signers) {
     if (!isSignedByServer(event, signingInput, server, keyOf, now, verify)) {
       return { outcome: 'reject', reason: `The event has no valid signature of ${server}` };
@@ -44,7 +45,7 @@ export function checkIntegrity(
   return received.hashMatches ? { outcome: 'ok', event, json } : { outcome: 'redact', ...redactEvent(event) };
 }
 
-/** The event as a redaction leaves it, with its canonical JSON. The id stays the same. */
+/** Returns the event as a redaction leaves it, and its canonical JSON. The id stays the same. */
 export function redactEvent(event: RoomEvent): { readonly event: RoomEvent; readonly json: string } {
   const { version, eventId } = event;
   const pdu = redactPdu(event.pdu, version);

@@ -22,19 +22,19 @@ function pduOf(version: RoomVersion): JsonObject {
   return buildEvent(draftFor(version), version, signer).event.pdu;
 }
 
-/** Numbers as they arrive from outside. */
+/** Parses numbers as they arrive in events. */
 function written(text: string): JsonValue {
   return parseJson(text, { numbers: 'as written' });
 }
 
 for (const [id, version] of roomVersions) {
-  suite(`the event format of room version ${id}`, () => {
+  suite(`receivePdu: format of room version ${id}`, () => {
     const pdu = pduOf(version);
     const refuses = (changes: JsonObject, error: object = badJson) =>
       assert.throws(() => parsePdu({ ...pdu, ...changes }, version), error, JSON.stringify(changes));
     const accepts = (changes: JsonObject) => parsePdu({ ...pdu, ...changes }, version);
 
-    test('needs its members', () => {
+    test('requires all mandatory members', () => {
       const needed = [
         'type',
         'sender',
@@ -49,7 +49,7 @@ for (const [id, version] of roomVersions) {
       if (version.eventId === 'origin') refuses({ event_id: undefined });
     });
 
-    test('needs their types', () => {
+    test('requires the right types of members', () => {
       for (const key of ['content', 'hashes', 'signatures']) {
         for (const value of [null, [], 'text', 1, written('1.0')]) refuses({ [key]: value });
       }
@@ -69,13 +69,13 @@ for (const [id, version] of roomVersions) {
       }
     });
 
-    test('accepts users with historical ids', () => {
+    test('accepts historical user ids', () => {
       for (const sender of ['@:example.org', '@Älice B:example.org', '@a:[::1]:8448']) {
         assert.equal(accepts({ sender }).sender, sender);
       }
     });
 
-    test('has the numbers of its version', () => {
+    test('accepts only the numbers of its room version', () => {
       for (const number of [-1, 0.5]) refuses({ depth: number });
       for (const number of ['1.0', '1e3', '1.5']) {
         refuses({ depth: written(number) });
@@ -95,7 +95,7 @@ for (const [id, version] of roomVersions) {
       }
     });
 
-    test('has references of its version, ten and twenty at most', () => {
+    test('accepts only the references of its room version, at most ten auth and twenty previous events', () => {
       const one = version.eventReferences === 'pairs' ? ['$a:b', { sha256: 'x' }] : '$a:b';
       const other = version.eventReferences === 'pairs' ? '$a:b' : ['$a:b', { sha256: 'x' }];
       for (const key of ['auth_events', 'prev_events']) {
@@ -109,14 +109,14 @@ for (const [id, version] of roomVersions) {
       refuses({ prev_events: Array(21).fill(one) });
     });
 
-    test('has room ids of its version', () => {
+    test('accepts only the room ids of its room version', () => {
       const hash = '!Nhcu5BS-UMnFX7hBVfVSoXiD7OgH6iRT-xyIuqDnpYQ';
       const hashed = version.roomId === 'create event';
       assert.equal(accepts({ room_id: hashed ? hash : '!a:b' }).roomId, hashed ? hash : '!a:b');
       refuses({ room_id: hashed ? '!a:b' : hash });
     });
 
-    test('has sizes of its version', () => {
+    test('enforces the size limits of its room version', () => {
       refuses({ content: { body: 'x'.repeat(65_536) } }, tooLarge);
       for (const key of ['type', 'state_key']) {
         assert.ok(accepts({ [key]: 'x'.repeat(255) }));
@@ -127,7 +127,7 @@ for (const [id, version] of roomVersions) {
       else assert.equal(accepts({ sender }).sender, sender);
     });
 
-    test('drops unsigned, keeps other members and hashes them', () => {
+    test('drops unsigned, and keeps and hashes unknown members', () => {
       const event = accepts({ unsigned: { age: 1, prev_content: 'lie' }, 'org.example.top': [1] });
       assert.equal('unsigned' in event.pdu, false);
       assert.deepEqual(event.pdu['org.example.top'], [1]);
@@ -138,7 +138,7 @@ for (const [id, version] of roomVersions) {
   });
 }
 
-test('deep, lone and inherited things in content are refused or harmless', () => {
+test('receivePdu refuses deep nesting and lone surrogates, and takes __proto__ as an ordinary key', () => {
   const version = getRoomVersion('12')!;
   const pdu = pduOf(version);
   const deep = parseJson(`${'{"a":'.repeat(2000)}1${'}'.repeat(2000)}`, { maxDepth: 5000 });
@@ -150,15 +150,15 @@ test('deep, lone and inherited things in content are refused or harmless', () =>
   assert.throws(() => parsePdu(proto, version), badJson);
 });
 
-test('the room id of a version 12 create event comes from its id, whatever it claims', () => {
+test('receivePdu takes the room id of a version 12 create event from its event id, not from room_id', () => {
   const version = getRoomVersion('12')!;
   const claimed = { ...pduOf(version), type: 'm.room.create', state_key: '' };
   const event = parsePdu(claimed, version);
   assert.equal(event.roomId, `!${event.eventId.slice(1)}`);
 });
 
-suite('hostile events', () => {
-  /** Another value, anywhere in an event that was valid. */
+suite('receivePdu: hostile events', () => {
+  /** Valid events with up to three members replaced by other values. */
   const mutated = anyRoomVersion.chain((version) => {
     const pdu = pduOf(version);
     const hostile = fc.oneof(
@@ -172,7 +172,7 @@ suite('hostile events', () => {
     }));
   });
 
-  test('give an event or a MatrixError, and the check of what was received never throws', () => {
+  test('returns an event or throws a MatrixError, and checkIntegrity never throws', () => {
     const key = { key: signer.key.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER };
     fc.assert(
       fc.property(mutated, ({ version, json }) => {
@@ -187,7 +187,7 @@ suite('hostile events', () => {
     );
   });
 
-  test('have the id that their sender knows, or none', () => {
+  test('computes the same id in claimedEventId, or none', () => {
     fc.assert(
       fc.property(mutated, ({ version, json }) => {
         const claimed = claimedEventId(json, version);
@@ -207,7 +207,7 @@ suite('hostile events', () => {
       assert.equal(claimedEventId(odd, version), undefined);
   });
 
-  test('so does any JSON', () => {
+  test('throws a MatrixError for any other JSON', () => {
     fc.assert(
       fc.property(anyRoomVersion, fc.jsonValue(), (version, json) => {
         claimedEventId(json as JsonValue, version);
@@ -216,7 +216,7 @@ suite('hostile events', () => {
     );
   });
 
-  test('so do bytes that were changed on the way', () => {
+  test('returns an event or throws a MatrixError for changed bytes, in bounded time', () => {
     const took = cpuTime(() =>
       fc.assert(
         fc.property(

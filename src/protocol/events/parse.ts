@@ -9,21 +9,22 @@ import { contentHash, hasContentHash, hashEventId } from './hashes.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
 
-/** An event from another server whose format is right. Its hash and signatures are for `checkIntegrity`. */
+/** An event from another server whose format is valid. `checkIntegrity` checks its hash and signatures. */
 export interface ReceivedEvent {
   readonly event: RoomEvent;
   /** The PDU as canonical JSON, without `unsigned`. */
   readonly json: string;
   /** The text that signatures cover. */
   readonly signingInput: string;
-  /** Whether the event is as its origin hashed it. If not, only what redaction leaves may be used. */
+  /** Whether the content hash matches. If not, only the redacted event may be used. */
   readonly hashMatches: boolean;
 }
 
 /**
- * Reads an event from another server: format, size and canonical JSON as the room version has them, and the event
- * id. Parse the JSON with `numbers: 'as written'`. `unsigned` is dropped. `references` is for old events.
+ * Reads an event from another server: checks format, size and canonical JSON as the room version defines
+ * them, and determines the event id. Parse the JSON with `numbers: 'as written'`. Drops `unsigned`.
  * Source: server-server API, "Checks performed on receipt of a PDU", check 1.
+ * @param references `unlimited` if the event may be older than the limits on auth and previous events
  * @throws MatrixError M_BAD_JSON or M_TOO_LARGE, never anything else, whatever the JSON is.
  */
 export function receivePdu(
@@ -45,8 +46,9 @@ export function receivePdu(
 }
 
 /**
- * The id that an event has for who sent it, also where its format is not right: by it the sender is told so.
- * @returns `undefined` where there is none
+ * Returns the id that an event has for its sender, even if its format is not valid, so that the response can
+ * report the failure under that id.
+ * @returns `undefined` if it has none
  */
 export function claimedEventId(json: JsonValue, version: RoomVersion): string | undefined {
   if (!isJsonObject(json)) return undefined;
@@ -63,7 +65,7 @@ export function claimedEventId(json: JsonValue, version: RoomVersion): string | 
   }
 }
 
-/** The id of an event whose format is right. Source: "Event IDs" of each room version. */
+/** Returns the id of an event whose format is valid. Source: "Event IDs" of each room version. */
 function eventIdOf(pdu: Pdu, signingInput: string, version: RoomVersion): string {
   return version.eventId === 'origin' ? (pdu.event_id as string) : hashEventId(signingInput, version);
 }

@@ -36,7 +36,7 @@ function message(version: NonNullable<ReturnType<typeof roomVersions.get>>, body
   );
 }
 
-/** As a policy server signs it: over the redacted event. */
+/** Signs as a policy server does: over the redacted event. */
 const sign = (built: ReturnType<typeof message>) => {
   const { signatures: _signatures, unsigned: _unsigned, ...rest } = redactEvent(built.event).event.pdu;
   const sorted = Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
@@ -49,7 +49,7 @@ const sign = (built: ReturnType<typeof message>) => {
 };
 
 describe('policy servers', () => {
-  it('are named by their name and key, and by nothing else', () => {
+  it('reads a policy server only from a server name and an Ed25519 key', () => {
     const content = { via: 'policy.test', public_keys: { ed25519: key.publicKey.base64 } };
     assert.equal(parsePolicyServer(content)?.serverName, 'policy.test');
     assert.equal(parsePolicyServer(content)?.key.base64, key.publicKey.base64);
@@ -68,14 +68,14 @@ describe('policy servers', () => {
     );
   });
 
-  it('are asked about all but the event that names them', () => {
+  it('requires a policy server signature for all events but the one that names the policy server', () => {
     assert.equal(needsPolicyServerSignature({ type: 'm.room.policy', stateKey: '' }), false);
     assert.equal(needsPolicyServerSignature({ type: 'm.room.policy' }), true);
     assert.equal(needsPolicyServerSignature({ type: 'm.room.policy', stateKey: 'x' }), true);
     assert.equal(needsPolicyServerSignature({ type: 'm.room.power_levels', stateKey: '' }), true);
   });
 
-  it('sign what is left of an event when it is redacted, in every room version', () => {
+  it('verifies signatures over the redacted event, in every room version', () => {
     for (const version of roomVersions.values()) {
       const built = message(version, 'hello');
       assert.equal(isSignedByPolicyServer(built.event, policy), false);
@@ -92,7 +92,7 @@ describe('policy servers', () => {
     }
   });
 
-  it('have signed nothing that is no signature', () => {
+  it('refuses malformed signatures', () => {
     fc.assert(
       fc.property(anyRoomVersion, canonicalValue, (version, value) => {
         const { event } = message(version, 'hello');

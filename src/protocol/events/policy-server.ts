@@ -8,7 +8,7 @@ import { CanonicalEvent } from './canonical-event.ts';
 import { checkSize } from './limits.ts';
 import { roomEventOf } from './room-event.ts';
 
-/** A server that says which events a room should have, and the key with which it does. */
+/** A policy server, which decides what events a room accepts, and its public key. */
 export interface PolicyServer {
   readonly serverName: string;
   readonly key: VerifyKey;
@@ -17,11 +17,14 @@ export interface PolicyServer {
 /** The type of the state event that names a room's policy server; its state key is empty. */
 export const policyEventType = 'm.room.policy';
 
-/** The id under which a policy server signs, always. Source: server-server API, "Validating Policy Server signatures". */
+/**
+ * The key id of every policy server's signatures. Source: server-server API, "Validating Policy Server
+ * signatures".
+ */
 export const policyKeyId = 'ed25519:policy_server';
 
 /**
- * The policy server that the content of `m.room.policy` names; `undefined` when it names none.
+ * Returns the policy server that the content of `m.room.policy` names; `undefined` if it names none.
  * Source: server-server API, "Determining if a Policy Server is enabled in a room".
  */
 export function parsePolicyServer({ via, public_keys: keys }: JsonObject): PolicyServer | undefined {
@@ -30,7 +33,7 @@ export function parsePolicyServer({ via, public_keys: keys }: JsonObject): Polic
   return key && { serverName: via, key };
 }
 
-/** Whether policy servers are asked about events like this one: about all but the one that names them. */
+/** Whether policy servers sign events like this one: all but the event that names them. */
 export function needsPolicyServerSignature({
   type,
   stateKey,
@@ -41,7 +44,10 @@ export function needsPolicyServerSignature({
   return type !== policyEventType || stateKey !== '';
 }
 
-/** Never throws. Source: server-server API, "Validating Policy Server signatures". */
+/**
+ * Whether the policy server has signed the event. Never throws. Source: server-server API, "Validating Policy
+ * Server signatures".
+ */
 export function isSignedByPolicyServer({ pdu, version }: RoomEvent, policy: PolicyServer): boolean {
   const own = signaturesOf(pdu, policy.serverName).find(([keyId]) => keyId === policyKeyId);
   if (!own) return false;
@@ -53,7 +59,7 @@ export function isSignedByPolicyServer({ pdu, version }: RoomEvent, policy: Poli
 }
 
 /**
- * The event with the signature of a policy server; those that it has stay, the server's own others too.
+ * Adds a policy server's signature to an event. All other signatures stay, also others by the same server.
  * @throws MatrixError M_TOO_LARGE
  */
 export function withPolicySignature(

@@ -16,8 +16,8 @@ const built = anyRoomVersion.chain((version) =>
   draftOf(version).map((draft) => ({ version, event: buildEvent(draft, version, signer).event })),
 );
 
-suite('properties, in every room version', () => {
-  test('redacting twice is redacting once', () => {
+suite('redactPdu, in every room version', () => {
+  test('is idempotent', () => {
     fc.assert(
       fc.property(built, ({ version, event }) => {
         const once = redactPdu(event.pdu, version);
@@ -27,7 +27,7 @@ suite('properties, in every room version', () => {
     );
   });
 
-  test('the reference hash of a redacted event is that of the event', () => {
+  test('keeps the reference hash', () => {
     fc.assert(
       fc.property(built, ({ version, event }) => {
         const redacted = redactPdu(event.pdu, version);
@@ -37,7 +37,7 @@ suite('properties, in every room version', () => {
     );
   });
 
-  test('nothing is added or changed, and the event itself stays as it was', () => {
+  test('adds and changes nothing, and leaves the original event as it was', () => {
     fc.assert(
       fc.property(built, ({ version, event }) => {
         const before = JSON.stringify(event.pdu);
@@ -59,12 +59,12 @@ suite('properties, in every room version', () => {
   });
 });
 
-suite('what is kept of a third-party invite', () => {
+suite('redactContent of a third-party invite', () => {
   const [v10, v11] = ['10', '11'].map((id) => getRoomVersion(id)!);
   const redact = (invite: JsonObject['x'], version = v11!) =>
     redactContent('m.room.member', { membership: 'invite', third_party_invite: invite }, version);
 
-  test('since version 11, `signed`', () => {
+  test('keeps only signed, and only since room version 11', () => {
     const signed = { mxid: '@a:example.org', token: 'abc' };
     assert.deepEqual(redact({ signed, display_name: 'A' }), {
       membership: 'invite',
@@ -78,13 +78,13 @@ suite('what is kept of a third-party invite', () => {
   });
 });
 
-test('event types that are members of every object keep nothing', () => {
+test('redactContent keeps nothing of event types named like members of Object', () => {
   for (const type of ['__proto__', 'constructor', 'toString', '']) {
     assert.deepEqual(redactContent(type, { membership: 'join', body: 'x' }, getRoomVersion('11')!), {});
   }
 });
 
-test('members that are inherited by every object are not taken for content', () => {
+test('redactContent ignores inherited members', () => {
   const content = Object.create({ membership: 'join' }) as JsonObject;
   assert.deepEqual(redactContent('m.room.member', content, getRoomVersion('11')!), {});
 });

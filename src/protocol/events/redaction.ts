@@ -2,14 +2,14 @@ import type { Pdu } from '../event.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { RedactionRules, RoomVersion } from '../room-versions.ts';
 
-/** Members that a redaction keeps: whole (`true`), or if they are objects, some of their members. */
+/** Members that a redaction keeps: whole (`true`), or, if they are objects, some of their members. */
 interface KeptMembers {
   readonly [key: string]: true | KeptMembers;
 }
 
 interface Rules {
   readonly event: ReadonlySet<string>;
-  /** By event type; of other types nothing in `content` is kept. */
+  /** What is kept of `content`, by event type; nothing is kept for other types. */
   readonly content: Readonly<Record<string, true | KeptMembers>>;
 }
 
@@ -50,22 +50,22 @@ const v1: Rules = {
   },
 };
 
-/** Aliases lose their meaning. */
+/** v6 does not keep `aliases`. */
 const v6: Rules = { ...v1, content: { ...v1.content, 'm.room.aliases': {} } };
 
-/** Restricted rooms come. */
+/** v8 keeps `allow`, which restricted rooms need. */
 const v8: Rules = {
   ...v6,
   content: { ...v6.content, 'm.room.join_rules': { join_rule: true, allow: true } },
 };
 
-/** A redacted join to a restricted room stays valid. */
+/** v9 keeps `join_authorised_via_users_server`, so that a redacted join to a restricted room stays valid. */
 const v9: Rules = {
   ...v8,
   content: { ...v8.content, 'm.room.member': { membership: true, join_authorised_via_users_server: true } },
 };
 
-/** Whatever the protocol depends on is kept, and nothing else. */
+/** v11 keeps exactly what the protocol depends on. */
 const v11: Rules = {
   event: v9.event.difference(new Set(['origin', 'membership', 'prev_state'])),
   content: {
@@ -84,7 +84,9 @@ const v11: Rules = {
 const rules: Readonly<Record<RedactionRules, Rules>> = { v1, v6, v8, v9, v11 };
 
 /**
- * What a redaction leaves of an event. The result shares its parts with the original; `unsigned` is gone.
+ * Returns what a redaction leaves of an event, in the steps of the specification: removes all top-level keys
+ * but those that the room version keeps (so `unsigned` too), then all keys of `content` but those that it
+ * keeps for the event type. The result shares its parts with the original.
  * Source: room versions, "Redactions".
  */
 export function redactPdu<T extends JsonObject>(pdu: T, version: RoomVersion): T {
@@ -96,19 +98,21 @@ export function redactPdu<T extends JsonObject>(pdu: T, version: RoomVersion): T
   return redacted as T;
 }
 
-/** Whether a redaction keeps that member of an event (`content` is kept, but what is in it may go). */
+/**
+ * Whether a redaction keeps that top-level key of an event (`content` is kept, but not all of its members).
+ */
 export function survivesRedaction(key: string, version: RoomVersion): boolean {
   return rules[version.redaction].event.has(key);
 }
 
-/** What a redaction leaves of the content of an event of that type. */
+/** Returns what a redaction leaves of the content of an event of that type. */
 export function redactContent(type: string, content: JsonObject, version: RoomVersion): Pdu['content'] {
   const byType = rules[version.redaction].content;
   const kept = Object.hasOwn(byType, type) ? byType[type]! : {};
   return kept === true ? content : keepMembers(content, kept);
 }
 
-/** Of a member of which only parts are kept, nothing is kept unless it is an object. */
+/** Keeps only the listed members. A member of which only parts are kept is dropped unless it is an object. */
 function keepMembers(object: JsonObject, kept: KeptMembers): JsonObject {
   const result: Record<string, JsonValue> = {};
   for (const [key, rule] of Object.entries(kept)) {

@@ -4,9 +4,10 @@ import type { JsonValue } from '../json.ts';
 import type { RoomVersion } from '../room-versions.ts';
 
 /**
- * An event from a PDU that was checked before, for instance one from the store. Checks and computes nothing.
- * @param pdu As `receivePdu` or `buildEvent` made it.
- * @param eventId The id that the event has; in room versions 1 and 2 also in the PDU.
+ * Makes an event from a PDU that has been checked, for instance from a stored one. Checks and computes
+ * nothing.
+ * @param pdu as `receivePdu` or `buildEvent` made it
+ * @param eventId the id of the event; in room versions 1 and 2 the PDU holds it too
  */
 export function roomEventOf(pdu: Pdu, version: RoomVersion, eventId: string): RoomEvent {
   const isCreate = pdu.type === 'm.room.create';
@@ -27,12 +28,15 @@ export function roomEventOf(pdu: Pdu, version: RoomVersion, eventId: string): Ro
   };
 }
 
-/** The id of a room that its create event names. Source: room version 12, "Event format". */
+/** Returns the id of the room that a create event begins. Source: room version 12, "Event format". */
 export function roomIdOfCreate(createEventId: string): string {
   return `!${createEventId.slice(1)}`;
 }
 
-/** Rooms up to version 5 may hold integers up to 2^63; for ordering, the end of the safe range does as well. */
+/**
+ * Clamps a number to the safe range. Rooms up to version 5 may hold integers up to 2^63; for ordering, the
+ * end of the safe range does as well.
+ */
 function withinSafeRange(value: number): number {
   if (Number.isSafeInteger(value)) return value;
   const nearest = numberOf(value as JsonValue) ?? 0;

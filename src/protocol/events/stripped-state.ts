@@ -1,7 +1,7 @@
 import type { RoomEvent } from '../event.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 
-/** A state event as those see it who are not in the room. Source: client-server API, "Stripped state". */
+/** A state event as shown to users who are not in the room. Source: client-server API, "Stripped state". */
 export interface StrippedState extends JsonObject {
   readonly type: string;
   readonly state_key: string;
@@ -9,15 +9,15 @@ export interface StrippedState extends JsonObject {
   readonly content: JsonObject;
 }
 
-/** A state event of this server's, stripped. */
+/** Returns the stripped form of a state event that this server has checked. */
 export function strippedState(event: RoomEvent): StrippedState {
   const { type, stateKey, sender, content } = event;
   return { type, state_key: stateKey ?? '', sender, content };
 }
 
 /**
- * Stripped state from another server, which may have sent anything: the four members, or `undefined` if they are not
- * there. Servers must not pass on what they received as it was.
+ * Reads stripped state from another server, which may have sent anything: returns only the four members, or
+ * `undefined` if one is missing or malformed. Servers must not pass on stripped state as they received it.
  */
 export function parseStrippedState(json: JsonValue): StrippedState | undefined {
   if (!isJsonObject(json)) return undefined;

@@ -6,9 +6,9 @@ export interface LocalpartAndServer {
 }
 
 /**
- * Splits `<sigil>localpart:domain` at the first colon, because no localpart holds one and a domain may. The
- * localpart may be empty, and hold any Unicode but NUL. The length is left to the caller, because old rooms count
- * it differently.
+ * Splits `<sigil>localpart:domain` at the first colon, because a localpart holds none and a domain may. The
+ * localpart may be empty, and may hold any Unicode except NUL. The caller checks the length, because old
+ * rooms count it differently.
  * Source: appendices, "Common Identifier Format".
  */
 export function splitAtServer(text: string, sigil: string): LocalpartAndServer | undefined {

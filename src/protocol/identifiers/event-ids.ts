@@ -3,7 +3,7 @@ import { splitAtServer } from './domain.ts';
 import { fitsBytes } from './length.ts';
 import type { ServerName } from './server-names.ts';
 
-/** `$opaque:server` in room versions 1 and 2, `$hash` since. */
+/** `$opaque:server` in room versions 1 and 2, `$hash` in later ones. */
 export type EventId = string & { readonly __brand: 'EventId' };
 
 const anyId = /^\$[^\0]+$/;
@@ -15,7 +15,7 @@ export function isEventId(text: unknown): text is EventId {
   return typeof text === 'string' && anyId.test(text) && fitsBytes(text) && text.isWellFormed();
 }
 
-/** Whether text is an event id as that room version makes them. */
+/** Whether text is a valid event id of that room version. */
 export function isEventIdOf(version: RoomVersion, text: unknown): text is EventId {
   if (typeof text !== 'string') return false;
   switch (version.eventId) {
@@ -28,7 +28,7 @@ export function isEventIdOf(version: RoomVersion, text: unknown): text is EventI
   }
 }
 
-/** The server in an event id of room versions 1 and 2; `undefined` for a hash. */
+/** Returns the server in an event id of room versions 1 and 2; `undefined` for a hash. */
 export function serverOfEventId(text: string): ServerName | undefined {
   return splitAtServer(text, '$')?.serverName;
 }

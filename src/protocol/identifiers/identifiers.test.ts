@@ -33,14 +33,14 @@ import {
 const hash = 'Rqnc-F-dvnEYJTyHq_iKxU2bZ1CI92-kuZq3a5lr5Zg';
 
 suite('user ids', () => {
-  test('come apart at the first colon', () => {
+  test('splits user ids at the first colon', () => {
     const parts = { localpart: 'alice', serverName: 'example.org:8448' };
     assert.deepEqual(parseUserId('@alice:example.org:8448'), parts);
     assert.equal(serverOfUser('@alice:[::1]:80'), '[::1]:80');
     assert.equal(localpartOf('@alice:[::1]:80'), 'alice');
   });
 
-  test('may be historical in events, and only compliant ones go to clients', () => {
+  test('accepts historical user ids, and only printable ASCII localparts as compliant', () => {
     for (const id of ['@Alice:example.org', '@a!b*c:example.org', '@alice+1=2/3:example.org']) {
       assert.ok(isUserId(id) && isCompliantUserId(id), id);
     }
@@ -49,7 +49,7 @@ suite('user ids', () => {
     }
   });
 
-  test('are no other text', () => {
+  test('refuses text that is not a user id', () => {
     const wrong = [
       '',
       '@',
@@ -65,7 +65,7 @@ suite('user ids', () => {
     }
   });
 
-  test('have 255 bytes at most', () => {
+  test('refuses user ids of more than 255 bytes', () => {
     const localpart = 'x'.repeat(255 - '@:example.org'.length);
     assert.ok(isUserId(`@${localpart}:example.org`));
     assert.ok(!isUserId(`@${localpart}x:example.org`));
@@ -73,7 +73,7 @@ suite('user ids', () => {
     assert.equal(newUserId(`${localpart}x`, 'example.org' as ServerName), undefined);
   });
 
-  test('of new accounts have a narrow grammar', () => {
+  test('allows only the narrow grammar for new accounts', () => {
     assert.equal(newUserId('a.b_c=d-e/f+0', 'example.org' as ServerName), '@a.b_c=d-e/f+0:example.org');
     for (const localpart of ['', 'Alice', 'a b', 'ä', 'a:b', 'a\n']) {
       assert.equal(isValidNewLocalpart(localpart), false);
@@ -83,7 +83,7 @@ suite('user ids', () => {
 });
 
 suite('room ids and aliases', () => {
-  test('room ids with and without a domain', () => {
+  test('parses room ids with and without a domain', () => {
     assert.deepEqual(parseRoomId('!a/b:example.org'), { opaqueId: 'a/b', serverName: 'example.org' });
     assert.deepEqual(parseRoomId(`!${hash}`), { opaqueId: hash, serverName: undefined });
     assert.ok(isHashRoomId(`!${hash}`));
@@ -104,7 +104,7 @@ suite('room ids and aliases', () => {
     }
   });
 
-  test('aliases', () => {
+  test('parses room aliases', () => {
     assert.deepEqual(parseRoomAlias('#räum 1:example.org'), {
       localpart: 'räum 1',
       serverName: 'example.org',
@@ -118,7 +118,7 @@ suite('room ids and aliases', () => {
 suite('event ids', () => {
   const [v1, v3, v4] = ['1', '3', '4'].map((id) => getRoomVersion(id)!);
 
-  test('have the form of their room version', () => {
+  test('accepts only the event ids of the given room version', () => {
     const old = '$opaque:example.org';
     const base64 = `$${hash.replace('-', '+').replace('_', '/').replaceAll('-', '/')}`;
     assert.deepEqual(
@@ -134,7 +134,7 @@ suite('event ids', () => {
     assert.equal(serverOfEventId(`$${hash}`), undefined);
   });
 
-  test('are opaque where the room version is not known', () => {
+  test('accepts any opaque event id when the room version is not known', () => {
     for (const id of ['$a', `$${hash}`, '$a:example.org']) assert.ok(isEventId(id));
     for (const id of ['', '$', 'a', '$a\0', `$${'x'.repeat(255)}`, '$\udc00', undefined])
       assert.ok(!isEventId(id));
@@ -142,7 +142,7 @@ suite('event ids', () => {
 });
 
 suite('other identifiers', () => {
-  test('keys', () => {
+  test('parses key ids and checks names of signing keys', () => {
     assert.deepEqual(parseKeyId('ed25519:a_AbCd'), { algorithm: 'ed25519', name: 'a_AbCd' });
     assert.deepEqual(parseKeyId('signed_curve25519:A:B'), { algorithm: 'signed_curve25519', name: 'A:B' });
     for (const id of ['', 'ed25519', 'ed25519:', ':a', 'ED:a', `ed25519:${'x'.repeat(255)}`]) {
@@ -151,12 +151,12 @@ suite('other identifiers', () => {
     assert.ok(isSigningKeyName('a_AbCd') && !isSigningKeyName('a-b') && !isSigningKeyName(''));
   });
 
-  test('devices', () => {
+  test('checks device ids', () => {
     for (const id of ['ABCDEFGH', 'my device ☎', '.']) assert.ok(isDeviceId(id));
     for (const id of ['', 'a\0', 'x'.repeat(256), '\ud800', undefined]) assert.ok(!isDeviceId(id));
   });
 
-  test('content URIs can not climb out of a directory', () => {
+  test('refuses content URIs that could leave a directory', () => {
     assert.deepEqual(parseMxcUri('mxc://example.org:8448/aB_-1'), {
       serverName: 'example.org:8448',
       mediaId: 'aB_-1',
@@ -174,7 +174,7 @@ suite('other identifiers', () => {
   });
 });
 
-test('lengths count bytes or code points, not UTF-16 units', () => {
+test('fitsBytes and fitsCodePoints count bytes and code points, not UTF-16 units', () => {
   assert.ok(fitsBytes('é'.repeat(127)) && !fitsBytes('é'.repeat(128)));
   assert.ok(fitsBytes('😀'.repeat(63)) && !fitsBytes('😀'.repeat(64)));
   assert.ok(fitsCodePoints('😀'.repeat(255), 255) && !fitsCodePoints('😀'.repeat(256), 255));
@@ -186,7 +186,7 @@ test('lengths count bytes or code points, not UTF-16 units', () => {
   );
 });
 
-test('guards accept any text, in bounded time', () => {
+test('identifier guards decide on any value in bounded time', () => {
   const guards = [isUserId, isRoomId, isRoomAlias, isEventId, isServerName, isMxcUri];
   fc.assert(
     fc.property(fc.anything(), (value) => {

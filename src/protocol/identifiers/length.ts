@@ -1,7 +1,10 @@
 /** The size limit of every identifier, sigil and server name included. Source: appendices, "Identifier Grammar". */
 const MAX_IDENTIFIER_BYTES = 255;
 
-/** Whether text takes at most `max` bytes of UTF-8. Counts only where the number of UTF-16 units leaves a doubt. */
+/**
+ * Whether text takes at most `max` bytes of UTF-8. Counts bytes only where the number of UTF-16 units does
+ * not decide.
+ */
 export function fitsBytes(text: string, max: number = MAX_IDENTIFIER_BYTES): boolean {
   if (text.length * 3 <= max) return true;
   return text.length <= max && Buffer.byteLength(text) <= max;

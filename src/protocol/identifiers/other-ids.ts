@@ -10,14 +10,20 @@ const algorithm = /^[a-z0-9_.-]+$/;
 const signingKeyName = /^[A-Za-z0-9_]+$/;
 const mediaId = /^[A-Za-z0-9_-]{1,255}$/;
 
-/** Clients choose device ids freely; only their size is bounded, and they hold no NUL. */
+/**
+ * Whether text may be a device id. Clients choose device ids freely; only their size is bounded, and they
+ * must not hold NUL or lone surrogates.
+ */
 export function isDeviceId(text: unknown): text is DeviceId {
   return (
     typeof text === 'string' && text !== '' && fitsBytes(text) && !text.includes('\0') && text.isWellFormed()
   );
 }
 
-/** Splits a key id, for instance `ed25519:a_AbCd`, at its first colon, or gives `undefined`. The name may be a device id, so it may hold colons. */
+/**
+ * Splits a key id, for instance `ed25519:a_AbCd`, at its first colon; `undefined` if it is malformed. The
+ * name may be a device id, so it may hold colons.
+ */
 export function parseKeyId(text: string): { readonly algorithm: string; readonly name: string } | undefined {
   const colon = text.indexOf(':');
   if (colon < 1 || colon === text.length - 1 || !fitsBytes(text)) return undefined;
@@ -31,7 +37,8 @@ export function isSigningKeyName(text: unknown): text is string {
 }
 
 /**
- * The parts of a content URI, or `undefined`. The grammar of the media id keeps it harmless as a file name.
+ * Splits a content URI; `undefined` if it is malformed. The grammar of the media id makes it safe as a file
+ * name.
  * Source: client-server API, "Matrix Content (`mxc://`) URIs".
  */
 export function parseMxcUri(

@@ -10,7 +10,7 @@ export type RoomAlias = string & { readonly __brand: 'RoomAlias' };
 
 export interface RoomIdParts {
   readonly opaqueId: string;
-  /** `undefined` since room version 12. Only a namespace: that server need not be in the room. */
+  /** `undefined` since room version 12. Only a namespace: the server need not be in the room. */
   readonly serverName: ServerName | undefined;
 }
 
@@ -18,8 +18,8 @@ const domainless = /^![^:\0]+$/;
 const hashed = /^![A-Za-z0-9_-]{43}$/;
 
 /**
- * The parts of a room id, or `undefined`. Without a domain, anything is accepted: which text is a hash depends on
- * the room version.
+ * Splits a room id; `undefined` if it is malformed. Without a domain any text is accepted, because the room
+ * version decides which text is a hash.
  * Source: appendices, "Room IDs".
  */
 export function parseRoomId(text: string): RoomIdParts | undefined {
@@ -34,12 +34,12 @@ export function isRoomId(text: unknown): text is RoomId {
   return typeof text === 'string' && parseRoomId(text) !== undefined;
 }
 
-/** Whether a room id has the form that it has since room version 12: a hash in URL-safe base64. */
+/** Whether a room id has the form of room version 12 and later: a hash in URL-safe base64. */
 export function isHashRoomId(text: unknown): text is RoomId {
   return typeof text === 'string' && hashed.test(text);
 }
 
-/** The parts of a room alias, or `undefined`. Source: appendices, "Room Aliases". */
+/** Splits a room alias; `undefined` if it is malformed. Source: appendices, "Room Aliases". */
 export function parseRoomAlias(text: string): LocalpartAndServer | undefined {
   return fitsBytes(text) ? splitAtServer(text, '#') : undefined;
 }

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { cpuTime } from '../../../test/support/clocks/cpu-time.ts';
 import { isIpv4, isIpv6, isServerName, parseServerName } from './server-names.ts';
 
-test('the examples of the specification, in parts', () => {
+test('parseServerName parses the examples of the specification', () => {
   assert.deepEqual(parseServerName('matrix.org'), { host: 'matrix.org', port: undefined, kind: 'dns' });
   assert.deepEqual(parseServerName('matrix.org:8888'), { host: 'matrix.org', port: 8888, kind: 'dns' });
   assert.deepEqual(parseServerName('1.2.3.4'), { host: '1.2.3.4', port: undefined, kind: 'ipv4' });
@@ -14,13 +14,13 @@ test('the examples of the specification, in parts', () => {
   assert.deepEqual(parseServerName('[1234:5678::abcd]:5678'), { ...ipv6, port: 5678 });
 });
 
-test('single labels, upper case and long names are names too', () => {
+test('isServerName accepts single labels, upper case and long names', () => {
   for (const name of ['localhost', 'EXAMPLE.org', 'a-b.c', 'x'.repeat(255), `${'x'.repeat(249)}:65535`]) {
     assert.ok(isServerName(name), name);
   }
 });
 
-test('what is no server name', () => {
+test('parseServerName refuses malformed server names', () => {
   const wrong = [
     '',
     ':80',
@@ -49,12 +49,12 @@ test('what is no server name', () => {
   assert.equal(isServerName(undefined), false);
 });
 
-test('IPv4 addresses are four numbers up to 255', () => {
+test('isIpv4 accepts four numbers up to 255', () => {
   for (const text of ['0.0.0.0', '255.255.255.255', '001.2.3.4']) assert.ok(isIpv4(text), text);
   for (const text of ['1.2.3', '1.2.3.4.5', '256.1.1.1', '1..2.3', 'a.b.c.d']) assert.ok(!isIpv4(text), text);
 });
 
-test('IPv6 addresses of RFC 3513, section 2.2', () => {
+test('isIpv6 accepts the addresses of RFC 3513, section 2.2', () => {
   const right = [
     'FEDC:BA98:7654:3210:FEDC:BA98:7654:3210',
     '1080::8:800:200C:417A',
@@ -87,13 +87,13 @@ test('IPv6 addresses of RFC 3513, section 2.2', () => {
   for (const text of wrong) assert.ok(!isIpv6(text), text);
 });
 
-test('every address that a machine could have is accepted', () => {
+test('isIpv4, isIpv6 and isServerName accept every generated address and host name', () => {
   fc.assert(fc.property(fc.ipV6(), (text) => isIpv6(text)));
   fc.assert(fc.property(fc.ipV4(), (text) => isIpv4(text)));
   fc.assert(fc.property(fc.domain(), fc.nat(65535), (host, port) => isServerName(`${host}:${port}`)));
 });
 
-test('any text is read in bounded time', () => {
+test('parseServerName and isIpv6 refuse hostile text in bounded time', () => {
   const hostile = [
     '['.repeat(1e6),
     ':'.repeat(1e6),

@@ -1,6 +1,9 @@
 import { fitsBytes } from './length.ts';
 
-/** The name of a homeserver: a host name, an IPv4 address or an IPv6 address in brackets; and maybe a port. */
+/**
+ * The name of a homeserver: a host name, an IPv4 address or an IPv6 address in brackets, optionally with a
+ * port.
+ */
 export type ServerName = string & { readonly __brand: 'ServerName' };
 
 export interface ServerNameParts {
@@ -15,7 +18,8 @@ const ipv4 = /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}$/;
 const digits = /^\d{1,5}$/;
 
 /**
- * Host and port of a server name, or `undefined` if it is none. Case matters, and nothing is normalised.
+ * Splits a server name into host and port; `undefined` if it is malformed. Case-sensitive, and nothing is
+ * normalised.
  * Source: appendices, "Server Name".
  */
 export function parseServerName(text: string): ServerNameParts | undefined {
@@ -36,13 +40,13 @@ export function isServerName(text: unknown): text is ServerName {
   return typeof text === 'string' && parseServerName(text) !== undefined;
 }
 
-/** Where the host ends: behind the bracket, or at the colon, or at the end. */
+/** Returns where the host ends: after the closing bracket, at the colon, or at the end of the text. */
 function hostEnd(text: string): number {
   const end = text.startsWith('[') ? text.indexOf(']') + 1 : text.indexOf(':');
   return end > 0 ? end : text.length;
 }
 
-/** `null` if what follows the host is no port. */
+/** Returns `null` if the text after the host is not a port. */
 function parsePort(text: string, hostEnd: number): number | null {
   const port = text.slice(hostEnd + 1);
   if (text[hostEnd] !== ':' || !digits.test(port)) return null;
@@ -56,7 +60,7 @@ export function isIpv4(text: string): boolean {
 
 const group = /^[0-9A-Fa-f]{1,4}$/;
 
-/** Whether text is an IPv6 address as of RFC 3513, section 2.2, without a zone. */
+/** Whether text is an IPv6 address as in RFC 3513, section 2.2, without a zone. */
 export function isIpv6(text: string): boolean {
   if (text.length < 2 || text.length > 45) return false;
   const halves = text.split('::');
@@ -67,7 +71,10 @@ export function isIpv6(text: string): boolean {
   return halves.length === 2 ? total <= 7 : total === 8;
 }
 
-/** The number of 16-bit groups in a part without `::`, or -1. The last part may end in an IPv4 address. */
+/**
+ * Returns the number of 16-bit groups in a part without `::`, or -1 if one is malformed. The last part may
+ * end in an IPv4 address.
+ */
 function countGroups(part: string, last: boolean): number {
   if (part === '') return 0;
   const groups = part.split(':');

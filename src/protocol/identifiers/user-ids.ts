@@ -2,12 +2,12 @@ import { type LocalpartAndServer, splitAtServer } from './domain.ts';
 import { fitsBytes } from './length.ts';
 import type { ServerName } from './server-names.ts';
 
-/** `@localpart:server`, in the historical grammar: what any event may hold. */
+/** `@localpart:server` in the historical grammar, which events may hold. */
 export type UserId = string & { readonly __brand: 'UserId' };
 
 /**
- * The parts of a user id, or `undefined`. Accepts the historical grammar, as events must be: any localpart without
- * colon and NUL, even an empty one.
+ * Splits a user id; `undefined` if it is malformed. Accepts the historical grammar, because events may hold
+ * it: any localpart without colon and NUL, even an empty one.
  * Source: appendices, "User Identifiers" and "Historical User IDs".
  */
 export function parseUserId(text: string): LocalpartAndServer | undefined {
@@ -19,14 +19,13 @@ export function isUserId(text: unknown): text is UserId {
 }
 
 /**
- * The server of a user id. For ids that were checked already, such as the sender of an event; for other text the
- * result means nothing.
+ * Returns the server of a valid user id, for instance of the sender of an event; meaningless for other text.
  */
 export function serverOfUser(userId: string): ServerName {
   return userId.slice(userId.indexOf(':') + 1) as ServerName;
 }
 
-/** The localpart of a user id that was checked already. */
+/** Returns the localpart of a valid user id. */
 export function localpartOf(userId: string): string {
   return userId.slice(1, userId.indexOf(':'));
 }
@@ -40,8 +39,8 @@ export function isValidNewLocalpart(localpart: string): boolean {
 }
 
 /**
- * Whether a user id is fit to be told to clients outside of events: its localpart is printable ASCII and not
- * empty. Source: appendices, "Historical User IDs" (what is not, is "non-compliant").
+ * Whether a user id may be sent to clients outside of events: its localpart is printable ASCII and not empty.
+ * Source: appendices, "Historical User IDs", which calls other ids non-compliant.
  */
 export function isCompliantUserId(text: unknown): text is UserId {
   if (typeof text !== 'string') return false;
@@ -49,7 +48,7 @@ export function isCompliantUserId(text: unknown): text is UserId {
   return parts !== undefined && printableLocalpart.test(parts.localpart);
 }
 
-/** `@localpart:server`, or `undefined` if a new account can not have that id. */
+/** Returns `@localpart:server`; `undefined` if a new account cannot have that id. */
 export function newUserId(localpart: string, serverName: ServerName): UserId | undefined {
   const userId = `@${localpart}:${serverName}`;
   return isValidNewLocalpart(localpart) && fitsBytes(userId) ? (userId as UserId) : undefined;

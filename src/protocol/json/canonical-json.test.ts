@@ -9,7 +9,7 @@ import { parseJson } from './parse-json.ts';
 
 const badJson = { name: 'MatrixError', errcode: 'M_BAD_JSON' };
 
-suite('the examples of the specification', () => {
+suite('canonicalJson: examples of the specification', () => {
   const profile =
     '{"auth":{"success":true,"mxid":"@john.doe:example.com","profile":{"display_name":"John Doe","three_pids":' +
     '[{"medium":"email","address":"john.doe@example.org"},{"medium":"msisdn","address":"123456789"}]}}}';
@@ -30,48 +30,48 @@ suite('the examples of the specification', () => {
     ['{ "a": -0, "b": 1e10 }', '{"a":0,"b":10000000000}'],
   ];
   for (const [input, canonical] of examples) {
-    test(input, () => assert.equal(canonicalJson(parseJson(input)), canonical));
+    test(`serialises ${input}`, () => assert.equal(canonicalJson(parseJson(input)), canonical));
   }
 });
 
-test('sorts keys by code point, not by UTF-16 unit, and numbers as text', () => {
+test('canonicalJson sorts keys by code point, not by UTF-16 unit, and numeric keys as text', () => {
   const text = '{"":0,"10":1,"9":2,"E":3,"e":4,"é":5,"\ud7ff":6,"\ue000":7,"\uffff":8,"\u{1f600}":9}';
   const reversed = Object.fromEntries(Object.entries(JSON.parse(text) as object).reverse());
   assert.equal(canonicalJson(reversed), text);
   assert.ok(compareCodePoints('\uffff', '\u{10000}') < 0);
-  assert.ok('\uffff' > '\u{10000}', 'what a plain sort would do');
+  assert.ok('\uffff' > '\u{10000}', 'a plain sort puts them the other way round');
 });
 
-test('escapes exactly what JSON demands, in the short form where there is one', () => {
+test('canonicalJson escapes only what JSON demands, in the short form where there is one', () => {
   const text = canonicalJson('\u0000\u0001\b\t\n\u000b\f\r\u001f "\\/\u007f\u0080\u2028\u{1f600}');
   const escaped = '\\u0000\\u0001\\b\\t\\n\\u000b\\f\\r\\u001f \\"\\\\/';
   assert.equal(text, `"${escaped}\u007f\u0080\u2028\u{1f600}"`);
 });
 
-test('refuses lone surrogates in values and keys', () => {
+test('canonicalJson refuses lone surrogates in values and keys with M_BAD_JSON', () => {
   for (const value of ['\ud800', 'a\udc00b', { '\ud83d': 1 }, ['\ude00\ud83d']]) {
     assert.throws(() => canonicalJson(value), badJson);
   }
 });
 
-suite('numbers', () => {
+suite('canonicalJson: numbers', () => {
   const max = Number.MAX_SAFE_INTEGER;
 
-  test('strict: integers of 53 bits only', () => {
+  test('accepts only integers of 53 bits in strict mode', () => {
     assert.equal(canonicalJson([max, -max, 0, -0]), `[${max},${-max},0,0]`);
     for (const number of [max + 1, -max - 1, 0.5, 1e300, Number.NaN, Number.POSITIVE_INFINITY]) {
       assert.throws(() => canonicalJson([number]), badJson);
     }
   });
 
-  test('strict: refuses what was written as a float, an exponent or a negative zero', () => {
+  test('refuses floats, exponents and negative zero in strict mode', () => {
     for (const source of ['1.0', '1e3', '-0', '-0.0', '12345678901234567890', '9007199254740993']) {
       const value = parseJson(`[${source}]`, { numbers: 'as written' });
       assert.throws(() => canonicalJson(value), badJson, source);
     }
   });
 
-  test('as written: keeps every digit', () => {
+  test('keeps every digit in "as written" mode', () => {
     const text = '[1.0,1e3,1E+3,0.10,-1.5e-9,12345678901234567890,-9223372036854775808,50.57,1]';
     assert.equal(canonicalJson(parseJson(text, { numbers: 'as written' }), 'as written'), text);
     assert.equal(JSON.stringify(parseJson(text, { numbers: 'as written' })), text);
@@ -79,29 +79,29 @@ suite('numbers', () => {
     assert.throws(() => canonicalJson(Number.NaN, 'as written'), badJson);
   });
 
-  test('an object that only looks like a number kept as written is an object', () => {
+  test('treats an object with a rawJSON member as an object, not as a RawNumber', () => {
     assert.equal(canonicalJson({ rawJSON: '1.0' }), '{"rawJSON":"1.0"}');
     const nested = parseJson('[1.0,{"rawJSON":"}"}]', { numbers: 'as written' });
     assert.equal(canonicalJson(nested, 'as written'), '[1.0,{"rawJSON":"}"}]');
   });
 });
 
-test('leaves out undefined members and refuses what is no JSON', () => {
+test('canonicalJson leaves out undefined members and refuses functions', () => {
   assert.equal(canonicalJson({ a: undefined, b: 1, c: undefined }), '{"b":1}');
   assert.equal(canonicalJson({ a: undefined }), '{}');
   const functions = [() => 1] as unknown as JsonValue;
   assert.throws(() => canonicalJson(functions), badJson);
 });
 
-test('takes the greatest depth and refuses the next', () => {
+test('canonicalJson accepts MAX_JSON_DEPTH levels and refuses one more', () => {
   const nested = (depth: number) => parseJson('['.repeat(depth) + ']'.repeat(depth), { maxDepth: depth });
   assert.equal(canonicalJson(nested(MAX_JSON_DEPTH)).length, 2 * MAX_JSON_DEPTH);
   assert.throws(() => canonicalJson(nested(MAX_JSON_DEPTH + 1)), badJson);
   assert.throws(() => canonicalJson(nested(100_000)), badJson);
 });
 
-suite('properties', () => {
-  test('parsing gives the value back, and the form is a fixed point', () => {
+suite('canonicalJson: properties', () => {
+  test('gives the parsed value back and is a fixed point', () => {
     fc.assert(
       fc.property(canonicalValue, (value) => {
         const text = canonicalJson(value);
@@ -114,7 +114,7 @@ suite('properties', () => {
     );
   });
 
-  test('the order of keys does not matter, down to the leaves', () => {
+  test('does not depend on the order of keys at any level', () => {
     fc.assert(
       fc.property(canonicalValue, fc.infiniteStream(fc.nat()), (value, random) => {
         assert.equal(canonicalJson(shuffled(value, random)), canonicalJson(value));
@@ -123,7 +123,7 @@ suite('properties', () => {
     );
   });
 
-  test('keys come out in the order of their UTF-8 bytes', () => {
+  test('sorts keys in the order of their UTF-8 bytes', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.string({ unit: 'binary' })), (keys) => {
         const written = canonicalJson(Object.fromEntries(keys.map((key) => [key, 0])));
@@ -135,7 +135,7 @@ suite('properties', () => {
     );
   });
 
-  test('never throws anything but a MatrixError', () => {
+  test('throws only MatrixErrors', () => {
     fc.assert(
       fc.property(
         fc.anything({ withSparseArray: true, withBigInt: true, withNullPrototype: true }),

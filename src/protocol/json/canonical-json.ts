@@ -3,18 +3,20 @@ import type { JsonValue } from '../json.ts';
 import { isRawNumber } from './raw-number.ts';
 
 /**
- * What canonical JSON makes of numbers that are not integers within 53 bits. `strict`: refuse them, as the
- * specification has it and as room versions since v6 enforce. `as written`: keep them, as the rooms before had
- * to; floats and large integers then come out as they were received.
+ * How canonical JSON treats numbers that are not integers within 53 bits. `strict` refuses them, as the
+ * specification demands and room versions since v6 enforce. `as written` keeps floats and large integers as
+ * they were received, which older rooms need.
  */
 export type CanonicalNumbers = 'strict' | 'as written';
 
-/** Objects and arrays within each other, at most. Far beyond what events need, far below what a stack takes. */
+/**
+ * Maximum nesting depth of objects and arrays: far more than events need, far less than overflows the stack.
+ */
 export const MAX_JSON_DEPTH = 1000;
 
 /**
- * Canonical JSON: no white space, keys sorted by Unicode code point, only the escapes that JSON demands. Members
- * that are `undefined` are left out.
+ * Serialises canonical JSON: no white space, keys sorted by Unicode code point, only the escapes that JSON
+ * demands. Members that are `undefined` are left out.
  * Source: appendices, "Canonical JSON".
  * @throws MatrixError M_BAD_JSON for a lone surrogate, a number that `numbers` refuses, or more than
  * `MAX_JSON_DEPTH` levels.
@@ -38,7 +40,7 @@ function write(value: JsonValue, strict: boolean, depth: number): string {
         ? writeArray(value, strict, depth - 1)
         : writeObject(value as { readonly [key: string]: JsonValue | undefined }, strict, depth - 1);
     default:
-      throw badJson(`A ${typeof value} is no JSON`);
+      throw badJson(`A ${typeof value} is not a JSON value`);
   }
 }
 
@@ -81,17 +83,17 @@ function writeRawNumber(source: string, strict: boolean): string {
   return source === '-0' ? '0' : source;
 }
 
-// Anything but what a JSON string holds verbatim: so controls, quotes, backslashes, and what may be half of a
-// surrogate pair.
+// Matches what may not stand verbatim in a canonical string: control characters, quotes, backslashes and
+// UTF-16 surrogates.
 const needsEscaping = /[^ !#-[\]-\ud7ff\ue000-\uffff]/;
 
 /**
- * One string as canonical JSON, quotes included.
- * @throws MatrixError M_BAD_JSON if it holds a lone surrogate, which has no UTF-8.
+ * Serialises one string as canonical JSON, with its quotes.
+ * @throws MatrixError M_BAD_JSON if it holds a lone surrogate, which UTF-8 cannot encode.
  */
 export function canonicalString(value: string): string {
   if (!needsEscaping.test(value)) return `"${value}"`;
-  if (!value.isWellFormed()) throw badJson('Text holds a lone surrogate');
+  if (!value.isWellFormed()) throw badJson('A string holds a lone UTF-16 surrogate');
   return JSON.stringify(value);
 }
 
@@ -99,7 +101,9 @@ const cachedKeys = new Map<string, string>();
 const MAX_CACHED_KEYS = 1024;
 const MAX_CACHED_KEY_LENGTH = 40;
 
-/** A key with its colon. The keys of events are few and come again and again; the first ones are remembered. */
+/**
+ * Serialises a key and its colon. Event keys are few and repeat, so the first `MAX_CACHED_KEYS` are cached.
+ */
 function canonicalKey(key: string): string {
   const known = cachedKeys.get(key);
   if (known !== undefined) return known;
@@ -108,7 +112,7 @@ function canonicalKey(key: string): string {
   return text;
 }
 
-/** Sorts in place. JavaScript compares UTF-16 units, which differs only where surrogates are. */
+/** Sorts in place by code point. JavaScript compares UTF-16 units, which differs only for surrogates. */
 export function sortByCodePoint(keys: string[]): string[] {
   for (let i = 1; i < keys.length; i++) {
     if (keys[i - 1]! > keys[i]!) {
@@ -125,7 +129,7 @@ function hasSurrogate(key: string): boolean {
   return surrogate.test(key);
 }
 
-/** Compares by Unicode code point: surrogate pairs come after U+E000 to U+FFFF. */
+/** Compares by Unicode code point: surrogate pairs sort after U+E000 to U+FFFF. */
 export function compareCodePoints(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let i = 0; i < length; i++) {

@@ -6,8 +6,8 @@ const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
 /**
- * Whether JSON text nests deeper than `max` levels, found without parsing it. One pass, constant memory. For text
- * that is no JSON the answer means nothing.
+ * Whether JSON text nests deeper than `max` levels, without parsing it: one pass, constant memory.
+ * Meaningless for text that is not JSON.
  */
 export function exceedsDepth(text: string, max: number): boolean {
   if (text.length < 2 * max) return false;
@@ -29,7 +29,7 @@ export function exceedsDepth(text: string, max: number): boolean {
   return false;
 }
 
-/** The index of the quote that closes the string opened at `start`, or the end of the text. */
+/** Returns the index of the quote that closes the string opened at `start`, or the length of the text. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);

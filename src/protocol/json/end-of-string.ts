@@ -3,9 +3,9 @@ export const jsonQuote = 0x22;
 const backslash = 0x5c;
 
 /**
- * For those who look for something in JSON before they parse it.
- * @param start index of the byte after the quote that begins a string
- * @returns index of the quote that ends it; the length of `bytes` if there is none
+ * Finds the end of a JSON string in bytes that have not been parsed.
+ * @param start index of the byte after the opening quote
+ * @returns index of the closing quote; the length of `bytes` if there is none
  */
 export function endOfString(bytes: Buffer, start: number): number {
   let end = bytes.indexOf(jsonQuote, start);

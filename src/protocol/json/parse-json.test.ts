@@ -13,7 +13,7 @@ import { isRawNumber, numberOf } from './raw-number.ts';
 const notJson = { name: 'MatrixError', status: 400, errcode: 'M_NOT_JSON' };
 const badJson = { name: 'MatrixError', status: 400, errcode: 'M_BAD_JSON' };
 
-test('reads bytes and text alike', () => {
+test('parseJson reads bytes and strings alike', () => {
   const text = '{"a":[1,"日本語",true,null]}';
   const expected = { a: [1, '日本語', true, null] };
   assert.deepEqual(parseJson(text), expected);
@@ -21,7 +21,7 @@ test('reads bytes and text alike', () => {
   assert.deepEqual(parseJson(new Uint8Array([32, ...Buffer.from(text)]).subarray(1)), expected);
 });
 
-test('refuses what is no JSON, without quoting it', () => {
+test('parseJson refuses invalid JSON with M_NOT_JSON and does not quote it', () => {
   const secret = '{"password":"hunter2",}';
   for (const input of ['', ' ', '{', '{"a":1}}', "{'a':1}", '[01]', 'NaN', '\ufeff{}', '"\n"', secret]) {
     assert.throws(() => parseJson(input), notJson, input);
@@ -35,11 +35,11 @@ test('refuses what is no JSON, without quoting it', () => {
   );
 });
 
-test('of duplicate keys the last one counts', () => {
+test('parseJson keeps the last of duplicate keys', () => {
   assert.deepEqual(parseJson('{"a":1,"b":2,"a":3}'), { a: 3, b: 2 });
 });
 
-test('__proto__ is a member like any other', () => {
+test('parseJson makes __proto__ an ordinary member', () => {
   const value = parseJsonObject('{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}');
   assert.equal(Object.getPrototypeOf(value), Object.prototype);
   assert.equal((value as { admin?: boolean }).admin, undefined);
@@ -53,34 +53,34 @@ test('__proto__ is a member like any other', () => {
   assert.equal(canonicalJson(withNumber, 'as written'), '{"__proto__":{"a":1.0}}');
 });
 
-test('an object is asked for where one is needed', () => {
+test('parseJsonObject refuses values that are not objects with M_BAD_JSON', () => {
   assert.deepEqual(parseJsonObject('{}'), {});
   for (const text of ['[]', '1', 'null', '"{}"']) assert.throws(() => parseJsonObject(text), badJson);
   assert.throws(() => parseJsonObject('1.0', { numbers: 'as written' }), badJson);
 });
 
-test('the size is bounded on request', () => {
+test('parseJson refuses input above maxSize with M_TOO_LARGE', () => {
   assert.deepEqual(parseJson('[1,2]', { maxSize: 5 }), [1, 2]);
   assert.throws(() => parseJson('[1,2]', { maxSize: 4 }), { errcode: 'M_TOO_LARGE', status: 413 });
 });
 
-suite('depth', () => {
+suite('parseJson: nesting depth', () => {
   const nested = (depth: number) => `${'[{"a":'.repeat(depth / 2)}1${'}]'.repeat(depth / 2)}`;
 
-  test('is bounded, by default and by option', () => {
+  test('limits nesting to MAX_JSON_DEPTH, or to maxDepth', () => {
     assert.ok(parseJson(nested(MAX_JSON_DEPTH)));
     assert.throws(() => parseJson(nested(MAX_JSON_DEPTH + 2)), badJson);
     assert.ok(parseJson(nested(4), { maxDepth: 4 }));
     assert.throws(() => parseJson(nested(6), { maxDepth: 4 }), badJson);
   });
 
-  test('brackets in strings do not count', () => {
+  test('ignores brackets in strings', () => {
     const text = JSON.stringify({ a: '[[[[', 'b"]\\': '\\"{{{{\\\\', c: ['"[', '\\'] });
     assert.equal(exceedsDepth(text, 2), false);
     assert.equal(exceedsDepth(text, 1), true);
   });
 
-  test('megabytes of brackets and quotes take no stack and little time', () => {
+  test('refuses megabytes of brackets and quotes in little time and stack', () => {
     const took = cpuTime(() => {
       assert.throws(() => parseJson('['.repeat(1e7)), badJson);
       assert.throws(() => parseJson(`"${'\\'.repeat(1e7)}`), notJson);
@@ -90,7 +90,7 @@ suite('depth', () => {
     assert.ok(took < 5000, `${took} ms`);
   });
 
-  test('agrees with a count of the parsed value', () => {
+  test('agrees with the depth of the parsed value', () => {
     fc.assert(
       fc.property(canonicalValue, fc.integer({ min: 1, max: 6 }), (value, max) => {
         assert.equal(exceedsDepth(JSON.stringify(value), max), depthOf(value) > max);
@@ -104,12 +104,12 @@ suite('depth', () => {
   }
 });
 
-suite('numbers', () => {
-  test('are doubles by default', () => {
+suite('parseJson: numbers', () => {
+  test('reads numbers as doubles by default', () => {
     assert.deepEqual(parseJson('[1.0,1e3,12345678901234567890]'), [1, 1000, 12345678901234567000]);
   });
 
-  test('are kept as written on request, and only where JavaScript would write them differently', () => {
+  test('keeps numbers as written on request, only where JavaScript would print them differently', () => {
     const numbers = '[1,-5,0.5,1.0,1e3,-0,12345678901234567890]';
     const list = parseJson(numbers, { numbers: 'as written' }) as readonly JsonObject[];
     assert.deepEqual(
@@ -124,7 +124,7 @@ suite('numbers', () => {
     assert.equal(numberOf(undefined), undefined);
   });
 
-  test('are found wherever JSON allows a number', () => {
+  test('finds numbers to keep wherever JSON allows a number', () => {
     for (const text of [
       '1.0',
       '[ 1.0]',
@@ -152,7 +152,7 @@ suite('numbers', () => {
   });
 });
 
-test('lone surrogates pass by default and are refused on request', () => {
+test('parseJson accepts lone surrogates by default and refuses them with wellFormed', () => {
   const lone = ['"\\ud800"', '["a",{"b":"\\udc00x"}]', '{"\\ud83d":1}', '"\\ude00\\ud83d"', '"\\\\\\ud800"'];
   for (const text of lone) {
     assert.ok(parseJson(text) !== undefined);
@@ -164,10 +164,10 @@ test('lone surrogates pass by default and are refused on request', () => {
   assert.throws(() => parseJson('"\ud800"', { wellFormed: true }), badJson);
 });
 
-suite('hostile input', () => {
+suite('parseJson: hostile input', () => {
   const options = [{}, { numbers: 'as written' as const, wellFormed: true, maxDepth: 5 }];
 
-  test('random bytes give a value or a MatrixError', () => {
+  test('returns a value or throws a MatrixError for random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), fc.constantFrom(...options), (bytes, option) => {
         expectOnlyMatrixErrors(() => parseJson(bytes, option));
@@ -176,7 +176,7 @@ suite('hostile input', () => {
     );
   });
 
-  test('so do mutated documents', () => {
+  test('returns a value or throws a MatrixError for mutated documents', () => {
     const mutation = fc.tuple(fc.nat(), fc.nat(255));
     fc.assert(
       fc.property(

@@ -6,28 +6,31 @@ import { exceedsDepth } from './depth.ts';
 import { rawNumber } from './raw-number.ts';
 
 export interface ParseOptions {
-  /** UTF-8 bytes (for a string: UTF-16 units), at most. Unlimited by default: whoever read the body bounded it. */
+  /**
+   * Maximum size in UTF-8 bytes (for a string: UTF-16 units). Unlimited by default, because the reader of a
+   * body bounds it.
+   */
   readonly maxSize?: number;
   /**
-   * Objects and arrays within each other, at most; `MAX_JSON_DEPTH` by default. Where one body carries the events
-   * of many servers, allow more, so that one event which is too deep does not stop the others: reading the event
-   * refuses it alone.
+   * Maximum nesting depth of objects and arrays; `MAX_JSON_DEPTH` by default. Allow more for bodies that
+   * carry events of many servers: an event that is too deep is then refused alone when it is read, and does
+   * not fail the whole body.
    */
   readonly maxDepth?: number;
   /**
-   * `values` (the default): every number becomes the nearest double. `as written`: a number that JavaScript would
-   * print differently becomes a `RawNumber`. For whatever carries events, because hashes cover the digits.
+   * `values` (the default): every number becomes the nearest double. `as written`: a number that JavaScript
+   * would print differently becomes a `RawNumber`. Needed for events, because hashes cover the digits.
    */
   readonly numbers?: 'values' | 'as written';
-  /** Refuse text with a lone surrogate (`"\ud800"`), which has no UTF-8. By default it passes. */
+  /** Refuses text with a lone surrogate (`"\ud800"`), which UTF-8 cannot encode. Off by default. */
   readonly wellFormed?: boolean;
 }
 
 /**
- * Parses JSON from outside. Of duplicate keys the last one counts, as in nearly every implementation. A key named
- * `__proto__` becomes an own member like any other and never reaches a prototype; copy objects with spread or
+ * Parses JSON from outside. The last of duplicate keys counts, as in nearly every implementation. A key named
+ * `__proto__` becomes an own member like any other and never sets a prototype; copy objects with spread or
  * `Object.entries`, not by assignment.
- * @throws MatrixError M_NOT_JSON if it is no JSON in UTF-8, M_BAD_JSON if it is too deep or not well-formed,
+ * @throws MatrixError M_NOT_JSON if it is not JSON in UTF-8, M_BAD_JSON if it is too deep or not well-formed,
  * M_TOO_LARGE; never anything else.
  */
 export function parseJson(input: Uint8Array | string, options: ParseOptions = {}): JsonValue {
@@ -39,7 +42,10 @@ export function parseJson(input: Uint8Array | string, options: ParseOptions = {}
   return value;
 }
 
-/** Like `parseJson`, for bodies that must be an object. @throws also M_BAD_JSON if it is none. */
+/**
+ * Like `parseJson`, for bodies that must be objects.
+ * @throws MatrixError also M_BAD_JSON if the value is not an object
+ */
 export function parseJsonObject(input: Uint8Array | string, options: ParseOptions = {}): JsonObject {
   const value = parseJson(input, options);
   if (!isJsonObject(value)) throw badJson('Expected a JSON object');
@@ -47,13 +53,13 @@ export function parseJsonObject(input: Uint8Array | string, options: ParseOption
 }
 
 function decode(bytes: Uint8Array): string {
-  if (!isUtf8(bytes)) throw notJson('Not UTF-8');
+  if (!isUtf8(bytes)) throw notJson('The content is not valid UTF-8');
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-// A number (or the part of a string that looks like one: then the careful way is merely slower) with a fraction,
-// an exponent, a negative zero or more digits than every double holds. Without backtracking over more than one
-// run of digits, so linear.
+// Matches a number (or a part of a string that looks like one, which only costs time) with a fraction, an
+// exponent, a negative zero or more digits than every double holds. Linear, because it backtracks over one
+// run of digits at most.
 const nonCanonicalNumber = /(?:^|[:,[\s])(?:-?(?:\d+[.eE]|\d{16})|-0)/;
 
 function mayHoldLoneSurrogate(text: string): boolean {
@@ -64,7 +70,7 @@ function parseText(text: string, keepRawNumbers: boolean): JsonValue {
   try {
     return keepRawNumbers ? JSON.parse(text, reviveRawNumber) : JSON.parse(text);
   } catch {
-    throw notJson('Not JSON');
+    throw notJson('The content is not valid JSON');
   }
 }
 
@@ -79,7 +85,7 @@ function refuseLoneSurrogates(value: JsonValue): void {
   while (pending.length > 0) {
     const next = pending.pop();
     if (typeof next === 'string') {
-      if (!next.isWellFormed()) throw badJson('Text holds a lone surrogate');
+      if (!next.isWellFormed()) throw badJson('A string holds a lone UTF-16 surrogate');
     } else if (typeof next === 'object' && next !== null) {
       for (const [key, member] of Object.entries(next)) pending.push(key, member);
     }

@@ -2,8 +2,9 @@ import { AuthGraph } from './auth-graph.ts';
 import type { StateResolutionSource } from './source.ts';
 
 /**
- * The auth difference, found by walking the auth chains: what is in the chain of at least one set, but not of
- * every set. Time grows with the number of sets times the size of the chains, memory with their size.
+ * Computes the auth difference by walking the auth chains: the events in the auth chain of at least one set,
+ * but not of every set. Time grows with the number of sets times the size of the chains, memory with the size
+ * of the chains.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
  */
 export function authChainDifference(
@@ -35,15 +36,16 @@ function* allIds(sets: readonly ReadonlySet<string>[]): Generator<string> {
 }
 
 /**
- * The conflicted state subgraph, found by walking the auth chains: the events themselves and whatever is on a path
- * of `auth_events` from one of them to another.
+ * Computes the conflicted state subgraph by walking the auth chains: the conflicted events, and all events on
+ * a path of `auth_events` from one of them to another.
  * Source: https://spec.matrix.org/latest/rooms/v12/#definitions
  */
 export function conflictedSubgraph(
   conflicted: ReadonlySet<string>,
   source: StateResolutionSource,
 ): Set<string> {
-  // Everything in this graph is reached from a conflicted event; what also leads to one is on such a path.
+  // Every event in this graph is reached from a conflicted event; those that also lead to one are on such a
+  // path.
   const graph = new AuthGraph(conflicted, source);
   const targets = Array.from(conflicted, (id) => graph.numberOf(id));
   const subgraph = new Set<string>();

@@ -2,7 +2,7 @@ import { createEventIdOf } from '../authorization/index.ts';
 import type { RoomEvent } from '../event.ts';
 import type { StateResolutionSource } from './source.ts';
 
-/** The event with that type and state key among the auth events of an event. */
+/** Returns the auth event of an event that has that type and state key. */
 export function findAuthEvent(
   event: RoomEvent,
   type: string,
@@ -16,12 +16,12 @@ export function findAuthEvent(
   return undefined;
 }
 
-/** The power levels event among the auth events of an event. */
+/** Returns the power levels event among the auth events of an event. */
 export function powerLevelsEventOf(event: RoomEvent, source: StateResolutionSource): RoomEvent | undefined {
   return findAuthEvent(event, 'm.room.power_levels', '', source);
 }
 
-/** The create event of the room as an event names it: among its auth events, or by its room id since v12. */
+/** Returns the create event that an event references: among its auth events, or by its room id since v12. */
 export function createEventOf(event: RoomEvent, source: StateResolutionSource): RoomEvent | undefined {
   if (event.type === 'm.room.create') return event;
   if (event.version.createInAuthEvents) return findAuthEvent(event, 'm.room.create', '', source);

@@ -1,20 +1,20 @@
 import type { StateResolutionSource } from './source.ts';
 
 /**
- * The part of a room's auth graph that can be reached from some events, with small integers for event ids. Made
- * without recursion, in one pass: each event is looked up once, and memory grows with the events and their
- * `auth_events` alone. Events that the source does not know are in it, without edges.
+ * The part of a room's auth graph that is reachable from some events, with event ids interned as small
+ * integers. Built in one pass without recursion: each event is looked up once, and memory grows only with the
+ * events and their `auth_events`. Events that the source does not know are in the graph, without edges.
  */
 export class AuthGraph {
   readonly #ids: string[] = [];
   readonly #numbers = new Map<string, number>();
-  /** `#edges` from `#firstEdge[n]` up to `#firstEdge[n + 1]` are the auth events of event `n`. */
+  /** The auth events of event `n`: `#edges` from `#firstEdge[n]` up to `#firstEdge[n + 1]`. */
   readonly #edges: number[] = [];
   readonly #firstEdge: number[] = [0];
 
   constructor(roots: Iterable<string>, source: StateResolutionSource) {
     for (const id of roots) this.#intern(id);
-    // The list grows while it is walked, until every event that can be reached is in it.
+    // The list grows during the loop until it holds every reachable event.
     for (let number = 0; number < this.#ids.length; number++) {
       const authEventIds = source.event(this.#ids[number]!)?.authEventIds ?? [];
       for (const id of authEventIds) this.#edges.push(this.#intern(id));
@@ -30,14 +30,14 @@ export class AuthGraph {
     return this.#ids[number]!;
   }
 
-  /** The number of an event that is in the graph. */
+  /** Returns the number of an event that is in the graph. */
   numberOf(id: string): number {
     return this.#numbers.get(id)!;
   }
 
   /**
-   * Calls `visit` for the auth events of that event. `visit` says whether it sees an event for the first time;
-   * then its auth events follow, and so on.
+   * Calls `visit` for each auth event of that event. Where `visit` returns true, because it sees the event
+   * for the first time, continues with the auth events of that one.
    */
   walk(from: number, visit: (number: number) => boolean): void {
     const pending = [from];
@@ -49,7 +49,7 @@ export class AuthGraph {
     }
   }
 
-  /** Which events lead to one of these, themselves included: 1 at the number of each. */
+  /** Finds the events that lead to one of the targets, targets included: 1 at the number of each. */
   leadingTo(targets: Iterable<number>): Uint8Array {
     const { first, sources } = this.#reversed();
     const found = new Uint8Array(this.size);
@@ -69,7 +69,10 @@ export class AuthGraph {
     return found;
   }
 
-  /** The same edges the other way round: `sources` from `first[n]` up to `first[n + 1]` cite event `n`. */
+  /**
+   * Reverses the edges: the events that reference event `n` are `sources` from `first[n]` up to `first[n +
+   * 1]`.
+   */
   #reversed(): { first: Uint32Array; sources: Uint32Array } {
     const first = new Uint32Array(this.size + 1);
     for (const target of this.#edges) first[target + 1]!++;

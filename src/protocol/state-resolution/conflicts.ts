@@ -1,16 +1,16 @@
 import type { StateMap } from '../event.ts';
 
-/** The state sets of a resolution, told apart. */
+/** The state sets of a resolution, divided. */
 export interface Conflicts {
-  /** What is the same in every set. */
+  /** Entries that are the same in every set. */
   readonly unconflicted: StateMap<string>;
-  /** The event ids of everything else. */
+  /** The event ids of all other entries. */
   readonly conflicted: ReadonlySet<string>;
 }
 
 /**
- * Tells the unconflicted state map and the conflicted state set apart, as the second algorithm defines them: a key
- * that one of the sets does not have is conflicted.
+ * Divides state sets into the unconflicted state map and the conflicted state set, as state resolution v2
+ * defines them: a key that one of the sets lacks is conflicted.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
  */
 export function findConflicts(stateSets: readonly StateMap<string>[]): Conflicts {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { Heap } from './heap.ts';
 
-test('gives the smallest item that is in it, each time', () => {
+test('Heap pops its smallest item each time', () => {
   const steps = fc.array(fc.oneof(fc.integer({ min: 0, max: 50 }), fc.constant('pop' as const)));
   fc.assert(
     fc.property(steps, (sequence) => {

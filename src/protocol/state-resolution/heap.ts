@@ -1,4 +1,4 @@
-/** A binary heap: gives back the smallest of its items, in logarithmic time. */
+/** A binary heap: returns the smallest of its items in logarithmic time. */
 export class Heap<T> {
   readonly #items: T[] = [];
   readonly #compare: (a: T, b: T) => number;
@@ -19,7 +19,7 @@ export class Heap<T> {
     items[index] = item;
   }
 
-  /** Takes the smallest item out; `undefined` if there is none. */
+  /** Removes and returns the smallest item; `undefined` if the heap is empty. */
   pop(): T | undefined {
     const items = this.#items;
     const smallest = items[0];
@@ -28,7 +28,7 @@ export class Heap<T> {
     return smallest;
   }
 
-  /** Puts an item where the smallest was, and down to where it belongs. */
+  /** Puts an item at the root and moves it down to its place. */
   #sink(item: T): void {
     const items = this.#items;
     let index = 0;

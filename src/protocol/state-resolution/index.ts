@@ -1,4 +1,4 @@
-/** Which state a room has where its history forked: state resolution of every room version. */
+/** State resolution of every room version: computes the state of a room whose history forked. */
 export { authChainDifference, conflictedSubgraph } from './auth-chains.ts';
 export * from './resolve.ts';
 export * from './source.ts';

@@ -5,9 +5,10 @@ import type { StateResolutionSource } from './source.ts';
 import { eachInSteps } from './steps.ts';
 
 /**
- * The iterative auth checks: goes through the events in their order and puts each one into `state` (key to event
- * id) that the authorization rules allow there. Where the state lacks what the rules ask for, the auth events of
- * the event answer, but for rejected ones.
+ * Runs the iterative auth checks. For each event in order:
+ * 1. Takes the state that the rules need from `state` (key to event id). What `state` lacks is taken from the
+ * auth events of the event, except rejected ones.
+ * 2. Puts the event into `state` if the authorization rules allow it there.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
  */
 export function* applyAllowedEvents(

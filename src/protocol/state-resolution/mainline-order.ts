@@ -5,7 +5,8 @@ import type { StateResolutionSource } from './source.ts';
 import { eachInSteps } from './steps.ts';
 
 /**
- * The mainline ordering of these events, based on that power levels event.
+ * Sorts events in mainline order, based on the given power levels event: by the mainline position, the
+ * farthest from that event first, then by `origin_server_ts`, then by event id.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
  */
 export function* mainlineOrder(
@@ -24,32 +25,38 @@ export function* mainlineOrder(
 }
 
 /**
- * Mainline positions: where the power levels that an event cites, or those that they replaced, and so on, meet the
- * mainline. What is found for one power levels event is kept for all events that lead to it, so that each is
- * looked at once.
+ * Mainline positions. From the power levels event among an event's auth events, and from there to the one
+ * among its auth events and so on, the first that is on the mainline gives the position. Each result is
+ * cached for all power levels events on the way, so that each is visited once.
  */
 class MainlinePositions {
   readonly #source: StateResolutionSource;
-  /** Event id of a power levels event to its own index on the mainline, or to where its line meets it. */
+  /**
+   * Event id of a power levels event to its index on the mainline, or to the index where its own chain meets
+   * the mainline.
+   */
   readonly #known = new Map<string, number>();
 
   constructor(powerLevels: RoomEvent | undefined, source: StateResolutionSource) {
     this.#source = source;
     let next = powerLevels;
-    // An event that is already there would close a cycle.
+    // An event that is in the mainline already closes a cycle.
     for (let index = 0; next !== undefined && !this.#known.has(next.eventId); index++) {
       this.#known.set(next.eventId, index);
       next = powerLevelsEventOf(next, source);
     }
   }
 
-  /** `Infinity` if no power levels event on the way is in the mainline. */
+  /**
+   * Returns the mainline position of an event; `Infinity` if its chain of power levels events does not meet
+   * the mainline.
+   */
   of(event: RoomEvent): number {
     const passed: string[] = [];
     let next = powerLevelsEventOf(event, this.#source);
     while (next !== undefined && !this.#known.has(next.eventId)) {
       passed.push(next.eventId);
-      // What stands here while the line is followed is also right if the line is a cycle.
+      // This value stands while the chain is followed, and is right if the chain is a cycle.
       this.#known.set(next.eventId, Number.POSITIVE_INFINITY);
       next = powerLevelsEventOf(next, this.#source);
     }

@@ -6,21 +6,22 @@ import { Heap } from './heap.ts';
 import type { StateResolutionSource } from './source.ts';
 import { eachInSteps, eventsPerStep } from './steps.ts';
 
-/** An event in the graph that is put in order. */
+/** A node of the graph that is sorted. */
 interface Node {
   readonly event: RoomEvent;
-  /** The power level of the sender, going by the auth events of the event. */
+  /** The power level of the sender according to the auth events of the event. */
   readonly senderLevel: number;
-  /** How many of its auth events are in the graph and not in the order yet. */
+  /** How many of its auth events are in the graph and not sorted yet. */
   pendingAuthEvents: number;
-  /** The events in the graph that have it among their auth events. */
+  /** The events in the graph that have this one among their auth events. */
   readonly dependents: Node[];
 }
 
 /**
- * The reverse topological power ordering of these events, from the earliest to the latest: Kahn's algorithm, each
- * time taking the smallest event whose auth events have all been taken. Events in a cycle, which only rooms with
- * chosen event ids (v1 and v2) can have, are left out, as is what cites them.
+ * Sorts events in reverse topological power order, earliest first, by Kahn's algorithm: takes the smallest
+ * event whose auth events have all been taken, and repeats. Smaller is a higher power level of the sender,
+ * then an earlier `origin_server_ts`, then a smaller event id. Leaves out events in a cycle, which only rooms
+ * with chosen event ids (v1 and v2) can have, and the events that depend on them.
  * Source: https://spec.matrix.org/latest/rooms/v2/#definitions
  */
 export function* reverseTopologicalPowerOrder(
@@ -62,7 +63,10 @@ function* graphOf(
   return nodes.values();
 }
 
-/** A level that can not be understood counts as the lowest, so that the order stays an order. */
+/**
+ * Returns the power level of the sender. A level that cannot be read counts as the lowest, so that the order
+ * stays total.
+ */
 function levelOfSender(event: RoomEvent, source: StateResolutionSource): number {
   const levels = new PowerLevels(createEventOf(event, source), powerLevelsEventOf(event, source));
   const level = levels.ofUser(event.sender);
@@ -74,7 +78,7 @@ function compareNodes(a: Node, b: Node): number {
   return compareByTime(a.event, b.event);
 }
 
-/** By `origin_server_ts`, then by event id. */
+/** Compares by `origin_server_ts`, then by event id. */
 export function compareByTime(a: RoomEvent, b: RoomEvent): number {
   return a.originServerTs - b.originServerTs || compareCodePoints(a.eventId, b.eventId);
 }

@@ -6,7 +6,7 @@ import { type ForkedRoom, makeForkedRoom } from './test/forked-rooms.ts';
 import { sorted } from './test/memory-source.ts';
 import { ReferenceResolution } from './test/reference.ts';
 
-/** How many rooms are compared; `FORKED_ROOMS=50000` for a long run. */
+/** The number of rooms to compare; `FORKED_ROOMS=50000` for a long run. */
 const rooms = Number(process.env['FORKED_ROOMS'] ?? (isThorough ? 10_000 : 2_000));
 
 function reference(room: ForkedRoom, chains: 'whole' | 'within the full conflicted set') {
@@ -15,7 +15,7 @@ function reference(room: ForkedRoom, chains: 'whole' | 'within the full conflict
   return new ReferenceResolution(room.source, algorithm, chains).resolve(room.states);
 }
 
-test(`resolves ${rooms} forked rooms as the specification says`, () => {
+test(`resolveState resolves ${rooms} forked rooms as the specification says`, () => {
   let forked = 0;
   for (let seed = 0; seed < rooms; seed++) {
     const room = makeForkedRoom(seed);
@@ -24,10 +24,10 @@ test(`resolves ${rooms} forked rooms as the specification says`, () => {
     assert.deepEqual(sorted(resolved), sorted(expected), `room ${seed}, version ${room.version.id}`);
     if (room.states.some((state) => sorted(state).join() !== sorted(room.states[0]!).join())) forked++;
   }
-  assert(forked > rooms * 0.8, `only ${forked} rooms had anything to resolve`);
+  assert(forked > rooms * 0.8, `only ${forked} rooms had conflicting states`);
 });
 
-test('in v12, following auth chains within the full conflicted set misses nothing', () => {
+test('auth chains within the full conflicted set are sufficient in room version 12', () => {
   for (let seed = 0; seed < rooms * 0.3; seed++) {
     const room = makeForkedRoom(seed);
     if (room.version.stateResolution !== 'v2.1') continue;

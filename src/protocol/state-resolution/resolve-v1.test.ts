@@ -26,7 +26,7 @@ function topic(sender: string, depth: number, eventId = `$${++made}:a.example`):
   return event({ type: 'm.room.topic', sender, depth, eventId });
 }
 
-/** What all states of these rooms have in common. */
+/** The events that all states of these rooms have in common. */
 const common = [
   event({
     type: 'm.room.create',
@@ -39,7 +39,7 @@ const common = [
   member(bob, 'join'),
 ];
 
-/** The resolution of two states that have these events besides the common ones, in either order. */
+/** Resolves two states that have these events besides the common ones, in either order. */
 function resolve(one: readonly RoomEvent[], other: readonly RoomEvent[]): Map<string, string> {
   const source = new MemorySource([...common, ...one, ...other]);
   const states = [one, other].map((events) => stateOf([...common, ...events]));
@@ -48,44 +48,44 @@ function resolve(one: readonly RoomEvent[], other: readonly RoomEvent[]): Map<st
   return new Map(resolved);
 }
 
-/** The event that the two resolve to, of those for the same key. */
+/** Returns the id of the event that the two states resolve to for the key of `of`. */
 function winner(one: readonly RoomEvent[], other: readonly RoomEvent[], of: RoomEvent): string | undefined {
   return resolve(one, other).get(stateMapKey(of.type, of.stateKey!));
 }
 
 describe('state resolution v1', () => {
-  test('keeps what only one of the states has', () => {
+  test('keeps events that only one of the states has', () => {
     const joined = member(cat, 'join');
     const set = topic(ann, 5);
     const resolved = resolve([joined], [set]);
     assert.equal(resolved.size, common.length + 2);
   });
 
-  test('takes the latest power levels, if each is allowed after those before it', () => {
+  test('takes the latest power levels if each is allowed after the one before it', () => {
     const first = levels(ann, { [ann]: 100, [bob]: 100 }, 5);
     const second = levels(bob, { [ann]: 100, [bob]: 100, [cat]: 100 }, 6);
     assert.equal(winner([first], [second], first), second.eventId);
   });
 
-  test('does not look at what comes after power levels that are not allowed', () => {
+  test('ignores power levels that follow power levels that are not allowed', () => {
     const first = levels(ann, { [ann]: 100, [bob]: 0 }, 5);
     const second = levels(bob, { [ann]: 100, [bob]: 100 }, 6);
     assert.equal(winner([first], [second], first), first.eventId);
   });
 
-  test('takes the first of the power levels unchecked', () => {
+  test('takes the first power levels without checking them', () => {
     const first = levels(cat, { [cat]: 100 }, 5);
     const second = levels(ann, { [ann]: 100 }, 6);
     assert.equal(winner([first], [second], first), first.eventId);
   });
 
-  test('of equal depth, the one with the lower SHA-1 of its id comes later', () => {
+  test('puts the lower SHA-1 of the event id later at equal depth', () => {
     const events = [levels(ann, { [ann]: 100 }, 5), levels(ann, { [ann]: 100 }, 5)] as const;
     const [lower] = [...events].sort((a, b) => (hash('sha1', a.eventId) < hash('sha1', b.eventId) ? -1 : 1));
     assert.equal(winner([events[0]], [events[1]], events[0]), lower!.eventId);
   });
 
-  test('resolves join rules by the power levels, and memberships by both', () => {
+  test('resolves power levels first, then join rules, then memberships', () => {
     const open = event({
       type: 'm.room.join_rules',
       sender: ann,
@@ -118,28 +118,28 @@ describe('state resolution v1', () => {
     const danInvited = member(cat, 'invite', { ...invited, depth: 6 });
     const resolved = resolve([rules, catLeft, danLeft], [rules, catJoined, danInvited]);
     assert.equal(resolved.get(stateMapKey('m.room.member', cat)), catJoined.eventId);
-    // The inviter is not in the room as long as their own membership is in conflict.
+    // The inviter does not count as joined while their own membership is in conflict.
     assert.equal(resolved.get(stateMapKey('m.room.member', dan)), danLeft.eventId);
   });
 
-  test('of everything else, takes the deepest that is allowed', () => {
+  test('takes the deepest allowed event for other types', () => {
     const [early, late, latest] = [topic(ann, 5), topic(ann, 6), topic(bob, 7)];
     assert.equal(winner([early], [late], early), late.eventId);
     assert.equal(winner([late], [latest], late), late.eventId);
   });
 
-  test('of equal depth, takes the one with the lower SHA-1 of its id', () => {
+  test('takes the lower SHA-1 of the event id at equal depth', () => {
     const events = [topic(ann, 5, '$x:a.example'), topic(ann, 5, '$y:a.example')] as const;
     const [lower] = [...events].sort((a, b) => (hash('sha1', a.eventId) < hash('sha1', b.eventId) ? -1 : 1));
     assert.equal(winner([events[0]], [events[1]], events[0]), lower!.eventId);
   });
 
-  test('keeps the earliest if none is allowed', () => {
+  test('keeps the earliest event if none is allowed', () => {
     const [early, late] = [topic(bob, 5), topic(bob, 6)];
     assert.equal(winner([early], [late], early), early.eventId);
   });
 
-  test('takes no notice of events that are not known', () => {
+  test('ignores events that the source does not know', () => {
     const known = topic(ann, 5);
     const source = new MemorySource([...common, known]);
     const states = [known.eventId, '$unknown:a.example'].map((id) =>

@@ -5,11 +5,14 @@ import type { StateResolutionSource } from './source.ts';
 import { eachInSteps } from './steps.ts';
 
 /**
- * State resolution v1, which is known to reset state and is here for the rooms that still have it.
- *
- * Conflicts of one kind (all memberships, for instance) are resolved against the same state and then added to it
- * together, so that the outcome does not depend on the order in which they come. Where the rules allow none of the
- * events in a conflict that does not affect them, the earliest remains.
+ * Resolves state by algorithm v1, which is known to reset state and serves only rooms of version 1. Resolves
+ * conflicts in the order of the specification:
+ * 1. `m.room.power_levels`,
+ * 2. `m.room.join_rules`,
+ * 3. `m.room.member`,
+ * 4. all other types.
+ * All conflicts of one step are resolved against the same state and then added to it together, so that their
+ * order does not matter. If step 4 allows none of the events in a conflict, the earliest remains.
  * Source: https://spec.matrix.org/latest/rooms/v1/#state-resolution
  */
 export function* resolveV1(
@@ -24,13 +27,10 @@ export function* resolveV1(
   return state;
 }
 
-/** Key to the events that contend for it, each once, from the earliest to the latest. */
+/** `stateMapKey` to the events in conflict for it, each once, from the earliest to the latest. */
 type ConflictsByKey = Map<string, RoomEvent[]>;
 
-/**
- * Tells apart what is in conflict: keys for which the sets name different events. A set that lacks a key does not
- * object to it.
- */
+/** Separates the keys for which the sets name different events. A set that lacks a key causes no conflict. */
 function separateConflicts(
   stateSets: readonly StateMap<string>[],
   source: StateResolutionSource,
@@ -63,13 +63,13 @@ function compareByDepth(a: RoomEvent, b: RoomEvent): number {
   return a.depth - b.depth || (hash('sha1', a.eventId) > hash('sha1', b.eventId) ? -1 : 1);
 }
 
-/** Chooses one of the contenders for a key, given the state that is resolved so far. */
+/** Chooses one of the events in conflict for a key, given the state that is resolved so far. */
 type ChooseEvent = (events: readonly RoomEvent[], isAllowed: AllowedIn, key: string) => RoomEvent;
 
-/** Whether the event is allowed in the resolved state, with `replaced` in the place of `key` there. */
+/** Whether the event is allowed in the resolved state, with `replaced` as the entry for `key`. */
 type AllowedIn = (event: RoomEvent, key: string, replaced: RoomEvent | undefined) => boolean;
 
-/** Resolves all conflicts of that type, or all that are left. */
+/** Resolves all conflicts of that type, or all that remain. */
 function* resolveConflictsOfType(
   type: string | undefined,
   choose: ChooseEvent,
@@ -95,7 +95,10 @@ function* resolveConflictsOfType(
   }
 }
 
-/** The first event counts as allowed; each next one must be allowed after those before it. */
+/**
+ * Takes the first event as allowed, and each next one that is allowed after the one before it; stops at the
+ * first that is not.
+ */
 const lastAllowedInSequence: ChooseEvent = (events, isAllowed, key) => {
   let chosen = events[0]!;
   for (const event of events.slice(1)) {

@@ -6,16 +6,24 @@ import { mainlineOrder } from './mainline-order.ts';
 import { reverseTopologicalPowerOrder } from './power-order.ts';
 import type { StateResolutionSource } from './source.ts';
 
-/** In what v2.1, the algorithm of room version 12, differs from v2, which came with room version 2. */
+/** The differences of v2.1, the algorithm of room version 12, from v2, which came with room version 2. */
 export interface ResolutionRules {
-  /** Whether step 2 starts from nothing instead of from the unconflicted state map. */
+  /** Whether step 2 starts from an empty state instead of the unconflicted state map. */
   readonly startsEmpty: boolean;
-  /** Whether the conflicted state subgraph belongs to the full conflicted set. */
+  /** Whether the full conflicted set includes the conflicted state subgraph. */
   readonly withSubgraph: boolean;
 }
 
 /**
- * State resolution v2 and v2.1, in the steps of the specification.
+ * Resolves state by algorithm v2 or v2.1, in the steps of the specification:
+ * 1. Takes the power events of the full conflicted set and the events of their auth chains in that set, and
+ * sorts them in reverse topological power order.
+ * 2. Applies the iterative auth checks to them, from the unconflicted state map on (v2.1: from an empty state
+ * on).
+ * 3. Sorts the other events of the full conflicted set in mainline order, based on the power levels of step
+ * 2.
+ * 4. Applies the iterative auth checks to them.
+ * 5. Overwrites the result with the unconflicted state map.
  * Source: https://spec.matrix.org/latest/rooms/v2/#state-resolution,
  * https://spec.matrix.org/latest/rooms/v12/#state-resolution
  */
@@ -49,7 +57,10 @@ export function* resolveV2(
   return state;
 }
 
-/** The full conflicted set, event id to event. Events that the source does not know can not be checked. */
+/**
+ * Returns the full conflicted set, event id to event. Leaves out events that the source does not know, which
+ * cannot be checked.
+ */
 function fullConflictedSet(
   stateSets: readonly StateMap<string>[],
   { conflicted }: Conflicts,
@@ -73,9 +84,10 @@ function fullConflictedSet(
 }
 
 /**
- * The power events among the conflicted ones, and those in their auth chains. A chain is followed only as long as
- * its events are conflicted too. Since v12 that finds all of them, because whatever connects two conflicted events
- * is in the subgraph; in v2 it is how servers read step 1, which saves them from walking whole auth chains.
+ * Returns the power events among the conflicted events, and the events in their auth chains. Follows a chain
+ * only as long as its events are conflicted too. Since v12 that finds all of them, because every event
+ * between two conflicted events is in the subgraph. In v2 it is how servers read step 1, and it saves walking
+ * whole auth chains.
  */
 function powerEventsWithAuthChains(conflicted: ReadonlyMap<string, RoomEvent>): RoomEvent[] {
   const selected = new Set<RoomEvent>();
@@ -92,8 +104,8 @@ function powerEventsWithAuthChains(conflicted: ReadonlyMap<string, RoomEvent>): 
 }
 
 /**
- * Whether it might take away somebody's ability to do something in the room. Of power levels and join rules, only
- * those with an empty state key can.
+ * Whether an event is a power event: it may take away a user's ability to do something in the room. Power
+ * levels and join rules count only with an empty state key.
  */
 function isPowerEvent({ type, stateKey, sender, content }: RoomEvent): boolean {
   if (type === 'm.room.power_levels' || type === 'm.room.join_rules') return stateKey === '';

@@ -13,13 +13,13 @@ import { Random } from './test/random.ts';
 const seeds = fc.integer({ min: 0, max: 2 ** 31 });
 const versions = ['1', '2', '11', '12'].map(version);
 
-/** The same room, resolved with the algorithm of any version. */
+/** Runs a check with each algorithm, for the same room. */
 function forEachVersion(check: (roomVersion: ReturnType<typeof version>) => void): void {
   for (const roomVersion of versions) check(roomVersion);
 }
 
-describe('whatever the room', () => {
-  test('the order of the states and of what they hold does not matter', () => {
+describe('resolveState of random forked rooms', () => {
+  test('does not depend on the order of the states or of their entries', () => {
     fc.assert(
       fc.property(seeds, (seed) => {
         const { source, states } = makeForkedRoom(seed);
@@ -36,7 +36,7 @@ describe('whatever the room', () => {
     );
   });
 
-  test('a state that comes twice changes nothing', () => {
+  test('ignores a duplicate state', () => {
     fc.assert(
       fc.property(seeds, (seed) => {
         const { source, states } = makeForkedRoom(seed);
@@ -50,7 +50,7 @@ describe('whatever the room', () => {
     );
   });
 
-  test('equal states resolve to themselves', () => {
+  test('resolves equal states to themselves', () => {
     fc.assert(
       fc.property(seeds, fc.integer({ min: 1, max: 4 }), (seed, count) => {
         const { source, states } = makeForkedRoom(seed);
@@ -63,7 +63,7 @@ describe('whatever the room', () => {
     );
   });
 
-  test('what is the same everywhere stays', () => {
+  test('keeps entries that are the same in all states', () => {
     fc.assert(
       fc.property(seeds, (seed) => {
         const { source, states } = makeForkedRoom(seed);
@@ -79,13 +79,13 @@ describe('whatever the room', () => {
   });
 });
 
-test('no states resolve to an empty one', () => {
+test('resolveState resolves no states to an empty state', () => {
   for (const roomVersion of versions) {
     assert.equal(resolveState(roomVersion, [], new MemorySource()).size, 0);
   }
 });
 
-test('a source may answer for the auth chains itself', () => {
+test('resolveState uses the auth chain index of a source that has one', () => {
   for (let seed = 0; seed < 300; seed++) {
     const room = makeForkedRoom(seed);
     const asked: string[] = [];
@@ -109,7 +109,7 @@ test('a source may answer for the auth chains itself', () => {
   }
 });
 
-test('events that the source does not know take no part', () => {
+test('resolveState ignores events that the source does not know', () => {
   for (const roomVersion of versions) {
     const topic = stateMapKey('m.room.topic', '');
     const states = [new Map([[topic, '$unknown']]), new Map([[topic, '$other']])];
@@ -117,7 +117,7 @@ test('events that the source does not know take no part', () => {
   }
 });
 
-test('cycles of auth events, which chosen event ids make possible, end', () => {
+test('resolveState terminates on cyclic auth events, which chosen event ids make possible', () => {
   const roomVersion = version(2);
   const event = (eventId: string, type: string, authEventIds: string[]) =>
     testEvent(roomVersion, { type, stateKey: '', sender: '@a:a.example', eventId, authEventIds });
@@ -131,7 +131,7 @@ test('cycles of auth events, which chosen event ids make possible, end', () => {
   for (const algorithm of versions) assert(resolveState(algorithm, [one, other], source).size <= 2);
 });
 
-test('auth chains may be as deep as they like', () => {
+test('resolveState handles auth chains of 100,000 events', () => {
   const roomVersion = version(12);
   const source = new MemorySource();
   const depth = 100_000;

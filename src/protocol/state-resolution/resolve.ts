@@ -16,10 +16,10 @@ const algorithms: Readonly<Record<RoomVersion['stateResolution'], Algorithm>> = 
 };
 
 /**
- * The resolution of these states (key to event id): the one state that every server computes from them, whatever
- * their order. One state, or several that are equal, resolve to themselves. Iterative throughout; time is that of
- * sorting, memory is linear in the states and in what the source has to be asked for. It stops after every few dozen
- * events: the arguments must not change until it is done.
+ * Resolves states (key to event id) to the one state that every server computes from them, whatever their
+ * order. One state, or several equal ones, resolve to themselves. Iterative throughout; time is that of
+ * sorting, memory is linear in the states and in the events that the source is asked for. Yields after every
+ * few dozen events; the arguments must not change until it is done.
  * Source: "State resolution" of the room version.
  */
 export function* resolveStateInSteps(

@@ -1,7 +1,7 @@
-/** How many events a long computation looks at before it stops, so that its caller may let others have their turns. */
+/** How many events a long computation handles before it yields, so that its caller can let other work run. */
 export const eventsPerStep = 50;
 
-/** Does something with each item, with stops. */
+/** Calls `work` for each item, and yields after every `eventsPerStep` items. */
 export function* eachInSteps<T>(items: Iterable<T>, work: (item: T) => void): Generator<void> {
   let left = eventsPerStep;
   for (const item of items) {

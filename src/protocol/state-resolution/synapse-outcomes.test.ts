@@ -8,7 +8,7 @@ import type { RoomEvent } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 import { MemorySource, stateOf } from './test/memory-source.ts';
 
-/** An event as the fixture writes it: numbers are the places of other events in the room's list. */
+/** An event in the format of the fixture: numbers are indexes in the room's list of events. */
 interface FixtureEvent {
   readonly event_id: string;
   readonly type: string;
@@ -20,7 +20,7 @@ interface FixtureEvent {
   readonly auth_events: readonly number[];
   readonly prev_events: readonly number[];
   readonly redacts?: string;
-  /** The servers that signed it, where that matters. */
+  /** The servers that signed it, where signatures matter. */
   readonly signed_by?: readonly string[];
 }
 
@@ -59,18 +59,18 @@ function toEvent(fixture: FixtureEvent, room: FixtureRoom): RoomEvent {
   });
 }
 
-describe('as Synapse has it', () => {
+describe('state resolution and authorization, compared with Synapse', () => {
   rooms.forEach((room, index) => {
     const events = room.events.map((event) => toEvent(event, room));
     const at = (places: readonly number[]) => places.map((place) => events[place]!);
 
-    test(`room ${index}, version ${room.room_version}, resolves`, () => {
+    test(`resolves the states of room ${index}, version ${room.room_version}, as Synapse does`, () => {
       const states = room.states.map((places) => stateOf(at(places)));
       const resolved = resolveState(version(room.room_version), states, new MemorySource(events));
       assert.deepEqual(new Set(resolved.values()), new Set(at(room.resolved).map(({ eventId }) => eventId)));
     });
 
-    test(`room ${index}, version ${room.room_version}, lets the same happen`, () => {
+    test(`allows the same events in room ${index}, version ${room.room_version}, as Synapse does`, () => {
       for (const attempt of room.attempts) {
         const verdict = authorize(toEvent(attempt.event, room), lookupIn(at(attempt.state)));
         assert.equal(verdict.allowed, attempt.allowed, JSON.stringify({ verdict, event: attempt.event }));

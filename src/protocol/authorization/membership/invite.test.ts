@@ -17,12 +17,18 @@ import {
 const all = versions(1);
 const invite = membership(stranger, 'invite', member);
 
-describe('rule 5.4, invitations', () => {
+describe('authorize, rule 5.4: invites', () => {
   testRules([
-    { rule: '5.4.4', description: 'at the invite level', versions: all, allowed: true, event: invite },
     {
       rule: '5.4.4',
-      description: 'again',
+      description: 'an invite at the invite level',
+      versions: all,
+      allowed: true,
+      event: invite,
+    },
+    {
+      rule: '5.4.4',
+      description: 'a repeated invite',
       versions: all,
       allowed: true,
       event: invite,
@@ -30,7 +36,7 @@ describe('rule 5.4, invitations', () => {
     },
     {
       rule: '5.4.4',
-      description: 'whatever `events` says',
+      description: 'an invite, whatever the level in events is',
       versions: all,
       allowed: true,
       event: invite,
@@ -38,14 +44,14 @@ describe('rule 5.4, invitations', () => {
     },
     {
       rule: '5.4.2',
-      description: 'from outside',
+      description: 'an invite by a user outside of the room',
       versions: all,
       allowed: false,
       event: membership(stranger, 'invite', '@other:b.example'),
     },
     ...['join', 'ban'].map((before) => ({
       rule: '5.4.3',
-      description: `of somebody with the membership ${before}`,
+      description: `an invite of a user with the membership ${before}`,
       versions: all,
       allowed: false,
       event: membership(stranger, 'invite', creator),
@@ -53,7 +59,7 @@ describe('rule 5.4, invitations', () => {
     })),
     ...['leave', 'knock'].map((before) => ({
       rule: '5.4.4',
-      description: `of somebody with the membership ${before}`,
+      description: `an invite of a user with the membership ${before}`,
       versions: all,
       allowed: true,
       event: invite,
@@ -61,7 +67,7 @@ describe('rule 5.4, invitations', () => {
     })),
     {
       rule: '5.4.5',
-      description: 'below the invite level',
+      description: 'an invite below the invite level',
       versions: all,
       allowed: false,
       event: invite,
@@ -69,7 +75,7 @@ describe('rule 5.4, invitations', () => {
     },
     {
       rule: '5.4.4',
-      description: 'of the creator, who is above every level',
+      description: 'an invite by the creator, whatever the invite level is, since v12',
       versions: versions(12),
       allowed: true,
       event: membership(stranger, 'invite', creator),
@@ -81,12 +87,12 @@ describe('rule 5.4, invitations', () => {
 const key = newSigningKey('0');
 const otherKey = newSigningKey('1');
 
-/** What an identity server says about the invited user. */
+/** Signs the data of an invited user as an identity server does. */
 function signed(content: JsonObject = {}, by = key): JsonObject {
   return signJson({ mxid: stranger, token: 'token', ...content }, 'identity.example', by);
 }
 
-/** The invitation of a moderator who has left, which only the third-party rules can let through. */
+/** An invite by a moderator who has left, which only the rules of third-party invites can allow. */
 const redeem = (third_party_invite: JsonValue, sender = '@left:a.example') =>
   membership(stranger, 'invite', sender, { third_party_invite });
 
@@ -99,11 +105,11 @@ const earlier = (content: JsonObject, sender = '@left:a.example') => ({
 
 const publicKey = { public_key: key.publicKey.base64 };
 
-describe('rule 5.4.1, third-party invitations', () => {
+describe('authorize, rule 5.4.1: third-party invites', () => {
   testRules([
     {
       rule: '5.4.1.7.1',
-      description: 'signed with the public key',
+      description: 'a third-party invite signed with public_key',
       versions: all,
       allowed: true,
       event: redeem({ signed: signed() }),
@@ -111,7 +117,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.7.2',
-      description: 'signed with one of the public keys',
+      description: 'a third-party invite signed with one of public_keys',
       versions: all,
       allowed: true,
       event: redeem({ signed: signed() }),
@@ -124,7 +130,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.1',
-      description: 'of somebody banned',
+      description: 'a third-party invite of a banned user',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed() }),
@@ -132,7 +138,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     ...[null, 'signed', [], {}, { signed: null }, { signed: [] }].map((value) => ({
       rule: '5.4.1.2',
-      description: `the third-party invite ${JSON.stringify(value)}`,
+      description: `an invite with the third_party_invite ${JSON.stringify(value)}`,
       versions: all,
       allowed: false,
       event: redeem(value, moderator),
@@ -140,7 +146,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     })),
     ...['mxid', 'token'].map((missing) => ({
       rule: '5.4.1.3',
-      description: `without ${missing}`,
+      description: `a third-party invite without ${missing}`,
       versions: all,
       allowed: false,
       event: redeem({ signed: { ...signed(), [missing]: undefined } }, moderator),
@@ -148,7 +154,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     })),
     {
       rule: '5.4.1.4',
-      description: 'for another user',
+      description: 'a third-party invite for another user',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed({ mxid: '@other:b.example' }) }, moderator),
@@ -156,7 +162,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     ...['other', 1, null].map((token) => ({
       rule: '5.4.1.5',
-      description: `with the token ${JSON.stringify(token)}`,
+      description: `a third-party invite with the token ${JSON.stringify(token)}`,
       versions: all,
       allowed: false,
       event: redeem({ signed: signed({ token }) }, moderator),
@@ -164,7 +170,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     })),
     {
       rule: '5.4.1.6',
-      description: 'from another sender',
+      description: 'a third-party invite by another sender than that of m.room.third_party_invite',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed() }, moderator),
@@ -172,7 +178,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.8',
-      description: 'signed with another key',
+      description: 'a third-party invite signed with another key',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed({}, otherKey) }),
@@ -180,7 +186,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.8',
-      description: 'changed after signing',
+      description: 'a third-party invite changed after signing',
       versions: all,
       allowed: false,
       event: redeem({ signed: { ...signed(), more: 1 } }),
@@ -188,7 +194,7 @@ describe('rule 5.4.1, third-party invitations', () => {
     },
     {
       rule: '5.4.1.8',
-      description: 'without keys',
+      description: 'a third-party invite without public keys',
       versions: all,
       allowed: false,
       event: redeem({ signed: signed() }),

@@ -19,12 +19,12 @@ const all = versions(1);
 const join = membership(stranger, 'join');
 const alone = [membership(creator, 'leave')];
 
-describe('rule 5.3.1, the join that follows the creation', () => {
+describe('authorize, rule 5.3.1: the join after the create event', () => {
   const first = { ...membership(creator, 'join'), prevEventIds: [createId] };
   testRules([
     {
       rule: '5.3.1',
-      description: 'of the creator',
+      description: "the creator's join after the create event",
       versions: all,
       allowed: true,
       event: first,
@@ -32,7 +32,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      description: 'of the creator, whoever sent it',
+      description: "the creator's join after the create event, sent by another user",
       versions: all,
       allowed: true,
       event: { ...first, sender: moderator },
@@ -40,14 +40,14 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      description: 'of somebody else',
+      description: "another user's join after the create event",
       versions: all,
       allowed: false,
       event: { ...join, prevEventIds: [createId] },
     },
     {
       rule: '5.3.1',
-      description: 'after another event',
+      description: "the creator's join after another event",
       versions: all,
       allowed: false,
       event: { ...first, prevEventIds: ['$other:a.example'] },
@@ -55,7 +55,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      description: 'after the creation and another event',
+      description: "the creator's join after the create event and another event",
       versions: all,
       allowed: false,
       event: { ...first, prevEventIds: [createId, '$other:a.example'] },
@@ -63,7 +63,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      description: 'of whom the content names, up to v10',
+      description: 'a join by content.creator after the create event up to v10',
       versions: versions(1, 10),
       allowed: true,
       event: { ...join, prevEventIds: [createId] },
@@ -71,7 +71,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      description: 'of whom the content names, since v11',
+      description: 'a join by content.creator after the create event since v11',
       versions: versions(11),
       allowed: false,
       event: { ...join, prevEventIds: [createId] },
@@ -79,7 +79,7 @@ describe('rule 5.3.1, the join that follows the creation', () => {
     },
     {
       rule: '5.3.1',
-      description: 'of an additional creator',
+      description: 'a join by an additional creator after the create event',
       versions: versions(12),
       allowed: false,
       event: { ...join, prevEventIds: [createId] },
@@ -88,11 +88,11 @@ describe('rule 5.3.1, the join that follows the creation', () => {
   ]);
 });
 
-describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
+describe('authorize, rules 5.3.2 to 5.3.4: joins by invitation', () => {
   testRules([
     {
       rule: '5.3.2',
-      description: 'for somebody else',
+      description: 'a join for another user',
       versions: all,
       allowed: false,
       event: membership(stranger, 'join', creator),
@@ -100,7 +100,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.3',
-      description: 'while banned',
+      description: 'a join by a banned user',
       versions: all,
       allowed: false,
       event: join,
@@ -108,17 +108,29 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      description: 'invited',
+      description: 'a join by an invited user',
       versions: all,
       allowed: true,
       event: join,
       state: [membership(stranger, 'invite')],
     },
-    { rule: '5.3.4', description: 'again', versions: all, allowed: true, event: membership(member, 'join') },
-    { rule: '5.3.4', description: 'not invited', versions: all, allowed: false, event: join },
     {
       rule: '5.3.4',
-      description: 'after knocking',
+      description: 'a repeated join',
+      versions: all,
+      allowed: true,
+      event: membership(member, 'join'),
+    },
+    {
+      rule: '5.3.4',
+      description: 'a join by a user who is not invited',
+      versions: all,
+      allowed: false,
+      event: join,
+    },
+    {
+      rule: '5.3.4',
+      description: 'a join after a knock',
       versions: all,
       allowed: false,
       event: join,
@@ -126,7 +138,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      description: 'invited, without join rules',
+      description: 'a join by an invited user without join rules event',
       versions: all,
       allowed: true,
       event: join,
@@ -135,7 +147,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      description: 'not invited, without join rules',
+      description: 'a join by a user who is not invited, without join rules event',
       versions: all,
       allowed: false,
       event: join,
@@ -143,7 +155,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      description: 'invited, with the rule knock since v7',
+      description: 'a join by an invited user with the join rule knock since v7',
       versions: versions(7),
       allowed: true,
       event: join,
@@ -151,7 +163,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      description: 'not invited, with the rule knock',
+      description: 'a join by a knocking user with the join rule knock',
       versions: all,
       allowed: false,
       event: join,
@@ -159,7 +171,7 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
     },
     {
       rule: '5.3.4',
-      description: 'invited, with the rule knock up to v6',
+      description: 'a join by an invited user with the join rule knock up to v6',
       versions: versions(1, 6),
       allowed: false,
       event: join,
@@ -168,24 +180,24 @@ describe('rules 5.3.2 to 5.3.4, joining by invitation', () => {
   ]);
 });
 
-/** A join that somebody authorised, signed by the server of that user. */
+/** A join that `user` authorised, signed by both servers. */
 const via = (user: JsonValue) => ({
   ...membership(stranger, 'join', stranger, { join_authorised_via_users_server: user }),
   signatures: { 'a.example': { 'ed25519:1': 's' }, 'b.example': { 'ed25519:1': 's' } },
 });
 
-/** The rules, and since when there are they. */
+/** The restricted join rules, and the room version since which each exists. */
 const restricted = [
   ['restricted', 8],
   ['knock_restricted', 10],
 ] as const;
 
-describe('rule 5.3.5, restricted joins', () => {
+describe('authorize, rule 5.3.5: restricted joins', () => {
   testRules(
     restricted.flatMap(([rule, since]) => [
       {
         rule: '5.3.5.1',
-        description: `${rule}, invited`,
+        description: `a join by an invited user with the join rule ${rule}`,
         versions: versions(since),
         allowed: true,
         event: join,
@@ -193,7 +205,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.1',
-        description: `${rule}, again`,
+        description: `a repeated join with the join rule ${rule}`,
         versions: versions(since),
         allowed: true,
         event: membership(member, 'join'),
@@ -201,7 +213,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.3',
-        description: `${rule}, authorised by a member who may invite`,
+        description: `a join authorised by a member who may invite, with the join rule ${rule}`,
         versions: versions(since),
         allowed: true,
         event: via(moderator),
@@ -209,7 +221,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.2',
-        description: `${rule}, authorised by nobody`,
+        description: `a join without authorisation, with the join rule ${rule}`,
         versions: versions(since),
         allowed: false,
         event: join,
@@ -217,7 +229,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.2',
-        description: `${rule}, authorised by somebody outside`,
+        description: `a join authorised by a user outside of the room, with the join rule ${rule}`,
         versions: versions(since),
         allowed: false,
         event: via('@outside:a.example'),
@@ -225,7 +237,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5.2',
-        description: `${rule}, authorised by a member who may not invite`,
+        description: `a join authorised by a member who may not invite, with the join rule ${rule}`,
         versions: versions(since),
         allowed: false,
         event: via(member),
@@ -233,7 +245,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.5',
-        description: `${rule} in versions that do not know it`,
+        description: `a join with the join rule ${rule} in versions without that rule`,
         versions: versions(1, since - 1),
         allowed: false,
         event: via(moderator),
@@ -241,7 +253,7 @@ describe('rule 5.3.5, restricted joins', () => {
       },
       {
         rule: '5.3.3',
-        description: `${rule}, banned`,
+        description: `a join by a banned user with the join rule ${rule}`,
         versions: versions(since),
         allowed: false,
         event: via(moderator),
@@ -252,7 +264,7 @@ describe('rule 5.3.5, restricted joins', () => {
   testRules([
     {
       rule: '5.3.5.3',
-      description: 'authorised by the creator, who is above every level',
+      description: 'a restricted join authorised by the creator, whatever the invite level is, since v12',
       versions: versions(12),
       allowed: true,
       event: via(creator),
@@ -261,11 +273,11 @@ describe('rule 5.3.5, restricted joins', () => {
   ]);
 });
 
-describe('rules 5.3.6 and 5.3.7, other join rules', () => {
+describe('authorize, rules 5.3.6 and 5.3.7: other join rules', () => {
   testRules([
     {
       rule: '5.3.6',
-      description: 'public',
+      description: 'a join with the join rule public',
       versions: all,
       allowed: true,
       event: join,
@@ -273,7 +285,7 @@ describe('rules 5.3.6 and 5.3.7, other join rules', () => {
     },
     ...['private', '', 'PUBLIC', 'unknown'].map((rule) => ({
       rule: '5.3.7',
-      description: `the rule "${rule}", invited`,
+      description: `a join by an invited user with the join rule "${rule}"`,
       versions: all,
       allowed: false,
       event: join,
@@ -281,7 +293,7 @@ describe('rules 5.3.6 and 5.3.7, other join rules', () => {
     })),
     ...[null, 1, ['public'], {}].map((rule) => ({
       rule: '5.3.7',
-      description: `the rule ${JSON.stringify(rule)}, not invited`,
+      description: `a join by a user who is not invited, with the join rule ${JSON.stringify(rule)}`,
       versions: all,
       allowed: false,
       event: join,

@@ -4,18 +4,18 @@ import { createId } from '../test/test-events.ts';
 
 const all = versions(1);
 
-describe('rule 5, m.room.member', () => {
+describe('authorize, rule 5: m.room.member', () => {
   testRules([
     {
       rule: '5.1',
-      description: 'without state key',
+      description: 'a membership event without state key',
       versions: all,
       allowed: false,
       event: { ...membership(creator, 'join'), stateKey: undefined },
     },
     {
       rule: '5.1',
-      description: 'without state key, in a room without creator',
+      description: 'a membership event without state key in a room without creator',
       versions: versions(1, 10),
       allowed: false,
       event: { ...membership(creator, 'join'), stateKey: undefined, prevEventIds: [createId] },
@@ -23,7 +23,7 @@ describe('rule 5, m.room.member', () => {
     },
     {
       rule: '5.1',
-      description: 'without membership',
+      description: 'a membership event without membership',
       versions: all,
       allowed: false,
       event: { ...membership(creator, 'join'), content: {} },
@@ -37,7 +37,7 @@ describe('rule 5, m.room.member', () => {
     })),
     {
       rule: '5.8',
-      description: 'knocking up to v6',
+      description: 'a knock up to v6',
       versions: versions(1, 6),
       allowed: false,
       event: membership(stranger, 'knock'),
@@ -50,46 +50,46 @@ const authorised = (via: string | number, server?: string) => ({
   signatures: server === undefined ? {} : { [server]: { 'ed25519:1': 'signature' } },
 });
 
-describe('rule 5.2, the server that authorised a join', () => {
+describe('authorize, rule 5.2: the signature of the server that authorised a join', () => {
   testRules([
     {
       rule: '5.2.1',
-      description: 'signed by it',
+      description: 'a join signed by the authorising server',
       versions: all,
       allowed: true,
       event: authorised('@any:c.example', 'c.example'),
     },
     {
       rule: '5.2.1',
-      description: 'not signed by it, since v8',
+      description: 'a join not signed by the authorising server since v8',
       versions: versions(8),
       allowed: false,
       event: authorised('@any:c.example', 'a.example'),
     },
     {
       rule: '5.2.1',
-      description: 'not signed by it, up to v7',
+      description: 'a join not signed by the authorising server up to v7',
       versions: versions(1, 7),
       allowed: true,
       event: authorised('@any:c.example'),
     },
     {
       rule: '5.2.1',
-      description: 'a user without server, since v8',
+      description: 'a join authorised by a user id without server since v8',
       versions: versions(8),
       allowed: false,
       event: authorised('any', 'any'),
     },
     {
       rule: '5.2.1',
-      description: 'no user, since v8',
+      description: 'a join whose authorising user is not text since v8',
       versions: versions(8),
       allowed: false,
       event: authorised(1, '1'),
     },
     {
       rule: '5.2.1',
-      description: 'any membership, since v8',
+      description: 'a leave not signed by the authorising server since v8',
       versions: versions(8),
       allowed: false,
       event: membership(moderator, 'leave', moderator, { join_authorised_via_users_server: creator }),

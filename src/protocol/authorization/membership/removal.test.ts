@@ -16,12 +16,12 @@ import {
 const all = versions(1);
 const equal = levels({ users: { [moderator]: 50, [member]: 50 } });
 
-describe('rule 5.5.1, leaving', () => {
+describe('authorize, rule 5.5.1: leaving', () => {
   const leave = membership(stranger, 'leave');
   testRules([
     ...['invite', 'join'].map((before) => ({
       rule: '5.5.1',
-      description: `after the membership ${before}`,
+      description: `leaving with the membership ${before}`,
       versions: all,
       allowed: true,
       event: leave,
@@ -29,16 +29,22 @@ describe('rule 5.5.1, leaving', () => {
     })),
     ...['leave', 'ban', 'unknown'].map((before) => ({
       rule: '5.5.1',
-      description: `after the membership ${before}`,
+      description: `leaving with the membership ${before}`,
       versions: all,
       allowed: false,
       event: leave,
       state: [membership(stranger, before)],
     })),
-    { rule: '5.5.1', description: 'without ever being there', versions: all, allowed: false, event: leave },
     {
       rule: '5.5.1',
-      description: 'after knocking since v7',
+      description: 'leaving without any membership',
+      versions: all,
+      allowed: false,
+      event: leave,
+    },
+    {
+      rule: '5.5.1',
+      description: 'retracting a knock since v7',
       versions: versions(7),
       allowed: true,
       event: leave,
@@ -46,7 +52,7 @@ describe('rule 5.5.1, leaving', () => {
     },
     {
       rule: '5.5.1',
-      description: 'after knocking up to v6',
+      description: 'retracting a knock up to v6',
       versions: versions(1, 6),
       allowed: false,
       event: leave,
@@ -55,14 +61,14 @@ describe('rule 5.5.1, leaving', () => {
   ]);
 });
 
-describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
+describe('authorize, rules 5.5.2 to 5.5.5: kicks and unbans', () => {
   const kick = membership(member, 'leave', moderator);
   const unban = membership(stranger, 'leave', moderator);
   testRules([
-    { rule: '5.5.4', description: 'at the kick level', versions: all, allowed: true, event: kick },
+    { rule: '5.5.4', description: 'a kick at the kick level', versions: all, allowed: true, event: kick },
     {
       rule: '5.5.2',
-      description: 'from outside',
+      description: 'a kick by a user outside of the room',
       versions: all,
       allowed: false,
       event: kick,
@@ -70,7 +76,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      description: 'below the kick level',
+      description: 'a kick below the kick level',
       versions: all,
       allowed: false,
       event: kick,
@@ -78,7 +84,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      description: 'somebody of equal level',
+      description: 'a kick of a user with the same level',
       versions: all,
       allowed: false,
       event: kick,
@@ -86,14 +92,14 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      description: 'the creator',
+      description: 'a kick of the creator by a moderator',
       versions: all,
       allowed: false,
       event: membership(creator, 'leave', moderator),
     },
     {
       rule: '5.5.5',
-      description: 'a creator by another since v12',
+      description: 'a kick of a creator by another creator since v12',
       versions: versions(12),
       allowed: false,
       event: membership(member, 'leave', creator),
@@ -101,7 +107,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.4',
-      description: 'an invitation withdrawn',
+      description: 'withdrawing an invite',
       versions: all,
       allowed: true,
       event: unban,
@@ -109,7 +115,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.4',
-      description: 'unbanning at the ban level',
+      description: 'an unban at the ban level',
       versions: all,
       allowed: true,
       event: unban,
@@ -117,7 +123,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.3',
-      description: 'unbanning below the ban level',
+      description: 'an unban below the ban level',
       versions: all,
       allowed: false,
       event: unban,
@@ -125,7 +131,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      description: 'unbanning below the kick level',
+      description: 'an unban below the kick level',
       versions: all,
       allowed: false,
       event: unban,
@@ -133,7 +139,7 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
     },
     {
       rule: '5.5.5',
-      description: 'without power levels',
+      description: 'a kick by a moderator without power levels event',
       versions: all,
       allowed: false,
       event: kick,
@@ -142,20 +148,20 @@ describe('rules 5.5.2 to 5.5.5, kicking and unbanning', () => {
   ]);
 });
 
-describe('rule 5.6, banning', () => {
+describe('authorize, rule 5.6: bans', () => {
   const ban = membership(member, 'ban', moderator);
   testRules([
-    { rule: '5.6.2', description: 'at the ban level', versions: all, allowed: true, event: ban },
+    { rule: '5.6.2', description: 'a ban at the ban level', versions: all, allowed: true, event: ban },
     {
       rule: '5.6.2',
-      description: 'somebody who is not there',
+      description: 'a ban of a user outside of the room',
       versions: all,
       allowed: true,
       event: membership(stranger, 'ban', moderator),
     },
     {
       rule: '5.6.1',
-      description: 'from outside',
+      description: 'a ban by a user outside of the room',
       versions: all,
       allowed: false,
       event: ban,
@@ -163,7 +169,7 @@ describe('rule 5.6, banning', () => {
     },
     {
       rule: '5.6.3',
-      description: 'below the ban level',
+      description: 'a ban below the ban level',
       versions: all,
       allowed: false,
       event: ban,
@@ -171,7 +177,7 @@ describe('rule 5.6, banning', () => {
     },
     {
       rule: '5.6.3',
-      description: 'somebody of equal level',
+      description: 'a ban of a user with the same level',
       versions: all,
       allowed: false,
       event: ban,
@@ -179,14 +185,14 @@ describe('rule 5.6, banning', () => {
     },
     {
       rule: '5.6.3',
-      description: 'oneself',
+      description: 'a ban of oneself',
       versions: all,
       allowed: false,
       event: membership(moderator, 'ban', moderator),
     },
     {
       rule: '5.6.2',
-      description: 'whoever is not a creator, by a creator since v12',
+      description: 'a ban of a user of any level by a creator since v12',
       versions: versions(12),
       allowed: true,
       event: membership(member, 'ban', creator),
@@ -195,12 +201,12 @@ describe('rule 5.6, banning', () => {
   ]);
 });
 
-describe('rule 5.7, knocking', () => {
+describe('authorize, rule 5.7: knocks', () => {
   const knock = membership(stranger, 'knock');
   testRules([
     {
       rule: '5.7.3',
-      description: 'with the rule knock',
+      description: 'a knock with the join rule knock',
       versions: versions(7),
       allowed: true,
       event: knock,
@@ -208,7 +214,7 @@ describe('rule 5.7, knocking', () => {
     },
     {
       rule: '5.7.3',
-      description: 'with the rule knock_restricted since v10',
+      description: 'a knock with the join rule knock_restricted since v10',
       versions: versions(10),
       allowed: true,
       event: knock,
@@ -216,7 +222,7 @@ describe('rule 5.7, knocking', () => {
     },
     {
       rule: '5.7.1',
-      description: 'with the rule knock_restricted up to v9',
+      description: 'a knock with the join rule knock_restricted up to v9',
       versions: versions(7, 9),
       allowed: false,
       event: knock,
@@ -224,7 +230,7 @@ describe('rule 5.7, knocking', () => {
     },
     ...['public', 'invite', 'private', 'restricted'].map((rule) => ({
       rule: '5.7.1',
-      description: `with the rule ${rule}`,
+      description: `a knock with the join rule ${rule}`,
       versions: versions(7),
       allowed: false,
       event: knock,
@@ -232,7 +238,7 @@ describe('rule 5.7, knocking', () => {
     })),
     {
       rule: '5.7.2',
-      description: 'for somebody else',
+      description: 'a knock for another user',
       versions: versions(7),
       allowed: false,
       event: membership(stranger, 'knock', '@other:b.example'),
@@ -240,7 +246,7 @@ describe('rule 5.7, knocking', () => {
     },
     ...['leave', 'knock'].map((before) => ({
       rule: '5.7.3',
-      description: `after the membership ${before}`,
+      description: `a knock after the membership ${before}`,
       versions: versions(7),
       allowed: true,
       event: knock,
@@ -248,7 +254,7 @@ describe('rule 5.7, knocking', () => {
     })),
     ...['ban', 'invite', 'join'].map((before) => ({
       rule: '5.7.4',
-      description: `after the membership ${before}`,
+      description: `a knock after the membership ${before}`,
       versions: versions(7),
       allowed: false,
       event: knock,

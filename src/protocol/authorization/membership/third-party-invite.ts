@@ -6,33 +6,47 @@ import { ownProperty } from '../select-auth-events.ts';
 import { allowIf, reject, type Verdict } from '../verdict.ts';
 import type { MembershipChange } from './membership-change.ts';
 
-/** Rule 5.4.1: an invitation that redeems an earlier `m.room.third_party_invite`. */
+/**
+ * Rule 5.4.1, an invite that redeems an earlier `m.room.third_party_invite`:
+ * - 5.4.1.1: rejects a banned target.
+ * - 5.4.1.2: rejects an invite without `signed`.
+ * - 5.4.1.3: rejects `signed` without `mxid` or `token`.
+ * - 5.4.1.4: rejects an `mxid` that is not the target.
+ * - 5.4.1.5: rejects if the room has no `m.room.third_party_invite` with that token as state key.
+ * - 5.4.1.6: rejects a sender who did not send that event.
+ * - 5.4.1.7: allows if a public key of that event has signed `signed`.
+ * - 5.4.1.8: rejects any other.
+ */
 export function authorizeThirdPartyInvite(change: MembershipChange, invite: JsonValue): Verdict {
   const { event, target, room } = change;
   // 5.4.1.1
-  if (membershipOf(room, target) === 'ban') return reject('the user is banned');
+  if (membershipOf(room, target) === 'ban') return reject('The user is banned');
   // 5.4.1.2
   const signed = ownProperty(invite, 'signed');
-  if (signed === undefined) return reject('the third-party invite has no signed part');
+  if (signed === undefined) return reject('The third-party invite has no signed object');
   // 5.4.1.3
   const mxid = ownProperty(signed, 'mxid');
   const token = ownProperty(signed, 'token');
-  if (mxid === undefined || token === undefined) return reject('the signed part has no mxid or no token');
+  if (mxid === undefined || token === undefined)
+    return reject('The signed object of the third-party invite has no mxid or no token');
   // 5.4.1.4
-  if (mxid !== target) return reject('the third-party invite is for another user');
+  if (mxid !== target) return reject('The third-party invite is for another user');
   // 5.4.1.5
   const earlier = typeof token === 'string' ? room.lookup('m.room.third_party_invite', token) : undefined;
-  if (earlier === undefined) return reject('there is no third-party invite with that token');
+  if (earlier === undefined) return reject('The room has no third-party invite with that token');
   // 5.4.1.6
-  if (event.sender !== earlier.sender) return reject('somebody else sent the third-party invite');
+  if (event.sender !== earlier.sender) return reject('Another user sent the third-party invite');
   // 5.4.1.7, 5.4.1.8
   const isSigned = isJsonObject(signed) && isSignedByKeyOf(earlier, event, signed);
-  return allowIf(isSigned, 'no key of the third-party invite has signed');
+  return allowIf(isSigned, 'No key of the third-party invite has signed it');
 }
 
 const verified = new WeakMap<RoomEvent, WeakMap<RoomEvent, boolean>>();
 
-/** Signatures are slow to verify and state resolution asks again, so what was found is kept with the events. */
+/**
+ * Caches the result for each pair of events, because signatures are slow to verify and state resolution asks
+ * again.
+ */
 function isSignedByKeyOf(earlier: RoomEvent, event: RoomEvent, signed: JsonObject): boolean {
   let invites = verified.get(earlier);
   if (invites === undefined) {
@@ -47,7 +61,7 @@ function isSignedByKeyOf(earlier: RoomEvent, event: RoomEvent, signed: JsonObjec
   return isSigned;
 }
 
-/** 5.4.1.7.1 and 5.4.1.7.2 */
+/** Returns the public keys of rules 5.4.1.7.1 and 5.4.1.7.2. */
 function publicKeysOf(content: JsonObject): string[] {
   const { public_key: single, public_keys: list } = content;
   const keys: string[] = [];

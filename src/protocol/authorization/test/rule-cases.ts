@@ -6,35 +6,35 @@ import { type RoomVersion, roomVersions } from '../../room-versions.ts';
 import { authorize } from '../index.ts';
 import { createId, type EventFields, lookupIn, testEvent } from './test-events.ts';
 
-/** The people of the rooms that the rules are tried in. */
+/** The users of the rooms in which the rules are tested. */
 export const creator = '@creator:a.example';
 export const moderator = '@moderator:a.example';
 export const member = '@member:b.example';
 export const stranger = '@stranger:b.example';
 
-/** The versions with these numbers, both ends included. */
+/** Returns the room versions with these numbers, both ends included. */
 export function versions(from: number, to = 12): RoomVersion[] {
   return [...roomVersions.values()].filter(({ id }) => from <= Number(id) && Number(id) <= to);
 }
 
-/** One way to meet a rule. */
+/** An event to which a rule applies. */
 export interface RuleCase {
-  /** The rule in v12, or with `v1` in front if v12 does not have it. */
+  /** The number of the rule in v12, or with `v1` in front if v12 does not have it. */
   readonly rule: string;
   readonly description: string;
   readonly versions: readonly RoomVersion[];
   readonly allowed: boolean;
   readonly event: EventFields;
-  /** What is different in the state from `usualState`. */
+  /** State events that are added to `usualState` or replace a part of it. */
   readonly state?: readonly EventFields[];
-  /** Which keys of `usualState` are not there. */
+  /** Keys of `usualState` that are removed. */
   readonly without?: readonly string[];
 }
 
-/** Accept and reject cases, each in all its versions. */
+/** Declares a test for each case, which runs in all versions of the case. */
 export function testRules(cases: readonly RuleCase[]): void {
   for (const { rule, description, versions, allowed, event, state = [], without = [] } of cases) {
-    test(`${rule}: ${description}, ${allowed ? 'allowed' : 'rejected'}`, () => {
+    test(`${allowed ? 'allows' : 'rejects'} ${description} (rule ${rule})`, () => {
       assert(versions.length > 0);
       for (const version of versions) {
         const lookup = lookupIn(stateWith(version, state, without));
@@ -60,7 +60,7 @@ function stateWith(
   return [...state.values()];
 }
 
-/** A room with a creator, a moderator and a member, which can be joined by invitation. */
+/** The state of a room with a creator, a moderator and a member, whose join rule is `invite`. */
 function usualState(version: RoomVersion): EventFields[] {
   const users = version.privilegedCreators ? { [moderator]: 50 } : { [creator]: 100, [moderator]: 50 };
   return [
@@ -84,7 +84,7 @@ export function create(content: JsonObject): EventFields {
   };
 }
 
-/** A membership that the user set themselves, or `by` somebody else. */
+/** A membership that the user sets, or that the user `by` sets. */
 export function membership(user: string, value: JsonValue, by = user, more: JsonObject = {}): EventFields {
   return { type: 'm.room.member', sender: by, stateKey: user, content: { membership: value, ...more } };
 }
@@ -101,7 +101,7 @@ export function message(sender: string, more: Partial<EventFields> = {}): EventF
   return { type: 'm.room.message', sender, ...more };
 }
 
-/** The key of the power levels, for `without`. */
+/** Keys for `without`. */
 export const powerLevelsKey = stateMapKey('m.room.power_levels', '');
 export const joinRulesKey = stateMapKey('m.room.join_rules', '');
 export const createKey = stateMapKey('m.room.create', '');

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../json.ts';
 import { getRoomVersion, type RoomVersion } from '../../room-versions.ts';
 import type { StateLookup } from '../index.ts';
 
-/** What a test says about an event; the rest does not matter to it. */
+/** The fields of an event that a test sets; the others have default values. */
 export interface EventFields {
   readonly type: string;
   readonly sender: string;
@@ -17,18 +17,18 @@ export interface EventFields {
   readonly depth?: number;
   readonly redacts?: string;
   readonly signatures?: Signatures;
-  /** The `room_id` in the PDU, which is that of the event but for create events since v12. */
+  /** The `room_id` in the PDU; by default that of the event, or none for create events since v12. */
   readonly pduRoomId?: string;
 }
 
-/** The create event that events of `roomIdOf` rooms belong to. */
+/** The id of the create event of `roomIdOf` rooms. */
 export const createId = '$create:a.example';
 
 export function roomIdOf(version: RoomVersion): string {
   return version.roomId === 'create event' ? `!${createId.slice(1)}` : '!room:a.example';
 }
 
-/** An event as it would be after parsing. */
+/** Makes an event as it is after parsing. */
 export function testEvent(version: RoomVersion, fields: EventFields): RoomEvent {
   const { type, sender, content = {}, originServerTs = 0, depth = 1, redacts } = fields;
   const roomId = fields.roomId ?? roomIdOf(version);
@@ -61,14 +61,14 @@ export function testEvent(version: RoomVersion, fields: EventFields): RoomEvent 
   };
 }
 
-/** The version of that number, which must exist. */
+/** Returns the version with that number. @throws Error if there is none */
 export function version(number: number | string): RoomVersion {
   const found = getRoomVersion(String(number));
   if (found === undefined) throw new Error(`There is no room version ${number}`);
   return found;
 }
 
-/** A state that has these events. */
+/** Makes a lookup in a state that has these events. */
 export function lookupIn(events: readonly RoomEvent[]): StateLookup {
   const state = new Map(events.map((event) => [stateMapKey(event.type, event.stateKey ?? ''), event]));
   return (type, stateKey) => state.get(stateMapKey(type, stateKey));

@@ -7,7 +7,7 @@ import { MemorySource } from './memory-source.ts';
 import { Random } from './random.ts';
 import { randomAction } from './room-actions.ts';
 
-/** A room whose history forked, and some of the states that it has had. */
+/** A room whose history forked, and some of its past states. */
 export interface ForkedRoom {
   readonly version: RoomVersion;
   readonly source: MemorySource;
@@ -20,9 +20,9 @@ const users = ['@ann:a', '@bob:b', '@cat:c', '@dan:d', '@eve:e'] as const;
 const versions = [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12, 12].map(version);
 
 /**
- * A room of any version since v2 that grew on several branches at once: each from somewhere in the past of another,
- * or from the resolution of two. On each branch users do what they are allowed to do there. Their clocks are wrong,
- * event ids are random, and a few events count as rejected.
+ * Makes a random room of any version since v2 that grew on several branches at once. Each branch starts from
+ * a past state of another branch, or from the resolution of two states. On each branch users do what they are
+ * allowed to do there. Their clocks are wrong, event ids are random, and a few events count as rejected.
  */
 export function makeForkedRoom(seed: number): ForkedRoom {
   const random = new Random(seed);
@@ -41,7 +41,7 @@ export function makeForkedRoom(seed: number): ForkedRoom {
   return { version: room.version, source: room.source, states };
 }
 
-/** The events of a room while they come. */
+/** Collects the events of a room while it grows. */
 class GrowingRoom {
   readonly version: RoomVersion;
   readonly source = new MemorySource();
@@ -56,7 +56,7 @@ class GrowingRoom {
     this.#roomId = roomVersion.roomId === 'origin' ? '!room:a' : `!${this.#createId.slice(1)}`;
   }
 
-  /** The state after the events that begin every room. */
+  /** Returns the state after the events that begin every room. */
   start(): StateMap<string> {
     const [ann, bob, cat] = users;
     const additional = this.#random.chance(0.3) ? { additional_creators: [cat] } : {};
@@ -83,12 +83,14 @@ class GrowingRoom {
       { type: 'm.room.member', sender: bob, stateKey: bob, content: { membership: 'join' } },
       { type: 'm.room.member', sender: cat, stateKey: cat, content: { membership: 'join' } },
     ];
-    // Rooms without power levels or join rules exist too.
+    // Leaves some out, because rooms without power levels or join rules exist.
     const kept = first.filter((_, index) => index < 2 || this.#random.chance(0.93));
     return kept.reduce<StateMap<string>>((state, fields) => this.#send(fields, state), new Map());
   }
 
-  /** The state after one more event, or the same if nobody was allowed to do what they tried a few times. */
+  /**
+   * Returns the state after one more event, or the same state if none of a few random actions was allowed.
+   */
   grow(state: StateMap<string>): StateMap<string> {
     const powerLevelsId = state.get(stateMapKey('m.room.power_levels', ''));
     const powerLevels = powerLevelsId === undefined ? undefined : this.source.event(powerLevelsId);
@@ -107,7 +109,7 @@ class GrowingRoom {
     });
     if (!allowed) return state;
     this.source.add(event);
-    // What one server rejects another may have let through.
+    // Marks a few as rejected, because one server may reject what another has allowed.
     if (event.type !== 'm.room.create' && this.#random.chance(0.02)) this.source.rejected.add(event.eventId);
     return new Map(state).set(stateMapKey(event.type, event.stateKey!), event.eventId);
   }

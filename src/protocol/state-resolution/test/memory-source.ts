@@ -1,7 +1,7 @@
 import { type RoomEvent, type StateMap, stateMapKey } from '../../event.ts';
 import type { StateResolutionSource } from '../index.ts';
 
-/** Events of a room, in memory. */
+/** The events of a room, in memory. */
 export class MemorySource implements StateResolutionSource {
   readonly events = new Map<string, RoomEvent>();
   readonly rejected = new Set<string>();
@@ -23,14 +23,14 @@ export class MemorySource implements StateResolutionSource {
   }
 }
 
-/** The state that consists of these events. */
+/** Returns the state that consists of these events. */
 export function stateOf(events: Iterable<RoomEvent>): Map<string, string> {
   const state = new Map<string, string>();
   for (const event of events) state.set(stateMapKey(event.type, event.stateKey ?? ''), event.eventId);
   return state;
 }
 
-/** The entries of a state in an order that does not depend on how it was made. */
+/** Returns the entries of a state sorted by key, so that states can be compared. */
 export function sorted(state: StateMap<string>): [key: string, eventId: string][] {
   return [...state].sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -4,8 +4,8 @@ import { creatorsOf, powerLevelsContentOf } from '../../power-levels/index.ts';
 import type { MemorySource } from './memory-source.ts';
 
 /**
- * State resolution v2 and v2.1, written down from the text of the specification sentence by sentence, with sets and
- * loops and no thought of speed: what the fast one is compared with.
+ * State resolution v2 and v2.1, written sentence by sentence from the text of the specification, with sets
+ * and loops and without regard for speed. The production implementation is compared with it.
  * Source: https://spec.matrix.org/latest/rooms/v2/#state-resolution,
  * https://spec.matrix.org/latest/rooms/v12/#state-resolution
  */
@@ -96,14 +96,15 @@ export class ReferenceResolution {
     const subgraph = new Set<string>();
     for (const start of conflicted) {
       for (const between of this.#authChain(start)) {
-        const leadsOn = conflicted.has(between) || !this.#authChain(between).isDisjointFrom(conflicted);
-        if (leadsOn) subgraph.add(between).add(start);
+        const leadsToConflicted =
+          conflicted.has(between) || !this.#authChain(between).isDisjointFrom(conflicted);
+        if (leadsToConflicted) subgraph.add(between).add(start);
       }
     }
     return subgraph;
   }
 
-  /** Events that are not known can not be looked at, so they belong to nothing. */
+  /** Leaves out events that are not known, because they cannot be examined. */
   #fullConflictedSet(states: readonly StateMap<string>[]): Set<string> {
     const conflicted = this.#conflictedStateSet(states);
     const parts = [conflicted, this.#authDifference(states)];
@@ -116,7 +117,7 @@ export class ReferenceResolution {
    * enlarge X by adding the events in the auth chain of P which also belong to the full conflicted set."
    */
   #stepOne(full: Set<string>): Set<string> {
-    const powerEvents = [...full].filter((id) => this.#isPowerEvent(this.#known(id)));
+    const powerEvents = [...full].filter((id) => this.#isPowerEvent(this.#eventOf(id)));
     if (this.#chains === 'whole') {
       return union([
         new Set(powerEvents),
@@ -154,20 +155,20 @@ export class ReferenceResolution {
   }
 
   #compareTime(x: string, y: string): number {
-    const a = this.#known(x);
-    const b = this.#known(y);
+    const a = this.#eventOf(x);
+    const b = this.#eventOf(y);
     if (a.originServerTs !== b.originServerTs) return a.originServerTs - b.originServerTs;
     return x < y ? -1 : 1;
   }
 
   /** The power of the sender "when looking at their respective `auth_event`s". */
   #senderPower(id: string): number {
-    const event = this.#known(id);
+    const event = this.#eventOf(id);
     const createId = event.version.createInAuthEvents ? undefined : `$${event.roomId.slice(1)}`;
-    const create = createId === undefined ? this.#cited(id, 'm.room.create') : this.#known(createId);
+    const create = createId === undefined ? this.#authEventOf(id, 'm.room.create') : this.#eventOf(createId);
     const creators = create === undefined ? new Set<string>() : creatorsOf(create);
     if (event.version.privilegedCreators && creators.has(event.sender)) return Number.POSITIVE_INFINITY;
-    const powerLevels = this.#cited(id, 'm.room.power_levels');
+    const powerLevels = this.#authEventOf(id, 'm.room.power_levels');
     if (powerLevels === undefined) return creators.has(event.sender) ? 100 : 0;
     const content = powerLevelsContentOf(powerLevels);
     return content.users?.get(event.sender) ?? content.named.get('users_default') ?? 0;
@@ -176,7 +177,7 @@ export class ReferenceResolution {
   /** "The mainline of P is the list of events", P itself first. */
   #mainline(powerLevels: string | undefined): string[] {
     const mainline: string[] = [];
-    for (let p = powerLevels; p !== undefined; p = this.#cited(p, 'm.room.power_levels')?.eventId) {
+    for (let p = powerLevels; p !== undefined; p = this.#authEventOf(p, 'm.room.power_levels')?.eventId) {
       mainline.push(p);
     }
     return mainline;
@@ -201,10 +202,12 @@ export class ReferenceResolution {
   #iterativeAuthChecks(initial: StateMap<string>, ids: readonly string[]): Map<string, string> {
     const state = new Map(initial);
     for (const id of ids) {
-      const event = this.#known(id);
-      const inForce = this.#acceptedAuthEvents(event);
-      for (const [key, current] of state) inForce.set(key, this.#known(current));
-      const { allowed } = authorize(event, (type, stateKey) => inForce.get(stateMapKey(type, stateKey)));
+      const event = this.#eventOf(id);
+      const stateForRules = this.#acceptedAuthEvents(event);
+      for (const [key, current] of state) stateForRules.set(key, this.#eventOf(current));
+      const { allowed } = authorize(event, (type, stateKey) =>
+        stateForRules.get(stateMapKey(type, stateKey)),
+      );
       if (allowed) state.set(stateMapKey(event.type, event.stateKey!), id);
     }
     return state;
@@ -218,13 +221,13 @@ export class ReferenceResolution {
     const accepted = ids.filter((id) => this.#source.event(id) !== undefined && !this.#source.isRejected(id));
     return new Map(
       accepted.map((id) => {
-        const authEvent = this.#known(id);
+        const authEvent = this.#eventOf(id);
         return [stateMapKey(authEvent.type, authEvent.stateKey!), authEvent];
       }),
     );
   }
 
-  #cited(id: string, type: string): RoomEvent | undefined {
+  #authEventOf(id: string, type: string): RoomEvent | undefined {
     for (const authId of this.#authEventIds(id)) {
       const event = this.#source.event(authId);
       if (event?.type === type && event.stateKey === '') return event;
@@ -232,7 +235,7 @@ export class ReferenceResolution {
     return undefined;
   }
 
-  #known(id: string): RoomEvent {
+  #eventOf(id: string): RoomEvent {
     return this.#source.event(id)!;
   }
 }

@@ -4,7 +4,7 @@ import type { Random } from './random.ts';
 
 type Action = (random: Random, users: readonly string[], powerLevels: JsonObject) => EventFields;
 
-/** Something that some user tries to do in a room with those power levels; it may well not be allowed. */
+/** A random event that some user tries to send in a room with those power levels; it may not be allowed. */
 export const randomAction: Action = (random, users, powerLevels) =>
   random.pick(actions)(random, users, powerLevels);
 
@@ -72,7 +72,7 @@ const inviteThirdParty: Action = (random, users) => ({
   content: { public_key: 'a2V5' },
 });
 
-/** As often as they are worth it: what races with something else comes up more. */
+/** Weighted by repetition: actions that race with others come up more often. */
 const actions: readonly Action[] = [
   ownMembership('join'),
   ownMembership('join'),
