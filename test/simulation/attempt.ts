@@ -3,12 +3,13 @@ import type { SimulatedServer } from './server.ts';
 import { type Run, unlessCrashed } from './server-process.ts';
 import type { World } from './world.ts';
 
-/** What became of something that a client asked for: it does not know after a crash. */
+/** Outcome of a client's request; after a crash the client does not know it. */
 export type Answer<T> = { readonly value: T } | 'refused' | 'unanswered';
 
 /**
- * Has a server do what a client asks for. Never rejects; a mistake of the server is a failure of the world.
- * @param what to be noted where it does not succeed
+ * Has a server do what a client asks for. Never rejects; an error other than `MatrixError` is reported as a
+ * failure of the simulation.
+ * @param what description for the trace when the request does not succeed
  */
 export async function attempt<T>(
   { trace, fail }: Pick<World, 'trace' | 'fail'>,

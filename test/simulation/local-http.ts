@@ -5,7 +5,7 @@ export interface LocalRequest {
   readonly method: string;
   /** Path and query. */
   readonly path: string;
-  /** By lower-case name. */
+  /** Names are lower-case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
 }
@@ -16,7 +16,7 @@ export interface LocalAnswer {
   readonly body: Buffer;
 }
 
-/** What a server reads of a request. */
+/** Stands for the `IncomingMessage` that a server reads. */
 class ReceivedRequest extends Readable {
   readonly method: string;
   url: string;
@@ -41,7 +41,7 @@ class ReceivedRequest extends Readable {
   override _read(): void {}
 }
 
-/** What a server answers with. */
+/** Stands for the `ServerResponse`, and collects what the server writes. */
 class CollectedResponse extends Writable {
   statusCode = 200;
   headersSent = false;
@@ -63,8 +63,10 @@ class CollectedResponse extends Writable {
   }
 }
 
-/** Has a server answer a request without a socket. @returns `undefined` when it breaks the answer off */
-export function answerHere(
+/**
+ * Has a server answer a request without a socket. @returns `undefined` when the server aborts the response
+ */
+export function answerLocally(
   listener: RequestListener,
   request: LocalRequest,
 ): Promise<LocalAnswer | undefined> {

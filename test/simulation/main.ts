@@ -1,15 +1,16 @@
 /**
- * Many homeservers on a simulated network, by seeds: `npm run simulate -- --seed 7` shows what happens in one,
- * `--seeds 500 --from 1` runs many and names those that fail, `--parts 2 --part 0` every second of them.
+ * Simulates many homeservers on an unreliable network. A seed decides everything that happens: `npm run
+ * simulate -- --seed 7` prints the events of one run, `--seeds 500 --from 1` runs many seeds and names those
+ * that fail, `--parts 2 --part 0` runs every second of them.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { simulatePlatform } from './one-thread.ts';
+import { simulatePlatform } from './simulated-platform.ts';
 
 simulatePlatform();
-const { makeTemplate, simulate } = await import('./simulate.ts');
+const { makeDatabaseTemplate, simulate } = await import('./simulate.ts');
 
 const { values } = parseArgs({
   options: {
@@ -36,7 +37,7 @@ async function one(seed: number, print: boolean): Promise<boolean> {
   return failures.length === 0;
 }
 
-const template = await makeTemplate(folder);
+const template = await makeDatabaseTemplate(folder);
 if (values.seed !== undefined) {
   process.exitCode = (await one(Number(values.seed), true)) ? 0 : 1;
 } else {

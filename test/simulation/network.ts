@@ -4,28 +4,33 @@ import type { Dice } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { Trace } from './trace.ts';
 
-/** How bad the network is; probabilities, and milliseconds. */
-export interface Weather {
+/** How unreliable the network is: probabilities, and milliseconds. */
+export interface NetworkConditions {
   readonly lostRequests: number;
   readonly lostAnswers: number;
   readonly duplicates: number;
-  /** Longest way of a message; most are much quicker. */
-  readonly slowest: number;
+  /** Maximal transit time of a message; most take far less. */
+  readonly maxTransit: number;
 }
 
-export const fairWeather: Weather = { lostRequests: 0, lostAnswers: 0, duplicates: 0, slowest: 20 };
+export const reliableConditions: NetworkConditions = {
+  lostRequests: 0,
+  lostAnswers: 0,
+  duplicates: 0,
+  maxTransit: 20,
+};
 
-/** Who listens on the network. */
+/** A process that listens on the network. */
 export interface Host {
   /** @returns `undefined` when the process ends before it has answered */
   answer(request: LocalRequest): Promise<LocalAnswer | undefined>;
 }
 
-/** Who sends, as long as the process runs. */
+/** A process that sends requests while it runs. */
 export interface Client {
   readonly name: string;
   readonly isAlive: boolean;
-  /** Counts what goes out; the process may end with it. @returns whether it still runs */
+  /** Counts an outgoing request, at which the process may crash. @returns whether the process still runs */
   step(): boolean;
 }
 
@@ -33,16 +38,16 @@ type Outgoing = Parameters<OutboundHttp['send']>[1];
 
 const never = new Promise<never>(() => undefined);
 
-/** Between servers of a simulation: messages take time, get lost, come twice, overtake each other. */
+/** The network between simulated servers: delays, loses, duplicates and reorders requests and answers. */
 export class Network {
   readonly #scheduler: Scheduler;
   readonly #dice: Dice;
   readonly #trace: Trace;
   readonly #hosts = new Map<string, Host>();
-  /** Servers of different numbers do not reach each other. */
+  /** Network partitions: servers with different numbers do not reach each other. */
   #sides: ReadonlyMap<string, number> = new Map();
-  weather: Weather = fairWeather;
-  /** What was sent and is for nobody else. */
+  conditions: NetworkConditions = reliableConditions;
+  /** Private data that a server has sent to another server. */
   readonly leaks: string[] = [];
 
   constructor(scheduler: Scheduler, dice: Dice, trace: Trace) {
@@ -55,7 +60,7 @@ export class Network {
     this.#hosts.set(name, host);
   }
 
-  /** Nobody listens there any more. */
+  /** Removes a process that no longer listens. */
   leave(name: string, host: Host): void {
     if (this.#hosts.get(name) === host) this.#hosts.delete(name);
   }
@@ -64,12 +69,13 @@ export class Network {
     this.#sides = sides;
   }
 
-  /** The way out of one process. */
+  /** The HTTP client of one process. */
   httpFor(client: Client): OutboundHttp {
     const http: Pick<OutboundHttp, 'send' | 'fetch' | 'close'> = {
       send: async (target, request) => this.#send(client, target, request),
-      // There are no well-known documents; names lead to their servers.
-      fetch: () => Promise.reject(new OutboundError('refused-address', 'There is no web here')),
+      // There are no well-known documents; a server name is its address.
+      fetch: () =>
+        Promise.reject(new OutboundError('refused-address', 'The simulated network has no web servers')),
       close: async () => undefined,
     };
     return http as OutboundHttp;
@@ -81,7 +87,7 @@ export class Network {
     if (signal?.aborted) throw new OutboundError('aborted', 'The request was aborted');
     const request = { method, path: target.path, headers, body: body?.toString() };
     if (request.body?.includes('m.read.private'))
-      this.leaks.push(`${client.name} tells what was read in private`);
+      this.leaks.push(`${client.name} sends a private read receipt`);
     return new Promise((resolve, reject) => {
       const settle = (act: () => void) => {
         if (client.isAlive) act();
@@ -93,41 +99,42 @@ export class Network {
         settle(() => reject(new OutboundError('timeout', 'The other server has not answered in time'))),
       );
       signal?.addEventListener('abort', onAbort, { once: true });
-      const refuse = () => settle(() => reject(new OutboundError('connection', 'Nobody listens there')));
+      const refuse = () =>
+        settle(() => reject(new OutboundError('connection', 'No process listens at this address')));
       const answered = (answer: LocalAnswer) => settle(() => resolve(answer));
       this.#carry(client, target.host, request, { refuse, answered });
-      if (this.#dice.chance(this.weather.duplicates) && method !== 'POST') {
+      if (this.#dice.chance(this.conditions.duplicates) && method !== 'POST') {
         this.#carry(client, target.host, request, { refuse: () => undefined, answered: () => undefined });
       }
     });
   }
 
-  /** Brings a request there and its answer back, or not. */
+  /** Delivers a request and its answer, or loses one of them. */
   #carry(
     { name: from }: Client,
     to: string,
     request: LocalRequest,
     ends: { refuse(): void; answered(answer: LocalAnswer): void },
   ): void {
-    const { weather } = this;
+    const { conditions } = this;
     const what = `${request.method} ${decodeURIComponent(request.path).replace('/_matrix/federation', '')}`;
-    if (this.#dice.chance(weather.lostRequests)) {
+    if (this.#dice.chance(conditions.lostRequests)) {
       this.#trace.note(from, `→ ${to} lost: ${what}`);
       return;
     }
     this.#scheduler.after(this.#delay(), () => {
       const host = this.#hosts.get(to);
       if (!host || !this.#reaches(from, to)) {
-        this.#trace.note(from, `→ ${to} out of reach: ${what}`);
+        this.#trace.note(from, `→ ${to} unreachable: ${what}`);
         ends.refuse();
         return;
       }
       void host.answer(request).then((answer) => {
         if (!answer) {
-          this.#trace.note(to, `→ ${from} ended before it had answered: ${what}`);
+          this.#trace.note(to, `→ ${from} crashed before it had answered: ${what}`);
           return;
         }
-        const isLost = this.#dice.chance(weather.lostAnswers) || !this.#reaches(from, to);
+        const isLost = this.#dice.chance(conditions.lostAnswers) || !this.#reaches(from, to);
         const size = answer.status === 200 ? '' : ` ${answer.body.toString().slice(0, 200)}`;
         this.#trace.note(from, `→ ${to} ${answer.status}${isLost ? ' (answer lost)' : ''}: ${what}${size}`);
         if (!isLost) this.#scheduler.after(this.#delay(), () => ends.answered(answer));
@@ -140,6 +147,6 @@ export class Network {
   }
 
   #delay(): number {
-    return 1 + Math.floor(this.#dice.skewed(this.weather.slowest));
+    return 1 + Math.floor(this.#dice.skewed(this.conditions.maxTransit));
   }
 }

@@ -1,34 +1,34 @@
-import type { Weather } from './network.ts';
+import type { NetworkConditions } from './network.ts';
 import type { Dice } from './random.ts';
 
-/** What a seed is about. */
+/** Parameters of a run, derived from its seed. */
 export interface Plan {
   readonly servers: number;
   /** Users of each server. */
   readonly users: number;
   readonly roomVersion: string;
   readonly isPublic: boolean;
-  readonly weather: Weather;
-  /** Things that users do. */
+  readonly conditions: NetworkConditions;
+  /** Number of actions of users. */
   readonly actions: number;
-  /** Milliseconds in which they do them. */
+  /** Milliseconds in which the actions take place. */
   readonly duration: number;
-  /** Milliseconds at which much happens at once; the network often fails then. */
+  /** Milliseconds at which many actions coincide; partitions often begin then. */
   readonly bursts: readonly number[];
   readonly partitions: number;
   readonly crashes: number;
-  /** Milliseconds by which clocks differ at most. */
+  /** Maximal difference of a clock from simulated time, in milliseconds. */
   readonly skew: number;
-  readonly slowestDisk: number;
-  /** How often each kind of action is taken. */
-  readonly habits: Readonly<Record<ActionName, number>>;
-  /** Events that all follow the same one, made by one server. */
-  readonly fan: number;
-  /** Whether servers that join are told of all members at once. */
-  readonly joinsWhole: boolean;
+  readonly maxDiskDelay: number;
+  /** Relative frequency of each kind of action. */
+  readonly actionWeights: Readonly<Record<ActionName, number>>;
+  /** Number of events with the same prev_events that one server makes; 0 for none. */
+  readonly forkWidth: number;
+  /** Whether servers ask for the full room state when they join, instead of `omit_members`. */
+  readonly joinsWithAllMembers: boolean;
   readonly isEncrypted: boolean;
-  /** Things that users do besides: see `asides.ts`. */
-  readonly asides: number;
+  /** Number of actions that federate by EDU: see `edu-traffic.ts`. */
+  readonly eduActions: number;
 }
 
 export type ActionName =
@@ -44,13 +44,13 @@ export type ActionName =
   | 'join'
   | 'joinRules'
   | 'knock'
-  | 'turnDown'
+  | 'endInviteOrKnock'
   | 'redact';
 
-/** Every so many seeds, a fork with thousands of ends. */
-const fanEvery = 250;
+/** Every 250th seed has a fork with thousands of forward extremities. */
+const wideForkEvery = 250;
 
-const calm = {
+const peacefulWeights = {
   message: 40,
   topic: 14,
   note: 10,
@@ -64,39 +64,48 @@ const calm = {
   joinRules: 5,
   redact: 6,
   knock: 6,
-  turnDown: 5,
+  endInviteOrKnock: 5,
 };
 
-/** What people do to each other where they do not get on. */
-const war = { ...calm, message: 15, power: 22, ban: 16, unban: 14, kick: 10, join: 30, joinRules: 8 };
+/** Frequencies in a room whose users moderate and ban each other. */
+const hostileWeights = {
+  ...peacefulWeights,
+  message: 15,
+  power: 22,
+  ban: 16,
+  unban: 14,
+  kick: 10,
+  join: 30,
+  joinRules: 8,
+};
 
 export function planOf(seed: number, dice: Dice): Plan {
   const isHeavy = dice.chance(0.02);
-  const fan = seed % fanEvery === fanEvery - 1 ? dice.int(1_000, 2_000) : 0;
-  const weather = dice.pick([
-    { lostRequests: 0, lostAnswers: 0, duplicates: 0, slowest: 50 },
-    { lostRequests: 0.02, lostAnswers: 0.02, duplicates: 0.05, slowest: 500 },
-    { lostRequests: 0.1, lostAnswers: 0.1, duplicates: 0.2, slowest: 5_000 },
+  const forkWidth = seed % wideForkEvery === wideForkEvery - 1 ? dice.int(1_000, 2_000) : 0;
+  const conditions = dice.pick([
+    { lostRequests: 0, lostAnswers: 0, duplicates: 0, maxTransit: 50 },
+    { lostRequests: 0.02, lostAnswers: 0.02, duplicates: 0.05, maxTransit: 500 },
+    { lostRequests: 0.1, lostAnswers: 0.1, duplicates: 0.2, maxTransit: 5_000 },
   ]);
   const duration = dice.pick([5_000, 60_000, 1_200_000]) * (isHeavy ? 3 : 1);
   const actions = isHeavy ? dice.int(150, 250) : dice.int(15, 45);
   return {
-    servers: fan > 0 ? 2 : isHeavy ? 5 : Number(dice.weighted({ 2: 3, 3: 6, 4: 2 })),
+    servers: forkWidth > 0 ? 2 : isHeavy ? 5 : Number(dice.weighted({ 2: 3, 3: 6, 4: 2 })),
     users: dice.int(1, 2),
     roomVersion: dice.weighted({ '10': 5, '11': 4, '12': 5, '6': 3, '1': 1, '2': 1 }),
     isPublic: dice.chance(0.8),
-    weather,
+    conditions,
     actions,
     duration,
     bursts: Array.from({ length: dice.int(1, 4) }, () => dice.int(0, duration)),
     partitions: dice.pick([0, 1, 1, 2, 4]),
     crashes: dice.pick([0, 0, 1, 2, 4]),
     skew: dice.pick([0, 0, 1_000, 30_000]),
-    slowestDisk: dice.pick([1, 10, 200]),
-    habits: dice.chance(0.5) ? calm : war,
-    fan,
-    joinsWhole: dice.chance(0.4),
+    maxDiskDelay: dice.pick([1, 10, 200]),
+    actionWeights: dice.chance(0.5) ? peacefulWeights : hostileWeights,
+    forkWidth,
+    joinsWithAllMembers: dice.chance(0.4),
     isEncrypted: dice.chance(0.6),
-    asides: dice.int(5, 30),
+    eduActions: dice.int(5, 30),
   };
 }

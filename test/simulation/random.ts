@@ -1,18 +1,18 @@
 import type { Randomness } from '../../src/kernel/randomness.ts';
 
-/** Chance that is the same for the same seed. */
+/** Seeded randomness: the same seed gives the same sequence. */
 export class Dice implements Randomness {
   #state: number;
 
   constructor(seed: number | string) {
-    // FNV-1a: neighbouring seeds must not begin alike.
+    // FNV-1a, so that adjacent seeds give unrelated sequences.
     let hash = 0x811c9dc5;
     for (const byte of Buffer.from(String(seed))) hash = Math.imul(hash ^ byte, 0x01000193);
     this.#state = hash;
     for (let round = 0; round < 4; round++) this.next();
   }
 
-  /** Another source that depends on this one's seed and the name only. */
+  /** Returns another source that depends only on this one's seed and the name. */
   fork(name: string): Dice {
     return new Dice(`${this.#state}/${name}`);
   }
@@ -25,9 +25,9 @@ export class Dice implements Randomness {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** An integer from `least` to `most`, both included. */
-  int(least: number, most: number): number {
-    return least + Math.floor(this.next() * (most - least + 1));
+  /** Returns an integer from `min` to `max`, both included. */
+  int(min: number, max: number): number {
+    return min + Math.floor(this.next() * (max - min + 1));
   }
 
   chance(probability: number): boolean {
@@ -38,7 +38,7 @@ export class Dice implements Randomness {
     return values[this.int(0, values.length - 1)]!;
   }
 
-  /** One of the names, each as often as its weight says. */
+  /** Returns one of the names, each as often as its weight says. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name {
     const entries = Object.entries<number>(weights) as [Name, number][];
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0);
@@ -49,9 +49,9 @@ export class Dice implements Randomness {
     return entries.at(-1)![0];
   }
 
-  /** Many small values and few large ones, up to `most`. */
-  skewed(most: number): number {
-    return this.next() ** 3 * most;
+  /** Returns a number up to `max`; small ones are frequent, large ones rare. */
+  skewed(max: number): number {
+    return this.next() ** 3 * max;
   }
 
   shuffled<T>(values: readonly T[]): T[] {

@@ -1,21 +1,21 @@
-import { setImmediate as realTurn } from 'node:timers';
+import { setImmediate as realSetImmediate } from 'node:timers';
 import type { Timer } from '../../src/kernel/clock.ts';
 
-interface Planned {
+interface PlannedCallback {
   readonly due: number;
-  /** Of two that are due at the same time, the one that was planned first comes first. */
+  /** Of two callbacks that are due at the same time, the one planned first runs first. */
   readonly order: number;
   callback: (() => void) | undefined;
 }
 
-/** When simulated time begins, in milliseconds since the epoch. */
-const beginning = 1_700_000_000_000;
+/** The time at which every simulation starts, in milliseconds since the epoch. */
+const startTime = 1_700_000_000_000;
 
-/** Simulated time. It stands still while anybody has something to do, and then moves to the next timer. */
+/** Simulated time. It stands still while any code runs, and then jumps to the next timer. */
 export class Scheduler {
-  #now = beginning;
+  #now = startTime;
   #orders = 0;
-  #heap: Planned[] = [];
+  #heap: PlannedCallback[] = [];
   #immediates: (() => void)[] = [];
 
   /** Milliseconds since the epoch. */
@@ -23,14 +23,14 @@ export class Scheduler {
     return this.#now;
   }
 
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the start. */
   get elapsed(): number {
-    return this.#now - beginning;
+    return this.#now - startTime;
   }
 
   /** Calls `callback` after `delay` milliseconds. */
   after(delay: number, callback: () => void): Timer {
-    const planned: Planned = { due: this.#now + Math.max(0, delay), order: this.#orders++, callback };
+    const planned: PlannedCallback = { due: this.#now + Math.max(0, delay), order: this.#orders++, callback };
     if (delay !== Number.POSITIVE_INFINITY) this.#push(planned);
     return {
       cancel: () => {
@@ -43,12 +43,12 @@ export class Scheduler {
     return new Promise((resolve) => void this.after(delay, resolve));
   }
 
-  /** What `setImmediate` is in a simulation. */
-  soon(callback: () => void): void {
+  /** Stands for `setImmediate`. */
+  immediately(callback: () => void): void {
     this.#immediates.push(callback);
   }
 
-  /** Lets time pass until `work` has settled. @throws when nothing is left to do before that */
+  /** Runs the simulation until `work` has settled. @throws when no timer is left before that */
   async run<T>(work: Promise<T>): Promise<T> {
     let isSettled = false;
     work.then(
@@ -60,16 +60,16 @@ export class Scheduler {
       },
     );
     for (;;) {
-      await this.#quiet();
+      await this.#runImmediates();
       if (isSettled) return work;
-      if (!this.#step()) throw new Error('everything waits for ever');
+      if (!this.#step()) throw new Error('deadlock: the work has not settled and no timer is left');
     }
   }
 
-  /** Resolves when everybody waits for a timer, or for ever. */
-  async #quiet(): Promise<void> {
+  /** Runs immediates until only timers are left to wait for. */
+  async #runImmediates(): Promise<void> {
     for (;;) {
-      await new Promise<void>((resolve) => void realTurn(resolve));
+      await new Promise<void>((resolve) => void realSetImmediate(resolve));
       const due = this.#immediates;
       if (due.length === 0) return;
       this.#immediates = [];
@@ -77,7 +77,7 @@ export class Scheduler {
     }
   }
 
-  /** Moves on to the next timer. */
+  /** Jumps to the next timer and runs it. @returns whether there was one */
   #step(): boolean {
     for (let next = this.#pop(); next; next = this.#pop()) {
       if (!next.callback) continue;
@@ -88,7 +88,7 @@ export class Scheduler {
     return false;
   }
 
-  #push(planned: Planned): void {
+  #push(planned: PlannedCallback): void {
     const heap = this.#heap;
     let index = heap.length;
     heap.push(planned);
@@ -101,7 +101,7 @@ export class Scheduler {
     heap[index] = planned;
   }
 
-  #pop(): Planned | undefined {
+  #pop(): PlannedCallback | undefined {
     const heap = this.#heap;
     const first = heap[0];
     const last = heap.pop();
@@ -120,5 +120,5 @@ export class Scheduler {
   }
 }
 
-const isBefore = (one: Planned, other: Planned) =>
+const isBefore = (one: PlannedCallback, other: PlannedCallback) =>
   one.due < other.due || (one.due === other.due && one.order < other.order);

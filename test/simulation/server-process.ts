@@ -29,39 +29,39 @@ import { isServerName } from '../../src/protocol/index.ts';
 import { RelationIndex } from '../../src/relations/index.ts';
 import { openServing } from '../../src/room-federation/index.ts';
 import type { Rooms } from '../../src/rooms/index.ts';
-import { type Besides, openBesides } from './besides.ts';
-import { answerHere, type LocalAnswer, type LocalRequest } from './local-http.ts';
+import { type EduServices, openEduServices } from './edu-services.ts';
+import { answerLocally, type LocalAnswer, type LocalRequest } from './local-http.ts';
 import type { Client, Host, Network } from './network.ts';
-import type { Disk } from './one-thread.ts';
 import type { Dice } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
+import type { Disk } from './simulated-platform.ts';
 import type { Trace } from './trace.ts';
 
-export interface ServerSurroundings {
+export interface ServerEnvironment {
   readonly scheduler: Scheduler;
   readonly network: Network;
   readonly trace: Trace;
-  /** A database whose schema is up to date. */
+  /** Path of a database with the current schema, which each server copies. */
   readonly template: string;
   readonly folder: string;
-  /** Whether servers ask for rooms with all members when they join. */
-  readonly joinsWhole: boolean;
+  /** Whether servers ask for the full room state when they join, instead of `omit_members`. */
+  readonly joinsWithAllMembers: boolean;
 }
 
-/** One run of a server, from its start to its end or crash. */
+/** One run of a server, from its start to its stop or crash. */
 export interface Run {
   readonly kernel: Kernel;
   readonly rooms: Rooms;
   readonly sender: FederationSender;
-  readonly besides: Besides;
+  readonly services: EduServices;
   readonly isAlive: boolean;
-  /** Resolves with the crash. */
+  /** Resolves when the process crashes. */
   readonly crashed: Promise<void>;
 }
 
 const never = new Promise<never>(() => undefined);
 
-/** Everybody with an id of the server is a user of it; nobody has a profile, or settings. */
+/** Every id of the server belongs to an existing user; users have no profiles and no settings. */
 const people = {
   accounts: {
     accounts: {
@@ -75,32 +75,32 @@ const people = {
   autoJoin: { register: () => undefined },
 } as unknown as People;
 
-/** There are no name servers: a server is where its name says. */
+/** DNS is not used: a server name is its address. */
 const resolver: Resolver = { addresses: async () => [], services: async () => [] };
 
-/** A process: once it has ended, nothing that goes on in its memory is seen by anybody. */
+/** A simulated process: once it has ended, no effect of its code is visible outside. */
 export class ServerProcess implements Disk, Client, Host {
   readonly name: string;
   readonly shutdown: Shutdown;
   readonly crashed: Promise<void>;
-  readonly #surroundings: ServerSurroundings;
+  readonly #environment: ServerEnvironment;
   readonly #dice: Dice;
-  readonly #temper: { readonly skew: number; readonly slowestDisk: number };
+  readonly #traits: { readonly skew: number; readonly maxDiskDelay: number };
   readonly #end: () => void;
   #isAlive = true;
   #stepsLeft = Number.POSITIVE_INFINITY;
-  #listener: Parameters<typeof answerHere>[0] | undefined;
+  #listener: Parameters<typeof answerLocally>[0] | undefined;
 
   constructor(
     name: string,
-    surroundings: ServerSurroundings,
+    environment: ServerEnvironment,
     dice: Dice,
-    temper: { readonly skew: number; readonly slowestDisk: number },
+    traits: { readonly skew: number; readonly maxDiskDelay: number },
   ) {
     this.name = name;
-    this.#surroundings = surroundings;
+    this.#environment = environment;
     this.#dice = dice;
-    this.#temper = temper;
+    this.#traits = traits;
     this.shutdown = new Shutdown(silentLogger);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.crashed = promise;
@@ -112,13 +112,13 @@ export class ServerProcess implements Disk, Client, Host {
   }
 
   delay(): number {
-    return this.#dice.skewed(this.#temper.slowestDisk);
+    return this.#dice.skewed(this.#traits.maxDiskDelay);
   }
 
   step(): boolean {
     if (!this.#isAlive) return false;
     if (this.#stepsLeft-- > 0) return true;
-    this.#surroundings.trace.note(this.name, 'CRASH');
+    this.#environment.trace.note(this.name, 'CRASH');
     this.end();
     return false;
   }
@@ -130,14 +130,14 @@ export class ServerProcess implements Disk, Client, Host {
 
   end(): void {
     this.#isAlive = false;
-    this.#surroundings.network.leave(this.name, this);
+    this.#environment.network.leave(this.name, this);
     this.#end();
   }
 
   async answer(request: LocalRequest): Promise<LocalAnswer | undefined> {
     const listener = this.#listener;
     if (!listener || !this.#isAlive) return undefined;
-    const answer = await Promise.race([answerHere(listener, request), this.crashed]);
+    const answer = await Promise.race([answerLocally(listener, request), this.crashed]);
     return answer && this.step() ? answer : undefined;
   }
 
@@ -146,7 +146,7 @@ export class ServerProcess implements Disk, Client, Host {
     path: string,
     logLine: (line: string) => void,
   ): Promise<Run> {
-    const { network } = this.#surroundings;
+    const { network } = this.#environment;
     const { shutdown } = this;
     const log = createLogger({ level: 'warn', destination: { write: logLine } });
     const kernel = await openKernel(
@@ -171,11 +171,11 @@ export class ServerProcess implements Disk, Client, Host {
       undefined,
       otherServers(federation),
     );
-    const besides = await openBesides(kernel, rooms, federation, people, shutdown);
-    const redemption = { invite: () => Promise.reject(new Error('there are no third parties')) };
+    const services = await openEduServices(kernel, rooms, federation, people, shutdown);
+    const redemption = { invite: () => Promise.reject(new Error('there are no third-party invites')) };
     const handshakes = await openHandshakes(
       kernel,
-      this.#surroundings.joinsWhole ? joiningWhole(federation) : federation,
+      this.#environment.joinsWithAllMembers ? requestingAllMembers(federation) : federation,
       people,
       rooms,
       { redemption: redemption as never },
@@ -187,7 +187,7 @@ export class ServerProcess implements Disk, Client, Host {
       engine: rooms.engine,
       api: new TransactionsApi(federation.requests),
     });
-    exchangeEdus({ kernel, federation, rooms, conversations: besides }, sender, shutdown);
+    exchangeEdus({ kernel, federation, rooms, conversations: services }, sender, shutdown);
     const transactions = new Transactions({ ...kernel, incoming: rooms.incoming, eduHandlers });
     transactions.registerUpkeep(kernel.jobs);
     registerOutboxUpkeep(kernel.jobs, kernel);
@@ -206,12 +206,14 @@ export class ServerProcess implements Disk, Client, Host {
         ...transactionRoutes(transactions),
         ...historyRoutes({ ...kernel, access, history }),
         ...stateRoutes({ access, state, history }),
-        ...besides.routes,
+        ...services.routes,
       ],
       [{ names: ['federation'], compress: false }],
       { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new Set() },
       {
-        authenticator: { authenticate: () => Promise.reject(new Error('nobody logs in')) },
+        authenticator: {
+          authenticate: () => Promise.reject(new Error('the simulation has no client requests')),
+        },
         serverAuthenticator: federation.serverAuthenticator,
         serverAdmission: undefined,
         monotonic: () => kernel.clock.monotonic(),
@@ -229,7 +231,7 @@ export class ServerProcess implements Disk, Client, Host {
       kernel,
       rooms,
       sender,
-      besides,
+      services,
       crashed: this.crashed,
       get isAlive() {
         return process.isAlive;
@@ -238,10 +240,10 @@ export class ServerProcess implements Disk, Client, Host {
   }
 
   #clock(): Clock {
-    const { scheduler } = this.#surroundings;
+    const { scheduler } = this.#environment;
     const begun = scheduler.now;
     return {
-      now: () => Math.floor(scheduler.now) + this.#temper.skew,
+      now: () => Math.floor(scheduler.now) + this.#traits.skew,
       monotonic: () => scheduler.now - begun,
       setTimer: (delay, callback) =>
         scheduler.after(delay, () => {
@@ -251,7 +253,7 @@ export class ServerProcess implements Disk, Client, Host {
   }
 }
 
-/** What `startFederation` opens, with the simulated network in place of the real one. */
+/** Like `startFederation`, with the simulated network in place of the real one. */
 async function openFederation(kernel: Kernel, network: Network, client: Client): Promise<Federation> {
   const { configuration, serverName } = kernel;
   const http = network.httpFor(client);
@@ -274,8 +276,8 @@ async function openFederation(kernel: Kernel, network: Network, client: Client):
   };
 }
 
-/** Asks for all members where it would do without. */
-function joiningWhole(federation: Federation): Federation {
+/** Removes `omit_members` from requests, so that joins return the full room state. */
+function requestingAllMembers(federation: Federation): Federation {
   const { requests } = federation;
   const request: typeof requests.request = ({ query, ...rest }) =>
     requests.request({ ...rest, ...(query && !('omit_members' in query) && { query }) });
@@ -283,6 +285,6 @@ function joiningWhole(federation: Federation): Federation {
   return { ...federation, requests: { request, requestPair } as typeof requests };
 }
 
-/** Waits for what a process does, in vain when it crashes. */
+/** Waits for the work of a process. @returns `undefined` when the process crashes first */
 export const unlessCrashed = <T>(run: Run, work: Promise<T>): Promise<T | undefined> =>
   Promise.race([work.then((value) => (run.isAlive ? value : never)), run.crashed.then(() => undefined)]);

@@ -3,67 +3,67 @@ import { join } from 'node:path';
 import type { HearthConfiguration } from '../../src/configuration.ts';
 import { SigningKey, writeSigningKeys } from '../../src/protocol/index.ts';
 import { testConfiguration } from '../support/servers/server.ts';
-import { disks } from './one-thread.ts';
 import type { Dice } from './random.ts';
-import { type Run, ServerProcess, type ServerSurroundings } from './server-process.ts';
+import { type Run, type ServerEnvironment, ServerProcess } from './server-process.ts';
+import { disks } from './simulated-platform.ts';
 
-let usual: HearthConfiguration | undefined;
+let defaultConfiguration: HearthConfiguration | undefined;
 
-/** A homeserver whose processes come and go; its database stays. */
+/** A homeserver whose processes start and crash; its database persists. */
 export class SimulatedServer {
   readonly name: string;
   readonly users: readonly string[];
   readonly path: string;
-  /** What was logged at `error` and above. */
+  /** Log lines at `error` and above. */
   readonly errors: string[] = [];
-  readonly #surroundings: ServerSurroundings;
+  readonly #environment: ServerEnvironment;
   readonly #dice: Dice;
-  /** Milliseconds that its clock is ahead of the others'. */
+  /** Milliseconds by which its clock is ahead of simulated time. */
   readonly skew: number;
   readonly #configuration: HearthConfiguration;
-  /** Milliseconds that its disk takes at most. */
-  readonly #slowestDisk: number;
+  /** Maximal delay of its disk, in milliseconds. */
+  readonly #maxDiskDelay: number;
   #process: ServerProcess | undefined;
   #run: Run | undefined;
-  #watched: string | undefined;
-  /** Since when users of it have been in the watched room without a break, in simulated milliseconds. */
-  inSince: number | undefined;
+  #watchedRoomId: string | undefined;
+  /** Since when users of it have been in the watched room without interruption, in simulated milliseconds. */
+  joinedSince: number | undefined;
 
   constructor(
     name: string,
     users: readonly string[],
-    surroundings: ServerSurroundings,
+    environment: ServerEnvironment,
     dice: Dice,
-    temper: { readonly skew: number; readonly slowestDisk: number },
+    traits: { readonly skew: number; readonly maxDiskDelay: number },
   ) {
     this.name = name;
     this.users = users;
-    this.#surroundings = surroundings;
+    this.#environment = environment;
     this.#dice = dice;
-    this.skew = temper.skew;
-    this.#slowestDisk = temper.slowestDisk;
-    this.path = join(surroundings.folder, `${name}.db`);
-    copyFileSync(surroundings.template, this.path);
-    const keyFile = join(surroundings.folder, `${name}.key`);
+    this.skew = traits.skew;
+    this.#maxDiskDelay = traits.maxDiskDelay;
+    this.path = join(environment.folder, `${name}.db`);
+    copyFileSync(environment.template, this.path);
+    const keyFile = join(environment.folder, `${name}.key`);
     writeFileSync(keyFile, writeSigningKeys([SigningKey.fromSeed('k', dice.bytes(32))!]));
-    usual ??= testConfiguration({ federationClient: { trusted_key_servers: [] } });
+    defaultConfiguration ??= testConfiguration({ federationClient: { trusted_key_servers: [] } });
     this.#configuration = {
-      ...usual,
-      server: { ...usual.server, server_name: name },
-      federationClient: { ...usual.federationClient, signing_key_path: keyFile },
+      ...defaultConfiguration,
+      server: { ...defaultConfiguration.server, server_name: name },
+      federationClient: { ...defaultConfiguration.federationClient, signing_key_path: keyFile },
     };
   }
 
-  /** The process that runs, if one does. */
+  /** The running process, if there is one. */
   get run(): Run | undefined {
     return this.#run;
   }
 
   /** Starts a process on the database. */
   async start(): Promise<void> {
-    const process = new ServerProcess(this.name, this.#surroundings, this.#dice, {
+    const process = new ServerProcess(this.name, this.#environment, this.#dice, {
       skew: this.skew,
-      slowestDisk: this.#slowestDisk,
+      maxDiskDelay: this.#maxDiskDelay,
     });
     this.#process = process;
     void process.crashed.then(() => {
@@ -73,40 +73,43 @@ export class SimulatedServer {
     const run = await process.open(this.#configuration, this.path, (line) => this.#log(process, line));
     if (!process.isAlive) return;
     this.#run = run;
-    if (this.#watched !== undefined) this.#watch(run, this.#watched);
+    if (this.#watchedRoomId !== undefined) this.#watch(run, this.#watchedRoomId);
   }
 
-  /** From now on, `inSince` tells of that room. */
+  /** Keeps `joinedSince` up to date for this room. */
   watch(roomId: string): void {
-    this.#watched = roomId;
+    this.#watchedRoomId = roomId;
     if (this.#run) this.#watch(this.#run, roomId);
   }
 
   #watch(run: Run, roomId: string): void {
     const { engine } = run.rooms;
-    const look = () => {
+    const update = () => {
       if (!run.isAlive) return;
-      const isIn = engine.heads.peek(roomId)?.servers.has(this.name) === true;
-      if (!isIn) this.inSince = undefined;
-      else this.inSince ??= this.#surroundings.scheduler.now;
+      const isJoined = engine.heads.peek(roomId)?.servers.has(this.name) === true;
+      if (!isJoined) this.joinedSince = undefined;
+      else this.joinedSince ??= this.#environment.scheduler.now;
     };
-    void engine.heads.get(roomId).then(look);
+    void engine.heads.get(roomId).then(update);
     engine.stream.subscribe((fact) => {
-      if (fact.roomId === roomId) look();
+      if (fact.roomId === roomId) update();
     });
   }
 
-  /** Ends the process after so many further steps that others can see; 0: at once. */
+  /**
+   * Crashes the process after so many further steps that are visible outside (writes, requests, answers); 0:
+   * at once.
+   */
   crashAfter(steps: number): void {
     this.#process?.crashAfter(steps);
   }
 
-  /** Whether a process runs, or starts. */
+  /** Whether a process runs or is starting. */
   get isUp(): boolean {
     return this.#process !== undefined;
   }
 
-  /** Stops the process as an operator does. */
+  /** Stops the process gracefully. */
   async stop(): Promise<void> {
     const process = this.#process;
     this.#run = undefined;
@@ -124,7 +127,7 @@ export class SimulatedServer {
     if (!isAlive) return;
     const { level, time, ...more } = JSON.parse(line) as { level: string; time: string };
     const text = JSON.stringify(more);
-    this.#surroundings.trace.note(this.name, `${level.toUpperCase()} ${text}`);
+    this.#environment.trace.note(this.name, `${level.toUpperCase()} ${text}`);
     if (level === 'error' || level === 'fatal') this.errors.push(text);
   }
 }

@@ -3,33 +3,40 @@ import { join } from 'node:path';
 import { migrations } from '../../src/composition/kernel.ts';
 import { migrate, openDatabase } from '../../src/kernel/database/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
-import { Asides } from './asides.ts';
-import { check, checkAcknowledged, checkTurnedDown, type Stays, seesOf, unfinished } from './checks.ts';
-import { makeFan } from './fan.ts';
-import { runIn } from './one-thread.ts';
+import {
+  checkAcknowledged,
+  checkEndedMemberships,
+  checkServersAgree,
+  type JoinedSince,
+  pendingWork,
+  visibilityBetween,
+} from './checks.ts';
+import { EduTraffic } from './edu-traffic.ts';
 import { Scheduler } from './scheduler.ts';
+import { useScheduler } from './simulated-platform.ts';
 import { Users } from './users.ts';
+import { makeWideFork } from './wide-fork.ts';
 import { World } from './world.ts';
 
-/** What came of a seed. */
+/** Result of one seed. */
 export interface Outcome {
   readonly seed: number;
   readonly failures: readonly string[];
   readonly trace: readonly string[];
-  /** Of the trace: the same for each run of the seed. */
+  /** Hash of the trace: every run of a seed gives the same. */
   readonly digest: string;
 }
 
 const [second, hour, day] = [1_000, 3_600_000, 24 * 3_600_000];
 
-/** How long servers may take to settle after the network has healed. */
-const patience = 8 * day;
+/** Maximal simulated time in which servers must settle after the network has healed. */
+const settleTimeout = 8 * day;
 
-/** Makes a database with an up-to-date schema, of which every simulated server gets a copy. */
-export async function makeTemplate(folder: string): Promise<string> {
+/** Makes a database with the current schema, which every simulated server copies. */
+export async function makeDatabaseTemplate(folder: string): Promise<string> {
   const path = join(folder, 'template.db');
   const scheduler = new Scheduler();
-  runIn(scheduler);
+  useScheduler(scheduler);
   const make = async () => {
     const database = await openDatabase({ kind: 'sqlite', path, flush: 'never' }, { log: silentLogger });
     await migrate(database, migrations, () => scheduler.now);
@@ -39,7 +46,7 @@ export async function makeTemplate(folder: string): Promise<string> {
   return path;
 }
 
-/** Runs a seed. @param print whether what happens is shown */
+/** Runs one seed. @param print whether the trace is printed as it happens */
 export async function simulate(seed: number, template: string, print = false): Promise<Outcome> {
   const world = new World(seed, template, print);
   const simulation = new Simulation(world);
@@ -56,71 +63,74 @@ export async function simulate(seed: number, template: string, print = false): P
 class Simulation {
   readonly #world: World;
   readonly #users: Users;
-  readonly #asides: Asides;
+  readonly #eduTraffic: EduTraffic;
 
   constructor(world: World) {
     this.#world = world;
     this.#users = new Users(world);
-    this.#asides = new Asides(world, () => this.#users.roomId);
+    this.#eduTraffic = new EduTraffic(world, () => this.#users.roomId);
   }
 
   async run(): Promise<void> {
     const world = this.#world;
     await world.start();
-    await this.#asides.begin();
+    await this.#eduTraffic.begin();
     await this.#users.makeRoom();
     world.watch(this.#users.roomId);
-    world.planTrouble();
-    await Promise.all([this.#users.live(), this.#asides.live(), this.#fan()]);
+    world.scheduleFailures();
+    await Promise.all([this.#users.runActions(), this.#eduTraffic.runActions(), this.#wideFork()]);
     await world.heal();
-    await this.#asides.repeat();
+    await this.#eduTraffic.repeat();
     await this.#settle();
-    await check(world, this.#users.roomId, this.#stays(), false);
-    await this.#users.gather();
+    await checkServersAgree(world, this.#users.roomId, this.#joinedSince(), false);
+    await this.#users.joinAllServers();
     await this.#settle();
-    for (let round = 0; round < 2; round++) await this.#tie();
-    const views = await check(world, this.#users.roomId, this.#stays());
-    const sees = seesOf(views);
-    checkTurnedDown(world, views, this.#users.turnedDown);
-    await this.#asides.check(sees);
+    for (let round = 0; round < 2; round++) await this.#mergeForks();
+    const views = await checkServersAgree(world, this.#users.roomId, this.#joinedSince());
+    const sees = visibilityBetween(views);
+    checkEndedMemberships(world, views, this.#users.endedMemberships);
+    await this.#eduTraffic.check(sees);
     if (world.failures.length > 0) return;
-    await this.#asides.pulse(sees);
+    await this.#eduTraffic.checkLiveDelivery(sees);
     await world.restart();
     await this.#settle();
-    const again = await check(world, this.#users.roomId, this.#stays());
+    const again = await checkServersAgree(world, this.#users.roomId, this.#joinedSince());
     await checkAcknowledged(world, again, this.#users.acknowledged);
-    await this.#asides.check(sees);
+    await this.#eduTraffic.check(sees);
     for (const view of views) {
       const after = again.find(({ server }) => server === view.server);
       const same = (one = view, two = after) =>
         JSON.stringify([...one.state].sort()) === JSON.stringify([...(two?.state ?? [])].sort());
-      if (!same()) world.fail(`The state of ${view.server.name} is another after a restart`);
+      if (!same()) world.fail(`The room state of ${view.server.name} differs after a restart`);
     }
   }
 
-  async #fan(): Promise<void> {
+  async #wideFork(): Promise<void> {
     const { plan, servers } = this.#world;
-    if (plan.fan > 0) await makeFan(this.#world, servers.at(-1)!, this.#users.roomId);
+    if (plan.forkWidth > 0) await makeWideFork(this.#world, servers.at(-1)!, this.#users.roomId);
   }
 
-  /** Lets time pass until nobody has anything to do. */
+  /** Lets simulated time pass until no server has pending work. */
   async #settle(): Promise<void> {
     const { scheduler, servers, trace } = this.#world;
     const begun = scheduler.now;
-    for (let pause = second; scheduler.now - begun < patience; pause = Math.min(pause * 1.5, hour)) {
+    for (let pause = second; scheduler.now - begun < settleTimeout; pause = Math.min(pause * 1.5, hour)) {
       await scheduler.sleep(pause);
       const left: string[] = [];
       for (const server of servers) {
-        const what = await unfinished(server, this.#users.roomId);
+        const what = await pendingWork(server, this.#users.roomId);
         if (what) left.push(`${server.name}: ${what}`);
       }
       if (left.length === 0) return trace.note('', 'SETTLED');
-      if (scheduler.now - begun + pause >= patience) this.#world.fail(`Nothing goes on: ${left.join('; ')}`);
+      if (scheduler.now - begun + pause >= settleTimeout)
+        this.#world.fail(`Servers still have pending work: ${left.join('; ')}`);
     }
   }
 
-  /** One user of each server says something, one after the other: loose ends of the history are tied together. */
-  async #tie(): Promise<void> {
+  /**
+   * A user of each server sends a message, one after the other, so that all forward extremities are merged.
+   */
+  async #mergeForks(): Promise<void> {
     const { servers } = this.#world;
     for (const server of servers) {
       const head = await server.run?.rooms.engine.heads.get(this.#users.roomId);
@@ -130,9 +140,11 @@ class Simulation {
     }
   }
 
-  #stays(): Stays {
+  #joinedSince(): JoinedSince {
     return new Map(
-      this.#world.servers.flatMap(({ name, inSince }) => (inSince === undefined ? [] : [[name, inSince]])),
+      this.#world.servers.flatMap(({ name, joinedSince }) =>
+        joinedSince === undefined ? [] : [[name, joinedSince]],
+      ),
     );
   }
 }

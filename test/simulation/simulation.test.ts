@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { isThorough } from '../support/inputs/thoroughness.ts';
 
-/** How many seeds are run; each takes about half a second of a core. */
+/** Number of seeds that are run; each takes about half a second of one core. */
 const seeds = process.env['HEARTH_SIMULATION_SEEDS'] ?? (isThorough ? '500' : '30');
 
 interface Ended {
@@ -12,7 +12,7 @@ interface Ended {
   readonly output: string;
 }
 
-/** Runs `main.ts` in a process of its own, whose platform it replaces. */
+/** Runs `main.ts` in its own process, because it replaces parts of the platform. */
 function simulations(...options: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
     const main = join(import.meta.dirname, 'main.ts');
@@ -22,17 +22,17 @@ function simulations(...options: readonly string[]): Promise<Ended> {
   });
 }
 
-describe('many servers on a network that fails', { concurrency: 2 }, () => {
+describe('simulated servers on an unreliable network', { concurrency: 2 }, () => {
   for (const part of ['0', '1']) {
     const which = part === '0' ? 'even' : 'odd';
-    it(`agree once it has healed, on rooms and keys, and have everything that was acknowledged: ${which} seeds`, async () => {
+    it(`agree on rooms and device keys and keep all acknowledged events once the network has healed: ${which} seeds`, async () => {
       const { code, output } = await simulations('--seeds', seeds, '--parts', '2', '--part', part);
       assert.equal(code, 0, output);
     });
   }
 });
 
-it('runs of one seed are all the same', async () => {
+it('repeats a simulation exactly when it runs the same seed again', async () => {
   const first = await simulations('--from', '3', '--seeds', '2', '--digest');
   assert.match(first.output, /seed 4: [0-9a-f]{64}/);
   assert.deepEqual(await simulations('--from', '3', '--seeds', '2', '--digest'), first);

@@ -1,11 +1,11 @@
 import { LRUCache as Real } from 'lru-cache';
 
-/** Entries that a cache of a simulated server holds at most. */
-const most = 500;
+/** Maximal number of entries of a cache of a simulated server. */
+const maxEntries = 500;
 
 /**
- * Stands for `lru-cache` in simulations. Caches that take room for all their entries beforehand would cost most of the
- * time of a server's start; and small ones forget, so that what was forgotten has to be found again.
+ * Stands for `lru-cache` in simulations. Caches that reserve memory for all their entries would take most of
+ * the time of a server's start; and small caches evict entries, so that reading them again is tested too.
  */
 export class LRUCache<K extends object | string | number, V extends object, C = unknown> extends Real<
   K,
@@ -13,7 +13,7 @@ export class LRUCache<K extends object | string | number, V extends object, C = 
   C
 > {
   constructor(options: LRUCache.Options<K, V, C>) {
-    super(options.max !== undefined && options.max > most ? { ...options, max: most } : options);
+    super(options.max !== undefined && options.max > maxEntries ? { ...options, max: maxEntries } : options);
   }
 }
 

@@ -1,18 +1,18 @@
-/** What happened in a simulation, for people to read: when, where, what. */
+/** Readable log of a simulation: when, where and what. */
 export class Trace {
   readonly lines: string[] = [];
   readonly #elapsed: () => number;
   readonly #print: boolean;
 
-  /** @param print whether lines appear at once */
+  /** @param print whether lines are also written to the standard output */
   constructor(elapsed: () => number, print: boolean) {
     this.#elapsed = elapsed;
     this.#print = print;
   }
 
-  note(who: string, what: string): void {
+  note(serverName: string, what: string): void {
     const seconds = (this.#elapsed() / 1000).toFixed(3).padStart(10);
-    const line = `${seconds}  ${who.padEnd(6)} ${what}`;
+    const line = `${seconds}  ${serverName.padEnd(6)} ${what}`;
     this.lines.push(line);
     if (this.#print) process.stdout.write(`${line}\n`);
   }

@@ -7,22 +7,22 @@ import type { SimulatedServer } from './server.ts';
 import type { Run } from './server-process.ts';
 import type { World } from './world.ts';
 
-/** An event that a client was told to be sent. */
+/** An event whose sending was acknowledged to the client. */
 export interface Acknowledged {
   readonly eventId: string;
   readonly server: string;
-  /** Simulated milliseconds at which it was asked for. */
+  /** Simulated milliseconds at which the client asked for it. */
   readonly at: number;
 }
 
-/** An invite or a knock that its user has ended: the events. */
-export interface TurnedDown {
+/** An invite or knock that was ended by its user's leave event. */
+export interface EndedMembership {
   readonly userId: string;
   readonly ended: string;
-  readonly by: string;
+  readonly endedBy: string;
 }
 
-/** Milliseconds. */
+/** Milliseconds in which the actions of a burst take place. */
 const burstLength = 3_000;
 
 const encryption = {
@@ -33,11 +33,11 @@ const encryption = {
 
 const joinRules = { type: 'm.room.join_rules', state_key: '' };
 
-/** People who do things in a room, as chance has it. */
+/** Users that act in one room at random. */
 export class Users {
   readonly acknowledged: Acknowledged[] = [];
-  /** Invites and knocks that their users have ended. */
-  readonly turnedDown: TurnedDown[] = [];
+  /** Invites that were rejected and knocks that were withdrawn. */
+  readonly endedMemberships: EndedMembership[] = [];
   roomId = '';
   readonly #world: World;
   readonly #dice: Dice;
@@ -48,14 +48,14 @@ export class Users {
     this.#dice = world.dice.fork('users');
   }
 
-  get everybody(): readonly string[] {
+  get allUserIds(): readonly string[] {
     return this.#world.servers.flatMap(({ users }) => users);
   }
 
-  /** The first user makes the room; some get power at once. */
+  /** The first user creates the room; some other users get a power level at once. All users try to join. */
   async makeRoom(): Promise<void> {
     const { plan, servers } = this.#world;
-    const [creator = '', ...others] = this.everybody;
+    const [creator = '', ...others] = this.allUserIds;
     const users: Record<string, number> = plan.roomVersion === '12' ? {} : { [creator]: 100 };
     for (const userId of others) if (this.#dice.chance(0.4)) users[userId] = this.#dice.pick([50, 100]);
     this.roomId = await servers[0]!.run!.rooms.creation.create(creator, {
@@ -72,34 +72,34 @@ export class Users {
       if (plan.isPublic) continue;
       const own = servers.find(({ users: ofServer }) => ofServer.includes(userId))!;
       if (this.#dice.chance(0.5)) await this.act(own, userId, 'knock');
-      if (this.#dice.chance(0.2)) await this.act(own, userId, 'turnDown');
+      if (this.#dice.chance(0.2)) await this.act(own, userId, 'endInviteOrKnock');
       await this.act(servers[0]!, creator, 'invite', userId);
-      if (this.#dice.chance(0.2)) await this.act(own, userId, 'turnDown');
+      if (this.#dice.chance(0.2)) await this.act(own, userId, 'endInviteOrKnock');
     }
     for (const server of servers) {
       for (const userId of server.users) await this.act(server, userId, 'join');
     }
   }
 
-  /** Lets people act until the plan's time is over. */
-  async live(): Promise<void> {
+  /** Runs the planned number of random actions until the plan's duration is over. */
+  async runActions(): Promise<void> {
     const { plan, scheduler, servers } = this.#world;
     const actions: Promise<void>[] = [];
     for (let index = 0; index < plan.actions; index++) {
-      const isSudden = this.#dice.chance(0.6);
-      const at = isSudden
+      const isInBurst = this.#dice.chance(0.6);
+      const at = isInBurst
         ? this.#dice.pick(plan.bursts) + this.#dice.skewed(burstLength)
         : this.#dice.next() * plan.duration;
       const server = this.#dice.pick(servers);
       const userId = this.#dice.pick(server.users);
-      const name = this.#dice.weighted(plan.habits);
+      const name = this.#dice.weighted(plan.actionWeights);
       actions.push(scheduler.sleep(at).then(() => this.act(server, userId, name)));
     }
     await Promise.all(actions);
   }
 
-  /** Has a user of each server that is not in the room come in, if that is possible. */
-  async gather(): Promise<void> {
+  /** Has the users of each server that is not in the room try to join. */
+  async joinAllServers(): Promise<void> {
     for (const server of this.#world.servers) {
       const head = await server.run?.rooms.engine.heads.get(this.roomId);
       if (head?.servers.has(server.name)) continue;
@@ -107,43 +107,43 @@ export class Users {
     }
   }
 
-  /** Lets a user do something, if the server runs. Never rejects. */
-  async act(server: SimulatedServer, userId: string, name: ActionName, whom?: string): Promise<void> {
+  /** Has a user do something, if the server runs. Never rejects. */
+  async act(server: SimulatedServer, userId: string, name: ActionName, target?: string): Promise<void> {
     const { trace, scheduler } = this.#world;
     const { run } = server;
     if (!run) return;
     const at = scheduler.now;
-    const other = whom ?? this.#dice.pick(this.everybody);
-    const what = `${userId} ${name}${withOther.has(name) ? ` ${other}` : ''}`;
+    const other = target ?? this.#dice.pick(this.allUserIds);
+    const what = `${userId} ${name}${needsTarget.has(name) ? ` ${other}` : ''}`;
     const answer = await attempt(this.#world, server, what, () => this.#do(run, userId, name, other));
     if (typeof answer === 'string' || answer.value === '') return;
     trace.note(server.name, `${what}: ${answer.value}`);
     this.acknowledged.push({ eventId: answer.value, server: server.name, at });
   }
 
-  /** @returns the id of the event, empty where there is nothing to do */
+  /** @returns the event id, or the empty string when there is nothing to do */
   async #do({ rooms, kernel }: Run, userId: string, name: ActionName, other: string): Promise<string> {
     const { roomId } = this;
     const head = await rooms.engine.heads.get(roomId);
     const { memberships } = rooms;
-    const neighbours = this.everybody.filter((one) => serverOfUser(one) === kernel.serverName);
+    const localUserIds = this.allUserIds.filter((one) => serverOfUser(one) === kernel.serverName);
     if (name === 'join') {
       const via = this.#world.servers.map((server) => server.name);
       return (await memberships.join(userId, roomId, { via })).event.eventId;
     }
     if (name === 'knock') {
       const via = this.#world.servers.map((server) => server.name);
-      const outside = neighbours.find((one) => head?.membership(one) !== 'join') ?? userId;
-      return (await memberships.knock(outside, roomId, { via })).event.eventId;
+      const knocker = localUserIds.find((one) => head?.membership(one) !== 'join') ?? userId;
+      return (await memberships.knock(knocker, roomId, { via })).event.eventId;
     }
     if (!head) return '';
     switch (name) {
       case 'leave':
-        // Somebody has to be there who lets others in again.
-        if (userId === this.everybody[0]) return '';
+        // The first user stays, so that users can be invited again.
+        if (userId === this.allUserIds[0]) return '';
         return (await memberships.leave(userId, roomId)).event.eventId;
-      case 'turnDown':
-        return this.#turnDown(rooms, neighbours);
+      case 'endInviteOrKnock':
+        return this.#endInviteOrKnock(rooms, localUserIds);
       case 'kick':
       case 'ban':
       case 'unban':
@@ -170,18 +170,19 @@ export class Users {
       case 'power':
         return this.#power(rooms, userId, other);
       default:
-        throw new Error(`nobody knows how to ${name}`);
+        throw new Error(`unknown action ${name}`);
     }
   }
 
-  /** An invite is turned down, or a knock taken back. */
-  async #turnDown(rooms: Rooms, userIds: readonly string[]): Promise<string> {
+  /** Rejects the invite or withdraws the knock of the first of these users that has one. */
+  async #endInviteOrKnock(rooms: Rooms, userIds: readonly string[]): Promise<string> {
     for (const userId of userIds) {
       const room = (await rooms.engine.userRooms.of(userId)).get(this.roomId);
       if (room?.membership !== 'invite' && room?.membership !== 'knock') continue;
       const ended = await rooms.engine.events.get(room.eventNid);
       const left = await rooms.memberships.leave(userId, this.roomId);
-      if (ended) this.turnedDown.push({ userId, ended: ended.event.eventId, by: left.event.eventId });
+      if (ended)
+        this.endedMemberships.push({ userId, ended: ended.event.eventId, endedBy: left.event.eventId });
       return left.event.eventId;
     }
     return '';
@@ -204,7 +205,7 @@ export class Users {
     return rooms.sending.redact(senderOf(userId), this.roomId, eventId, {}, `t${this.#transactions++}`);
   }
 
-  /** Gives somebody another level, or an action another threshold. */
+  /** Gives a user another power level, or an action another required level. */
   async #power(rooms: Rooms, userId: string, other: string): Promise<string> {
     const head = await rooms.engine.heads.get(this.roomId);
     const entry = head?.entry('m.room.power_levels', '');
@@ -219,6 +220,6 @@ export class Users {
   }
 }
 
-const withOther: ReadonlySet<ActionName> = new Set(['kick', 'ban', 'unban', 'invite', 'power']);
+const needsTarget: ReadonlySet<ActionName> = new Set(['kick', 'ban', 'unban', 'invite', 'power']);
 
 const senderOf = (userId: string) => ({ userId, deviceId: 'DEVICE' });

@@ -1,21 +1,21 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fairWeather, Network } from './network.ts';
-import { disks, runIn } from './one-thread.ts';
+import { Network, reliableConditions } from './network.ts';
 import { type Plan, planOf } from './plan.ts';
 import { Dice } from './random.ts';
 import { Scheduler } from './scheduler.ts';
 import { SimulatedServer } from './server.ts';
+import { disks, useScheduler } from './simulated-platform.ts';
 import { Trace } from './trace.ts';
 
-const names = ['a.sim', 'b.sim', 'c.sim', 'd.sim', 'e.sim'];
-const [first, second] = [
+const serverNames = ['a.sim', 'b.sim', 'c.sim', 'd.sim', 'e.sim'];
+const [firstLocalparts, secondLocalparts] = [
   ['ann', 'ben', 'cat', 'dan', 'eve'],
   ['abe', 'bea', 'cid', 'dot', 'eli'],
 ];
 
-/** Everything of one seed: servers, their network, and chance. */
+/** The whole simulation of one seed: its servers, network, clock and randomness. */
 export class World {
   readonly seed: number;
   readonly dice: Dice;
@@ -24,27 +24,29 @@ export class World {
   readonly trace: Trace;
   readonly network: Network;
   readonly servers: readonly SimulatedServer[];
-  /** What is wrong. */
+  /** Descriptions of everything that a check has found wrong. */
   readonly failures: string[] = [];
   readonly #folder: string;
-  /** Whether servers that have crashed may stay so for some time. */
+  /** While it is false, crashed servers are restarted only after some time. */
   #isHealed = false;
 
   constructor(seed: number, template: string, print: boolean) {
     this.seed = seed;
     this.dice = new Dice(seed);
     this.plan = planOf(seed, this.dice.fork('plan'));
-    runIn(this.scheduler);
+    useScheduler(this.scheduler);
     this.trace = new Trace(() => this.scheduler.elapsed, print);
     this.network = new Network(this.scheduler, this.dice.fork('network'), this.trace);
     this.#folder = mkdtempSync(join(tmpdir(), 'hearth-simulation-'));
-    const { joinsWhole } = this.plan;
-    const surroundings = { ...this, folder: this.#folder, template, joinsWhole };
-    this.servers = names.slice(0, this.plan.servers).map((name, index) => {
-      const users = [first[index], second[index]].slice(0, this.plan.users).map((user) => `@${user}:${name}`);
+    const { joinsWithAllMembers } = this.plan;
+    const environment = { ...this, folder: this.#folder, template, joinsWithAllMembers };
+    this.servers = serverNames.slice(0, this.plan.servers).map((name, index) => {
+      const users = [firstLocalparts[index], secondLocalparts[index]]
+        .slice(0, this.plan.users)
+        .map((user) => `@${user}:${name}`);
       const skew = this.dice.int(-this.plan.skew, this.plan.skew);
-      const temper = { skew, slowestDisk: this.plan.slowestDisk };
-      return new SimulatedServer(name, users, surroundings, this.dice.fork(name), temper);
+      const traits = { skew, maxDiskDelay: this.plan.maxDiskDelay };
+      return new SimulatedServer(name, users, environment, this.dice.fork(name), traits);
     });
     disks.clear();
   }
@@ -54,7 +56,7 @@ export class World {
     this.trace.note('CHECK', what);
   };
 
-  /** Lets simulated time pass until `work` has settled. */
+  /** Runs simulated time until `work` has settled. */
   run<T>(work: Promise<T>): Promise<T> {
     return this.scheduler.run(work);
   }
@@ -63,20 +65,20 @@ export class World {
     const { seed, ...plan } = { seed: this.seed, ...this.plan };
     this.trace.note('', `seed ${seed}: ${JSON.stringify(plan)}`);
     await Promise.all(this.servers.map((server) => server.start()));
-    this.network.weather = this.plan.weather;
+    this.network.conditions = this.plan.conditions;
   }
 
-  /** Notes who is in that room. */
+  /** Has each server record since when it is in this room. */
   watch(roomId: string): void {
     for (const server of this.servers) server.watch(roomId);
   }
 
-  /** Lets servers crash and parts of the network fail, at times that chance names. */
-  planTrouble(): void {
+  /** Schedules crashes and network partitions at random times. */
+  scheduleFailures(): void {
     const { plan, dice, scheduler, servers } = this;
     for (let index = 0; index < plan.partitions; index++) {
       const begins = dice.chance(0.6) ? dice.pick(plan.bursts) - 500 : dice.int(0, plan.duration);
-      scheduler.after(begins, () => this.#part());
+      scheduler.after(begins, () => this.#partition());
     }
     for (let index = 0; index < plan.crashes; index++) {
       const server = dice.pick(servers);
@@ -85,14 +87,14 @@ export class World {
         if (!this.#isHealed) server.crashAfter(steps);
       });
     }
-    for (const server of servers) this.#keepUp(server);
+    for (const server of servers) this.#restartAfterCrashes(server);
   }
 
-  /** From now on everybody reaches everybody, and nobody crashes. */
+  /** Ends all partitions, starts the servers that are down, and allows no further crashes. */
   async heal(): Promise<void> {
     this.#isHealed = true;
     this.trace.note('', 'HEALED');
-    this.network.weather = fairWeather;
+    this.network.conditions = reliableConditions;
     this.network.split(new Map());
     for (const server of this.servers) {
       server.crashAfter(Number.POSITIVE_INFINITY);
@@ -100,7 +102,7 @@ export class World {
     }
   }
 
-  /** Crashes every server and starts it again, so that what they say is what is on their disks. */
+  /** Crashes and restarts every server, so that only what is on their disks remains. */
   async restart(): Promise<void> {
     for (const server of this.servers) {
       server.crashAfter(0);
@@ -114,30 +116,30 @@ export class World {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Starts the server again some time after each crash. */
-  #keepUp(server: SimulatedServer): void {
-    const look = () => {
+  /** Restarts the server some time after each crash. */
+  #restartAfterCrashes(server: SimulatedServer): void {
+    const check = () => {
       if (this.#isHealed) return;
       if (!server.isUp && this.dice.chance(0.3)) void this.#start(server);
-      this.scheduler.after(this.plan.duration / 30, look);
+      this.scheduler.after(this.plan.duration / 30, check);
     };
-    look();
+    check();
   }
 
   async #start(server: SimulatedServer): Promise<void> {
-    this.trace.note(server.name, 'starts again');
+    this.trace.note(server.name, 'restarts');
     await server.start();
   }
 
-  #part(): void {
+  #partition(): void {
     if (this.#isHealed) return;
     const sides = new Map(this.servers.map(({ name }) => [name, this.dice.int(0, 1)]));
     this.network.split(sides);
-    this.trace.note('', `PARTED: ${[...sides].map(([name, side]) => `${name}=${side}`).join(' ')}`);
+    this.trace.note('', `PARTITIONED: ${[...sides].map(([name, side]) => `${name}=${side}`).join(' ')}`);
     this.scheduler.after(this.dice.int(100, this.plan.duration), () => {
       if (this.#isHealed) return;
       this.network.split(new Map());
-      this.trace.note('', 'JOINED AGAIN');
+      this.trace.note('', 'PARTITION ENDED');
     });
   }
 }

@@ -12,26 +12,26 @@ interface EventRow {
   readonly redacted_by: number | null;
 }
 
-/** What a server has of a room. */
+/** What one server has stored of a room. */
 export interface View {
   readonly server: SimulatedServer;
   readonly run: Run;
-  /** The number of the room there. */
+  /** The nid of the room at this server. */
   readonly roomNid: number;
-  /** Whether a user of it is joined, as it sees that itself. */
-  readonly isIn: boolean;
+  /** Whether a user of the server is joined, according to the server itself. */
+  readonly isJoined: boolean;
   readonly extremities: readonly string[];
-  /** Entries of the current state by key: ids of events. */
+  /** Event ids of the current state by state key. */
   readonly state: ReadonlyMap<string, string>;
-  /** As the table of memberships has it. */
+  /** Memberships by user, from the table `memberships`. */
   readonly members: ReadonlyMap<string, string>;
-  /** As the events of the state say. */
+  /** Memberships by user, from the events of the current state. */
   readonly membersInState: ReadonlyMap<string, string>;
   readonly rows: ReadonlyMap<string, EventRow>;
   readonly events: ReadonlyMap<string, StoredEvent>;
 }
 
-/** @returns `undefined` where the server does not know the room, or does not run */
+/** @returns `undefined` when the server does not know the room, or does not run */
 export async function viewOf(server: SimulatedServer, roomId: string): Promise<View | undefined> {
   const { run } = server;
   const head = await run?.rooms.engine.heads.get(roomId);
@@ -53,7 +53,7 @@ export async function viewOf(server: SimulatedServer, roomId: string): Promise<V
     server,
     run,
     roomNid: head.roomNid,
-    isIn: inState.some(
+    isJoined: inState.some(
       ([userId, membership]) => membership === 'join' && serverOfUser(userId) === server.name,
     ),
     extremities: head.extremities.map(({ eventId }) => eventId).sort(),
@@ -65,8 +65,8 @@ export async function viewOf(server: SimulatedServer, roomId: string): Promise<V
   };
 }
 
-/** An event in a few words. */
-export function described(view: View, eventId: string | undefined): string {
+/** Describes an event in a few words. */
+export function describeEvent(view: View, eventId: string | undefined): string {
   if (eventId === undefined) return 'nothing';
   const stored = view.events.get(eventId);
   if (!stored) return `${eventId} (unknown)`;

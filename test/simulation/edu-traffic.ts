@@ -2,142 +2,165 @@ import { sql } from 'kysely';
 import type { PresenceState } from '../../src/presence/index.ts';
 import { serverOfUser } from '../../src/protocol/index.ts';
 import { attempt } from './attempt.ts';
-import { KeyWatch } from './key-watch.ts';
+import { KeyClients } from './key-clients.ts';
 import type { Dice } from './random.ts';
 import type { SimulatedServer } from './server.ts';
 import type { Run } from './server-process.ts';
-import { Whispers } from './whispers.ts';
+import { ToDeviceTraffic } from './to-device-traffic.ts';
 import type { World } from './world.ts';
 
-export type AsideName = 'type' | 'read' | 'readPrivately' | 'appear' | 'whisper' | 'device' | 'lookAtKeys';
+export type EduActionName =
+  | 'type'
+  | 'read'
+  | 'readPrivately'
+  | 'setPresence'
+  | 'sendToDevice'
+  | 'changeDevices'
+  | 'queryKeys';
 
-const habits: Readonly<Record<AsideName, number>> = {
+const actionWeights: Readonly<Record<EduActionName, number>> = {
   type: 4,
   read: 5,
   readPrivately: 3,
-  appear: 3,
-  whisper: 10,
-  device: 6,
-  lookAtKeys: 4,
+  setPresence: 3,
+  sendToDevice: 10,
+  changeDevices: 6,
+  queryKeys: 4,
 };
 
-/** Milliseconds until everybody must have heard of what goes on now, and until it is forgotten. */
-const [soon, later] = [10_000, 300_000];
+/** Milliseconds until EDUs must have arrived everywhere, and until typing has expired. */
+const [deliveryTime, expiryTime] = [10_000, 300_000];
 
-/** How a person is seen by the others at the end. */
+/** Presence status message that every user has at the end. */
 const lastStatus = 'good night';
 
 type Sees = (one: SimulatedServer, other: SimulatedServer) => boolean;
 
-/** What people do besides saying things: they type, read, come and go, whisper, and get new devices. */
-export class Asides {
+/**
+ * The actions that federate by EDU: typing, receipts, presence, to-device messages, device list changes and
+ * key queries.
+ */
+export class EduTraffic {
   readonly #world: World;
   readonly #dice: Dice;
   readonly #roomId: () => string;
-  readonly #whispers: Whispers;
-  readonly #keys: KeyWatch;
-  /** User and event, of everything that was read and not in private. */
+  readonly #toDevice: ToDeviceTraffic;
+  readonly #keys: KeyClients;
+  /** "user event" of each public read receipt (`m.read`). */
   readonly #read = new Set<string>();
 
   constructor(world: World, roomId: () => string) {
     this.#world = world;
+    // Another label gives every seed another run.
     this.#dice = world.dice.fork('asides');
     this.#roomId = roomId;
-    this.#whispers = new Whispers(world, this.#dice);
-    this.#keys = new KeyWatch(world, this.#dice);
+    this.#toDevice = new ToDeviceTraffic(world, this.#dice);
+    this.#keys = new KeyClients(world, this.#dice);
   }
 
   begin(): Promise<void> {
     return this.#keys.begin();
   }
 
-  /** Lets people do such things until the plan's time is over. */
-  async live(): Promise<void> {
+  /** Runs the planned number of random actions until the plan's duration is over. */
+  async runActions(): Promise<void> {
     const { plan, scheduler, servers } = this.#world;
     const actions: Promise<unknown>[] = [];
-    for (let index = 0; index < plan.asides; index++) {
+    for (let index = 0; index < plan.eduActions; index++) {
       const at = this.#dice.next() * plan.duration;
       const server = this.#dice.pick(servers);
       const userId = this.#dice.pick(server.users);
-      const name = this.#dice.weighted(habits);
+      const name = this.#dice.weighted(actionWeights);
       actions.push(scheduler.sleep(at).then(() => this.#act(server, userId, name)));
     }
     await Promise.all(actions);
   }
 
-  /** Clients do again what they do not know to be done. */
+  /** Clients retry the to-device sends that were not acknowledged. */
   repeat(): Promise<void> {
-    return this.#whispers.repeat();
+    return this.#toDevice.repeat();
   }
 
-  /** What must have arrived, whatever has happened. */
+  /** Checks what must hold once the network has healed: messages, device keys and receipts have arrived. */
   async check(sees: Sees): Promise<void> {
-    await this.#whispers.check();
+    await this.#toDevice.check();
     await this.#keys.check(this.#roomId(), sees);
     for (const server of this.#world.servers) await this.#checkReceipts(server);
     for (const leak of this.#world.network.leaks) this.#world.fail(leak);
   }
 
-  /** Everybody in the room types, has read everything and is there: all the others hear of it, and that it is over. */
-  async pulse(sees: Sees): Promise<void> {
+  /**
+   * Every joined user types, reads the latest event and goes online; checks that the other servers receive
+   * it, and that typing expires.
+   */
+  async checkLiveDelivery(sees: Sees): Promise<void> {
     const { servers, scheduler } = this.#world;
     const read = new Map<string, string>();
-    // Who types already is not told of again.
-    await scheduler.sleep(later);
+    // Typing that is already on is not sent again: wait until it has expired.
+    await scheduler.sleep(expiryTime);
     for (const server of servers) {
       for (const userId of await this.#inRoom(server)) {
         const eventId = await this.#act(server, userId, 'read');
         if (eventId !== undefined) read.set(userId, eventId);
         await this.#act(server, userId, 'type', 60_000);
-        server.run!.besides.presence.set({ userId, deviceId: 'HOME' }, 'online', lastStatus);
+        server.run!.services.presence.set({ userId, deviceId: 'HOME' }, 'online', lastStatus);
       }
     }
-    await scheduler.sleep(soon);
+    await scheduler.sleep(deliveryTime);
     for (const server of servers) {
       for (const other of servers) {
         if (other === server || !sees(server, other) || !sees(other, server)) continue;
         for (const userId of await this.#inRoom(server))
-          await this.#checkHeard(userId, other, read.get(userId));
+          await this.#checkNotified(userId, other, read.get(userId));
       }
     }
-    await scheduler.sleep(later);
+    await scheduler.sleep(expiryTime);
     for (const { name, run } of servers) {
-      const typing = run?.besides.typing.inRoom(this.#roomId()) ?? [];
-      if (typing.length > 0) this.#world.fail(`${typing.join(', ')} type for ever at ${name}`);
+      const typing = run?.services.typing.inRoom(this.#roomId()) ?? [];
+      if (typing.length > 0) this.#world.fail(`${typing.join(', ')} never stop typing at ${name}`);
     }
   }
 
   async #act(
     server: SimulatedServer,
     userId: string,
-    name: AsideName,
-    forLong?: number,
+    name: EduActionName,
+    typingFor?: number,
   ): Promise<string | undefined> {
     const roomId = this.#roomId();
     const other = this.#dice.pick(this.#world.servers.flatMap(({ users }) => users));
-    const [number, isOver] = [this.#dice.next(), this.#dice.chance(0.3)];
+    const [number, useOtherVariant] = [this.#dice.next(), this.#dice.chance(0.3)];
     switch (name) {
-      case 'whisper':
-        await this.#whispers.send(server, userId, other);
+      case 'sendToDevice':
+        await this.#toDevice.send(server, userId, other);
         return undefined;
-      case 'device':
+      case 'changeDevices':
         await this.#keys.change(server, userId);
         return undefined;
-      case 'lookAtKeys':
-        await this.#keys.look(server, roomId);
+      case 'queryKeys':
+        await this.#keys.sync(server, roomId);
         return undefined;
-      case 'appear': {
+      case 'setPresence': {
         const states: readonly PresenceState[] = ['online', 'unavailable', 'offline'];
         const state = states[Math.floor(number * 3)]!;
-        await this.#note(server, `${userId} is ${state}`, async ({ besides }) =>
-          besides.presence.set({ userId, deviceId: 'HOME' }, state, `since ${this.#world.scheduler.elapsed}`),
+        await this.#attempt(server, `${userId} is ${state}`, async ({ services }) =>
+          services.presence.set(
+            { userId, deviceId: 'HOME' },
+            state,
+            `since ${this.#world.scheduler.elapsed}`,
+          ),
         );
         return undefined;
       }
       case 'type': {
         if (!(await this.#inRoom(server)).includes(userId)) return undefined;
-        await this.#note(server, `${userId} types`, async ({ besides }) =>
-          besides.typing.set(userId, roomId, forLong !== undefined || !isOver, forLong ?? number * 60_000),
+        await this.#attempt(server, `${userId} types`, async ({ services }) =>
+          services.typing.set(
+            userId,
+            roomId,
+            typingFor !== undefined || !useOtherVariant,
+            typingFor ?? number * 60_000,
+          ),
         );
         return undefined;
       }
@@ -145,51 +168,59 @@ export class Asides {
       case 'readPrivately': {
         if (!(await this.#inRoom(server)).includes(userId)) return undefined;
         const head = await server.run!.rooms.engine.heads.get(roomId);
-        const { eventId } = head!.recent.at(forLong === undefined && isOver ? -2 : -1)?.event ?? {};
+        const { eventId } =
+          head!.recent.at(typingFor === undefined && useOtherVariant ? -2 : -1)?.event ?? {};
         if (eventId === undefined) return undefined;
         const type = name === 'read' ? 'm.read' : 'm.read.private';
         if (name === 'read') this.#read.add(`${userId} ${eventId}`);
-        const what = `${userId} has read ${eventId}${name === 'read' ? '' : ' in private'}`;
-        await this.#note(server, what, ({ besides }) =>
-          besides.receipts.give({ userId, roomId, type, eventId, threadId: undefined }),
+        const what = `${userId} has read ${eventId}${name === 'read' ? '' : ' privately'}`;
+        await this.#attempt(server, what, ({ services }) =>
+          services.receipts.give({ userId, roomId, type, eventId, threadId: undefined }),
         );
         return eventId;
       }
     }
   }
 
-  async #note(server: SimulatedServer, what: string, work: (run: Run) => Promise<void>): Promise<void> {
+  async #attempt(server: SimulatedServer, what: string, work: (run: Run) => Promise<void>): Promise<void> {
     const answer = await attempt(this.#world, server, what, work);
     if (typeof answer !== 'string') this.#world.trace.note(server.name, what);
   }
 
-  /** Users of the server who are in the room, as it sees that itself. */
+  /** Users of the server that are joined, according to that server. */
   async #inRoom({ run, users }: SimulatedServer): Promise<readonly string[]> {
     const head = await run?.rooms.engine.heads.get(this.#roomId());
     return run?.isAlive ? users.filter((userId) => head?.membership(userId) === 'join') : [];
   }
 
-  async #checkHeard(userId: string, { name, run }: SimulatedServer, read: string | undefined): Promise<void> {
-    const { rooms, besides } = run!;
+  async #checkNotified(
+    userId: string,
+    { name, run }: SimulatedServer,
+    read: string | undefined,
+  ): Promise<void> {
+    const { rooms, services } = run!;
     const head = await rooms.engine.heads.get(this.#roomId());
     if (head?.membership(userId) !== 'join') return;
-    const miss = (what: string) => this.#world.fail(`${name} has not heard that ${userId} ${what}`);
-    if (!besides.typing.inRoom(this.#roomId()).includes(userId)) miss('types');
-    const status = besides.presence.peek(userId);
-    if (status?.presence !== 'online' || status.statusMsg !== lastStatus) miss('is online');
+    const failMissing = (what: string) => this.#world.fail(`${name} was not notified that ${userId} ${what}`);
+    if (!services.typing.inRoom(this.#roomId()).includes(userId)) failMissing('types');
+    const status = services.presence.peek(userId);
+    if (status?.presence !== 'online' || status.statusMsg !== lastStatus) failMissing('is online');
     const stored = read === undefined ? undefined : await rooms.engine.events.getById(read);
     if (stored?.stream === undefined) return;
     const receipt = (await receiptsOf(run!)).find((one) => one.user_id === userId && one.type === 'm.read');
-    if ((receipt?.event_stream ?? 0) < stored.stream) miss(`has read ${read}`);
+    if ((receipt?.event_stream ?? 0) < stored.stream) failMissing(`has read ${read}`);
   }
 
-  /** Nobody knows of others what these have not said, or have read in private. */
+  /**
+   * Checks that servers have only the public receipts of remote users, and only for events that these have
+   * read.
+   */
   async #checkReceipts({ name, run }: SimulatedServer): Promise<void> {
     for (const { user_id: userId, type, event_id: eventId } of run ? await receiptsOf(run) : []) {
       if (serverOfUser(userId) === name) continue;
-      if (type !== 'm.read') this.#world.fail(`${name} knows what ${userId} has read in private`);
+      if (type !== 'm.read') this.#world.fail(`${name} has a private read receipt of ${userId}`);
       if (!this.#read.has(`${userId} ${eventId}`)) {
-        this.#world.fail(`${name} says that ${userId} has read ${eventId}, and they have not`);
+        this.#world.fail(`${name} has a receipt of ${userId} for ${eventId}, which the user has not read`);
       }
     }
   }

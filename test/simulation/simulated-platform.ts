@@ -15,30 +15,33 @@ import type {
 import { loadedSodium, type Sodium, signingWith } from '../../src/kernel/signing/sign-text.ts';
 import type { Scheduler } from './scheduler.ts';
 
-/** Where a database is used from: steps of its threads take time, and a process that has crashed takes none. */
+/** The disk of a process: database operations take time, and a crashed process does none. */
 export interface Disk {
-  /** Milliseconds until a request is worked on. */
+  /** Milliseconds until an operation runs. */
   delay(): number;
-  /** Called before and after each request that writes; says whether the process still runs. */
+  /** Called before and after each write. @returns whether the process still runs */
   step(): boolean;
 }
 
-/** By path of the database: whoever has opened it last. */
+/** The process that has opened a database last, by path. */
 export const disks = new Map<string, Disk>();
 
 let scheduler: Scheduler | undefined;
 
-/** Has threads, timers of zero length and files of this process run in simulated time. */
-export function runIn(simulated: Scheduler): void {
+/** Runs threads, zero-length timers and file reads of this process in simulated time. */
+export function useScheduler(simulated: Scheduler): void {
   scheduler = simulated;
 }
 
-const current = () => {
+const currentScheduler = () => {
   if (!scheduler) throw new Error('no simulation runs');
   return scheduler;
 };
 
-/** What the thread of a database does, on the calling thread: its requests in order, each at its time. */
+/**
+ * The worker thread of a database, run on the calling thread: its requests in order, each after the disk's
+ * delay.
+ */
 class DatabaseThread {
   readonly #answer: (message: ToWorkerClient) => void;
   #disk: Disk | undefined;
@@ -72,7 +75,7 @@ class DatabaseThread {
     const message = this.#queue.shift();
     this.#isBusy = message !== undefined;
     if (message === undefined) return;
-    current().after(this.#disk?.delay() ?? 0, () => this.#do(message));
+    currentScheduler().after(this.#disk?.delay() ?? 0, () => this.#do(message));
   }
 
   #do(message: Request | 'close'): void {
@@ -82,15 +85,15 @@ class DatabaseThread {
       this.#answer('closed');
       return;
     }
-    // A crash between two statements leaves what was not committed undone, and one after the commit loses the answer.
-    const results = this.#goesOn() ? this.#runner!.run(message.operations) : [];
-    if (this.#goesOn()) {
+    // A crash before the commit loses the transaction, and one after it loses the answer.
+    const results = this.#isProcessAlive() ? this.#runner!.run(message.operations) : [];
+    if (this.#isProcessAlive()) {
       this.#answer({ id: message.id, results });
       this.#next();
     } else this.#connection?.close();
   }
 
-  #goesOn(): boolean {
+  #isProcessAlive(): boolean {
     return !this.#isWriting || !this.#disk || this.#disk.step();
   }
 }
@@ -100,7 +103,7 @@ class SimulatedPort extends EventEmitter {
   other: SimulatedPort | undefined;
 
   postMessage(message: unknown): void {
-    current().soon(() => this.other?.emit('message', message));
+    currentScheduler().immediately(() => this.other?.emit('message', message));
   }
 
   ref(): void {}
@@ -121,7 +124,7 @@ class SimulatedChannel {
   }
 }
 
-/** Stands for `Worker`: the threads of databases and of those who sign. */
+/** Stands for `Worker`: the threads of databases and of signing. */
 class SimulatedWorker extends EventEmitter {
   readonly #take: (message: never) => void;
 
@@ -135,7 +138,7 @@ class SimulatedWorker extends EventEmitter {
         const sign = signingWith(key);
         port.on('message', (texts: readonly string[]) => port.postMessage(texts.map(sign)));
       };
-    } else throw new Error(`${url.pathname} is not known to simulations`);
+    } else throw new Error(`simulations have no stand-in for the worker ${url.pathname}`);
   }
 
   postMessage(message: unknown): void {
@@ -154,7 +157,7 @@ class SimulatedWorker extends EventEmitter {
 
 const publicKeys = new WeakMap<KeyObject, string>();
 
-/** The public half of a key. */
+/** Returns the public half of a key, in unpadded base64url. */
 function publicKeyOf(key: KeyObject): string {
   const known = publicKeys.get(key);
   if (known !== undefined) return known;
@@ -164,22 +167,22 @@ function publicKeyOf(key: KeyObject): string {
 }
 
 /**
- * Stands for signatures, which would take a sixth of the time: a hash of key and text, as long as the real thing. Who is
- * simulated does not try to forge any.
+ * Stands for Ed25519 signatures, which would take a sixth of the run time: a SHA-512 hash of key and text,
+ * which is as long. Simulated servers forge no signatures.
  */
-function signHere(_algorithm: null | undefined, data: Uint8Array, key: unknown): Buffer {
+function simulatedSign(_algorithm: null | undefined, data: Uint8Array, key: unknown): Buffer {
   return signatureBy(publicKeyOf(key as KeyObject), data);
 }
 
 const signatureBy = (publicKey: string, data: Uint8Array) =>
   crypto.createHash('sha512').update(publicKey).update(data).digest();
 
-/** The same in the words of the library: its secret keys end in the public ones. */
-const signByLibrary: Sodium['crypto_sign_detached'] = (signature, data, secretKey) =>
+/** The same signature through libsodium's interface, whose secret keys end in the public ones. */
+const simulatedLibrarySign: Sodium['crypto_sign_detached'] = (signature, data, secretKey) =>
   signature.set(signatureBy(Buffer.from(secretKey.subarray(32)).toString('base64url'), data));
 
-/** Verifies on this thread, and tells the callback, where there is one, in simulated time. */
-function verifyHere(...given: unknown[]): boolean | undefined {
+/** Verifies on this thread, and calls the callback, if one is given, in simulated time. */
+function simulatedVerify(...given: unknown[]): boolean | undefined {
   const [, data, key, signature, callback] = given as [
     string | null,
     Buffer,
@@ -188,25 +191,25 @@ function verifyHere(...given: unknown[]): boolean | undefined {
     ((error: Error | null, isValid: boolean) => void)?,
   ];
   const ofKey = 'type' in key ? (key as unknown as KeyObject) : (key.key as KeyObject);
-  const isValid = signHere(null, data, ofKey).equals(signature);
+  const isValid = simulatedSign(null, data, ofKey).equals(signature);
   if (!callback) return isValid;
-  current().soon(() => callback(null, isValid));
+  currentScheduler().immediately(() => callback(null, isValid));
   return undefined;
 }
 
 /**
- * Puts simulated parts where the platform has threads, so that a run depends on nothing but its seed. For the whole
- * process; before anything of the server is used.
+ * Replaces the platform's threads, crypto and timers, so that a run depends on nothing but its seed. Affects
+ * the whole process; call it before any code of the server is loaded.
  */
 export function simulatePlatform(): void {
   Object.assign(workers, {
     Worker: SimulatedWorker,
     MessageChannel: SimulatedChannel,
-    // Nothing comes in the middle of a turn.
+    // Messages arrive only between turns of the event loop.
     receiveMessageOnPort: () => undefined,
   });
-  Object.assign(crypto, { sign: signHere, verify: verifyHere });
-  Object.assign(loadedSodium() ?? {}, { crypto_sign_detached: signByLibrary });
+  Object.assign(crypto, { sign: simulatedSign, verify: simulatedVerify });
+  Object.assign(loadedSodium() ?? {}, { crypto_sign_detached: simulatedLibrarySign });
   Object.assign(fsPromises, {
     readFile: async (path: string, options: BufferEncoding) => fs.readFileSync(path, options),
   });
@@ -219,6 +222,6 @@ export function simulatePlatform(): void {
         : next(specifier, context),
   });
   const immediate = (callback: (...values: unknown[]) => void, ...values: unknown[]) =>
-    current().soon(() => callback(...values));
+    currentScheduler().immediately(() => callback(...values));
   globalThis.setImmediate = immediate as unknown as typeof setImmediate;
 }

@@ -5,76 +5,82 @@ import { attempt } from './attempt.ts';
 import type { Dice } from './random.ts';
 import type { SimulatedServer } from './server.ts';
 import type { Run } from './server-process.ts';
-import { home } from './whispers.ts';
+import { homeDeviceId } from './to-device-traffic.ts';
 import type { World } from './world.ts';
 
-/** Of one user: what a client needs to encrypt for them. */
+/** The keys of one user that a client needs to encrypt for them. */
 type Keys = Readonly<Record<string, unknown>>;
 
-/** A client of the first user of a server, which asks for keys only when it has to. */
+/** A client of a server's first user. It queries keys only when /sync says that they have changed. */
 interface Client {
   readonly server: SimulatedServer;
   readonly userId: string;
-  /** Up to where it knows whose keys have changed. */
+  /** Stream position up to which it has read device list changes. */
   since: number;
   readonly keys: Map<string, Keys>;
 }
 
-/** Milliseconds that a client waits for keys of other servers. */
+/** Milliseconds that a key query waits for remote servers. */
 const timeout = 10_000;
 
-/** Devices that come and go, and clients that have to hear of it: in the end each has the keys that there are. */
-export class KeyWatch {
+/**
+ * Users change their devices and cross-signing keys; clients follow device list changes. In the end every
+ * client must have the current keys.
+ */
+export class KeyClients {
   readonly #world: World;
   readonly #dice: Dice;
   readonly #clients: Client[] = [];
-  #made = 0;
+  #counter = 0;
 
   constructor(world: World, dice: Dice) {
     this.#world = world;
     this.#dice = dice;
   }
 
-  /** Gives everybody a device that stays. */
+  /** Gives every user a device that is never removed, and every server a client. */
   async begin(): Promise<void> {
     for (const server of this.#world.servers) {
-      for (const userId of server.users) await this.#newDevice(server.run!, userId, home);
+      for (const userId of server.users) await this.#newDevice(server.run!, userId, homeDeviceId);
       const since = server.run!.kernel.streams.current;
       this.#clients.push({ server, userId: server.users[0]!, since, keys: new Map() });
     }
   }
 
-  /** One of the user's devices comes, goes or is renamed, or they begin a new identity. */
+  /** One of the user's devices is created, removed or renamed, or the user uploads new cross-signing keys. */
   async change(server: SimulatedServer, userId: string): Promise<void> {
     const what = this.#dice.weighted({ login: 5, logout: 3, rename: 2, identity: 2 });
     const pick = this.#dice.next();
     const answer = await attempt(this.#world, server, `${userId} ${what}`, async (run) => {
-      const { devices, e2ee } = run.besides;
-      if (what === 'login') return this.#newDevice(run, userId, `D${this.#made++}`);
+      const { devices, e2ee } = run.services;
+      if (what === 'login') return this.#newDevice(run, userId, `D${this.#counter++}`);
       if (what === 'identity') {
         const requester = { userId, appservice: 'sim' } as never;
         await e2ee.crossSigning.upload(requester, new ClientIdentity(userId).keys(), '');
         return 'keys';
       }
-      const others = (await devices.list(userId)).filter(({ deviceId }) => deviceId !== home);
+      const others = (await devices.list(userId)).filter(({ deviceId }) => deviceId !== homeDeviceId);
       const deviceId = others[Math.floor(pick * others.length)]?.deviceId;
       if (deviceId === undefined) return 'nothing';
       if (what === 'logout') await devices.remove(userId, [deviceId]);
-      else await devices.rename(userId, deviceId, `called ${this.#made++}`);
+      else await devices.rename(userId, deviceId, `named ${this.#counter++}`);
       return deviceId;
     });
     if (typeof answer !== 'string') this.#world.trace.note(server.name, `${userId} ${what}: ${answer.value}`);
   }
 
-  /** The client of a server syncs, and asks for the keys of those in the room whom it does not know. */
-  async look(server: SimulatedServer, roomId: string): Promise<void> {
+  /** The server's client syncs, and queries the keys of joined users that it does not have. */
+  async sync(server: SimulatedServer, roomId: string): Promise<void> {
     const client = this.#clients.find((one) => one.server === server)!;
-    await attempt(this.#world, server, `${client.userId} looks at keys`, (run) =>
-      lookAgain(client, run, roomId),
+    await attempt(this.#world, server, `${client.userId} queries keys`, (run) =>
+      syncClient(client, run, roomId),
     );
   }
 
-  /** Whether everybody has the keys of everybody whom they share the room with. @param sees who knows whom to be in it */
+  /**
+   * Checks that each client has the current keys of every user with whom its user shares the room.
+   * @param sees whether one server has the other in its room state
+   */
   async check(
     roomId: string,
     sees: (one: SimulatedServer, other: SimulatedServer) => boolean,
@@ -84,13 +90,13 @@ export class KeyWatch {
       const { server } = client;
       const head = await server.run?.rooms.engine.heads.get(roomId);
       if (!server.run || head?.membership(client.userId) !== 'join') continue;
-      await this.look(server, roomId);
+      await this.sync(server, roomId);
       for (const other of servers) {
         if (other !== server && !(sees(server, other) && sees(other, server))) continue;
         const there = await other.run!.rooms.engine.heads.get(roomId);
         for (const userId of other.users) {
-          const isIn = head.membership(userId) === 'join' && there?.membership(userId) === 'join';
-          if (isIn) await this.#compare(client, other, userId);
+          const isJoined = head.membership(userId) === 'join' && there?.membership(userId) === 'join';
+          if (isJoined) await this.#compare(client, other, userId);
         }
       }
     }
@@ -104,27 +110,28 @@ export class KeyWatch {
     const held = keys.get(userId);
     const real = await keysOf(owner.run!, owner.users[0]!, userId);
     if (!isDeepStrictEqual(held, real)) {
-      const named = (some: Keys | undefined) =>
+      const shortened = (some: Keys | undefined) =>
         JSON.stringify(some)?.replace(/[\w+/]{43,}/g, (key) => key.slice(0, 6));
-      const list = (await server.run!.besides.e2ee.remoteLists?.read([userId]))?.get(userId);
-      const known = list && `${list.stale ? 'a stale' : 'the'} list up to ${list.streamIds.join(', ')}`;
+      const list = (await server.run!.services.e2ee.remoteLists?.read([userId]))?.get(userId);
+      const known =
+        list && `${list.stale ? 'a stale' : 'a current'} device list up to ${list.streamIds.join(', ')}`;
       this.#world.fail(
-        `${server.name} has ${known ?? 'no list'}: ` +
-          `${viewer} has ${named(held)} as the keys of ${userId}, who has ${named(real)}`,
+        `${server.name} has ${known ?? 'no device list'}: ` +
+          `${viewer} has ${shortened(held)} as the keys of ${userId}, whose keys are ${shortened(real)}`,
       );
     }
   }
 
-  async #newDevice({ besides }: Run, userId: string, deviceId: string): Promise<string> {
-    await besides.devices.create({ userId, deviceId, displayName: undefined });
+  async #newDevice({ services }: Run, userId: string, deviceId: string): Promise<string> {
+    await services.devices.create({ userId, deviceId, displayName: undefined });
     const device_keys = new ClientDevice(userId, deviceId).deviceKeys();
-    await besides.e2ee.upload.upload(userId, deviceId, { device_keys });
+    await services.e2ee.upload.upload(userId, deviceId, { device_keys });
     return deviceId;
   }
 }
 
-async function lookAgain(client: Client, run: Run, roomId: string): Promise<void> {
-  const { deviceLists } = run.besides.e2ee;
+async function syncClient(client: Client, run: Run, roomId: string): Promise<void> {
+  const { deviceLists } = run.services.e2ee;
   const upTo = run.kernel.streams.current;
   const { changed, left } = await deviceLists.changes(client.userId, client.since, upTo);
   for (const userId of [...changed, ...left]) client.keys.delete(userId);
@@ -138,12 +145,12 @@ async function lookAgain(client: Client, run: Run, roomId: string): Promise<void
   }
 }
 
-/** @returns `undefined` when the user's server can not be asked */
-async function keysOf({ besides }: Run, viewer: string, userId: string): Promise<Keys | undefined> {
-  const answer = await besides.e2ee.query.query(viewer, new Map([[userId, []]]), timeout);
+/** @returns `undefined` when the user's server cannot be reached */
+async function keysOf({ services }: Run, viewer: string, userId: string): Promise<Keys | undefined> {
+  const answer = await services.e2ee.query.query(viewer, new Map([[userId, []]]), timeout);
   if (answer.failures[serverOfUser(userId)] !== undefined) return undefined;
   const devices = Object.entries(answer.device_keys[userId] ?? {}).map(([deviceId, device]) => {
-    // Names are for people.
+    // `unsigned` holds the display name only.
     const { unsigned: _, ...keys } = device as JsonObject;
     return [deviceId, keys];
   });

@@ -12,8 +12,8 @@ import type { Rooms } from '../../src/rooms/index.ts';
 import { MessageQueues, type ToDevice } from '../../src/to-device/index.ts';
 import { Typing } from '../../src/typing/index.ts';
 
-/** What a server has to do with besides events: who types, has read and is there; devices, their keys and messages. */
-export interface Besides {
+/** The services behind EDUs: typing, receipts, presence, to-device messages, devices and their keys. */
+export interface EduServices {
   readonly typing: Typing;
   readonly receipts: Receipts;
   readonly presence: Presence;
@@ -21,21 +21,21 @@ export interface Besides {
   readonly queues: MessageQueues;
   readonly e2ee: E2ee;
   readonly toDevice: ToDevice;
-  /** What other servers ask of devices. */
+  /** Federation endpoints for devices and keys. */
   readonly routes: readonly Route[];
 }
 
-/** Nobody has account data, which is where read markers are. */
+/** Users have no account data, where fully-read markers are stored. */
 const noMarkers = { find: async () => undefined, set: async () => undefined };
 
-/** Before jobs are started. */
-export async function openBesides(
+/** Opens the services; call it before jobs are started. */
+export async function openEduServices(
   kernel: Kernel,
   rooms: Rooms,
   federation: Federation,
   people: People,
   shutdown: Shutdown,
-): Promise<Besides> {
+): Promise<EduServices> {
   const { engine } = rooms;
   const { configuration } = kernel;
   const keyUpkeep = new KeyUpkeep();

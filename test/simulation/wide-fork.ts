@@ -4,8 +4,8 @@ import type { SimulatedServer } from './server.ts';
 import { unlessCrashed } from './server-process.ts';
 import type { World } from './world.ts';
 
-/** Has a server put many events into a room that all follow the same one, as no server does that means well. */
-export async function makeFan(world: World, server: SimulatedServer, roomId: string): Promise<void> {
+/** Makes one server append many events that all have the same prev_events, as a hostile server could. */
+export async function makeWideFork(world: World, server: SimulatedServer, roomId: string): Promise<void> {
   const { run } = server;
   const head = await run?.rooms.engine.heads.get(roomId);
   const sender = server.users.find((userId) => head?.membership(userId) === 'join');
@@ -15,12 +15,12 @@ export async function makeFan(world: World, server: SimulatedServer, roomId: str
   const prev = head.extremities.map(({ eventId }) => eventId).slice(0, 10);
   const depth = Math.max(...head.extremities.map((one) => one.depth)) + 1;
   const state = new Map([...head.state].map(([name, { eventId }]) => [name, eventId]));
-  world.trace.note(server.name, `${sender} makes ${world.plan.fan} events after ${prev.join(' ')}`);
-  for (let index = 0; index < world.plan.fan; index++) {
+  world.trace.note(server.name, `${sender} makes ${world.plan.forkWidth} events after ${prev.join(' ')}`);
+  for (let index = 0; index < world.plan.forkWidth; index++) {
     const isState = index % 20 === 0;
-    const content: JsonObject = { body: `fan ${index}`, msgtype: 'm.text' };
+    const content: JsonObject = { body: `fork ${index}`, msgtype: 'm.text' };
     const subject = {
-      type: isState ? 'sim.fan' : 'm.room.message',
+      type: isState ? 'sim.fork' : 'm.room.message',
       sender,
       content,
       stateKey: isState ? String(index % 3) : undefined,

@@ -1,0 +1,95 @@
+import { attempt } from './attempt.ts';
+import type { Dice } from './random.ts';
+import type { SimulatedServer } from './server.ts';
+import type { Run } from './server-process.ts';
+import type { World } from './world.ts';
+
+/** A to-device message. */
+interface SentMessage {
+  readonly id: string;
+  readonly from: string;
+  readonly server: SimulatedServer;
+  readonly to: string;
+  /** Simulated milliseconds at which it was sent, and at which the server first acknowledged it. */
+  readonly sentAt: number;
+  acceptedAt: number | undefined;
+}
+
+/** The device that every user has during the whole simulation. */
+export const homeDeviceId = 'HOME';
+
+/** A limit above the number of messages in any queue. */
+const allMessages = { upTo: Number.MAX_SAFE_INTEGER, limit: 10_000 };
+
+/** To-device messages: checks that each arrives once, and in the order in which they were sent. */
+export class ToDeviceTraffic {
+  readonly #world: World;
+  readonly #dice: Dice;
+  readonly #sent: SentMessage[] = [];
+
+  constructor(world: World, dice: Dice) {
+    this.#world = world;
+    this.#dice = dice;
+  }
+
+  async send(server: SimulatedServer, from: string, to: string): Promise<void> {
+    const sentAt = this.#world.scheduler.now;
+    const id = `message ${this.#sent.length}`;
+    const message: SentMessage = { id, from, server, to, sentAt, acceptedAt: undefined };
+    this.#sent.push(message);
+    await this.#submit(message);
+    // Clients sometimes retry a send with the same transaction id.
+    if (this.#dice.chance(0.2)) await this.#submit(message);
+  }
+
+  /** Retries the sends that were not acknowledged. */
+  async repeat(): Promise<void> {
+    for (const message of this.#sent) if (message.acceptedAt === undefined) await this.#submit(message);
+  }
+
+  async check(): Promise<void> {
+    const { servers } = this.#world;
+    for (const server of servers) {
+      const { run } = server;
+      if (run) for (const userId of server.users) await this.#checkQueue(run, userId);
+    }
+  }
+
+  async #submit(message: SentMessage): Promise<void> {
+    const { id, from, server, to } = message;
+    const what = `${from} sends ${id} to ${to}`;
+    const answer = await attempt(this.#world, server, what, ({ services }) =>
+      services.toDevice.send({
+        sender: from,
+        origin: { name: from, deviceId: homeDeviceId },
+        txnId: id,
+        type: 'sim.message',
+        messages: new Map([[to, new Map([[homeDeviceId, { id }]])]]),
+      }),
+    );
+    if (typeof answer === 'string') return;
+    this.#world.trace.note(server.name, what);
+    message.acceptedAt ??= this.#world.scheduler.now;
+  }
+
+  async #checkQueue({ services }: Run, userId: string): Promise<void> {
+    const { messages } = await services.queues.pending(userId, homeDeviceId, allMessages);
+    const arrived = messages.map((text) => (JSON.parse(text) as { content: { id: string } }).content.id);
+    const fail = (what: string) => this.#world.fail(`${what} (queue of ${userId}: ${arrived.join(', ')})`);
+    if (new Set(arrived).size !== arrived.length) fail('A to-device message arrived more than once');
+    const own = this.#sent.filter(({ to }) => to === userId);
+    for (const { id, acceptedAt } of own) {
+      if (acceptedAt !== undefined && !arrived.includes(id))
+        fail(`${id} was acknowledged and has not arrived`);
+    }
+    for (const later of own) {
+      for (const earlier of own) {
+        const isInOrder = earlier.acceptedAt === undefined || earlier.acceptedAt >= later.sentAt;
+        if (earlier.server !== later.server || isInOrder || !arrived.includes(later.id)) continue;
+        if (arrived.indexOf(earlier.id) > arrived.indexOf(later.id)) {
+          fail(`${later.id} arrived before ${earlier.id}, which was sent first`);
+        }
+      }
+    }
+  }
+}
