@@ -15,8 +15,9 @@ import {
   migrate,
   openDatabase,
 } from '../../src/kernel/database/index.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
-import { Sequence, Streams, streamMigrations } from '../../src/kernel/streams/index.ts';
+import { Sequence, StreamWriter, streamMigrations } from '../../src/kernel/streams/index.ts';
 import { MessageQueues, ToDevice, toDeviceMigrations } from '../../src/to-device/index.ts';
 import { ClientDevice } from '../../test/support/users/client-device.ts';
 import { postgresDatabase } from '../targets/postgres.ts';
@@ -44,7 +45,7 @@ export async function openWorld(onPostgres: boolean): Promise<World> {
     ...toDeviceMigrations,
     ...e2eeMigrations,
   ]);
-  const streams = await Streams.open(database);
+  const streams = await StreamWriter.open({ database, clock: systemClock, log: silentLogger });
   const upkeep = new KeyUpkeep();
   const queues = new MessageQueues(database);
   const kernel = { database, streams, clock: systemClock, randomness: systemRandomness, serverName };

@@ -1,6 +1,6 @@
 import type { AccountLifecycle } from '../accounts/index.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
-import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
+import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { invalidParam, type JsonObject, MatrixError, notFound } from '../protocol/index.ts';
 import {
   type AccountDataEntry,
@@ -19,7 +19,7 @@ export type ComputedAccountData = ReadonlyMap<string, (userId: string) => Promis
 
 export interface AccountDataDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   /** Such as `m.push_rules`. */
   readonly computed?: ComputedAccountData;
 }
@@ -33,7 +33,7 @@ const longestType = 255;
 /** What clients keep on the server for their user. Source: client-server API, "Client Config". */
 export class AccountData implements AccountLifecycle {
   /** Facts are the keys of what was set. */
-  readonly accountDataStream = new Stream<AccountDataKey>('account_data');
+  readonly accountDataStream = new Stream<AccountDataKey>('account_data', jsonFacts({ roomId: undefined }));
   readonly #deps: AccountDataDeps;
 
   constructor(deps: AccountDataDeps) {

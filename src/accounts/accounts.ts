@@ -1,7 +1,7 @@
 import type { Devices } from '../devices/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
-import { type Publish, Stream } from '../kernel/streams/index.ts';
+import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
 import type { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
 import type { Sessions } from './sessions/sessions.ts';
@@ -61,7 +61,7 @@ export const userInUse = () => new MatrixError(400, 'M_USER_IN_USE', 'This user 
 
 /** The accounts of this server. */
 export class Accounts {
-  readonly accountStream = new Stream<AccountChange>('accounts');
+  readonly accountStream = new Stream<AccountChange>('accounts', jsonFacts());
   readonly #deps: AccountsDeps;
   readonly #lifecycleHooks: readonly AccountLifecycle[];
 

@@ -4,7 +4,7 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
-import type { Streams } from '../kernel/streams/index.ts';
+import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountOptions } from './account-options.ts';
 import { type AccountLifecycle, Accounts } from './accounts.ts';
@@ -31,7 +31,7 @@ import type { UsernameReservations } from './usernames.ts';
 
 export interface AccountsEnvironment {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;

@@ -29,7 +29,7 @@ import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../k
 import type { Resolver } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
-import { Streams, streamMigrations } from '../kernel/streams/index.ts';
+import { StreamWriter, streamMigrations } from '../kernel/streams/index.ts';
 import { mediaMigrations } from '../media/index.ts';
 import { openIdMigrations } from '../openid/index.ts';
 import { presenceMigrations } from '../presence/index.ts';
@@ -69,7 +69,7 @@ export interface Kernel extends Surroundings {
   namedLog(name: string): Logger;
   readonly serverName: ServerName;
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly jobs: Jobs;
   readonly caches: CacheRegistry;
   /** Absent unless the configuration asks for metrics. */
@@ -139,7 +139,7 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
 
   const caches = new CacheRegistry(clock, configuration.caches, metrics);
   shutdown.add('caches', () => caches.close());
-  const streams = await Streams.open(database);
+  const streams = await StreamWriter.open({ database, clock, log: namedLog('streams'), metrics });
   const limitOverrides = await LimitOverrides.open(database, clock);
   const isExempt = (key: string) => limitOverrides.isExempt(key.split(' ', 1)[0] ?? key);
   const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true });

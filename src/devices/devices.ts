@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
 import { type Randomness, randomLetters } from '../kernel/randomness.ts';
-import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
+import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { invalidParam, notFound, tooLarge } from '../protocol/index.ts';
 import {
   type Connection,
@@ -68,7 +68,7 @@ export interface DeviceRequest {
 
 export interface DevicesDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly randomness: Randomness;
   /** What was noted of the use of devices goes to disk before they are listed. */
@@ -86,7 +86,7 @@ const staleBatch = 100;
 
 /** The devices of local users. */
 export class Devices {
-  readonly deviceListStream = new Stream<DeviceListChange>('device_lists');
+  readonly deviceListStream = new Stream<DeviceListChange>('device_lists', jsonFacts());
   readonly #deps: DevicesDeps;
   readonly #cleanups: readonly DeviceCleanup[];
 

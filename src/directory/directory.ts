@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
-import type { Streams } from '../kernel/streams/index.ts';
+import type { StreamReader } from '../kernel/streams/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { DirectoryConfig } from './config.ts';
 import { PublicRooms, type RemoteRoomLists } from './public-rooms/public-rooms.ts';
@@ -21,7 +21,7 @@ import type { DirectoryPeople, UserIndex } from './users/user-index.ts';
 
 export interface DirectoryDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;

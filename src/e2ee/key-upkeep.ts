@@ -1,7 +1,7 @@
 import type { AccountLifecycle } from '../accounts/index.ts';
 import type { DeviceCleanup } from '../devices/index.ts';
 import { type AnyWriter, type Writer, writerFor } from '../kernel/database/index.ts';
-import { type Publish, Stream } from '../kernel/streams/index.ts';
+import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import { readCrossSigningKeys, writeCrossSigningKey } from './cross-signing/store.ts';
 import { deleteKeysOfDevices } from './keys/device-key-store.ts';
 import type { DeviceAddress } from './keys/one-time-key-store.ts';
@@ -11,7 +11,7 @@ import type { E2eeTables } from './tables.ts';
 /** Drops what is kept for devices and accounts when they go. Made before them, as they are told of it. */
 export class KeyUpkeep implements DeviceCleanup, AccountLifecycle {
   /** The one-time or fallback keys of a device have become more or fewer. */
-  readonly keyStream = new Stream<DeviceAddress>('device_keys');
+  readonly keyStream = new Stream<DeviceAddress>('device_keys', jsonFacts());
 
   async devicesRemoved(
     writer: AnyWriter,

@@ -5,7 +5,7 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
-import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
+import { jsonFacts, Sequence, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import type { RoomEngine } from '../room-engine/index.ts';
 import type { MessageQueues } from '../to-device/index.ts';
 import { KeyBackups } from './backup/key-backups.ts';
@@ -28,7 +28,7 @@ import { RemoteDeviceLists } from './remote-lists/remote-device-lists.ts';
 
 export interface E2eeDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly caches: CacheRegistry;
   readonly devices: Devices;
   readonly engine: RoomEngine;
@@ -50,7 +50,7 @@ export type E2ee = Awaited<ReturnType<typeof openE2ee>>;
 export async function openE2ee(deps: E2eeDeps) {
   const { database, streams, caches, upkeep, remote, jobs } = deps;
   const { keyStream } = upkeep;
-  const signatureStream = new Stream<SignatureChange>('user_signatures');
+  const signatureStream = new Stream<SignatureChange>('user_signatures', jsonFacts());
   const keyIds = await Sequence.open(database, 'one_time_keys');
   const lists = remote && jobs && new RemoteDeviceLists({ ...deps, remote, jobs });
   await lists?.start();

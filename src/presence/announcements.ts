@@ -1,19 +1,13 @@
 import type { Clock, Timer } from '../kernel/clock.ts';
 import type { Logger } from '../kernel/observability/index.ts';
-import { Stream, type Streams } from '../kernel/streams/index.ts';
+import { Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import type { RoomEngine } from '../room-engine/index.ts';
+import { presenceFacts } from './presence-fact.ts';
 import type { PresenceStatus } from './presence-status.ts';
-
-/** The presence of some users has changed. */
-export interface PresenceFact {
-  readonly changes: ReadonlyMap<string, PresenceStatus>;
-  /** Room id to those of the users whose presence is news in that room. */
-  readonly rooms: ReadonlyMap<string, readonly string[]>;
-}
 
 export interface AnnouncementsDeps {
   readonly engine: RoomEngine;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -35,7 +29,7 @@ const toldPerSecond = 2_000;
 
 /** Collects changes of presence and announces them together, less often the more people hear of them. */
 export class Announcements {
-  readonly stream = new Stream<PresenceFact>('presence');
+  readonly stream = new Stream('presence', presenceFacts);
   readonly #deps: AnnouncementsDeps;
   #pending = new Map<string, Pending>();
   #timer: Timer | undefined;

@@ -1,8 +1,8 @@
 /** Presence: who is online. */
 
-export type { PresenceFact } from './announcements.ts';
 export { presenceMigrations } from './migrations.ts';
 export { Presence, type PresenceDeps, type PresentDevice } from './presence.ts';
 export { PresenceEvents, type PresenceEventsDeps, type PresenceRequest } from './presence-events.ts';
+export type { PresenceFact } from './presence-fact.ts';
 export { type PresenceState, type PresenceStatus, statusContent } from './presence-status.ts';
 export { presenceRoutes } from './routes.ts';

@@ -3,8 +3,9 @@ import type { Clock } from '../kernel/clock.ts';
 import { RecentChanges } from '../kernel/recent-changes.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../room-engine/index.ts';
-import { maxMembers, type PresenceFact } from './announcements.ts';
+import { maxMembers } from './announcements.ts';
 import type { Presence } from './presence.ts';
+import type { PresenceFact } from './presence-fact.ts';
 import { offline, type PresenceStatus, statusContent } from './presence-status.ts';
 
 export interface PresenceEventsDeps {

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { RateLimiter } from '../kernel/rate-limits/index.ts';
-import type { Streams } from '../kernel/streams/index.ts';
+import type { StreamWriter } from '../kernel/streams/index.ts';
 import { forbidden } from '../protocol/index.ts';
 import type { RoomEngine, RoomFact } from '../room-engine/index.ts';
 import { Announcements } from './announcements.ts';
@@ -23,7 +23,7 @@ import { UserActivity } from './user-activity.ts';
 export interface PresenceDeps {
   readonly engine: RoomEngine;
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly log: Logger;
   /** `rc_presence.per_user` */

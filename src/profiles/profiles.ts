@@ -1,7 +1,7 @@
 import type { AccountLifecycle, Accounts, RegisteredAccount } from '../accounts/index.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { Requester } from '../kernel/http/index.ts';
-import { type Publish, Stream, type Streams } from '../kernel/streams/index.ts';
+import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import {
   forbidden,
   type JsonObject,
@@ -44,7 +44,7 @@ export type ProfileOptions = Pick<
 
 export interface ProfilesDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   /** For changes that others make: administrators. */
   readonly accounts: () => Pick<Accounts, 'userExists'>;
   readonly remote?: RemoteProfiles | undefined;
@@ -61,7 +61,7 @@ const noProfile = () => notFound('No such profile');
 
 /** What users say about themselves. Source: client-server API, "Profiles". */
 export class Profiles implements AccountLifecycle {
-  readonly profileStream = new Stream<ProfileChange>('profiles');
+  readonly profileStream = new Stream<ProfileChange>('profiles', jsonFacts());
   readonly #deps: ProfilesDeps;
   readonly #options: ProfileOptions;
 

@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { RecentChangesByKey } from '../kernel/recent-changes.ts';
-import { Stream, type Streams } from '../kernel/streams/index.ts';
+import { jsonFacts, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { invalidParam } from '../protocol/index.ts';
 import type { RoomEngine } from '../room-engine/index.ts';
 import type { FullyReadMarkers } from './fully-read.ts';
@@ -23,7 +23,7 @@ import { belongsToThread } from './threads.ts';
 
 export interface ReceiptsDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly engine: RoomEngine;
   readonly markers: FullyReadMarkers;
@@ -46,7 +46,10 @@ class Overtaken extends Error {}
 
 /** How far users have read. Source: client-server API, "Receipts" and "Read and unread markers". */
 export class Receipts {
-  readonly receiptStream = new Stream<Receipt>('receipts');
+  readonly receiptStream = new Stream<Receipt>(
+    'receipts',
+    jsonFacts({ threadId: undefined, stream: undefined }),
+  );
   readonly #deps: ReceiptsDeps;
   readonly #recent: RecentChangesByKey<PlacedReceipt>;
   readonly #positions: ReadPositions;

@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { BackgroundSigner } from '../kernel/signing/index.ts';
-import { Sequence, Stream, type Streams } from '../kernel/streams/index.ts';
+import { Sequence, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { TimeSlices } from '../kernel/time-slices.ts';
 import type { EventSigner } from '../protocol/index.ts';
 import { type Erasures, nobodyErased } from './erasure/erasures.ts';
@@ -15,6 +15,7 @@ import { RoomPlacement } from './placement/room-placement.ts';
 import { StateResolver } from './placement/states/state-resolver.ts';
 import type { PolicyPeers } from './policy/policy-peers.ts';
 import { RoomPolicies } from './policy/room-policies.ts';
+import { RoomFactCodec } from './room-fact-codec.ts';
 import { AuthEdges } from './state/auth-edges.ts';
 import { StateGroups } from './state/state-groups.ts';
 import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
@@ -35,7 +36,7 @@ export interface EngineOptions {
 
 export interface RoomEngineDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -98,12 +99,12 @@ export class RoomEngine {
     this.#reader = reader;
     this.ignored = deps.ignored ?? ignoringNobody;
     this.erased = deps.erased ?? nobodyErased;
-    this.stream = new Stream<RoomFact>('rooms');
     this.events = new EventStore(reader, deps.caches, {
       size: deps.eventCacheSize,
       slices,
       freezes: deps.options?.use_frozen_dicts === true,
     });
+    this.stream = new Stream('rooms', new RoomFactCodec(this.events));
     this.nearestEvents = new NearestEvents(reader, this.events);
     const scanner = database.scanner<RoomTables>();
     this.groups = new StateGroups({ reader, scanner, slices, size: groupEntriesInMemory });

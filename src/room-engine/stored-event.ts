@@ -38,8 +38,8 @@ export interface StateChange {
   readonly event: StoredEvent | undefined;
   /** nid of the entry before. */
   readonly previousNid: number | undefined;
-  /** The number of the entry; absent where it is sure to be in memory. */
-  readonly keyNid?: number | undefined;
+  /** The number of the entry; `undefined` where it is sure to be in memory. */
+  readonly keyNid: number | undefined;
 }
 
 /** A change of somebody's membership, as part of a change of the current state. */

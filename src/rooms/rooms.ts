@@ -3,7 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { type Logger, type Metrics, silentLogger } from '../kernel/observability/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
-import type { Streams } from '../kernel/streams/index.ts';
+import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
 import type { Erasures, EventIndex, Ignoring } from '../room-engine/index.ts';
 import { type EngineOptions, RoomEngine, ServerAcls } from '../room-engine/index.ts';
@@ -35,7 +35,7 @@ import { RoomUpgrade } from './upgrade/upgrade-room.ts';
 
 export interface RoomsDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;

@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database, FullText, TextDocument, TextSearch } from '../kernel/database/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
-import { Follower, type Streams } from '../kernel/streams/index.ts';
+import { Follower, type StreamReader } from '../kernel/streams/index.ts';
 import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
 import { searchedText } from './searched-text.ts';
 
@@ -10,7 +10,7 @@ export const eventTexts = 'event_texts';
 
 export interface SearchIndexDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
   readonly engine: RoomEngine;

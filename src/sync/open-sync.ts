@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
-import type { Streams } from '../kernel/streams/index.ts';
+import type { StreamReader } from '../kernel/streams/index.ts';
 import type { PrejoinKeys } from '../room-engine/index.ts';
 import type { InvitePolicy, Rooms } from '../rooms/index.ts';
 import { DevicePart, type DeviceSources } from './classic/device-part.ts';
@@ -28,7 +28,7 @@ import { ToldInvites } from './told-invites.ts';
 
 export interface SyncServicesDeps {
   readonly rooms: Rooms;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly database: Database;
   readonly randomness: Randomness;

@@ -4,9 +4,10 @@ import { LastChanges } from '../kernel/recent-changes.ts';
 import {
   decodePosition,
   encodePosition,
+  jsonFacts,
   type Publish,
   Stream,
-  type Streams,
+  type StreamWriter,
 } from '../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../protocol/index.ts';
 import { FollowedThreads } from './followed-threads.ts';
@@ -38,15 +39,15 @@ const usersRemembered = 50_000;
 
 /** Which threads users follow. Source: MSC4306, MSC4308. */
 export class ThreadSubscriptions implements AccountLifecycle {
-  readonly threadStream = new Stream<ThreadChange>('thread_subscriptions');
+  readonly threadStream = new Stream<ThreadChange>('thread_subscriptions', jsonFacts());
   /** For push rules. */
   readonly followed: FollowedThreads;
   readonly #database: Database;
-  readonly #streams: Streams;
+  readonly #streams: StreamWriter;
   /** By user id. */
   readonly #latest: LastChanges;
 
-  constructor({ database, streams }: { database: Database; streams: Streams }) {
+  constructor({ database, streams }: { database: Database; streams: StreamWriter }) {
     this.#database = database;
     this.#streams = streams;
     this.#latest = new LastChanges(streams.current, usersRemembered);

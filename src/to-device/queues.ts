@@ -1,7 +1,7 @@
 import type { DeviceCleanup } from '../devices/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { type AnyWriter, afterCommit, type Database, writerFor } from '../kernel/database/index.ts';
-import { type Publish, Stream } from '../kernel/streams/index.ts';
+import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import { goTogether } from './one-by-one.ts';
 import {
   deleteDevices,
@@ -50,7 +50,7 @@ const keyOf = ({ userId, deviceId }: DeviceAddress) => `${userId} ${deviceId}`;
  * Source: client-server API, "Send-to-Device messaging".
  */
 export class MessageQueues implements DeviceCleanup {
-  readonly toDeviceStream = new Stream<DeviceAddress>('to_device');
+  readonly toDeviceStream = new Stream<DeviceAddress>('to_device', jsonFacts());
   readonly #database: Database;
   readonly #empty = new RecentlyUsed<string, true>({ max: devicesInMemory });
   /** Messages since the length of the queue was checked. */

@@ -3,7 +3,7 @@ import type { Devices } from '../devices/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { AnyWriter, Writer } from '../kernel/database/index.ts';
-import type { Publish, Streams } from '../kernel/streams/index.ts';
+import type { Publish, StreamWriter } from '../kernel/streams/index.ts';
 import { serverOfUser, tooLarge } from '../protocol/index.ts';
 import { allDevices, checkName, type MessageMap, messageText } from './message-map.ts';
 import type { MessageQueues, QueuedMessage } from './queues.ts';
@@ -35,7 +35,7 @@ export interface RemoteDelivery {
 }
 
 export interface ToDeviceDeps {
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly devices: Devices;
   readonly queues: MessageQueues;

@@ -1,6 +1,6 @@
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Clock, Timer } from '../kernel/clock.ts';
-import { Stream, type Streams } from '../kernel/streams/index.ts';
+import { jsonFacts, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import type { RoomFact } from '../room-engine/index.ts';
 
 /** Somebody has begun or ceased to type in a room. */
@@ -11,7 +11,7 @@ export interface TypingChange {
 }
 
 export interface TypingDeps {
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   /** The stream of rooms: whoever leaves one does not type there any more. */
   readonly roomStream: Stream<RoomFact>;
@@ -33,8 +33,8 @@ const nobody: ReadonlySet<string> = new Set();
  * Source: client-server API, "Typing Notifications".
  */
 export class Typing {
-  readonly typingStream = new Stream<TypingChange>('typing');
-  readonly #streams: Streams;
+  readonly typingStream = new Stream<TypingChange>('typing', jsonFacts());
+  readonly #streams: StreamWriter;
   readonly #clock: Clock;
   /** Room id to user id to the end of the notice. */
   readonly #rooms = new Map<string, Map<string, Timer>>();

@@ -1,5 +1,5 @@
 import type { Devices } from '../../devices/index.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginDevice, OpenedSession } from '../registration/registration.ts';
@@ -19,7 +19,7 @@ export interface LoginType {
 }
 
 export interface LoginDeps {
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly devices: Devices;
   readonly sessions: Sessions;
   readonly limits: AccountLimits['login'];

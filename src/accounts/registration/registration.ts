@@ -1,7 +1,7 @@
 import type { Devices } from '../../devices/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamWriter } from '../../kernel/streams/index.ts';
 import {
   badJson,
   forbidden,
@@ -53,7 +53,7 @@ export interface RegistrationResult {
 }
 
 export interface RegistrationDeps {
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly randomness: Randomness;
   readonly accounts: Accounts;
   readonly devices: Devices;

@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { type AnyWriter, writerFor } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
-import { type Publish, Stream, type Streams } from '../../kernel/streams/index.ts';
+import { jsonFacts, type Publish, Stream, type StreamWriter } from '../../kernel/streams/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { AccountTables } from '../tables.ts';
 import type { SessionCache } from './session-cache.ts';
@@ -38,7 +38,7 @@ export type SessionOptions = Pick<
 
 export interface SessionsDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly cache: SessionCache;
@@ -68,7 +68,7 @@ const finiteOrNull = (time: number) => (Number.isFinite(time) ? time : null);
 
 /** Access and refresh tokens of users and their devices: how they are made, renewed and revoked. */
 export class Sessions implements DeviceCleanup {
-  readonly sessionStream = new Stream<SessionChange>('sessions');
+  readonly sessionStream = new Stream<SessionChange>('sessions', jsonFacts());
   readonly #deps: SessionsDeps;
 
   constructor(deps: SessionsDeps) {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import { Follower, type Streams } from '../../kernel/streams/index.ts';
+import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomEngine } from '../../room-engine/index.ts';
 import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
@@ -11,7 +11,7 @@ import { deleteRoomStats, writeRoomStats } from './store.ts';
 export interface RoomStatsDeps {
   readonly engine: RoomEngine;
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, FullText } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import { Follower, type Streams } from '../../kernel/streams/index.ts';
+import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import { type RoomEngine, type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import { RedactedState } from '../redacted-state.ts';
@@ -12,7 +12,7 @@ import { textOf } from './user-index.ts';
 export interface RemoteUsersDeps {
   readonly engine: RoomEngine;
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;

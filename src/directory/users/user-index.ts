@@ -72,7 +72,7 @@ export class UserIndex implements AccountLifecycle {
 
   /** Resolves when the entries tell of all that has been changed until now, or when that takes too long. */
   caughtUp(): Promise<void> {
-    return this.#jobs.tried(job, undefined, patience);
+    return this.#jobs.attempted(job, undefined, patience);
   }
 
   async #update(people: DirectoryPeople, userId: string): Promise<void> {

@@ -2,7 +2,7 @@ import type { AccountConfirmation } from '../../accounts/index.ts';
 import type { Devices } from '../../devices/index.ts';
 import type { Database, Writer } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
-import type { Publish, Streams } from '../../kernel/streams/index.ts';
+import type { Publish, StreamWriter } from '../../kernel/streams/index.ts';
 import {
   forbidden,
   invalidParam,
@@ -34,7 +34,7 @@ export interface ProofOfIdentity {
 
 export interface CrossSigningDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly devices: Devices;
   readonly reauthenticator: ProofOfIdentity;
 }

@@ -1,6 +1,6 @@
 import type { Devices } from '../../devices/index.ts';
 import type { Database, Writer } from '../../kernel/database/index.ts';
-import type { Publish, Stream, Streams } from '../../kernel/streams/index.ts';
+import type { Publish, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import {
   invalidParam,
   isJsonObject,
@@ -22,7 +22,7 @@ import { readUserSignatures, writeUserSignature } from './user-signatures.ts';
 
 export interface SignatureUploadDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly devices: Devices;
   readonly query: KeyQuery;
   readonly serverName: string;

@@ -1,6 +1,6 @@
 import type { Devices } from '../../devices/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { forbidden, invalidParam, type JsonObject, notFound, tooLarge } from '../../protocol/index.ts';
 import type { MessageQueues, PendingMessages } from '../../to-device/index.ts';
 import type { KeyUpload, KeyUploadBody } from '../keys/key-upload.ts';
@@ -23,7 +23,7 @@ export interface DehydratedMessages extends PendingMessages {
 
 export interface DehydratedDevicesDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly devices: Devices;
   readonly queues: MessageQueues;
   readonly upload: KeyUpload;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { codeOf, E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
-import { Stream } from '../../kernel/streams/index.ts';
+import { jsonFacts, Stream } from '../../kernel/streams/index.ts';
 import { DeviceLists, type SignatureChange } from './device-lists.ts';
 
 forEachDatabase((open) => {
@@ -27,7 +27,7 @@ forEachDatabase((open) => {
       streams,
       devices: server.server.slice.devices,
       engine: server.rooms.engine,
-      signatureStream: new Stream<SignatureChange>('none'),
+      signatureStream: new Stream<SignatureChange>('none', jsonFacts()),
     });
     const [one, other] = await Promise.all([
       server.e2ee.deviceLists.changes(userId, after, upTo),

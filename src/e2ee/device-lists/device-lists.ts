@@ -1,7 +1,7 @@
 import type { Devices } from '../../devices/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { RecentChanges } from '../../kernel/recent-changes.ts';
-import type { Stream, Streams } from '../../kernel/streams/index.ts';
+import type { Stream, StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomEngine } from '../../room-engine/index.ts';
 import { signedSince } from '../cross-signing/user-signatures.ts';
 import type { E2eeTables } from '../tables.ts';
@@ -22,7 +22,7 @@ export interface SignatureChange {
 
 export interface DeviceListsDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly devices: Devices;
   readonly engine: RoomEngine;
   readonly signatureStream: Stream<SignatureChange>;

@@ -1,5 +1,5 @@
 import { RecentChanges } from '../../kernel/recent-changes.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamReader } from '../../kernel/streams/index.ts';
 import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
 
@@ -20,7 +20,7 @@ export class Passages {
   readonly #engine: RoomEngine;
   readonly #recent: RecentChanges<Passage>;
 
-  constructor(engine: RoomEngine, streams: Streams, capacity = recentCapacity) {
+  constructor(engine: RoomEngine, streams: StreamReader, capacity = recentCapacity) {
     this.#engine = engine;
     this.#recent = new RecentChanges(streams.current, capacity);
     engine.stream.subscribe(({ roomId, membershipChanges }, position) => {

@@ -1,5 +1,5 @@
 import type { Database, Writer } from '../../kernel/database/index.ts';
-import type { Publish, Stream, Streams } from '../../kernel/streams/index.ts';
+import type { Publish, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import type { E2eeTables } from '../tables.ts';
 import { markUsed, readFallbackKey } from './fallback-key-store.ts';
 import { type DeviceAddress, oldestKeys, type StoredKey, takeKeys } from './one-time-key-store.ts';
@@ -37,12 +37,12 @@ const nameOf = ({ userId, deviceId, algorithm }: KeyWish) => `${userId}\0${devic
  */
 export class KeyClaims {
   readonly #database: Database;
-  readonly #streams: Streams;
+  readonly #streams: StreamWriter;
   readonly #keyStream: Stream<DeviceAddress>;
   #waiting: Claim[] = [];
   #running = false;
 
-  constructor(database: Database, streams: Streams, keyStream: Stream<DeviceAddress>) {
+  constructor(database: Database, streams: StreamWriter, keyStream: Stream<DeviceAddress>) {
     this.#database = database;
     this.#streams = streams;
     this.#keyStream = keyStream;

@@ -1,7 +1,7 @@
 import type { Devices } from '../../devices/index.ts';
 import type { AnyWriter, Database, Writer } from '../../kernel/database/index.ts';
 import { writerFor } from '../../kernel/database/index.ts';
-import type { Publish, Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
+import type { Publish, Sequence, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import {
   forbidden,
   invalidParam,
@@ -42,7 +42,7 @@ export interface CheckedUpload {
 
 export interface KeyUploadDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly devices: Devices;
   readonly keyStream: Stream<DeviceAddress>;
   readonly keyIds: Sequence;

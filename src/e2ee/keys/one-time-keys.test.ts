@@ -3,7 +3,8 @@ import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
-import { Streams } from '../../kernel/streams/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { StreamWriter } from '../../kernel/streams/index.ts';
 import { KeyClaims } from './key-claims.ts';
 import { curve, keyCalls } from './test/key-calls.ts';
 
@@ -77,7 +78,8 @@ forEachDatabase((open) => {
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(6) });
       const first = [await claim(alice, alice), await claim(alice, alice)];
       const database = await open.restart(server.server.database);
-      const claims = new KeyClaims(database, await Streams.open(database), server.upkeep.keyStream);
+      const streams = await StreamWriter.open({ database, clock: server.server.clock, log: silentLogger });
+      const claims = new KeyClaims(database, streams, server.upkeep.keyStream);
       const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
       const rest = await Promise.all(Array.from({ length: 6 }, () => claims.claim(wish)));
       const names = rest.filter((key) => key !== undefined).map(({ keyId }) => `${curve}:${keyId}`);

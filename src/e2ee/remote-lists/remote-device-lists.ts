@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Reader, Writer } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { Publish, Streams } from '../../kernel/streams/index.ts';
+import type { Publish, StreamWriter } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine } from '../../room-engine/index.ts';
 import { maxDevices, type RemoteKeys } from '../keys/remote-keys.ts';
@@ -36,7 +36,7 @@ import {
 
 export interface RemoteDeviceListsDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly log: Logger;
   readonly jobs: Jobs;

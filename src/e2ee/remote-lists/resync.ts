@@ -2,7 +2,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { JobAttempt, Jobs } from '../../kernel/jobs/index.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamWriter } from '../../kernel/streams/index.ts';
 import type { JsonValue } from '../../protocol/index.ts';
 import { withDeadline } from '../keys/deadline.ts';
 import type { RemoteKeys } from '../keys/remote-keys.ts';
@@ -15,7 +15,7 @@ import { parseUserDevices } from './updates.ts';
 
 export interface ResyncDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly jobs: Jobs;
   readonly devices: Devices;

@@ -2,7 +2,7 @@ import { crossSigningKeys, type Devices, type UnannouncedChange } from '../../de
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import { Sequence, type Streams } from '../../kernel/streams/index.ts';
+import { Sequence, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomEngine } from '../../room-engine/index.ts';
 import type { Edu } from '../sender/edus/edu.ts';
@@ -25,7 +25,7 @@ export interface Outbox {
 
 export interface AnnouncerDeps extends OwnKeysDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
   readonly devices: Devices;

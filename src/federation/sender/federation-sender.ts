@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
-import { Follower, type Streams } from '../../kernel/streams/index.ts';
+import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomEngine } from '../../room-engine/index.ts';
 import type { EduOutbox } from './edus/edu-outbox.ts';
 import type { EphemeralEdu } from './edus/pending-edus.ts';
@@ -22,7 +22,7 @@ import { KeptTransactions } from './transactions/kept-transactions.ts';
 export interface FederationSenderDeps {
   readonly serverName: string;
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;

@@ -13,7 +13,11 @@ export {
 export type { FullText, TextDocument, TextSearch } from './full-text/full-text.ts';
 export { foldText, TextQuery } from './full-text/grams.ts';
 export { migrate, NewerDatabase } from './migrate.ts';
-export { type DatabaseOptions, type DatabaseSurroundings, openDatabase } from './open.ts';
+export {
+  type DatabaseEnvironment,
+  type DatabaseOptions,
+  openDatabase,
+} from './open.ts';
 export { databaseOptions } from './options.ts';
 export { claimFile } from './sqlite/claim.ts';
 export type { DatabaseStatistics } from './statistics.ts';

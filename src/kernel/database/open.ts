@@ -10,7 +10,7 @@ import { SqliteDatabase, type SqliteOptions } from './sqlite/sqlite-database.ts'
 export type DatabaseOptions = SqliteOptions | PostgresOptions;
 
 /** What every database needs around it. */
-export interface DatabaseSurroundings {
+export interface DatabaseEnvironment {
   readonly log: Logger;
   /** Measures how long transactions hang. */
   readonly clock?: Clock;
@@ -20,7 +20,7 @@ export interface DatabaseSurroundings {
 /** Opens the database, or rejects with what is wrong with it. The schema is left as it is: see `migrate`. */
 export async function openDatabase(
   options: DatabaseOptions,
-  surroundings: DatabaseSurroundings,
+  surroundings: DatabaseEnvironment,
 ): Promise<Database> {
   const database = await openKind(options, surroundings);
   if (surroundings.metrics) reportStatistics(surroundings.metrics, database.statistics);
@@ -29,7 +29,7 @@ export async function openDatabase(
 
 async function openKind(
   options: DatabaseOptions,
-  { log, clock = systemClock }: DatabaseSurroundings,
+  { log, clock = systemClock }: DatabaseEnvironment,
 ): Promise<Database> {
   if (options.kind === 'sqlite') return SqliteDatabase.open(options, log, clock);
   // Its driver is loaded only where it is used: start-up time and memory.

@@ -1,5 +1,5 @@
 /** Durable jobs: ordered in a transaction, run at least once. */
-export type { Job, JobAttempt, JobHandler, JobOrder, JobState } from './job.ts';
+export type { Job, JobAttempt, JobHandler, JobRequest, JobState } from './job.ts';
 export { Jobs, type JobsOptions } from './jobs.ts';
 export type { JobFilter } from './listing.ts';
 export { jobMigrations } from './migrations/index.ts';

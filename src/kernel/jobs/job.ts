@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../protocol/index.ts';
 
 /** What is to be done. */
-export interface JobOrder {
+export interface JobRequest {
   /** Which handler does it; unique over all slices: `rooms/purge`. */
   readonly kind: string;
   /**

@@ -6,14 +6,14 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { JsonValue } from '../../protocol/index.ts';
 import type { Database } from '../database/index.ts';
 import { silentLogger } from '../observability/index.ts';
-import { type JobHandler, type JobOrder, Jobs, jobMigrations } from './index.ts';
+import { type JobHandler, type JobRequest, Jobs, jobMigrations } from './index.ts';
 
 forEachDatabase((open) => {
   const setUp = async (given?: { database: Database; clock: ReturnType<typeof manualClock> }) => {
     const database = given?.database ?? (await open(jobMigrations));
     const clock = given?.clock ?? manualClock();
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
-    const schedule = (order: Partial<JobOrder>) =>
+    const schedule = (order: Partial<JobRequest>) =>
       database.transaction((writer) =>
         jobs.schedule(writer, { kind: 'greet', payload: 'hello', runAt: clock.now(), ...order }),
       );
@@ -233,7 +233,7 @@ forEachDatabase((open) => {
     await at.jobs.start();
     const told: string[] = [];
     const wait = (what: string, key?: string) =>
-      at.jobs.tried('greet', key, 1_000).then(() => told.push(what));
+      at.jobs.attempted('greet', key, 1_000).then(() => told.push(what));
     await wait('nothing');
     await at.schedule({ key: 'later', payload: 'later', runAt: at.clock.now() + 60_000 });
     await wait('nothing that is due');

@@ -2,13 +2,13 @@ import type { JsonValue } from '../../protocol/index.ts';
 import type { Clock } from '../clock.ts';
 import { type AnyWriter, afterCommit, type Database, writerFor } from '../database/index.ts';
 import type { Logger } from '../observability/index.ts';
-import type { Job, JobHandler, JobOrder } from './job.ts';
+import { FirstAttempts } from './first-attempts.ts';
+import type { Job, JobHandler, JobRequest } from './job.ts';
 import { type JobFilter, listJobs } from './listing.ts';
 import type { RegisteredHandler } from './run-job.ts';
 import { JobRunner } from './runner.ts';
 import type { JobTables } from './store.ts';
 import * as store from './store.ts';
-import { UntriedOrders } from './untried-orders.ts';
 
 export interface JobsOptions {
   readonly database: Database;
@@ -29,7 +29,7 @@ export class Jobs {
   readonly #clock: Clock;
   readonly #alone: boolean;
   readonly #handlers = new Map<string, RegisteredHandler>();
-  readonly #untried: UntriedOrders;
+  readonly #untried: FirstAttempts;
   readonly #runner: JobRunner;
   #started = false;
 
@@ -37,7 +37,7 @@ export class Jobs {
     this.#database = database;
     this.#clock = clock;
     this.#alone = alone;
-    this.#untried = new UntriedOrders(clock);
+    this.#untried = new FirstAttempts(clock);
     this.#runner = new JobRunner({ database, clock, log, handlers: this.#handlers, untried: this.#untried });
     this.every(cleaning.kind, cleaning.interval, {
       run: () => database.transaction((writer) => store.deleteKept(writer, clock.now())),
@@ -58,7 +58,7 @@ export class Jobs {
   }
 
   /** Orders a job, which exists when the transaction of `writer` is committed. */
-  async schedule(writer: AnyWriter, order: JobOrder): Promise<void> {
+  async schedule(writer: AnyWriter, order: JobRequest): Promise<void> {
     await store.insertJob(writerFor<JobTables>(writer), order, this.#clock.now());
     afterCommit(writer, () => {
       if (!this.#started) return;
@@ -74,7 +74,7 @@ export class Jobs {
    * @param key absent: all that have one
    * @param patience milliseconds that it takes at most
    */
-  tried(kind: string, key: string | undefined, patience: number): Promise<void> {
+  attempted(kind: string, key: string | undefined, patience: number): Promise<void> {
     return this.#untried.tried(kind, key, patience);
   }
 

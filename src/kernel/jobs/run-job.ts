@@ -2,9 +2,9 @@ import type { JsonValue } from '../../protocol/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Database } from '../database/index.ts';
 import type { Logger } from '../observability/index.ts';
+import type { FirstAttempts } from './first-attempts.ts';
 import type { JobAttempt, JobHandler } from './job.ts';
 import { type ClaimedJob, type JobOutcome, saveProgress, settleJob } from './store.ts';
-import type { UntriedOrders } from './untried-orders.ts';
 
 /** A handler, and how often its job comes by itself. */
 export interface RegisteredHandler {
@@ -14,12 +14,12 @@ export interface RegisteredHandler {
 }
 
 /** What running jobs takes. */
-export interface JobDependencies {
+export interface JobDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
   readonly handlers: ReadonlyMap<string, RegisteredHandler>;
-  readonly untried: UntriedOrders;
+  readonly untried: FirstAttempts;
 }
 
 /** Times in milliseconds. */
@@ -39,7 +39,7 @@ export const runnerLimits = {
 };
 
 /** Runs the handler of a job that this process has, and writes down how it went. Never rejects. */
-export async function runJob(deps: JobDependencies, job: ClaimedJob, signal: AbortSignal): Promise<void> {
+export async function runJob(deps: JobDeps, job: ClaimedJob, signal: AbortSignal): Promise<void> {
   const registered = deps.handlers.get(job.kind);
   if (!registered) return;
   const log = deps.log.child({ job: job.kind, key: job.key });

@@ -1,12 +1,12 @@
 import { sleep, type Timer } from '../clock.ts';
 import type { Writer } from '../database/index.ts';
-import { type JobDependencies, runJob, runnerLimits } from './run-job.ts';
+import { type JobDeps, runJob, runnerLimits } from './run-job.ts';
 import type { ClaimedJob, JobTables } from './store.ts';
 import * as store from './store.ts';
 
 /** Looks for jobs that are due, takes them and runs their handlers. */
 export class JobRunner {
-  readonly #deps: JobDependencies;
+  readonly #deps: JobDeps;
   readonly #running = new Map<number, { kind: string; done: Promise<void> }>();
   readonly #stopping = new AbortController();
   #timer: Timer | undefined;
@@ -15,7 +15,7 @@ export class JobRunner {
   #looking: Promise<void> | undefined;
   #lookAgain = false;
 
-  constructor(deps: JobDependencies) {
+  constructor(deps: JobDeps) {
     this.#deps = deps;
   }
 

@@ -1,7 +1,7 @@
 import type { Generated, Selectable } from 'kysely';
 import type { JsonValue } from '../../protocol/index.ts';
 import type { Reader, Writer } from '../database/index.ts';
-import type { JobOrder, JobState } from './job.ts';
+import type { JobRequest, JobState } from './job.ts';
 
 export interface JobTables {
   jobs: {
@@ -34,8 +34,8 @@ export interface ClaimedJob {
   readonly attempts: number;
 }
 
-/** Writes an order; see `JobOrder.key` for what happens to one that is there already. */
-export async function insertJob(writer: Writer<JobTables>, order: JobOrder, now: number): Promise<void> {
+/** Writes an order; see `JobRequest.key` for what happens to one that is there already. */
+export async function insertJob(writer: Writer<JobTables>, order: JobRequest, now: number): Promise<void> {
   const row = {
     kind: order.kind,
     key: order.key ?? null,

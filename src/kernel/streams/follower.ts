@@ -3,7 +3,7 @@ import { sleep } from '../clock.ts';
 import type { Database } from '../database/database.ts';
 import type { Logger } from '../observability/logger.ts';
 import { type PositionTables, readCursor, writeCursor } from './store.ts';
-import type { Streams } from './streams.ts';
+import type { StreamReader } from './stream-reader.ts';
 
 export interface FollowerOptions {
   /** Names the cursor on disk; never change it. */
@@ -35,7 +35,7 @@ const cursorInterval = 1_000;
 
 /** Follows the streams with a cursor on disk: after a crash work is repeated, never skipped. */
 export class Follower {
-  readonly #streams: Streams;
+  readonly #streams: StreamReader;
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #log: Logger;
@@ -48,7 +48,12 @@ export class Follower {
   #ranAt = Number.NEGATIVE_INFINITY;
 
   constructor(
-    { streams, database, clock, log }: { streams: Streams; database: Database; clock: Clock; log: Logger },
+    {
+      streams,
+      database,
+      clock,
+      log,
+    }: { streams: StreamReader; database: Database; clock: Clock; log: Logger },
     options: FollowerOptions,
   ) {
     this.#streams = streams;

@@ -1,7 +1,19 @@
+/** Positions, the facts that have them, and what follows them (decision 0001). */
+export { type FactCodec, jsonFacts } from './fact-codec.ts';
 export { Follower, type FollowerOptions } from './follower.ts';
 export { streamMigrations } from './migrations/index.ts';
+export type { PublishedFact, PublishedRange } from './published-facts.ts';
+export { type AnyStream, RemoteStreams, type RemoteStreamsDeps } from './remote-streams.ts';
 export { Sequence } from './sequence.ts';
-export { type Publish, type Reservation, Stream, Streams } from './streams.ts';
+export { Stream } from './stream.ts';
+export type { StreamReader } from './stream-reader.ts';
+export {
+  type Publish,
+  type Reservation,
+  type Reserve,
+  StreamWriter,
+  type StreamWriterDeps,
+} from './stream-writer.ts';
 export {
   decodePosition,
   decodeSyncPosition,

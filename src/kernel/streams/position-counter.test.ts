@@ -7,7 +7,7 @@ test('current passes positions in order only when all lower ones have settled', 
   const advances: number[] = [];
   const delivered: number[] = [];
   const counter = new PositionCounter(10, (current) => advances.push(current));
-  const [a, b, c] = [counter.reserve(), counter.reserve(), counter.reserve()];
+  const [a, b, c] = [counter.reserve('test', 0), counter.reserve('test', 0), counter.reserve('test', 0)];
   assert.deepEqual([a.position, b.position, c.position], [11, 12, 13]);
   c.complete((position) => delivered.push(position));
   assert.equal(counter.current, 10);
@@ -22,7 +22,7 @@ test('current passes positions in order only when all lower ones have settled', 
 test('settling twice has no effect', () => {
   const counter = new PositionCounter(0, () => undefined);
   const delivered: number[] = [];
-  const reservation = counter.reserve();
+  const reservation = counter.reserve('test', 0);
   reservation.complete((position) => delivered.push(position));
   reservation.complete((position) => delivered.push(position));
   reservation.abandon();
@@ -33,9 +33,9 @@ test('settling twice has no effect', () => {
 test('a position that is reserved while facts are delivered is delivered after them', () => {
   const counter = new PositionCounter(0, () => undefined);
   const delivered: number[] = [];
-  counter.reserve().complete((position) => {
+  counter.reserve('test', 0).complete((position) => {
     delivered.push(position);
-    counter.reserve().complete((next) => delivered.push(next));
+    counter.reserve('test', 0).complete((next) => delivered.push(next));
   });
   assert.deepEqual(delivered, [1, 2]);
 });
@@ -48,7 +48,7 @@ test('whatever the order of settling, everything completed is delivered once and
     fc.property(plan, (steps) => {
       const counter = new PositionCounter(0, () => undefined);
       const delivered: number[] = [];
-      const pending = steps.map((step) => ({ ...step, reservation: counter.reserve() }));
+      const pending = steps.map((step) => ({ ...step, reservation: counter.reserve('test', 0) }));
       const expected = pending
         .filter(({ completes }) => completes)
         .map(({ reservation }) => reservation.position);

@@ -4,15 +4,19 @@ export type Deliver = (position: number) => void;
 /** A position that is taken but not yet visible. */
 export interface PositionReservation {
   readonly position: number;
-  /** `deliver` is called once all lower positions have settled. */
+  /** Calls `deliver` once all lower positions have settled. */
   complete(deliver: Deliver): void;
-  /** The position stays unused. */
+  /** Leaves the position unused. */
   abandon(): void;
 }
 
-interface Slot {
-  settled: boolean;
-  deliver: Deliver | undefined;
+/** A position that is neither completed nor abandoned. */
+export interface PendingPosition {
+  readonly position: number;
+  /** As it was given to `PositionCounter.reserve`. */
+  readonly purpose: string;
+  /** Milliseconds of the monotonic clock. */
+  readonly reservedAt: number;
 }
 
 /** A two-phase counter: hands out positions and moves `current` over those that have settled, in order. */
@@ -21,7 +25,7 @@ export class PositionCounter {
   /** Slots of the positions above `current`, the lowest at `#head`. */
   #slots: Slot[] = [];
   #head = 0;
-  #advancing = false;
+  #isAdvancing = false;
   readonly #onAdvance: (current: number) => void;
 
   /** @param last the last position that may have been used before. */
@@ -34,32 +38,48 @@ export class PositionCounter {
     return this.#current;
   }
 
-  reserve(): PositionReservation {
-    const slot: Slot = { settled: false, deliver: undefined };
-    const position = this.#current + (this.#slots.length - this.#head) + 1;
-    this.#slots.push(slot);
-    const settle = (deliver: Deliver | undefined) => {
-      if (slot.settled) return;
-      slot.deliver = deliver;
-      slot.settled = true;
-      this.#advance();
-    };
-    return { position, complete: settle, abandon: () => settle(undefined) };
+  /** Returns the position that `reserve` would give out next. */
+  get next(): number {
+    return this.#current + (this.#slots.length - this.#head) + 1;
   }
 
-  #advance(): void {
-    if (this.#advancing) return;
+  /**
+   * @param purpose says in logs what a position is for that stays pending
+   * @param now milliseconds of the monotonic clock
+   */
+  reserve(purpose: string, now: number): PositionReservation {
+    const slot = new Slot(this.next, purpose, now, this.#settled);
+    this.#slots.push(slot);
+    return slot;
+  }
+
+  /** The lowest position that is pending: the one that holds `current` up. */
+  get oldestPending(): PendingPosition | undefined {
+    return this.#slots[this.#head];
+  }
+
+  /** Returns the pending positions above `position`, lowest first. */
+  pendingAbove(position: number): PendingPosition[] {
+    const first = this.#head + Math.max(0, position - this.#current);
+    return this.#slots.slice(first).filter(({ isSettled }) => !isSettled);
+  }
+
+  readonly #settled = (): void => {
+    if (this.#isAdvancing) return;
     const before = this.#current;
-    this.#advancing = true;
-    for (let slot = this.#slots[this.#head]; slot?.settled; slot = this.#slots[this.#head]) {
-      this.#head++;
-      this.#current++;
-      slot.deliver?.(this.#current);
+    this.#isAdvancing = true;
+    try {
+      for (let slot = this.#slots[this.#head]; slot?.isSettled; slot = this.#slots[this.#head]) {
+        this.#head++;
+        this.#current++;
+        slot.deliver?.(this.#current);
+      }
+    } finally {
+      this.#isAdvancing = false;
     }
-    this.#advancing = false;
     this.#compact();
     if (this.#current > before) this.#onAdvance(this.#current);
-  }
+  };
 
   /** Gives settled slots back; amortised, so that a long queue is not copied for each of them. */
   #compact(): void {
@@ -70,5 +90,36 @@ export class PositionCounter {
       this.#slots.length = 0;
       this.#head = 0;
     }
+  }
+}
+
+class Slot implements PositionReservation, PendingPosition {
+  readonly position: number;
+  readonly purpose: string;
+  readonly reservedAt: number;
+  isSettled = false;
+  deliver: Deliver | undefined;
+  readonly #settled: () => void;
+
+  constructor(position: number, purpose: string, reservedAt: number, settled: () => void) {
+    this.position = position;
+    this.purpose = purpose;
+    this.reservedAt = reservedAt;
+    this.#settled = settled;
+  }
+
+  complete(deliver: Deliver): void {
+    this.#settle(deliver);
+  }
+
+  abandon(): void {
+    this.#settle(undefined);
+  }
+
+  #settle(deliver: Deliver | undefined): void {
+    if (this.isSettled) return;
+    this.isSettled = true;
+    this.deliver = deliver;
+    this.#settled();
   }
 }

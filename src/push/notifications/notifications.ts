@@ -1,4 +1,4 @@
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamReader } from '../../kernel/streams/index.ts';
 import { decodePosition, encodePosition } from '../../kernel/streams/index.ts';
 import {
   type CompiledRuleset,
@@ -18,7 +18,7 @@ import { NewestFirst } from './newest-first.ts';
 export interface NotificationsDeps {
   readonly engine: RoomEngine;
   readonly clientEvents: ClientEvents;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly receipts: Receipts;
   readonly rules: PushRules;
   readonly ignored: IgnoredUsers;

@@ -1,6 +1,6 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
-import { Stream, type Streams } from '../../kernel/streams/index.ts';
+import { jsonFacts, Stream, type StreamWriter } from '../../kernel/streams/index.ts';
 import {
   type CompiledRuleset,
   compileUserRules,
@@ -22,7 +22,7 @@ export interface PushRulesChange {
 
 export interface PushRulesDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly caches: CacheRegistry;
   /** Which default rules are in force. */
   readonly defaults: DefaultRuleOptions;
@@ -44,7 +44,7 @@ const maxBytes = 2_097_152;
 
 /** The push rules of local users. Source: client-server API, "Push Rules". */
 export class PushRules {
-  readonly pushRulesStream = new Stream<PushRulesChange>('push_rules');
+  readonly pushRulesStream = new Stream<PushRulesChange>('push_rules', jsonFacts());
   readonly #deps: PushRulesDeps;
   readonly #known: Cache<string, Known>;
 

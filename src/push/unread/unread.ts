@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { LastChanges } from '../../kernel/recent-changes.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamReader } from '../../kernel/streams/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
@@ -30,7 +30,7 @@ export interface FollowedThreads {
 
 export interface UnreadDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
   readonly engine: RoomEngine;

@@ -1,5 +1,5 @@
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
-import { type Publish, Stream } from '../../kernel/streams/index.ts';
+import { jsonFacts, type Publish, Stream } from '../../kernel/streams/index.ts';
 import type { Erasures } from './erasures.ts';
 import { type ErasureTables, insertErasedUser, readErasedUsers } from './store.ts';
 
@@ -10,7 +10,7 @@ import { type ErasureTables, insertErasedUser, readErasedUsers } from './store.t
  */
 export class ErasedUsers implements Erasures {
   readonly #database: Database;
-  readonly #stream = new Stream<string>('erased users');
+  readonly #stream = new Stream<string>('erased users', jsonFacts());
   #positions: Promise<Map<string, number>> | undefined;
 
   constructor(database: Database) {

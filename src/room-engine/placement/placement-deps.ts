@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
-import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
+import type { Sequence, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { EventSigner } from '../../protocol/index.ts';
 import type { UserRooms } from '../membership/user-rooms.ts';
@@ -25,7 +25,7 @@ export interface PlacementDeps {
   readonly heads: RoomHeads;
   readonly userRooms: UserRooms;
   readonly writer: EventWriter;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly stream: Stream<RoomFact>;
   readonly groupIds: Sequence;
   readonly roomNids: Sequence;

@@ -5,7 +5,7 @@ import { eventually } from '../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { mentions, UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { Stream } from '../../kernel/streams/index.ts';
+import { jsonFacts, Stream } from '../../kernel/streams/index.ts';
 import { roomVersions } from '../../protocol/index.ts';
 import type { RoomFact } from '../stored-event.ts';
 
@@ -42,7 +42,9 @@ forEachDatabase((open) => {
       const roomId = await under.room(alice);
       const { heads, userRooms } = under.engine;
       assert.deepEqual(await userRooms.withMembership(bob, 'join'), []);
-      const slower = under.streams.reserve(new Stream<string>('something slower that began before'));
+      const slower = under.streams.reserving((reserve) =>
+        reserve(new Stream<string>('slower write', jsonFacts())),
+      );
       let isAnswered = false;
       const join = under.join(bob, roomId).then(() => {
         isAnswered = true;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Sequence, Stream, Streams } from '../../kernel/streams/index.ts';
+import type { Sequence, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import { authorize, forbidden, notFound, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
 import type { StateKeys } from '../state/state-keys.ts';
@@ -40,7 +40,7 @@ export interface AppendDeps extends ComposerDeps, SendingApart {
   readonly groupIds: Sequence;
   readonly roomNids: Sequence;
   readonly writer: EventWriter;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly stream: Stream<RoomFact>;
   readonly policies: RoomPolicies;
 }

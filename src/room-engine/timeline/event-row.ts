@@ -1,4 +1,10 @@
-import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../protocol/index.ts';
+import {
+  getRoomVersion,
+  type Pdu,
+  parseJsonObject,
+  type RoomEvent,
+  roomEventOf,
+} from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import { EventFlag } from '../tables.ts';
 
@@ -31,17 +37,21 @@ export interface EventRow {
   version: string;
 }
 
+/** An event from its PDU as it was stored. @param versionId of its room */
+export function parseEvent(json: string, versionId: string, eventId: string): RoomEvent {
+  const version = getRoomVersion(versionId);
+  if (!version) throw new Error(`the database holds a room of unknown version ${versionId}`);
+  const numbers = version.strictCanonicalJson ? 'values' : 'as written';
+  return roomEventOf(parseJsonObject(json, { numbers }) as Pdu, version, eventId);
+}
+
 /** An event as it was stored. */
 export function storedEventOf(row: EventRow): StoredEvent {
-  const version = getRoomVersion(row.version);
-  if (!version) throw new Error(`the database holds a room of unknown version ${row.version}`);
-  const numbers = version.strictCanonicalJson ? 'values' : 'as written';
-  const pdu = parseJsonObject(row.json, { numbers }) as Pdu;
   const stateGroup = row.state_group ?? undefined;
   return {
     nid: row.nid,
     roomNid: row.room_nid,
-    event: roomEventOf(pdu, version, row.event_id),
+    event: parseEvent(row.json, row.version, row.event_id),
     stream: row.stream ?? undefined,
     stateGroup,
     stateBefore: row.state_before ?? stateGroup,

@@ -179,7 +179,7 @@ export class RoomHead {
   setEntry(type: string, stateKey: string, stored: StoredEvent | undefined, position: number): StateChange {
     const previous = this.#state.set(stateMapKey(type, stateKey), stored && stateEntry(stored, position));
     this.#changedAt = Math.max(this.#changedAt, position);
-    return { type, stateKey, event: stored, previousNid: previous?.nid };
+    return { type, stateKey, event: stored, previousNid: previous?.nid, keyNid: undefined };
   }
 
   /** Replaces the whole current state by one that was made beside it. */

@@ -85,7 +85,7 @@ export class AutoJoin {
   }
 
   settled(userId: string): Promise<void> {
-    return this.#deps.jobs.tried(job, userId, patience);
+    return this.#deps.jobs.attempted(job, userId, patience);
   }
 
   async #bring(rooms: Rooms, { userId, isFirst }: Newcomer, room: string): Promise<void> {

@@ -99,7 +99,7 @@ export class MemberUpkeep {
 
   /** Resolves when the user's rooms show the profile, or when that takes too long. */
   profileShown(userId: string): Promise<void> {
-    return this.#jobs.tried(profileJob, userId, patience);
+    return this.#jobs.attempted(profileJob, userId, patience);
   }
 
   /** Part of the transaction that closes an account. */
@@ -109,7 +109,7 @@ export class MemberUpkeep {
 
   /** Resolves when the user of a closed account has left their rooms, or when that takes too long. */
   departed(userId: string): Promise<void> {
-    return this.#jobs.tried(departureJob, userId, patience);
+    return this.#jobs.attempted(departureJob, userId, patience);
   }
 
   #schedule(writer: AnyWriter, kind: string, id: string): Promise<void> {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { decodeSyncPosition, type Streams, type SyncPosition } from '../../kernel/streams/index.ts';
+import { decodeSyncPosition, type StreamReader, type SyncPosition } from '../../kernel/streams/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { ReceiptContent } from '../../receipts/index.ts';
 import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
@@ -34,7 +34,7 @@ export interface SyncAnswer {
 
 export interface SyncDeps {
   readonly engine: RoomEngine;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly feeds: Feeds;
   readonly joinedRooms: JoinedRooms;

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { decodePosition, encodePosition, type Streams } from '../../kernel/streams/index.ts';
+import { decodePosition, encodePosition, type StreamReader } from '../../kernel/streams/index.ts';
 import { type ClientEvent, invalidParam } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
 import { type ClientEvents, RoomView, type Viewer, type VisibleEvent } from '../../rooms/index.ts';
@@ -10,7 +10,7 @@ import type { RoomWaiters } from './room-waiters.ts';
 
 export interface EventStreamDeps {
   readonly engine: RoomEngine;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly clientEvents: ClientEvents;
   readonly waiters: RoomWaiters;

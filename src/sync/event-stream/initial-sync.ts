@@ -1,5 +1,5 @@
 import { noFilter } from '../../filters/index.ts';
-import { encodePosition, type Streams } from '../../kernel/streams/index.ts';
+import { encodePosition, type StreamReader } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
 import type { ClientEvents, Viewer } from '../../rooms/index.ts';
@@ -9,7 +9,7 @@ import type { RoomInfo, RoomInfos } from './room-info.ts';
 
 export interface InitialSyncDeps {
   readonly engine: RoomEngine;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clientEvents: ClientEvents;
   readonly roomInfos: RoomInfos;
   readonly sources: Pick<SyncSources, 'accountData' | 'presence'>;

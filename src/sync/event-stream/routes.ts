@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { AccountData } from '../../account-data/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamReader } from '../../kernel/streams/index.ts';
 import { notFound } from '../../protocol/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
 import type { EventStream } from './event-stream.ts';
@@ -10,7 +10,7 @@ import type { RoomInfos } from './room-info.ts';
 
 export interface EventStreamServices {
   readonly rooms: Pick<Rooms, 'engine' | 'reading'>;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly accountData: AccountData;
   readonly roomInfos: RoomInfos;
   readonly initialSync: InitialSync;

@@ -1,7 +1,7 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
-import type { Stream, Streams } from '../../kernel/streams/index.ts';
+import type { Stream, StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomEngine, RoomFact } from '../../room-engine/index.ts';
 import { Feed, RoomPart } from './feed.ts';
 import { Waking } from './waking.ts';
@@ -12,7 +12,7 @@ const feedsInMemory = 20_000;
 /** The feeds of the users who sync. Facts of all streams are handed to the users whom they concern. */
 export class Feeds {
   readonly #engine: RoomEngine;
-  readonly #streams: Streams;
+  readonly #streams: StreamReader;
   readonly #clock: Clock;
   readonly #feeds: RecentlyUsed<string, Feed>;
   readonly #opening = new LoadOnce<string, Feed>();
@@ -23,7 +23,7 @@ export class Feeds {
   readonly #waking: Waking;
 
   /** @param max how many feeds are kept, for tests */
-  constructor(engine: RoomEngine, streams: Streams, clock: Clock, max = feedsInMemory) {
+  constructor(engine: RoomEngine, streams: StreamReader, clock: Clock, max = feedsInMemory) {
     this.#engine = engine;
     this.#streams = streams;
     this.#clock = clock;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomEngine } from '../../room-engine/index.ts';
 import type { EventText } from '../classic/rooms/event-text.ts';
 import type { OtherRooms } from '../classic/rooms/other-rooms.ts';
@@ -24,7 +24,7 @@ import type { ExtensionSources } from './sources.ts';
 
 export interface SlidingSyncServicesDeps {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly engine: RoomEngine;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Streams } from '../../kernel/streams/index.ts';
+import type { StreamReader } from '../../kernel/streams/index.ts';
 import { type Changes, type Feed, UserPart } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import { type Answer, type AnswerRange, type Answers, extensionsText } from './answer.ts';
@@ -12,7 +12,7 @@ import type { Extensions } from './extensions/extensions.ts';
 import type { SlidingSyncRequest } from './request.ts';
 
 export interface SlidingSyncDeps {
-  readonly streams: Streams;
+  readonly streams: StreamReader;
   readonly clock: Clock;
   readonly feeds: Feeds;
   readonly connections: Connections;

@@ -2,7 +2,7 @@ import type { Database, Migration } from '../../../src/kernel/database/index.ts'
 import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
-import { Streams, streamMigrations } from '../../../src/kernel/streams/index.ts';
+import { StreamWriter, streamMigrations } from '../../../src/kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../../src/protocol/index.ts';
 import { type RoomEngine, roomMigrations } from '../../../src/room-engine/index.ts';
 import { roomFederationMigrations } from '../../../src/room-federation/index.ts';
@@ -36,12 +36,17 @@ export interface RoomsTuning
 /** Rooms on a database of their own, without accounts: every user id of the server `test` may act. */
 export class RoomsUnderTest {
   readonly database: Database;
-  readonly streams: Streams;
+  readonly streams: StreamWriter;
   readonly clock: ManualClock;
   readonly rooms: Rooms;
   readonly engine: RoomEngine;
 
-  private constructor(parts: { database: Database; streams: Streams; clock: ManualClock; rooms: Rooms }) {
+  private constructor(parts: {
+    database: Database;
+    streams: StreamWriter;
+    clock: ManualClock;
+    rooms: Rooms;
+  }) {
     this.database = parts.database;
     this.streams = parts.streams;
     this.clock = parts.clock;
@@ -75,7 +80,7 @@ export class RoomsUnderTest {
     clock: ManualClock,
     { options, wrapDatabase: between, clock: _, ...others }: RoomsTuning,
   ): Promise<RoomsUnderTest> {
-    const streams = await Streams.open(database);
+    const streams = await StreamWriter.open({ database, clock, log: silentLogger });
     const rooms = await openRooms({
       database: between?.(database) ?? database,
       streams,

@@ -1,5 +1,5 @@
 import type { Database } from '../../../kernel/database/index.ts';
-import type { Streams } from '../../../kernel/streams/index.ts';
+import type { StreamReader } from '../../../kernel/streams/index.ts';
 import { serverOfUser } from '../../../protocol/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
 import { type MissedRoom, readMissedRooms } from '../store.ts';
@@ -11,7 +11,7 @@ import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
 export interface CatchUpDeps {
   readonly serverName: string;
   readonly database: Database;
-  readonly streams: Pick<Streams, 'current'>;
+  readonly streams: Pick<StreamReader, 'current'>;
   readonly engine: Pick<RoomEngine, 'events' | 'heads'>;
   readonly notes: DeliveryNotes;
 }

@@ -1,4 +1,4 @@
-import type { Streams } from '../../../kernel/streams/index.ts';
+import type { StreamReader } from '../../../kernel/streams/index.ts';
 import { isDummyEvent, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomEngine, RoomFact, StoredEvent } from '../../../room-engine/index.ts';
 import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
@@ -7,7 +7,7 @@ import { RoomServers } from './room-servers.ts';
 export interface EventFanOutDeps {
   readonly serverName: string;
   readonly engine: Pick<RoomEngine, 'stream' | 'events' | 'heads' | 'groups'>;
-  readonly streams: Pick<Streams, 'current'>;
+  readonly streams: Pick<StreamReader, 'current'>;
   /** Whether there is federation with a server. */
   readonly isDestination: (serverName: string) => boolean;
   /** Takes an event and all servers that it is for. */

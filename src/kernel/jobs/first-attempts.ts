@@ -5,7 +5,7 @@ interface Order {
   count: number;
   /** Somebody has waited for it in vain. */
   isSlow: boolean;
-  readonly tried: PromiseWithResolvers<void>;
+  readonly attempted: PromiseWithResolvers<void>;
 }
 
 /** Keys of a kind that are remembered; whoever waits for others waits for nothing. */
@@ -15,7 +15,7 @@ const maxOrders = 10_000;
  * What this process has ordered and nobody has tried yet, so that whoever has ordered something can wait for it. It is
  * in memory only, for a while, and nothing depends on it but how long somebody waits.
  */
-export class UntriedOrders {
+export class FirstAttempts {
   readonly #clock: Clock;
   /** By kind and key. */
   readonly #kinds = new Map<string, Map<string, Order>>();
@@ -28,7 +28,7 @@ export class UntriedOrders {
   ordered(kind: string, key: string): void {
     const orders = this.#kinds.get(kind) ?? new Map<string, Order>();
     this.#kinds.set(kind, orders);
-    const order = orders.get(key) ?? { count: 0, isSlow: false, tried: Promise.withResolvers<void>() };
+    const order = orders.get(key) ?? { count: 0, isSlow: false, attempted: Promise.withResolvers<void>() };
     order.count++;
     order.isSlow = false;
     if (orders.size < maxOrders) orders.set(key, order);
@@ -62,13 +62,13 @@ export class UntriedOrders {
     const late = sleep(this.#clock, patience, waiting.signal).then(() => {
       if (!waiting.signal.aborted) for (const [, order] of orders) order.isSlow = true;
     });
-    await Promise.race([Promise.all(orders.map(([, { tried }]) => tried.promise)), late]);
+    await Promise.race([Promise.all(orders.map(([, { attempted: tried }]) => tried.promise)), late]);
     waiting.abort();
   }
 
   #drop(kind: string, key: string, order: Order | undefined): void {
     const orders = this.#kinds.get(kind);
     if (order && orders?.get(key) === order) orders.delete(key);
-    order?.tried.resolve();
+    order?.attempted.resolve();
   }
 }

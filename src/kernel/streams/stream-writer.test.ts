@@ -13,9 +13,10 @@ import {
   encodePosition,
   encodeSyncPosition,
   Follower,
+  jsonFacts,
   Sequence,
   Stream,
-  Streams,
+  StreamWriter,
   streamMigrations,
 } from './index.ts';
 
@@ -37,12 +38,12 @@ const notes: Migration = {
 const log = pino({ level: 'silent' });
 
 forEachDatabase((open) => {
-  const openStreams = async (): Promise<[Database, Streams]> => {
+  const openStreams = async (): Promise<[Database, StreamWriter]> => {
     const database = await open([...streamMigrations, notes]);
-    return [database, await Streams.open(database)];
+    return [database, await StreamWriter.open({ database, clock: systemClock, log })];
   };
 
-  const write = (streams: Streams, stream: Stream<string>, text: string) =>
+  const write = (streams: StreamWriter, stream: Stream<string>, text: string) =>
     streams.write<NoteTables, number>(async (writer, publish) => {
       const position = publish(stream, text);
       await writer.insertInto('notes').values({ position, text }).execute();
@@ -51,7 +52,7 @@ forEachDatabase((open) => {
 
   test('facts are delivered after commit, in the order of their positions', async () => {
     const [database, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     const seen: [string, number][] = [];
     stream.subscribe((text, position) => seen.push([text, position]));
     const positions = await Promise.all(['a', 'b', 'c'].map((text) => write(streams, stream, text)));
@@ -66,10 +67,10 @@ forEachDatabase((open) => {
 
   test('a write is over when its facts have been delivered, after those with lower positions', async () => {
     const [database, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
     stream.subscribe((text) => seen.push(text));
-    const earlier = streams.reserve(stream);
+    const earlier = streams.reserving((reserve) => reserve(stream));
     const later = write(streams, stream, 'later').then(() => seen.push('answered'));
     // Over when what was begun before is on disk.
     await database.transaction(async () => undefined);
@@ -82,7 +83,7 @@ forEachDatabase((open) => {
 
   test('a transaction that fails publishes nothing and holds nothing up', async () => {
     const [, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
     stream.subscribe((text) => seen.push(text));
     const failure = streams.write(async (_writer, publish) => {
@@ -96,21 +97,24 @@ forEachDatabase((open) => {
 
   test('no position and no id is given out twice, also after a restart without a clean stop', async () => {
     const [database, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     const last = streams.announce(stream, 'in memory only');
     const sequence = await Sequence.open(database, 'things');
     const id = sequence.next();
     const again = await open.restart(database);
-    assert.ok((await Streams.open(again)).announce(stream, 'after') > last);
+    assert.ok(
+      (await StreamWriter.open({ database: again, clock: systemClock, log })).announce(stream, 'after') >
+        last,
+    );
     assert.ok((await Sequence.open(again, 'things')).next() > id);
   });
 
   test('the bound on disk stays ahead of many positions', async () => {
     const [, streams] = await openStreams();
-    const stream = new Stream<number>('numbers');
+    const stream = new Stream<string>('numbers', jsonFacts());
     let last = 0;
     for (let round = 0; round < 30; round++) {
-      for (let index = 0; index < 10_000; index++) last = streams.announce(stream, index);
+      for (let index = 0; index < 10_000; index++) last = streams.announce(stream, `${index}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
     assert.equal(streams.current, last);
@@ -118,7 +122,7 @@ forEachDatabase((open) => {
 
   test('a follower handles every fact once while it runs, and repeats rather than skips after a crash', async () => {
     const [database, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     const handled: number[] = [];
     const follow = async (after: number, upTo: number) => {
       const rows = await database
@@ -149,7 +153,7 @@ forEachDatabase((open) => {
 
   test('a follower that crashes goes on where its work was settled', async () => {
     const [database, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     const surroundings = { streams, database, clock: systemClock, log };
     let settled = 0;
     const begun: number[] = [];
@@ -173,7 +177,7 @@ forEachDatabase((open) => {
 
   test('a follower hears of what happens at the very moment when it has finished', async () => {
     const [database, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     const inMicrotasks = async (count: number, then: () => void) => {
       for (let done = 0; done < count; done++) await undefined;
       then();
@@ -201,7 +205,7 @@ forEachDatabase((open) => {
 
   test('whoever reads what follows waits for it to catch up, and not for ever', async () => {
     const [database, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     const clock = manualClock();
     const slow = Promise.withResolvers<void>();
     let handled = 0;
@@ -225,7 +229,7 @@ forEachDatabase((open) => {
 
   test('a follower whose work fails tries again', async () => {
     const [database, streams] = await openStreams();
-    const stream = new Stream<string>('notes');
+    const stream = new Stream<string>('notes', jsonFacts());
     let attempts = 0;
     const follower = new Follower(
       { streams, database, clock: systemClock, log },

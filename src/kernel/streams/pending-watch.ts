@@ -1,0 +1,68 @@
+import type { Clock, Timer } from '../clock.ts';
+import type { Logger, Metrics } from '../observability/index.ts';
+import type { PositionCounter } from './position-counter.ts';
+
+/** Milliseconds for which a position may be pending before it is reported: far longer than any write takes. */
+const limit = 10_000;
+
+/** Positions that one line of the log names. */
+const maxNamed = 10;
+
+/**
+ * Reports positions that stay pending, each once: while one is pending, no client receives anything that came after it.
+ */
+export class PendingWatch {
+  readonly #counter: PositionCounter;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  #timer: Timer | undefined;
+  /** Of the positions up to here, those that stay pending were reported. */
+  #reported = 0;
+
+  constructor(
+    counter: PositionCounter,
+    { clock, log, metrics }: { clock: Clock; log: Logger; metrics?: Metrics | undefined },
+  ) {
+    this.#counter = counter;
+    this.#clock = clock;
+    this.#log = log;
+    if (metrics) this.#measure(metrics);
+  }
+
+  /** Begins to watch, after a position was reserved. */
+  watch(): void {
+    this.#timer ??= this.#clock.setTimer(limit, () => this.#look());
+  }
+
+  #look(): void {
+    this.#timer = undefined;
+    const now = this.#clock.monotonic();
+    const pending = this.#counter.pendingAbove(this.#reported);
+    const late = pending.filter(({ reservedAt }) => now - reservedAt >= limit);
+    const [oldest] = late;
+    if (oldest) {
+      this.#reported = late.at(-1)?.position ?? this.#reported;
+      const positions = late.slice(0, maxNamed).map(({ position }) => position);
+      this.#log.error(
+        { count: late.length, positions, stream: oldest.purpose, pendingMs: now - oldest.reservedAt },
+        'Stream positions stay pending: clients receive nothing that came after them',
+      );
+    }
+    const next = pending[late.length];
+    if (next) this.#timer = this.#clock.setTimer(next.reservedAt + limit - now, () => this.#look());
+  }
+
+  #measure(metrics: Metrics): void {
+    const age = () => {
+      const oldest = this.#counter.oldestPending;
+      return oldest ? (this.#clock.monotonic() - oldest.reservedAt) / 1_000 : 0;
+    };
+    metrics.gauge({
+      name: 'server_stream_pending_seconds',
+      help: 'For how long the oldest pending stream position has been pending.',
+      collect() {
+        this.set(age());
+      },
+    });
+  }
+}

@@ -1,0 +1,62 @@
+import type { JsonValue } from '../../protocol/index.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { Stream } from './stream.ts';
+
+/** A fact as another process receives it. */
+export interface PublishedFact {
+  /** `Stream.name`. */
+  readonly stream: string;
+  readonly position: number;
+  /** As the stream's codec has encoded it. */
+  readonly fact: JsonValue;
+}
+
+/**
+ * All facts of the positions in `(after, upTo]`, in their order; positions without a fact stay unused. Ranges follow
+ * each other without a gap, so that a process that misses one notices it by the next. Two equal bounds and no facts say
+ * how far the writer has come.
+ */
+export interface PublishedRange {
+  readonly after: number;
+  readonly upTo: number;
+  readonly facts: readonly PublishedFact[];
+}
+
+export type PublishListener = (range: PublishedRange) => void;
+
+/** Encodes facts as they are delivered and hands them out range by range, for a bus between processes. */
+export class FactPublisher {
+  readonly #listeners: PublishListener[] = [];
+  readonly #log: Logger;
+  #facts: PublishedFact[] = [];
+  #after: number;
+  #isIncomplete = false;
+
+  constructor(current: number, log: Logger) {
+    this.#after = current;
+    this.#log = log;
+  }
+
+  subscribe(listener: PublishListener): void {
+    this.#listeners.push(listener);
+  }
+
+  add<F>(stream: Stream<F>, fact: F, position: number): void {
+    try {
+      this.#facts.push({ stream: stream.name, position, fact: stream.codec.encode(fact) });
+    } catch (error) {
+      this.#isIncomplete = true;
+      this.#log.error({ err: error, stream: stream.name, position }, 'A fact could not be encoded');
+    }
+  }
+
+  /** Hands out what was added since the last time. A range that lacks a fact is left out: its gap is noticed. */
+  advanced(current: number): void {
+    const range: PublishedRange = { after: this.#after, upTo: current, facts: this.#facts };
+    const isComplete = !this.#isIncomplete;
+    this.#after = current;
+    this.#facts = [];
+    this.#isIncomplete = false;
+    if (isComplete) for (const listener of this.#listeners) listener(range);
+  }
+}

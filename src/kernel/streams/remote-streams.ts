@@ -1,0 +1,134 @@
+import { type Clock, sleep } from '../clock.ts';
+import type { Logger } from '../observability/logger.ts';
+import type { PublishedFact, PublishedRange } from './published-facts.ts';
+import { deliver, type ListenerFailed, type Stream } from './stream.ts';
+import type { StreamReader } from './stream-reader.ts';
+
+export interface RemoteStreamsDeps {
+  /** The streams that this process follows; facts of others are passed over. */
+  readonly streams: readonly AnyStream[];
+  /** The writer's `current` when this process begins to follow: what was delivered before is read from the database. */
+  readonly current: number;
+  /** Reads the facts in `(after, upTo]` from the database, in their order, when the message with them was lost. */
+  readonly readMissing: (after: number, upTo: number) => Promise<readonly PublishedFact[]>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** A stream of facts of some kind: they are decoded by its own codec. */
+// biome-ignore lint/suspicious/noExplicitAny: the kinds of facts differ from stream to stream
+export type AnyStream = Stream<any>;
+
+/** Ranges that wait while an earlier one is read or decoded; what is dropped beyond is read as a gap later. */
+const maxWaiting = 10_000;
+
+/** Milliseconds between attempts to read or decode facts after a failure: first and longest. */
+const [minBackoff, maxBackoff] = [100, 60_000];
+
+/**
+ * The reading half of the streams in a process that does not write: receives the ranges that `StreamWriter.onPublish`
+ * hands out elsewhere, and delivers their facts to the listeners in the order of their positions. A lost range shows by
+ * the next one, and is read from the database before anything after it is delivered.
+ */
+export class RemoteStreams implements StreamReader {
+  readonly #deps: RemoteStreamsDeps;
+  readonly #streams: ReadonlyMap<string, AnyStream>;
+  readonly #advanced: ((current: number) => void)[] = [];
+  readonly #closing = new AbortController();
+  readonly #waiting: PublishedRange[] = [];
+  #current: number;
+  #working: Promise<void> | undefined;
+
+  constructor(deps: RemoteStreamsDeps) {
+    this.#deps = deps;
+    this.#streams = new Map(deps.streams.map((stream) => [stream.name, stream]));
+    this.#current = deps.current;
+  }
+
+  get current(): number {
+    return this.#current;
+  }
+
+  onAdvance(listener: (current: number) => void): void {
+    this.#advanced.push(listener);
+  }
+
+  /** Takes a range as the bus brings it. Ranges that were delivered before have no effect. */
+  receive(range: PublishedRange): void {
+    if (this.#closing.signal.aborted || this.#waiting.length >= maxWaiting) return;
+    this.#waiting.push(range);
+    this.#working ??= this.#work();
+  }
+
+  /** Resolves when all that was received until now has been delivered. */
+  async settled(): Promise<void> {
+    await this.#working;
+  }
+
+  /** Delivers nothing more. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    for (let range = this.#waiting.shift(); range; range = this.#waiting.shift()) {
+      if (range.after > this.#current) await this.#fillGap(range.after);
+      await this.#deliver(range.facts, range.upTo);
+    }
+    this.#working = undefined;
+  }
+
+  async #fillGap(upTo: number): Promise<void> {
+    const after = this.#current;
+    this.#deps.log.warn({ after, upTo }, 'Facts of the streams were lost and are read from the database');
+    const facts = await this.#trying('Lost facts could not be read', () =>
+      this.#deps.readMissing(after, upTo),
+    );
+    if (facts) await this.#deliver(facts, upTo);
+  }
+
+  async #deliver(facts: readonly PublishedFact[], upTo: number): Promise<void> {
+    const before = this.#current;
+    for (const { stream: name, position, fact } of facts) {
+      const stream = this.#streams.get(name);
+      if (!stream || position <= this.#current) continue;
+      const decoded = await this.#decode(stream, position, fact);
+      if (!decoded) return;
+      this.#current = position;
+      deliver(stream, decoded.fact, position, this.#listenerFailed);
+    }
+    if (this.#closing.signal.aborted) return;
+    this.#current = Math.max(this.#current, upTo);
+    if (this.#current > before) for (const listener of this.#advanced) listener(this.#current);
+  }
+
+  #decode(stream: AnyStream, position: number, fact: PublishedFact['fact']) {
+    return this.#trying(
+      `The fact at ${position} of the stream ${stream.name} could not be decoded`,
+      async () => ({
+        fact: await stream.codec.decode(fact),
+      }),
+    );
+  }
+
+  /** Tries until it succeeds: nothing may be skipped. Resolves with `undefined` when it is closed meanwhile. */
+  async #trying<T>(failure: string, work: () => Promise<T>): Promise<T | undefined> {
+    for (
+      let backoff = minBackoff;
+      !this.#closing.signal.aborted;
+      backoff = Math.min(backoff * 2, maxBackoff)
+    ) {
+      try {
+        return await work();
+      } catch (error) {
+        this.#deps.log.error({ err: error }, failure);
+        await sleep(this.#deps.clock, backoff, this.#closing.signal);
+      }
+    }
+    return undefined;
+  }
+
+  readonly #listenerFailed: ListenerFailed = (error, stream, position) =>
+    this.#deps.log.error({ err: error, stream, position }, 'A listener of a stream failed');
+}

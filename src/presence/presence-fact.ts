@@ -1,0 +1,26 @@
+import type { FactCodec } from '../kernel/streams/index.ts';
+import type { PresenceStatus } from './presence-status.ts';
+
+/** The presence of some users has changed. */
+export interface PresenceFact {
+  readonly changes: ReadonlyMap<string, PresenceStatus>;
+  /** Room id to the users whose presence is news in that room. */
+  readonly rooms: ReadonlyMap<string, readonly string[]>;
+}
+
+/** The maps as lists of their entries. */
+type Encoded = readonly [
+  changes: readonly (readonly [userId: string, Omit<PresenceStatus, 'statusMsg'> & { statusMsg?: string }])[],
+  rooms: readonly (readonly [roomId: string, userIds: readonly string[]])[],
+];
+
+export const presenceFacts: FactCodec<PresenceFact> = {
+  encode: ({ changes, rooms }) => [[...changes], [...rooms]] as Encoded,
+  decode: (json) => {
+    const [changes, rooms] = json as Encoded;
+    return {
+      changes: new Map(changes.map(([userId, status]) => [userId, { statusMsg: undefined, ...status }])),
+      rooms: new Map(rooms),
+    };
+  },
+};
