@@ -1,7 +1,7 @@
 import { membershipHandshakeRoutes, RoomAccess } from '../federation/index.ts';
 import { MembershipApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import { RoomTurns } from '../room-engine/index.ts';
+import { KeyedMutex } from '../kernel/keyed-mutex.ts';
 import {
   ComplexityLimit,
   openServing,
@@ -31,8 +31,8 @@ export async function openHandshakes(
   const signer = { serverName, key: await loadSigningKey(kernel) };
   const peers = new MembershipApi(federation.requests);
   const log = kernel.namedLog('rooms');
-  const turns = new RoomTurns();
-  const untoldLeaves = new UntoldLeaves({ ...kernel, engine, peers, signer, turns, log });
+  const roomMutex = new KeyedMutex();
+  const untoldLeaves = new UntoldLeaves({ ...kernel, engine, peers, signer, roomMutex, log });
   federation.destinations.onReturn((server) => void untoldLeaves.serverIsBack(server));
   memberships.attach(
     new RemoteMemberships({
@@ -43,7 +43,7 @@ export async function openHandshakes(
       placement: engine.placement,
       peers,
       untoldLeaves,
-      turns,
+      roomMutex,
       keys: federation.keys,
       signer,
       prejoinKeys: prejoinKeys(kernel),

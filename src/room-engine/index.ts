@@ -18,7 +18,6 @@ export type { Entry, OlderEvent, Placement, PlaceOptions } from './placement/pla
 export type { RoomOfVersion, VerifiedEvent } from './placement/verified-event.ts';
 export type { PolicyPeers, RemoteRequest } from './policy/policy-peers.ts';
 export { RoomPolicies } from './policy/room-policies.ts';
-export { RoomTurns } from './room-turns.ts';
 export { ServerAcls } from './server-acls.ts';
 export type { StateHistoryEntry } from './state/state-history.ts';
 export {

@@ -1,5 +1,6 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
+import { KeyedMutex } from '../kernel/keyed-mutex.ts';
 import type { Logger, Metrics } from '../kernel/observability/index.ts';
 import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../protocol/index.ts';
 import type {
@@ -11,7 +12,6 @@ import type {
   StoredEvent,
   VerifiedEvent,
 } from '../room-engine/index.ts';
-import { RoomTurns } from '../room-engine/index.ts';
 import { Inquiries } from './asking/inquiries.ts';
 import { Patience } from './asking/patience.ts';
 import { maxConsidered, RoomServers } from './asking/room-servers.ts';
@@ -66,7 +66,7 @@ export class Incoming {
   readonly #missed: MissedHistory;
   readonly #byTime: RemoteEventByTime;
   readonly #workers: RoomWorkers;
-  readonly #turns = new RoomTurns();
+  readonly #mutex = new KeyedMutex();
   readonly #metrics: IncomingMetrics;
 
   private constructor(deps: IncomingDeps, staging: Staging) {
@@ -106,7 +106,7 @@ export class Incoming {
       ...shared,
       patience,
       processor: this.#processor,
-      turns: this.#turns,
+      mutex: this.#mutex,
       metrics: this.#metrics,
       process: (head, origin, event, options) => this.#process(head, origin, event, options),
       wake: (roomId) => this.#workers.wake(roomId),
@@ -162,7 +162,7 @@ export class Incoming {
     const head = await this.#deps.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     this.#patience.helped(roomId, origin);
-    return this.#turns.take(roomId, () => this.#process(head, origin, event));
+    return this.#mutex.run(roomId, () => this.#process(head, origin, event));
   }
 
   /**

@@ -1,6 +1,7 @@
 import { type Database, writerFor } from '../kernel/database/index.ts';
+import { KeyedMutex } from '../kernel/keyed-mutex.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import { type RoomHead, RoomTurns } from '../room-engine/index.ts';
+import type { RoomHead } from '../room-engine/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import { closeRoom } from './close-room.ts';
 import type { NoticeOptions } from './config.ts';
@@ -35,7 +36,7 @@ const noticeTag = 'm.server_notice';
 export class NoticeRooms {
   readonly #deps: NoticeRoomsDeps;
   /** A second notice waits until the room for the first is there. */
-  readonly #turns = new RoomTurns();
+  readonly #mutex = new KeyedMutex();
 
   constructor(deps: NoticeRoomsDeps) {
     this.#deps = deps;
@@ -53,7 +54,7 @@ export class NoticeRooms {
    * @returns the room id
    */
   prepare(userId: string): Promise<string> {
-    return this.#turns.take(userId, async () => {
+    return this.#mutex.run(userId, async () => {
       const known = await this.of(userId);
       const head = known === undefined ? undefined : await this.#deps.rooms.engine.heads.get(known);
       if (head && this.#isOpen(head, userId)) {

@@ -1,4 +1,4 @@
-import { RoomTurns } from '../room-turns.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { authChain } from '../state/auth-chains.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { AppendOptions, SendingApart } from '../timeline/append.ts';
@@ -21,7 +21,7 @@ import type { VerifiedEvent } from './verified-event.ts';
 export class RoomPlacement implements Placement {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
-  readonly #turns = new RoomTurns();
+  readonly #mutex = new KeyedMutex();
   readonly #outliers: Outliers;
   readonly #placing: PlaceEvent;
   readonly #entering: EnterRoom;
@@ -44,7 +44,7 @@ export class RoomPlacement implements Placement {
   known: Placement['known'] = (eventIds) => this.#deps.events.getManyById(eventIds);
 
   addOutliers: Placement['addOutliers'] = (room, events) =>
-    this.#turns.take(room.roomId, () => this.#outliers.add(room, events));
+    this.#mutex.run(room.roomId, () => this.#outliers.add(room, events));
 
   append: Placement['append'] = async (roomId, event, options = {}) => {
     const vouched = await this.#vouched(roomId, event, options);
@@ -55,7 +55,7 @@ export class RoomPlacement implements Placement {
   readonly sending: SendingApart = {
     sendOverForks: (roomId, draft, options) =>
       this.#send(roomId, options, () =>
-        this.#turns.take(roomId, () => buildOverForks(this.#deps, this.#before, roomId, draft)),
+        this.#mutex.run(roomId, () => buildOverForks(this.#deps, this.#before, roomId, draft)),
       ),
     sendVouched: (roomId, draft, options) =>
       this.#send(roomId, options, () => buildAtEnd(this.#deps, roomId, draft)),
@@ -77,7 +77,7 @@ export class RoomPlacement implements Placement {
   };
 
   backfill: Placement['backfill'] = (roomId, events) =>
-    this.#turns.take(roomId, () => this.#backfill.add(roomId, events));
+    this.#mutex.run(roomId, () => this.#backfill.add(roomId, events));
 
   backwardExtremities: Placement['backwardExtremities'] = async (roomId) => {
     const { heads, database } = this.#deps;
@@ -100,7 +100,7 @@ export class RoomPlacement implements Placement {
   partialRooms: Placement['partialRooms'] = () => readPartialRooms(this.#deps.database.reader());
 
   completeState: Placement['completeState'] = (roomId, state) =>
-    this.#turns.take(roomId, () => this.#completing.complete(roomId, state));
+    this.#mutex.run(roomId, () => this.#completing.complete(roomId, state));
 
   async #send(
     roomId: string,
@@ -126,7 +126,7 @@ export class RoomPlacement implements Placement {
 
   /** Others may go on in the room as soon as the event has its place; whoever asked waits for the disk. */
   async #placed(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
-    const { stored, durable } = await this.#turns.take(roomId, async () => {
+    const { stored, durable } = await this.#mutex.run(roomId, async () => {
       const placed = await place();
       if (placed.isBarrier) await placed.durable;
       return placed;

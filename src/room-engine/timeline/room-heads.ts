@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../kernel/database/index.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { getRoomVersion, type Membership, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import { parsePartialState } from '../placement/entering/partial-state.ts';
@@ -22,7 +23,7 @@ export class RoomHeads {
   readonly #unused = new FinalizationRegistry<string>((roomId) => {
     if (!this.#inUse.get(roomId)?.deref()) this.#inUse.delete(roomId);
   });
-  readonly #loading = new Map<string, Promise<RoomHead | undefined>>();
+  readonly #loading = new LoadOnce<string, RoomHead | undefined>();
   /** Rooms that are being deleted. */
   readonly #retired = new Set<string>();
 
@@ -52,12 +53,7 @@ export class RoomHeads {
     const known = this.peek(roomId);
     if (known) return known;
     if (!isText(roomId) || this.#retired.has(roomId)) return undefined;
-    let loading = this.#loading.get(roomId);
-    if (!loading) {
-      loading = this.#load(roomId).finally(() => this.#loading.delete(roomId));
-      this.#loading.set(roomId, loading);
-    }
-    return loading;
+    return this.#loading.run(roomId, () => this.#load(roomId));
   }
 
   /** The head of a room that is about to be made; nobody is given it before `adopt`. */

@@ -1,10 +1,11 @@
+import type { KeyedMutex } from '../../kernel/keyed-mutex.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import { type JsonObject, MatrixError, notFound } from '../../protocol/index.ts';
 import type {
   EventToSend,
   Placement,
   PrejoinKeys,
   RoomHead,
-  RoomTurns,
   StoredEvent,
   UserRoom,
 } from '../../room-engine/index.ts';
@@ -26,7 +27,7 @@ export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly completion: Pick<StateCompletion, 'begin'>;
   readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
   /** One gets into a room at a time. */
-  readonly turns: RoomTurns;
+  readonly roomMutex: KeyedMutex;
 }
 
 /** Who wants to get into which room, and with whose help. */
@@ -50,7 +51,7 @@ export class RemoteMemberships {
   readonly #knock: RemoteKnock;
   readonly #invite: RemoteInvite;
   /** One handshake at a time about each room: whoever comes second may find that this server is in it. */
-  readonly #joining = new Map<string, Promise<StoredEvent | undefined>>();
+  readonly #joining = new LoadOnce<string, StoredEvent | undefined>();
 
   constructor(deps: RemoteMembershipsDeps) {
     this.#deps = deps;
@@ -69,14 +70,8 @@ export class RemoteMemberships {
   join(place: RemotePlace): Promise<StoredEvent | undefined> {
     const { userId, roomId } = place;
     const key = JSON.stringify([userId, roomId]);
-    let joining = this.#joining.get(key);
-    if (!joining) {
-      joining = this.#deps.turns
-        .take(roomId, () => this.#joinNow(place))
-        .finally(() => this.#joining.delete(key));
-      this.#joining.set(key, joining);
-    }
-    return joining;
+    const { roomMutex } = this.#deps;
+    return this.#joining.run(key, () => roomMutex.run(roomId, () => this.#joinNow(place)));
   }
 
   async #joinNow(place: RemotePlace): Promise<StoredEvent | undefined> {
@@ -114,7 +109,7 @@ export class RemoteMemberships {
       const servers = await this.#candidates.of(userId, roomId, via);
       return this.#knock.knock({ ...place, servers });
     };
-    return this.#deps.turns.take(roomId, () => this.#outside(userId, roomId, knock));
+    return this.#deps.roomMutex.run(roomId, () => this.#outside(userId, roomId, knock));
   }
 
   /**

@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { RoomHead, RoomHeads } from '../../room-engine/index.ts';
 import type { Inquiries } from '../asking/inquiries.ts';
@@ -28,7 +29,7 @@ export class Backfilling {
     readonly clock: Clock;
     readonly log: Logger;
   };
-  readonly #underWay = new Map<string, Promise<boolean>>();
+  readonly #running = new LoadOnce<string, boolean>();
   /** Until when an event is not asked for again. */
   readonly #asked = new RecentlyUsed<string, number>({ max: maxRemembered });
 
@@ -54,37 +55,31 @@ export class Backfilling {
    * @returns whether there is more to read than before
    */
   async backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
-    const underWay = this.#underWay.get(roomId);
-    if (underWay) return this.#inTime(underWay);
+    const running = this.#running.get(roomId);
+    if (running) return this.#inTime(running);
     const now = this.#deps.clock.now();
     const wanted = eventIds.filter((id) => (this.#asked.get(id) ?? 0) <= now).slice(0, maxNamed);
     const head = await this.#deps.heads.get(roomId);
     if (wanted.length === 0 || !head || !this.isPossible(head)) return false;
-    const running = this.#underWay.get(roomId) ?? this.#start(head, wanted, limit);
-    return this.#inTime(running);
+    return this.#inTime(this.#running.run(roomId, () => this.#fetch(head, wanted, limit)));
   }
 
-  async settled(): Promise<void> {
-    while (this.#underWay.size > 0) await Promise.all(this.#underWay.values());
+  settled(): Promise<void> {
+    return this.#running.settled();
   }
 
-  #start(head: RoomHead, eventIds: readonly string[], limit: number): Promise<boolean> {
+  async #fetch(head: RoomHead, eventIds: readonly string[], limit: number): Promise<boolean> {
     const { inquiries, older, log, clock } = this.#deps;
     const { roomId } = head;
     const limits = { events: Math.max(fewest, Math.min(limit, most)), states: maxStates };
-    const running = (async () => {
-      try {
-        return await inquiries.run(head, [], (inquiry) => older.fetch(inquiry, eventIds, limits));
-      } catch (error) {
-        log.warn({ err: error, roomId }, 'Older history of a room could not be taken');
-        return false;
-      } finally {
-        for (const id of eventIds) this.#asked.set(id, clock.now() + pause);
-        this.#underWay.delete(roomId);
-      }
-    })();
-    this.#underWay.set(roomId, running);
-    return running;
+    try {
+      return await inquiries.run(head, [], (inquiry) => older.fetch(inquiry, eventIds, limits));
+    } catch (error) {
+      log.warn({ err: error, roomId }, 'Older history of a room could not be taken');
+      return false;
+    } finally {
+      for (const id of eventIds) this.#asked.set(id, clock.now() + pause);
+    }
   }
 
   /** What comes of it, or `false` when that takes too long. */

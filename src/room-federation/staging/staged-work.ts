@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
+import type { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { RoomHead, RoomHeads, RoomPolicies, RoomTurns, VerifiedEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomHeads, RoomPolicies, VerifiedEvent } from '../../room-engine/index.ts';
 import type { Patience } from '../asking/patience.ts';
 import { type StateOptions, usualLack } from '../fetching/state-fetcher.ts';
 import type { IncomingMetrics } from '../metrics.ts';
@@ -27,7 +28,7 @@ export interface StagedWorkDeps {
   readonly staging: Staging;
   readonly patience: Patience;
   readonly processor: Pick<Processor, 'place' | 'isComplete' | 'lacking'>;
-  readonly turns: RoomTurns;
+  readonly mutex: KeyedMutex;
   readonly metrics: Pick<IncomingMetrics, 'took'>;
   /** Gives an event its place, with everything that it refers to. */
   readonly process: (
@@ -60,7 +61,7 @@ export class StagedWork {
 
   /** As `RoomWorkersParts.handle`. */
   async handle(staged: StagedEvent): Promise<Outcome> {
-    const { heads, serverName, log, staging, turns, patience, process } = this.#deps;
+    const { heads, serverName, log, staging, mutex: turns, patience, process } = this.#deps;
     const { roomId, origin, eventId } = staged;
     const head = await heads.get(roomId);
     const event = head?.servers.has(serverName) ? await staging.read(staged, head.version) : undefined;
@@ -68,7 +69,7 @@ export class StagedWork {
       log.info({ eventId, roomId }, 'An event is dropped: this server has left the room');
       return { kind: 'done' };
     }
-    return turns.take(roomId, async () => {
+    return turns.run(roomId, async () => {
       const until = patience.waitsUntil(roomId, origin);
       if (until !== undefined && !(await this.#asksNobody(head, event))) {
         return { kind: 'put off', until };

@@ -1,3 +1,4 @@
+import { LoadOnce } from '../../kernel/load-once.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import {
   forbidden,
@@ -53,7 +54,7 @@ const [createKey, levelsKey, canonicalAliasKey] = [
 /** Replaces rooms by such of another version. Source: client-server API, "Room Upgrades". */
 export class RoomUpgrade {
   readonly #deps: RoomUpgradeDeps;
-  readonly #underWay = new Map<string, Promise<string>>();
+  readonly #running = new LoadOnce<string, string>();
 
   constructor(deps: RoomUpgradeDeps) {
     this.#deps = deps;
@@ -68,11 +69,7 @@ export class RoomUpgrade {
    */
   upgrade(requester: Requesting, roomId: string, request: UpgradeRequest): Promise<string> {
     const asked = JSON.stringify([requester.userId, roomId, request]);
-    const present = this.#underWay.get(asked);
-    if (present) return present;
-    const upgrade = this.#upgrade(requester, roomId, request).finally(() => this.#underWay.delete(asked));
-    this.#underWay.set(asked, upgrade);
-    return upgrade;
+    return this.#running.run(asked, () => this.#upgrade(requester, roomId, request));
   }
 
   async #upgrade(requester: Requesting, roomId: string, request: UpgradeRequest): Promise<string> {

@@ -6,10 +6,10 @@ import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
 import { RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
 import { Jobs, jobMigrations } from '../../../kernel/jobs/index.ts';
+import { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
 import type { BuiltEvent, JsonObject } from '../../../protocol/index.ts';
-import { RoomTurns } from '../../../room-engine/room-turns.ts';
 import { RemoteLeave } from './remote-leave.ts';
 import { UntoldLeaves } from './untold-leaves.ts';
 
@@ -41,12 +41,12 @@ forEachDatabase((open) => {
       const start = async (under: RoomsUnderTest) => {
         const jobs = new Jobs({ ...under, log: silentLogger, alone: true });
         const parts = { ...under, jobs, peers, signer, randomness: systemRandomness, log: silentLogger };
-        const turns = new RoomTurns();
-        const untoldLeaves = new UntoldLeaves({ ...parts, turns, serverName: 'test' });
+        const roomMutex = new KeyedMutex();
+        const untoldLeaves = new UntoldLeaves({ ...parts, roomMutex, serverName: 'test' });
         const { placement } = under.engine;
         const remoteLeave = new RemoteLeave({ ...parts, placement, untoldLeaves } as never);
         await jobs.start();
-        return { under, jobs, turns, untoldLeaves, remoteLeave };
+        return { under, jobs, roomMutex, untoldLeaves, remoteLeave };
       };
       let run = await start(await RoomsUnderTest.open(open, jobMigrations));
       const place = { roomId: room.roomId, version: room.version };
@@ -190,7 +190,7 @@ forEachDatabase((open) => {
       await test.leave(['far.test']);
       test.down.clear();
       const { promise, resolve } = Promise.withResolvers<void>();
-      const joining = test.run.turns.take(test.room.roomId, () => promise);
+      const joining = test.run.roomMutex.run(test.room.roomId, () => promise);
       test.run.under.clock.advance(minute);
       await test.inviteAgain();
       assert.deepEqual(test.asked.splice(0), ['far.test']);
@@ -209,7 +209,7 @@ forEachDatabase((open) => {
       const held = test.holdBack();
       test.run.under.clock.advance(minute);
       await held.asked;
-      const joining = test.run.turns.take(test.room.roomId, async () => void order.push('join'));
+      const joining = test.run.roomMutex.run(test.room.roomId, async () => void order.push('join'));
       order.push('leave');
       held.proceed();
       await joining;

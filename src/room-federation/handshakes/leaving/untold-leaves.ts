@@ -1,8 +1,9 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from '../../../kernel/database/index.ts';
 import type { JobAttempt, Jobs } from '../../../kernel/jobs/index.ts';
+import type { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
-import type { RoomEngine, RoomTurns } from '../../../room-engine/index.ts';
+import type { RoomEngine } from '../../../room-engine/index.ts';
 import { isHere } from '../../../room-engine/index.ts';
 import { type Hearers, type LeaveToTell, type TellLeaveDeps, tellLeave } from './tell-leave.ts';
 import { withinTime } from './within-time.ts';
@@ -12,7 +13,7 @@ export interface UntoldLeavesDeps extends TellLeaveDeps {
   readonly database: Database;
   readonly jobs: Jobs;
   /** In which others get into rooms: a leave must not reach a server after the join that came later. */
-  readonly turns: Pick<RoomTurns, 'take'>;
+  readonly roomMutex: Pick<KeyedMutex, 'run'>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
@@ -97,7 +98,7 @@ export class UntoldLeaves {
 
   /** @throws when servers could still not be reached */
   #attempt(attempt: JobAttempt<UntoldLeave>): Promise<void> {
-    return this.#deps.turns.take(attempt.payload.roomId, () => this.#tell(attempt));
+    return this.#deps.roomMutex.run(attempt.payload.roomId, () => this.#tell(attempt));
   }
 
   async #tell({ payload, signal, progress }: JobAttempt<UntoldLeave>): Promise<void> {
