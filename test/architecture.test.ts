@@ -141,6 +141,14 @@ describe('architecture', () => {
     assert.deepEqual(findCycle(graph), undefined);
   });
 
+  it('has no cycle between files', () => {
+    const graph = new Map<string, Set<string>>();
+    for (const { from, to } of between) {
+      if (!isTest(from)) graph.set(from, (graph.get(from) ?? new Set()).add(to));
+    }
+    assert.deepEqual(findCycle(graph), undefined);
+  });
+
   it('takes clock, randomness and network from the kernel', () => {
     const offenders = [...sources].flatMap(([file, text]) => {
       if (sliceOf(file) === 'kernel' || isTest(file)) return [];

@@ -31,13 +31,8 @@ export type { AccountLimits, Limiter } from './limits.ts';
 export type { Login, LoginType } from './login/login.ts';
 export { accountMigrations } from './migrations.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
-export type {
-  LoginDevice,
-  NewAccount,
-  OpenedSession,
-  Registration,
-  RegistrationResult,
-} from './registration/registration.ts';
+export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';
+export type { NewAccount, Registration } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
 export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions } from './sessions/sessions.ts';

@@ -1,7 +1,12 @@
 import type { JsonObject } from '../protocol/index.ts';
-import type { EventToSend, RoomEngine } from '../room-engine/index.ts';
-import type { ClientEvents, Viewer } from './history/client-events.ts';
+import type { EventToSend } from '../room-engine/index.ts';
 import type { RoomView, VisibleEvent } from './history/room-view.ts';
+
+/** The user and the device for which events are rendered. */
+export interface Viewer {
+  readonly userId: string;
+  readonly deviceId: string | undefined;
+}
 
 /** Narrows events to those that other events relate to: sent by one of these senders, with one of these relation types. */
 export interface RelatedBy {
@@ -30,9 +35,6 @@ export interface EventRelations {
     view: RoomView | undefined,
   ): Promise<readonly VisibleEvent[]>;
 }
-
-/** Makes the relations of a server's rooms; bundling renders events for clients in turn. */
-export type OpenRelations = (engine: RoomEngine, clientEvents: ClientEvents) => EventRelations;
 
 /** Knows no relations. */
 export const noRelations: EventRelations = {

@@ -19,8 +19,7 @@ import {
 import { type AliasOptions, type RemoteAliases, RoomAliases } from './aliases/room-aliases.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
 import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
-import type { OpenRelations } from './event-relations.ts';
-import { ClientEvents } from './history/client-events.ts';
+import { ClientEvents, type OpenRelations } from './history/client-events.ts';
 import { EventByTime } from './history/event-by-time.ts';
 import { Reading } from './history/reading.ts';
 import { StateReading } from './history/state-reading.ts';

@@ -2,7 +2,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountLimits } from '../limits.ts';
-import type { LoginDevice, OpenedSession } from '../registration/registration.ts';
+import type { LoginDevice, OpenedSession } from '../registration/registered-account.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 

@@ -3,7 +3,7 @@ import { forbidden, missingParam, newUserId, type ServerName, type UserId } from
 import type { Accounts } from '../accounts.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import type { LoginDevice, RegistrationResult } from './registration.ts';
+import type { LoginDevice, RegistrationResult } from './registered-account.ts';
 
 export interface GuestUpgradeDeps {
   readonly accounts: Accounts;

@@ -17,10 +17,11 @@ import type { Flows } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
-import type { IssuedTokens, Sessions } from '../sessions/sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 import { type UsernameReservations, userIdFor } from '../usernames.ts';
 import { GuestUpgrade } from './guest-upgrade.ts';
+import type { LoginDevice, RegistrationResult } from './registered-account.ts';
 
 /** An account that is to be made; what the caller leaves out is made up or absent. */
 export interface NewAccount {
@@ -33,23 +34,6 @@ export interface NewAccount {
   readonly appservice?: string | undefined;
   /** The device to log in with; absent: nobody is logged in. */
   readonly login?: LoginDevice | undefined;
-}
-
-export interface LoginDevice {
-  readonly deviceId?: string | undefined;
-  readonly displayName?: string | undefined;
-  /** The client can refresh access tokens. */
-  readonly refreshable: boolean;
-}
-
-/** A session that has been opened. */
-export interface OpenedSession extends IssuedTokens {
-  readonly deviceId: string;
-}
-
-export interface RegistrationResult {
-  readonly userId: UserId;
-  readonly session: OpenedSession | undefined;
 }
 
 export interface RegistrationDeps {

@@ -4,7 +4,8 @@ import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
-import type { Registration, RegistrationResult } from './registration.ts';
+import type { RegistrationResult } from './registered-account.ts';
+import type { Registration } from './registration.ts';
 
 export interface SharedSecretRequest {
   readonly nonce: string;

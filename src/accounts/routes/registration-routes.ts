@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import type { Registration, RegistrationResult } from '../registration/registration.ts';
+import type { RegistrationResult } from '../registration/registered-account.ts';
+import type { Registration } from '../registration/registration.ts';
 import type { SharedSecretRegistration } from '../registration/shared-secret.ts';
 import { sessionResponse, toSessionResponse } from './session-response.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import type { LoginDevice, OpenedSession } from '../registration/registration.ts';
+import type { LoginDevice, OpenedSession } from '../registration/registered-account.ts';
 
 /** What `/register` and `/login` answer. */
 export const sessionResponse = Type.Object({

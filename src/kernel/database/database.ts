@@ -1,5 +1,7 @@
 import type { Kysely, Transaction } from 'kysely';
+import type { AnyWriter } from './any-writer.ts';
 import type { FullText } from './full-text/full-text.ts';
+import type { Statement } from './statement.ts';
 import type { DatabaseStatistics } from './statistics.ts';
 
 /** Reads, each statement by itself. `S` is the interface of the tables that a slice owns. */
@@ -56,18 +58,6 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/**
- * Values that may be bound, at most 32,000 to a statement; no booleans (use 0 and 1), no dates (use milliseconds), no
- * text with U+0000. Numbers come back as numbers, truth as 0 or 1, bytes as `Uint8Array`.
- */
-export type SqlValue = string | number | bigint | Uint8Array | null;
-
-export interface Statement {
-  readonly sql: string;
-  /** Each entry is one execution with its parameters; at least one. */
-  readonly rows: readonly (readonly SqlValue[])[];
-}
-
 /** One step of the schema. Forward only; slices own theirs and they are merged in the order of composition. */
 export interface Migration {
   /** Unique over all slices: `accounts/0001-users`. */
@@ -92,4 +82,9 @@ export interface SchemaBuilder {
   fullText(name: string): Promise<void>;
   /** Runs portable SQL as it stands. */
   run(sql: string): Promise<void>;
+}
+
+/** The same writer, for the tables of the slice that asks. */
+export function writerFor<S>(writer: AnyWriter): Writer<S> {
+  return writer as Writer<S>;
 }

@@ -1,5 +1,5 @@
 export { afterCommit } from './after-commit.ts';
-export { type AnyWriter, writerFor } from './any-writer.ts';
+export type { AnyWriter } from './any-writer.ts';
 export { dataStoreEntries } from './config.ts';
 export * from './database.ts';
 export {
@@ -20,4 +20,5 @@ export {
 } from './open.ts';
 export { databaseOptions } from './options.ts';
 export { claimFile } from './sqlite/claim.ts';
+export type { SqlValue, Statement } from './statement.ts';
 export type { DatabaseStatistics } from './statistics.ts';

@@ -9,14 +9,8 @@ import {
 } from '../../protocol/index.ts';
 import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
 import { delayingDevice, erasedAmong, transactionScope } from '../../room-engine/index.ts';
-import { type EventRelations, noRelations, type OpenRelations } from '../event-relations.ts';
+import { type EventRelations, noRelations, type Viewer } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
-
-/** For whom events are made ready. */
-export interface Viewer {
-  readonly userId: string;
-  readonly deviceId: string | undefined;
-}
 
 /** Whether events stand alone or under their room, as in a sync; or as servers exchange them. */
 export type ClientFormat = 'with room id' | 'without room id' | 'federation';
@@ -26,6 +20,9 @@ const makers: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObj
   'without room id': clientEventWithoutRoomId,
   federation: ({ pdu }, unsigned) => ({ ...pdu, unsigned }),
 };
+
+/** Makes the relations of a server's rooms; bundling renders events for clients in turn. */
+export type OpenRelations = (engine: RoomEngine, clientEvents: ClientEvents) => EventRelations;
 
 /** Makes events ready for clients. Source: client-server API, "Room event format" and "Size limits". */
 export class ClientEvents {

@@ -1,7 +1,8 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
 import { type ClientEvent, stateMapKey } from '../../protocol/index.ts';
 import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
-import type { ClientEvents, Viewer } from './client-events.ts';
+import type { Viewer } from '../event-relations.ts';
+import type { ClientEvents } from './client-events.ts';
 import type { RoomView, VisibleEvent } from './room-view.ts';
 
 /** The state that goes with pages of history. */

@@ -1,7 +1,8 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
 import { type ClientEvent, MatrixError, notFound } from '../../protocol/index.ts';
 import type { HistoryPlace, RoomEngine } from '../../room-engine/index.ts';
-import type { ClientEvents, Viewer } from './client-events.ts';
+import type { Viewer } from '../event-relations.ts';
+import type { ClientEvents } from './client-events.ts';
 import { decodePlace, encodePlace, placeBefore } from './history-token.ts';
 import type { OlderHistory } from './older-history.ts';
 import { PageState } from './page-state.ts';

@@ -8,7 +8,8 @@ import {
 } from '../../protocol/index.ts';
 import type { HistoryPlace, RoomEngine } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
-import type { ClientEvents, Viewer } from './client-events.ts';
+import type { Viewer } from '../event-relations.ts';
+import type { ClientEvents } from './client-events.ts';
 import { decodePlace } from './history-token.ts';
 import { RoomView } from './room-view.ts';
 

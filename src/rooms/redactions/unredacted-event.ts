@@ -9,7 +9,7 @@ import {
 } from '../../protocol/index.ts';
 import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
 import { erasedAmong } from '../../room-engine/index.ts';
-import type { Viewer } from '../history/client-events.ts';
+import type { Viewer } from '../event-relations.ts';
 import type { Reading } from '../history/reading.ts';
 
 /**

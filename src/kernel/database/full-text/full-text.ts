@@ -1,5 +1,5 @@
 import type { AnyWriter } from '../any-writer.ts';
-import type { Statement } from '../database.ts';
+import type { Statement } from '../statement.ts';
 import type { TextQuery } from './grams.ts';
 
 /** A text that can be found. */

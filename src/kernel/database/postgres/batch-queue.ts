@@ -1,5 +1,5 @@
-import type { Statement } from '../database.ts';
 import { DatabaseClosed, DatabaseOverloaded } from '../errors.ts';
+import type { Statement } from '../statement.ts';
 import { Disconnected } from './errors.ts';
 
 interface Waiting {

@@ -1,4 +1,4 @@
-import type { Statement } from '../database.ts';
+import type { Statement } from '../statement.ts';
 import type { TransactionWork } from '../transaction-work.ts';
 import type { Entry } from './commit-queue.ts';
 import type { Table } from './connection.ts';

@@ -1,8 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
-import { type AnyWriter, writerFor } from '../any-writer.ts';
-import type { Reader, Statement, Writer } from '../database.ts';
+import type { AnyWriter } from '../any-writer.ts';
+import type { Reader, Writer } from '../database.ts';
+import { writerFor } from '../database.ts';
 import type { FullText, TextDocument, TextSearch } from '../full-text/full-text.ts';
 import { gramsOf } from '../full-text/grams.ts';
+import type { Statement } from '../statement.ts';
 
 /** Begins the token that stands for the scope of a document: a character that no gram contains. */
 const scopeMark = '\uE000';

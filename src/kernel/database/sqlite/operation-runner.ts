@@ -1,4 +1,4 @@
-import type { Statement } from '../database.ts';
+import type { Statement } from '../statement.ts';
 import type { SqliteConnection } from './connection.ts';
 import { type PlainError, plainError } from './errors.ts';
 import type { Operation, Result } from './protocol.ts';

@@ -1,4 +1,4 @@
-import type { Statement } from '../database.ts';
+import type { Statement } from '../statement.ts';
 import type { SqliteFile, Table } from './connection.ts';
 import type { PlainError } from './errors.ts';
 

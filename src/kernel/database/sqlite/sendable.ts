@@ -1,4 +1,4 @@
-import type { SqlValue, Statement } from '../database.ts';
+import type { SqlValue, Statement } from '../statement.ts';
 
 /**
  * Parameters that are cheap to send to another thread. Bytes that are a view of a larger buffer are copied, because

@@ -1,0 +1,11 @@
+/**
+ * Values that may be bound, at most 32,000 to a statement; no booleans (use 0 and 1), no dates (use milliseconds), no
+ * text with U+0000. Numbers come back as numbers, truth as 0 or 1, bytes as `Uint8Array`.
+ */
+export type SqlValue = string | number | bigint | Uint8Array | null;
+
+export interface Statement {
+  readonly sql: string;
+  /** Each entry is one execution with its parameters; at least one. */
+  readonly rows: readonly (readonly SqlValue[])[];
+}
