@@ -4,7 +4,7 @@ import { MAX_GLOB_LENGTH, SHORT_GLOB_LENGTH } from './glob.ts';
 import { type CodePoints, compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
 import { matchesGreedily } from './greedy-match.ts';
 
-/** A text that counts how many of its characters have been read. */
+/** A text that counts how many of its characters are read. */
 class CountingText implements CodePoints {
   readonly #text: string;
   reads = 0;
@@ -23,7 +23,7 @@ class CountingText implements CodePoints {
   }
 }
 
-describe('hostile patterns', () => {
+describe('matching of hostile patterns', () => {
   const text = 'a'.repeat(65_536);
   const patterns = {
     'alternating stars': '*a'.repeat(MAX_GLOB_LENGTH / 2 - 1).concat('*b'),
@@ -34,7 +34,7 @@ describe('hostile patterns', () => {
     'a run between stars': `*${'a?'.repeat(MAX_GLOB_LENGTH / 2 - 2)}b*`,
   };
   for (const [name, pattern] of Object.entries(patterns)) {
-    it(`cost one read of each character and ${MAX_GLOB_LENGTH / 32 + 1} steps for it at most: ${name}`, () => {
+    it(`reads each character once, in at most ${MAX_GLOB_LENGTH / 32 + 1} steps: ${name}`, () => {
       const program = compileProgram(pattern, 'wildcards');
       assert.ok(program.wordCount <= MAX_GLOB_LENGTH / 32 + 1);
       for (const matches of [matchesWhole, matchesWords]) {
@@ -45,7 +45,7 @@ describe('hostile patterns', () => {
     });
   }
 
-  it('stop reading when no state is left', () => {
+  it('stops reading when no state is left', () => {
     const counting = new CountingText(text);
     assert.equal(matchesWhole(compileProgram('ab*', 'wildcards'), counting), false);
     assert.equal(counting.reads, 2);
@@ -59,7 +59,7 @@ describe('hostile patterns', () => {
     'only stars': '*'.repeat(SHORT_GLOB_LENGTH),
   };
   for (const [name, pattern] of Object.entries(shortPatterns)) {
-    it(`that are short read each character ${2 * SHORT_GLOB_LENGTH} times at most: ${name}`, () => {
+    it(`reads each character at most ${2 * SHORT_GLOB_LENGTH} times for short patterns: ${name}`, () => {
       const counting = new CountingText(text);
       matchesGreedily(pattern, counting);
       assert.ok(counting.reads <= 2 * SHORT_GLOB_LENGTH * text.length, `${counting.reads} reads`);

@@ -4,27 +4,30 @@ const STAR = 0x2a;
 const QUESTION_MARK = 0x3f;
 
 /**
- * A glob as a non-deterministic automaton whose states are bits: bit `i` means that the first `i` symbols of the
- * pattern have been matched. All states advance together, so there is no backtracking: reading one character costs
- * `wordCount` steps whatever the pattern and the text are.
+ * A glob compiled to a non-deterministic automaton whose states are bits: bit `i` means that the first `i`
+ * symbols of the pattern have been matched. All states advance together, without backtracking: reading one
+ * character costs `wordCount` steps, whatever the pattern and the text are.
  */
 export interface GlobProgram {
   /** Number of 32-bit words that hold the states. */
   readonly wordCount: number;
   /**
-   * Sets of states that advance, each of `wordCount` words, in one array because there may be many. The first set is
-   * that of the states before a `?`, which advance on any character.
+   * The sets of states that advance, `wordCount` words each, in one array because there may be many sets. The
+   * first set holds the states before a `?`, which advance on any character.
    */
   readonly advancing: Uint32Array;
-  /** Where in `advancing` the set for a code point starts; 0 for those that the pattern does not have. */
+  /**
+   * Where in `advancing` the set of a code point starts. Code points that are not in the pattern use the set
+   * at 0.
+   */
   readonly setOf: ReadonlyMap<number, number>;
-  /** States that stay on any character: those before a `*`. */
+  /** The states that stay on any character: those before a `*`. */
   readonly staying: Uint32Array;
   /** Number of the last state. */
   readonly accepting: number;
 }
 
-/** What a program reads: a string, or in tests something that counts how often it is read. */
+/** The text that a program reads: a string, or in tests an object that counts reads. */
 export interface CodePoints {
   readonly length: number;
   codePointAt(position: number): number | undefined;
@@ -38,12 +41,12 @@ function setBit(words: Uint32Array, from: number, state: number): void {
 
 const hasBit = (words: Uint32Array, state: number): boolean => (words[state >>> 5]! & bitOf(state)) !== 0;
 
-/** How the two characters `*` and `?` of a pattern are read. */
+/** Whether the characters `*` and `?` of a pattern are wildcards or stand for themselves. */
 export type Wildcards = 'wildcards' | 'literal';
 
 /**
- * Compiles a pattern. Memory in bytes is the number of its distinct characters times an eighth of its length, and
- * some forty for each of them.
+ * Compiles a pattern. Memory in bytes: the number of distinct characters times an eighth of the pattern's
+ * length, plus about forty for each distinct character.
  */
 export function compileProgram(pattern: string, wildcards: Wildcards): GlobProgram {
   const symbols = [...pattern].map((character) => character.codePointAt(0)!);
@@ -68,7 +71,7 @@ export function compileProgram(pattern: string, wildcards: Wildcards): GlobProgr
   return { wordCount, advancing, setOf, staying, accepting };
 }
 
-/** Reads one character: moves all states at once. Returns false when no state is left. */
+/** Moves all states by one character. Returns false when no state is left. */
 function advance(program: GlobProgram, states: Uint32Array, codePoint: number): boolean {
   const { advancing, staying, wordCount } = program;
   const from = program.setOf.get(codePoint) ?? 0;
@@ -97,7 +100,9 @@ export function matchesWhole(program: GlobProgram, text: CodePoints): boolean {
   return hasBit(states, program.accepting);
 }
 
-/** Whether the glob matches some substring that starts and ends at a word boundary. Reads each character once. */
+/**
+ * Whether the glob matches a substring that starts and ends at a word boundary. Reads each character once.
+ */
 export function matchesWords(program: GlobProgram, text: CodePoints): boolean {
   const states = new Uint32Array(program.wordCount);
   let insideWord = false;

@@ -6,7 +6,7 @@ import { compileGlob, compileWordGlob, compileWordLiteral, MAX_GLOB_LENGTH } fro
 import { compileProgram, matchesWhole } from './glob-program.ts';
 import { matchesGreedily } from './greedy-match.ts';
 
-/** The definition, word for word, with exponential backtracking. */
+/** The definition of globs, with exponential backtracking. */
 function naive(pattern: readonly string[], text: readonly string[]): boolean {
   const [symbol, ...rest] = pattern;
   if (symbol === undefined) return text.length === 0;
@@ -16,7 +16,7 @@ function naive(pattern: readonly string[], text: readonly string[]): boolean {
 
 const isWord = (character: string | undefined) => character !== undefined && /[A-Za-z0-9_]/.test(character);
 
-/** Every substring between two word boundaries, tried one after the other. */
+/** Tries every substring between two word boundaries. */
 function naiveWords(pattern: string, text: string): boolean {
   const characters = [...text];
   const boundaries = [...characters, undefined].flatMap((character, i) =>
@@ -56,7 +56,7 @@ describe('compileGlob', () => {
     ['a.c', 'abc', false],
   ];
   for (const [pattern, text, expected] of cases) {
-    it(`${JSON.stringify(pattern)} ${expected ? 'matches' : 'does not match'} ${JSON.stringify(text)}`, () => {
+    it(`${expected ? 'matches' : 'does not match'} the pattern ${JSON.stringify(pattern)} against ${JSON.stringify(text)}`, () => {
       assert.equal(compileGlob(pattern)(text), expected);
     });
   }
@@ -70,7 +70,7 @@ describe('compileGlob', () => {
     );
   });
 
-  it('agrees with the naive definition for either way to match', () => {
+  it('agrees with the naive definition in both matching algorithms', () => {
     fc.assert(
       fc.property(smallPattern, smallText, (pattern, text) => {
         const expected = naive([...pattern], [...text]);
@@ -81,7 +81,7 @@ describe('compileGlob', () => {
     );
   });
 
-  it('matches what a pattern longer than 32 symbols generates', () => {
+  it('matches the texts that patterns longer than 32 symbols describe', () => {
     const part = fc.constantFrom('a', 'b', 'ab', '?', '*');
     fc.assert(
       fc.property(fc.array(part, { minLength: 30, maxLength: 200 }), (parts) => {
@@ -92,7 +92,7 @@ describe('compileGlob', () => {
     );
   });
 
-  it('compares literals of any length, and lets longer patterns match nothing', () => {
+  it('compares literals of any length, and matches nothing for longer patterns with wildcards', () => {
     const long = 'x'.repeat(MAX_GLOB_LENGTH + 1);
     assert.equal(compileGlob(long)(long), true);
     assert.equal(compileGlob(`*${long}`)(long), false);
@@ -119,7 +119,7 @@ describe('compileWordGlob', () => {
     ['c?ke', 'the cake2', false],
   ];
   for (const [pattern, text, expected] of cases) {
-    it(`${JSON.stringify(pattern)} ${expected ? 'is found' : 'is not found'} in ${JSON.stringify(text)}`, () => {
+    it(`${expected ? 'finds' : 'does not find'} the pattern ${JSON.stringify(pattern)} in ${JSON.stringify(text)}`, () => {
       assert.equal(compileWordGlob(pattern)(text), expected);
     });
   }
@@ -133,7 +133,7 @@ describe('compileWordGlob', () => {
     );
   });
 
-  it('finds long literals as it finds short ones', () => {
+  it('finds long literals like short ones', () => {
     const long = 'word '.repeat(50).trim();
     assert.equal(compileWordGlob(long)(`a ${long}.`), true);
     assert.equal(compileWordGlob(long)(`a ${long}s`), false);
@@ -143,7 +143,7 @@ describe('compileWordGlob', () => {
 });
 
 describe('compileWordLiteral', () => {
-  it('takes wildcards literally, in short and in long texts', () => {
+  it('takes wildcards literally in short and long literals', () => {
     const long = '*'.repeat(100);
     assert.equal(compileWordLiteral('*a?')('I am *a?'), true);
     assert.equal(compileWordLiteral('*a?')('I am ba!'), false);
@@ -161,11 +161,11 @@ describe('foldCase', () => {
     ['İ', 'İ'],
   ];
   for (const [pattern, text] of pairs) {
-    it(`lets ${pattern} match ${text}`, () =>
+    it(`makes ${pattern} match ${text}`, () =>
       assert.equal(compileGlob(foldCase(pattern))(foldCase(text)), true));
   }
 
-  it('keeps lengths and word boundaries, for every code point', () => {
+  it('keeps lengths and word boundaries for every code point', () => {
     for (let codePoint = 0; codePoint <= 0x10ffff; codePoint++) {
       const character = String.fromCodePoint(codePoint);
       const folded = foldCase(character);

@@ -2,18 +2,19 @@ import { compileProgram, matchesWhole, matchesWords } from './glob-program.ts';
 import { matchesGreedily } from './greedy-match.ts';
 import { isWordBoundary } from './word-boundary.ts';
 
-/** Decides whether a text matches a compiled glob. */
+/** Whether a text matches a compiled glob. */
 export type GlobMatcher = (text: string) => boolean;
 
 /**
- * A pattern with wildcards, or one that is searched for in a text, matches nothing when it is longer than this many
- * UTF-16 code units. So matching costs at most 65 steps for each character of the text, 33 of them for long patterns.
+ * Maximum length in UTF-16 code units of patterns with wildcards and of patterns that are searched for in a
+ * text; longer ones match nothing. Bounds matching to 65 steps for each character of the text, 33 for long
+ * patterns.
  */
 export const MAX_GLOB_LENGTH = 1024;
 
 /**
- * Up to this length a search that is quadratic at worst beats the automaton, and needs no memory: server ACLs can
- * have thousands of patterns.
+ * Maximum length for a search that is quadratic at worst but faster than the automaton, and needs no memory:
+ * server ACLs can have thousands of patterns.
  */
 export const SHORT_GLOB_LENGTH = 64;
 const WILDCARD = /[*?]/;
@@ -22,8 +23,8 @@ const always: GlobMatcher = () => true;
 const never: GlobMatcher = () => false;
 
 /**
- * Compiles a case-sensitive glob that must match the entire text: `*` stands for any characters, `?` for exactly one
- * (a code point).
+ * Compiles a case-sensitive glob that must match the entire text: `*` stands for any number of characters,
+ * `?` for exactly one (a code point).
  * Source: appendices, "Glob-style matching".
  */
 export function compileGlob(pattern: string): GlobMatcher {
@@ -36,7 +37,10 @@ export function compileGlob(pattern: string): GlobMatcher {
   return (text) => matchesWhole(program, text);
 }
 
-/** Patterns without `?` and with stars only where the built-in string functions do the work. */
+/**
+ * Compiles patterns for which built-in string functions suffice: without `?`, and with one `*`, or one at
+ * each end; `undefined` for others.
+ */
 function compileSimple(pattern: string): GlobMatcher | undefined {
   const parts = pattern.replace(/\*+/g, '*').split('*');
   if (pattern.includes('?')) return undefined;
@@ -53,7 +57,7 @@ function compileSimple(pattern: string): GlobMatcher | undefined {
 }
 
 /**
- * Compiles a case-sensitive glob that must match a substring which starts and ends at a word boundary.
+ * Compiles a case-sensitive glob that must match a substring that starts and ends at a word boundary.
  * Source: client-server API, "Push Rules", content-specific rules.
  */
 export function compileWordGlob(pattern: string): GlobMatcher {
@@ -71,7 +75,7 @@ export function compileWordLiteral(literal: string): GlobMatcher {
   return (text) => matchesWords(program, text);
 }
 
-/** Whether a text contains a literal as words, for literals that are used once. */
+/** Whether a text contains a literal between word boundaries, for literals that are used once. */
 export const containsAsWords = (text: string, literal: string): boolean => compileWordLiteral(literal)(text);
 
 function containsWord(text: string, literal: string): boolean {

@@ -5,9 +5,9 @@ const QUESTION_MARK = 0x3f;
 const width = (codePoint: number): number => (codePoint > 0xffff ? 2 : 1);
 
 /**
- * Whether a glob matches the entire text, without anything compiled. A star takes as little as possible; when what
- * follows does not match, only the last star takes one character more. So each character of the text is compared with
- * each character of the pattern at most once: for short patterns.
+ * Whether a glob matches the entire text, without compiling it. A star takes as little as possible; after a
+ * mismatch only the last star takes one more character. Compares each character of the text with each
+ * character of the pattern at most once, so it is for short patterns.
  */
 export function matchesGreedily(pattern: string, text: CodePoints): boolean {
   let at = 0;

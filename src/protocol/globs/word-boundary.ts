@@ -9,8 +9,8 @@ export function isWordCharacter(code: number): boolean {
 }
 
 /**
- * Whether a match may start or end at this position, counted in UTF-16 code units: at either end of the text, or
- * beside a character that is not a word character.
+ * Whether a match may start or end at this position, counted in UTF-16 code units: at either end of the text,
+ * or next to a character that is not a word character.
  * Source: client-server API, "Push Rules", content-specific rules.
  */
 export function isWordBoundary(text: string, position: number): boolean {

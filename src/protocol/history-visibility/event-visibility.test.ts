@@ -26,7 +26,10 @@ const visibilityChange = (history_visibility: string, stateKey = ''): Visibility
   content: { history_visibility },
 });
 
-/** For each visibility: what a message shows to join, invite, knock, leave, ban; `y` yes, `l` if joined later. */
+/**
+ * By visibility: whether a message is visible with the memberships join, invite, knock, leave, ban. `y` yes,
+ * `n` no, `l` if the user joined later.
+ */
 const MESSAGE_TABLE: Record<HistoryVisibility, string> = {
   world_readable: 'yyyyy',
   shared: 'yllll',
@@ -39,7 +42,7 @@ describe('isVisibleToUser', () => {
     for (const [i, membership] of MEMBERSHIPS.entries()) {
       for (const joinedLater of [false, true]) {
         const expected = { y: true, n: false, l: joinedLater }[MESSAGE_TABLE[visibility][i]!];
-        it(`${visibility}, ${membership}, joined later ${joinedLater}: ${expected}`, () => {
+        it(`returns ${expected} for visibility ${visibility}, membership ${membership}, joined later ${joinedLater}`, () => {
           const facts = { userId: USER, visibility, membership, joinedLater };
           assert.equal(isVisibleToUser(message, facts), expected);
         });
@@ -56,34 +59,104 @@ describe('isVisibleToUser', () => {
     boolean,
   ];
   const cases: Case[] = [
-    ['own join', member('join'), 'joined', 'leave', false, true],
-    ['own join after an invitation', member('join'), 'joined', 'invite', false, true],
-    ['own leave', member('leave'), 'joined', 'join', false, true],
-    ['own ban', member('ban'), 'joined', 'join', false, true],
-    ['own invitation, invited', member('invite'), 'invited', 'leave', false, true],
-    ['own invitation, joined', member('invite'), 'joined', 'leave', false, false],
-    ['own knock', member('knock'), 'invited', 'leave', false, false],
-    ['own rejected invitation, invited', member('leave'), 'invited', 'invite', false, true],
-    ['own rejected invitation, joined', member('leave'), 'joined', 'invite', false, false],
-    ['own unban', member('leave'), 'shared', 'ban', false, false],
-    ['own unban, joined later', member('leave'), 'shared', 'ban', true, true],
-    ["another's join", member('join', '@bob:example.org'), 'joined', 'leave', false, false],
-    ['a message of that type', { ...member('join'), stateKey: undefined }, 'joined', 'leave', false, false],
-    ['world_readable to joined', visibilityChange('joined'), 'world_readable', 'leave', false, true],
-    ['joined to world_readable', visibilityChange('world_readable'), 'joined', 'leave', false, true],
-    ['joined to shared', visibilityChange('shared'), 'joined', 'leave', true, true],
-    ['joined to shared, never joined', visibilityChange('shared'), 'joined', 'leave', false, false],
-    ['joined to invited, invited', visibilityChange('invited'), 'joined', 'invite', false, true],
-    ['joined to nonsense is shared', visibilityChange('nonsense'), 'joined', 'leave', true, true],
-    ['other state key', visibilityChange('world_readable', 'x'), 'joined', 'leave', true, false],
+    ["the user's own join", member('join'), 'joined', 'leave', false, true],
+    ["the user's own join after an invite", member('join'), 'joined', 'invite', false, true],
+    ["the user's own leave", member('leave'), 'joined', 'join', false, true],
+    ["the user's own ban", member('ban'), 'joined', 'join', false, true],
+    ["the user's own invite with visibility invited", member('invite'), 'invited', 'leave', false, true],
+    ["the user's own invite with visibility joined", member('invite'), 'joined', 'leave', false, false],
+    ["the user's own knock", member('knock'), 'invited', 'leave', false, false],
+    [
+      "the user's rejection of an invite with visibility invited",
+      member('leave'),
+      'invited',
+      'invite',
+      false,
+      true,
+    ],
+    [
+      "the user's rejection of an invite with visibility joined",
+      member('leave'),
+      'joined',
+      'invite',
+      false,
+      false,
+    ],
+    ["the user's unban", member('leave'), 'shared', 'ban', false, false],
+    ["the user's unban if they joined later", member('leave'), 'shared', 'ban', true, true],
+    ["another user's join", member('join', '@bob:example.org'), 'joined', 'leave', false, false],
+    [
+      'a message of type m.room.member',
+      { ...member('join'), stateKey: undefined },
+      'joined',
+      'leave',
+      false,
+      false,
+    ],
+    [
+      'a change from world_readable to joined',
+      visibilityChange('joined'),
+      'world_readable',
+      'leave',
+      false,
+      true,
+    ],
+    [
+      'a change from joined to world_readable',
+      visibilityChange('world_readable'),
+      'joined',
+      'leave',
+      false,
+      true,
+    ],
+    [
+      'a change from joined to shared if the user joined later',
+      visibilityChange('shared'),
+      'joined',
+      'leave',
+      true,
+      true,
+    ],
+    [
+      'a change from joined to shared if the user never joined',
+      visibilityChange('shared'),
+      'joined',
+      'leave',
+      false,
+      false,
+    ],
+    [
+      'a change from joined to invited if the user is invited',
+      visibilityChange('invited'),
+      'joined',
+      'invite',
+      false,
+      true,
+    ],
+    [
+      'a change from joined to an unknown value, which counts as shared',
+      visibilityChange('nonsense'),
+      'joined',
+      'leave',
+      true,
+      true,
+    ],
+    [
+      'a visibility event with another state key',
+      visibilityChange('world_readable', 'x'),
+      'joined',
+      'leave',
+      true,
+      false,
+    ],
   ];
   for (const [why, event, visibility, membership, joinedLater, expected] of cases) {
-    it(`${why}: ${expected}`, () => {
+    it(`returns ${expected} for ${why}`, () => {
       assert.equal(isVisibleToUser(event, { userId: USER, visibility, membership, joinedLater }), expected);
     });
   }
 
-  it('never throws and never hides the world-readable, whatever the content', () => {
+  it('never throws and never hides world-readable events', () => {
     const type = fc.constantFrom('m.room.member', 'm.room.history_visibility', 'm.room.message');
     const stateKey = fc.constantFrom(undefined, '', USER);
     fc.assert(
@@ -107,26 +180,26 @@ describe('isVisibleToServer', () => {
     boolean,
   ];
   const cases: Case[] = [
-    ['world_readable, nobody there', message, 'world_readable', [], false, true],
-    ['shared, joined later', message, 'shared', [], true, true],
-    ['shared, never joined', message, 'shared', ['invite', 'leave'], false, false],
-    ['invited, one invited', message, 'invited', ['leave', 'invite'], false, true],
-    ['invited, joined later', message, 'invited', ['leave'], true, false],
-    ['joined, one joined', message, 'joined', ['ban', 'join'], false, true],
-    ['joined, one invited', message, 'joined', ['invite'], true, false],
-    ['the join of its user', member('join'), 'joined', [], false, true],
-    ['the join of a stranger', member('join', '@bob:example.com'), 'joined', [], false, false],
-    ['opening the history', visibilityChange('world_readable'), 'joined', [], false, true],
+    ['visibility world_readable without users of the server', message, 'world_readable', [], false, true],
+    ['visibility shared if a user joined later', message, 'shared', [], true, true],
+    ['visibility shared if no user joined', message, 'shared', ['invite', 'leave'], false, false],
+    ['visibility invited with an invited user', message, 'invited', ['leave', 'invite'], false, true],
+    ['visibility invited if a user joined later', message, 'invited', ['leave'], true, false],
+    ['visibility joined with a joined user', message, 'joined', ['ban', 'join'], false, true],
+    ['visibility joined with an invited user', message, 'joined', ['invite'], true, false],
+    ["the join of the server's own user", member('join'), 'joined', [], false, true],
+    ["the join of another server's user", member('join', '@bob:example.com'), 'joined', [], false, false],
+    ['a change from joined to world_readable', visibilityChange('world_readable'), 'joined', [], false, true],
   ];
   for (const [why, event, visibility, memberships, joinedLater, expected] of cases) {
-    it(`${why}: ${expected}`, () => {
+    it(`returns ${expected} for ${why}`, () => {
       const facts = { serverName: 'example.org', visibility, memberships, joinedLater };
       assert.equal(isVisibleToServer(event, facts), expected);
     });
   }
 });
 
-describe('reading state content', () => {
+describe('historyVisibilityOf and membershipOf', () => {
   const odd: (JsonValue | undefined)[] = [
     undefined,
     null,
@@ -136,13 +209,13 @@ describe('reading state content', () => {
     { history_visibility: 'default' },
   ];
   for (const content of odd) {
-    it(`${JSON.stringify(content)} is shared and leave`, () => {
+    it(`return shared and leave for ${JSON.stringify(content)}`, () => {
       assert.equal(historyVisibilityOf(content), 'shared');
       assert.equal(membershipOf(content), 'leave');
     });
   }
 
-  it('knows all values', () => {
+  it('return every valid value', () => {
     for (const value of VISIBILITIES) assert.equal(historyVisibilityOf({ history_visibility: value }), value);
     for (const value of MEMBERSHIPS) assert.equal(membershipOf({ membership: value }), value);
   });

@@ -7,21 +7,21 @@ import {
   membershipOf,
 } from './history-visibility.ts';
 
-/** What of an event decides about its visibility. */
+/** The part of an event that decides about its visibility. */
 export type VisibilitySubject = Pick<RoomEvent, 'type' | 'stateKey' | 'content'>;
 
-/** What must be known of a room and a user to decide whether the user may see an event. */
+/** The facts about a room and a user that decide whether the user may see an event. */
 export interface UserVisibilityFacts {
   readonly userId: string;
   /** The visibility in the state before the event. */
   readonly visibility: HistoryVisibility;
   /** The user's membership in the state before the event. */
   readonly membership: Membership;
-  /** Whether the user has joined at any time after the event was sent, even if they have left since. */
+  /** Whether the user joined at any time after the event was sent, even if they have left since. */
   readonly joinedLater: boolean;
 }
 
-/** The four rules for one visibility and one membership. */
+/** The rules of the specification for one visibility and one membership. */
 function allows(visibility: HistoryVisibility, membership: Membership, joinedLater: boolean): boolean {
   if (visibility === 'world_readable') return true;
   if (membership === 'join') return true;
@@ -29,17 +29,24 @@ function allows(visibility: HistoryVisibility, membership: Membership, joinedLat
   return visibility === 'invited' && membership === 'invite';
 }
 
-/** The visibility before the event and, if the event itself changes it, the one after. */
+/** Returns the visibility before the event and, if the event itself changes it, the one after. */
 function visibilitiesAround(event: VisibilitySubject, before: HistoryVisibility): HistoryVisibility[] {
   const changes = event.type === 'm.room.history_visibility' && event.stateKey === '';
   return changes ? [before, historyVisibilityOf(event.content)] : [before];
 }
 
 /**
- * Whether a user may see an event.
+ * Whether the history visibility permits a user to see an event. An event that changes the visibility or the
+ * user's own membership is visible if the state before or after it permits it. For each of these states, in
+ * the order of the specification:
+ * 1. `world_readable`: visible.
+ * 2. The user is joined: visible.
+ * 3. `shared`, and the user joined later: visible.
+ * 4. `invited`, and the user is invited: visible.
+ * 5. Otherwise not visible.
  *
- * These are the rules for history only. Reading a room at all needs more (a user who was never there reads nothing
- * but what is world-readable), and a client must also learn of the end of an invitation that it was shown.
+ * Reading a room requires more: a user who was never in it reads only what is world-readable, and a client
+ * must also learn that an invite which it was shown has ended.
  * Source: client-server API, "Room History Visibility", server behaviour.
  */
 export function isVisibleToUser(event: VisibilitySubject, facts: UserVisibilityFacts): boolean {
@@ -50,20 +57,20 @@ export function isVisibleToUser(event: VisibilitySubject, facts: UserVisibilityF
   );
 }
 
-/** What must be known of a room and another server to decide whether the server may have an event. */
+/** The facts about a room and another server that decide whether the server may have an event. */
 export interface ServerVisibilityFacts {
   readonly serverName: string;
   /** The visibility in the state before the event. */
   readonly visibility: HistoryVisibility;
-  /** The memberships, in the state before the event, of the users of that server. */
+  /** The memberships of the server's users in the state before the event. */
   readonly memberships: Iterable<Membership>;
-  /** Whether a user of that server has joined at any time after the event was sent. */
+  /** Whether a user of the server joined at any time after the event was sent. */
   readonly joinedLater: boolean;
 }
 
 /**
- * Whether another server may have an event: when one of its users might be allowed to see it, so that what users are
- * not shown is not given to their server either.
+ * Whether another server may have an event: only if the history visibility could permit one of its users to
+ * see it, so that a server does not receive what its users may not see.
  */
 export function isVisibleToServer(event: VisibilitySubject, facts: ServerVisibilityFacts): boolean {
   const memberships = new Set(facts.memberships).add('leave');

@@ -12,8 +12,8 @@ const isVisibility = (value: unknown): value is HistoryVisibility => VISIBILITIE
 const isMembership = (value: unknown): value is Membership => MEMBERSHIPS.has(value);
 
 /**
- * Reads the content of an `m.room.history_visibility` event. `shared` when there is no event (`undefined`) and when
- * the value is not understood.
+ * Reads the content of an `m.room.history_visibility` event; `shared` if there is no event (`undefined`) or
+ * the value is unknown.
  */
 export function historyVisibilityOf(content: JsonValue | undefined): HistoryVisibility {
   const value = isJsonObject(content) ? content['history_visibility'] : undefined;
@@ -21,8 +21,8 @@ export function historyVisibilityOf(content: JsonValue | undefined): HistoryVisi
 }
 
 /**
- * Reads the content of an `m.room.member` event. `leave` when there is no event (`undefined`) and when the value is
- * none of the five.
+ * Reads the content of an `m.room.member` event; `leave` if there is no event (`undefined`) or the value is
+ * unknown.
  */
 export function membershipOf(content: JsonValue | undefined): Membership {
   const value = isJsonObject(content) ? content['membership'] : undefined;

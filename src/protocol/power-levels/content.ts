@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { PowerLevelNumbers } from '../room-versions.ts';
 import { levelReader, type ReadLevel } from './level-values.ts';
 
-/** The levels that stand directly in the content of `m.room.power_levels`. */
+/** The levels directly in the content of `m.room.power_levels`. */
 export type NamedLevel =
   | 'users_default'
   | 'events_default'
@@ -14,7 +14,7 @@ export type NamedLevel =
   | 'invite';
 
 /**
- * What each named level is where the content, or the whole event, is missing.
+ * The value of each named level if the content or the whole event lacks it.
  * Source: client-server API, `m.room.power_levels`.
  */
 export const defaultLevels: Readonly<Record<NamedLevel, number>> = {
@@ -29,12 +29,15 @@ export const defaultLevels: Readonly<Record<NamedLevel, number>> = {
 
 export const namedLevels = Object.keys(defaultLevels) as readonly NamedLevel[];
 
-/** Levels by user id, event type or notification key; `undefined` where the content has no object there. */
+/**
+ * Levels by user id, event type or notification key; `undefined` if the content has something other than an
+ * object there.
+ */
 export type Levels = ReadonlyMap<string, number> | undefined;
 
 /**
- * The content of an `m.room.power_levels` event, read as its room version reads it. An absent value is absent
- * here too, a value that is no level is `NaN` (see `ReadLevel`).
+ * The content of an `m.room.power_levels` event, as its room version reads it. Absent values are absent here;
+ * values that are not levels are `NaN` (see `ReadLevel`).
  */
 export interface PowerLevelsContent {
   readonly named: ReadonlyMap<NamedLevel, number>;
@@ -43,10 +46,10 @@ export interface PowerLevelsContent {
   readonly notifications: Levels;
 }
 
-/** Reads the content of an `m.room.power_levels` event. Never throws, whatever the content. */
+/** Parses the content of an `m.room.power_levels` event. Never throws, whatever the content is. */
 export function parsePowerLevels(content: JsonObject, numbers: PowerLevelNumbers): PowerLevelsContent {
   const read = levelReader(numbers);
-  // Old rooms exist whose levels are null, and other servers take that as absent.
+  // Levels of old rooms may be null, which other servers take as absent.
   const absent = numbers === 'integers' ? undefined : null;
   const named = new Map<NamedLevel, number>();
   for (const name of namedLevels) {
@@ -75,7 +78,7 @@ function readLevels(value: JsonValue | undefined, read: ReadLevel): Levels {
 
 const parsed = new WeakMap<RoomEvent, PowerLevelsContent>();
 
-/** The content of that `m.room.power_levels` event, parsed once in the life of the event. */
+/** Returns the parsed content of an `m.room.power_levels` event, cached as long as the event lives. */
 export function powerLevelsContentOf(event: RoomEvent): PowerLevelsContent {
   let content = parsed.get(event);
   if (content === undefined) {

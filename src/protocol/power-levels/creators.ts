@@ -1,8 +1,8 @@
 import type { RoomEvent } from '../event.ts';
 
 /**
- * The user who created the room: `content.creator` up to v10, the sender of the create event since v11.
- * `undefined` if the content names nobody.
+ * Returns the user who created the room: `content.creator` up to v10, the sender of the create event since
+ * v11. `undefined` if the content names no creator.
  * Source: https://spec.matrix.org/latest/rooms/v11/#remove-the-creator-property-of-mroomcreate-events
  */
 export function creatorOf(create: RoomEvent): string | undefined {
@@ -14,7 +14,7 @@ export function creatorOf(create: RoomEvent): string | undefined {
 const cache = new WeakMap<RoomEvent, ReadonlySet<string>>();
 
 /**
- * Everybody who counts as a creator of the room: `creatorOf`, and since v12 the `additional_creators` too.
+ * Returns all creators of the room: `creatorOf`, and since v12 the `additional_creators` too.
  * Source: https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
  */
 export function creatorsOf(create: RoomEvent): ReadonlySet<string> {

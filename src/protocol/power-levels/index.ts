@@ -1,4 +1,4 @@
-/** Who may do what in a room: power levels and creators. */
+/** Power levels and creators: what users may do in a room. */
 export * from './content.ts';
 export * from './creators.ts';
 export * from './power-levels.ts';

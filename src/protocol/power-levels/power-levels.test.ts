@@ -20,7 +20,7 @@ const levels = (number: number, content: JsonObject) =>
     testEvent(version(number), { type: 'm.room.power_levels', sender: ann, stateKey: '', content }),
   );
 
-describe('values of power levels', () => {
+describe('levelReader', () => {
   const cases: readonly [value: unknown, floats: number, strings: number, integers: number][] = [
     [50, 50, 50, 50],
     [-1, -1, -1, -1],
@@ -42,7 +42,7 @@ describe('values of power levels', () => {
     [{}, Number.NaN, Number.NaN, Number.NaN],
   ];
   for (const [value, floats, strings, integers] of cases) {
-    test(JSON.stringify(value).slice(0, 40), () => {
+    test(`reads ${JSON.stringify(value).slice(0, 40)}`, () => {
       assert.equal(levelReader('floats and strings')(value as never), floats);
       assert.equal(levelReader('integers and strings')(value as never), strings);
       assert.equal(levelReader('integers')(value as never), integers);
@@ -50,8 +50,8 @@ describe('values of power levels', () => {
   }
 });
 
-describe('the levels of users', () => {
-  test('are what the event says, or users_default', () => {
+describe('PowerLevels.ofUser', () => {
+  test('returns the level in users, or users_default', () => {
     const room = levels(11, { users: { [bob]: 7 }, users_default: 3 });
     assert.equal(room.ofUser(bob), 7);
     assert.equal(room.ofUser(cat), 3);
@@ -59,7 +59,7 @@ describe('the levels of users', () => {
     assert.equal(levels(11, {}).ofUser(bob), 0);
   });
 
-  test('are 100 for the creator and 0 for others without the event, up to v11', () => {
+  test('returns 100 for the creator and 0 for others without the event, up to v11', () => {
     for (const number of [1, 10, 11]) {
       const room = new PowerLevels(create(number, { creator: ann }), undefined);
       assert.equal(room.ofUser(ann), 100);
@@ -67,7 +67,7 @@ describe('the levels of users', () => {
     }
   });
 
-  test('are infinite for creators since v12, with and without the event', () => {
+  test('returns infinity for creators since v12, with and without the event', () => {
     const created = create(12, { additional_creators: [bob, 1, null] });
     const event = testEvent(version(12), {
       type: 'm.room.power_levels',
@@ -83,12 +83,12 @@ describe('the levels of users', () => {
     assert.equal(new PowerLevels(created, event).ofUser(cat), 5);
   });
 
-  test('are those of the event if the create event is not known', () => {
+  test('returns 0 if neither event is known', () => {
     assert.equal(new PowerLevels(undefined, undefined).ofUser(ann), 0);
   });
 });
 
-describe('the levels that actions need', () => {
+describe('required levels of PowerLevels', () => {
   test('have defaults, with and without the event', () => {
     for (const room of [levels(11, {}), new PowerLevels(create(11), undefined)]) {
       for (const name of namedLevels) assert.equal(room.required(name), defaultLevels[name]);
@@ -98,7 +98,7 @@ describe('the levels that actions need', () => {
     }
   });
 
-  test('are what the event says', () => {
+  test('are read from the event', () => {
     const room = levels(11, {
       ban: 1,
       kick: 2,
@@ -119,7 +119,7 @@ describe('the levels that actions need', () => {
     assert.equal(room.requiredToNotify('other'), 50);
   });
 
-  test('decide who may do what', () => {
+  test('decide what users may do', () => {
     const room = levels(11, { users: { [bob]: 50 }, kick: 51, events: { x: 50, y: 51 } });
     assert.equal(room.reaches(bob, 'ban'), true);
     assert.equal(room.reaches(bob, 'kick'), false);
@@ -129,7 +129,7 @@ describe('the levels that actions need', () => {
     assert.equal(room.canNotify(cat, 'room'), false);
   });
 
-  test('are out of reach where they can not be understood', () => {
+  test('are out of reach if they cannot be read', () => {
     const room = levels(9, { users: { [bob]: 100 }, ban: 'x', events: [], notifications: 1, invite: null });
     assert.equal(room.reaches(bob, 'ban'), false);
     assert.equal(room.canSend(bob, 'm.room.message', false), false);
@@ -138,7 +138,7 @@ describe('the levels that actions need', () => {
     assert.equal(levels(9, { users: [] }).reaches(bob, 'invite'), false);
   });
 
-  test('do not come from what all objects have', () => {
+  test('are not taken from inherited members of objects', () => {
     const room = levels(11, { users: {}, events: {} });
     assert.equal(room.ofUser('constructor'), 0);
     assert.equal(room.requiredToSend('__proto__', true), 50);
@@ -147,15 +147,15 @@ describe('the levels that actions need', () => {
   });
 });
 
-describe('creators', () => {
-  test('are named by the content up to v10', () => {
+describe('creatorOf and creatorsOf', () => {
+  test('return content.creator up to v10', () => {
     assert.equal(creatorOf(create(10, { creator: bob })), bob);
     assert.equal(creatorOf(create(10, { creator: 1 })), undefined);
     assert.deepEqual([...creatorsOf(create(10, { creator: bob, additional_creators: [cat] }))], [bob]);
     assert.deepEqual([...creatorsOf(create(10))], []);
   });
 
-  test('are the sender since v11, and others too since v12', () => {
+  test('return the sender since v11, and additional creators since v12', () => {
     assert.equal(creatorOf(create(11, { creator: bob })), ann);
     assert.deepEqual([...creatorsOf(create(11, { additional_creators: [cat] }))], [ann]);
     assert.deepEqual([...creatorsOf(create(12, { additional_creators: [cat] }))], [ann, cat]);
@@ -163,7 +163,7 @@ describe('creators', () => {
   });
 });
 
-test('reads any content', () => {
+test('parsePowerLevels accepts any content', () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.constantFrom(...namedLevels, 'users', 'events'), fc.jsonValue()),

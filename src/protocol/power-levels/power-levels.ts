@@ -8,16 +8,16 @@ import {
 } from './content.ts';
 import { creatorsOf } from './creators.ts';
 
-/** Up to v11, what the creator has as long as nobody has set any power levels. */
+/** The level of the creator as long as the room has no power levels event, up to v11. */
 const creatorLevelWithoutEvent = 100;
 
-/** What is needed to trigger a notification whose key the content does not name. */
+/** The level required for a notification whose key the content does not list. */
 const defaultNotificationLevel = 50;
 
 /**
- * The power levels in force in a room at some state: who has which level, and which level each action needs.
- * Cheap to make: what is read from the two events is kept with the events. A level that can not be understood
- * (up to v9) is `NaN` and so fails `>=`, whichever side it is on.
+ * The power levels in force in a room state: the level of each user, and the level that each action requires.
+ * Cheap to create, because the content of the two events is parsed once. A level that cannot be read (up to
+ * v9) is `NaN` and so fails `>=` on either side.
  * Source: client-server API, `m.room.power_levels`; "Authorization rules" of each room version.
  */
 export class PowerLevels {
@@ -30,7 +30,7 @@ export class PowerLevels {
     this.#content = powerLevels && powerLevelsContentOf(powerLevels);
   }
 
-  /** The level of that user; `Infinity` for the creators of a room since v12. */
+  /** Returns the level of that user; `Infinity` for the creators of a room since v12. */
   ofUser(userId: string): number {
     const create = this.#create;
     if (create?.version.privilegedCreators && creatorsOf(create).has(userId)) return Number.POSITIVE_INFINITY;
@@ -41,40 +41,40 @@ export class PowerLevels {
     return isCreator ? creatorLevelWithoutEvent : defaultLevels.users_default;
   }
 
-  /** The level that banning, kicking, inviting or redacting needs, or that stands for what is not listed. */
+  /** Returns the level required to ban, kick, invite or redact, or a default level. */
   required(name: NamedLevel): number {
     return this.#content?.named.get(name) ?? defaultLevels[name];
   }
 
-  /** The level that sending such an event needs. Membership events go by `required` instead. */
+  /** Returns the level required to send such an event. For membership events `required` applies instead. */
   requiredToSend(type: string, isState: boolean): number {
     const level = this.#content && lookUp(this.#content.events, type);
     return level ?? this.required(isState ? 'state_default' : 'events_default');
   }
 
-  /** The level that triggering this notification needs, for instance `room` for `@room`. */
+  /** Returns the level required to trigger this notification, for instance `room` for `@room`. */
   requiredToNotify(key: string): number {
     const level = this.#content && lookUp(this.#content.notifications, key);
     return level ?? defaultNotificationLevel;
   }
 
-  /** Whether the user reaches one of the named levels. */
+  /** Whether the user's level reaches a named level. */
   reaches(userId: string, name: NamedLevel): boolean {
     return this.ofUser(userId) >= this.required(name);
   }
 
-  /** Whether the level of the user lets them send such an event. */
+  /** Whether the user's level permits sending such an event. */
   canSend(userId: string, type: string, isState: boolean): boolean {
     return this.ofUser(userId) >= this.requiredToSend(type, isState);
   }
 
-  /** Whether the level of the user lets them trigger this notification. */
+  /** Whether the user's level permits triggering this notification. */
   canNotify(userId: string, key: string): boolean {
     return this.ofUser(userId) >= this.requiredToNotify(key);
   }
 }
 
-/** The level under that key, `NaN` if there is something else than a list of levels. */
+/** Returns the level of that key; `NaN` if the content has something other than an object of levels there. */
 function lookUp(levels: Levels, key: string): number | undefined {
   return levels === undefined ? Number.NaN : levels.get(key);
 }

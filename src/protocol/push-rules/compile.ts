@@ -12,13 +12,13 @@ import {
   type UserPushRules,
 } from './user-rules.ts';
 
-/** A rule that is enabled and can match some event. */
+/** An enabled rule that can match some event. */
 export interface CompiledRule {
   readonly matches: PushMatcher;
   readonly outcome: PushOutcome;
 }
 
-/** The rules of a user, ready to be tried on any number of events. Immutable. */
+/** The rules of a user, compiled for evaluation on any number of events. Immutable. */
 export interface CompiledRuleset {
   readonly override: readonly CompiledRule[];
   readonly content: readonly CompiledRule[];
@@ -33,7 +33,7 @@ export interface CompiledRuleset {
 const always = (): boolean => true;
 const never = (): boolean => false;
 
-/** All tests in their order, undefined as soon as one of them can never hold. */
+/** Combines matchers in their order; `undefined` if one of them can never match. */
 function allOf(tests: readonly (PushMatcher | undefined)[]): PushMatcher | undefined {
   const possible = tests.filter((test) => test !== undefined);
   if (possible.length < tests.length) return undefined;
@@ -41,10 +41,14 @@ function allOf(tests: readonly (PushMatcher | undefined)[]): PushMatcher | undef
   return rest.length === 0 ? first : (event, member) => possible.every((test) => test(event, member));
 }
 
-/** Nobody is asked here: the conditions that default rules share look at the event and the room only. */
+/**
+ * Stands for the member in conditions that default rules share, which look only at the event and the room.
+ */
 const NO_MEMBER = { userId: '' };
 
-/** The test of a default rule: what is the same for all members is asked once for each event. */
+/**
+ * Compiles a default rule. Conditions that are the same for all members are evaluated once for each event.
+ */
 function compileDefault(rule: DefaultRule, slot: number): PushMatcher {
   const test = allOf((rule.conditions ?? []).map(compileCondition)) ?? never;
   const shared = (event: PushEvent) =>
@@ -66,7 +70,7 @@ function compileTest(kind: RuleKind, rule: JsonObject): PushMatcher | undefined 
   return Array.isArray(conditions) ? allOf(conditions.map(compileCondition)) : undefined;
 }
 
-/** The rules of one kind that are enabled and well-formed, with their ids. */
+/** Returns the enabled and well-formed rules of one kind, with their ids. */
 function compileKind(kind: RuleKind, ruleset: JsonObject): [ruleId: string, CompiledRule][] {
   const rules = ruleset[kind];
   if (!Array.isArray(rules)) return [];
@@ -78,15 +82,15 @@ function compileKind(kind: RuleKind, ruleset: JsonObject): [ruleId: string, Comp
   });
 }
 
-/** By id; of several rules with the same id the first counts. */
+/** Rules by id; the first of several rules with the same id counts. */
 const firstById = (rules: [string, CompiledRule][]): ReadonlyMap<string, CompiledRule> =>
   new Map(rules.toReversed());
 
 const inOrder = (rules: [string, CompiledRule][]): CompiledRule[] => rules.map(([, rule]) => rule);
 
 /**
- * Compiles a ruleset as clients see it. Whatever is malformed, disabled or has a condition that this server does not
- * know is left out, because it can not match. Never throws.
+ * Compiles a ruleset in the format for clients. Leaves out rules that are malformed, disabled or have a
+ * condition that this server does not know, because they cannot match. Never throws.
  */
 export function compileRuleset(ruleset: Ruleset | JsonValue): CompiledRuleset {
   const json = isJsonObject(ruleset as JsonValue) ? (ruleset as JsonObject) : {};
@@ -104,8 +108,8 @@ const DEFAULTS = compileRuleset(effectiveRuleset('', NO_USER_RULES));
 const DEFAULTS_WITH_LEGACY = compileRuleset(effectiveRuleset('', NO_USER_RULES, { legacyMentions: true }));
 
 /**
- * Compiles what is stored for a user. It needs no user id: default rules take it from the member they are tried for,
- * so that all users without changes share one compiled ruleset.
+ * Compiles the stored rules of a user. Default rules take the user id from the member for whom they are
+ * evaluated, so that all users without changes share one compiled ruleset.
  */
 export function compileUserRules(stored: UserPushRules, options: DefaultRuleOptions = {}): CompiledRuleset {
   const unchanged =

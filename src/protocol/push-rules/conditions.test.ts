@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import { compileCondition } from './conditions.ts';
 import type { PushRoomFacts, PushSubject } from './push-event.ts';
 
-/** Whether a condition holds; false when it does not compile. */
+/** Whether a condition matches; false if it does not compile. */
 function holds(
   condition: JsonValue,
   event: Partial<PushSubject> = {},
@@ -15,7 +15,7 @@ function holds(
   return compileCondition(condition)?.(pushEvent(event, room), { ...ALICE, displayName }) ?? false;
 }
 
-describe('event_match', () => {
+describe('push condition event_match', () => {
   const cases: [key: string, pattern: string, content: JsonObject, expected: boolean][] = [
     ['content.topic', 'lunc?*', { topic: 'Lunch plans' }, true],
     ['content.topic', 'lunc?*', { topic: 'LUNCH' }, true],
@@ -48,18 +48,18 @@ describe('event_match', () => {
     ['redacts', '*', {}, false],
   ];
   for (const [key, pattern, content, expected] of cases) {
-    it(`${key} ${expected ? 'matches' : 'does not match'} ${pattern} in ${JSON.stringify(content)}`, () => {
+    it(`${expected ? 'matches' : 'does not match'} ${key} with ${pattern} in ${JSON.stringify(content)}`, () => {
       assert.equal(holds({ kind: 'event_match', key, pattern }, { content }), expected);
     });
   }
 
-  it('sees an empty state key and what is redacted', () => {
+  it('matches an empty state key and the redacted event', () => {
     assert.equal(holds({ kind: 'event_match', key: 'state_key', pattern: '' }, { stateKey: '' }), true);
     assert.equal(holds({ kind: 'event_match', key: 'redacts', pattern: '$x' }, { redacts: '$x' }), true);
   });
 });
 
-describe('event_property_is', () => {
+describe('push condition event_property_is', () => {
   const cases: [value: JsonValue, property: JsonValue | undefined, expected: boolean][] = [
     [true, true, true],
     [true, 'true', false],
@@ -79,14 +79,14 @@ describe('event_property_is', () => {
     [{}, {}, false],
   ];
   for (const [value, property, expected] of cases) {
-    it(`${JSON.stringify(property)} ${expected ? 'is' : 'is not'} ${JSON.stringify(value)}`, () => {
+    it(`${expected ? 'matches' : 'does not match'} ${JSON.stringify(property)} with ${JSON.stringify(value)}`, () => {
       const condition = { kind: 'event_property_is', key: 'content.m\\.federate', value };
       assert.equal(holds(condition, { content: { 'm.federate': property } }), expected);
     });
   }
 });
 
-describe('event_property_contains', () => {
+describe('push condition event_property_contains', () => {
   const cases: [value: JsonValue, property: JsonValue | undefined, expected: boolean][] = [
     ['#myroom:example.com', ['#somewhere:example.org', '#myroom:example.com'], true],
     [':example.com', ['#myroom:example.com'], false],
@@ -100,14 +100,14 @@ describe('event_property_contains', () => {
     ['x', undefined, false],
   ];
   for (const [value, property, expected] of cases) {
-    it(`${JSON.stringify(property)} ${expected ? 'contains' : 'does not contain'} ${JSON.stringify(value)}`, () => {
+    it(`${expected ? 'finds' : 'does not find'} ${JSON.stringify(value)} in ${JSON.stringify(property)}`, () => {
       const condition = { kind: 'event_property_contains', key: 'content.alt_aliases', value };
       assert.equal(holds(condition, { content: { alt_aliases: property } }), expected);
     });
   }
 });
 
-describe('contains_display_name', () => {
+describe('push condition contains_display_name', () => {
   const cases: [displayName: string | undefined, body: JsonValue, expected: boolean][] = [
     ['Alice', 'hello alice!', true],
     ['Alice', 'malice', false],
@@ -119,7 +119,7 @@ describe('contains_display_name', () => {
     ['1', 1, false],
   ];
   for (const [displayName, body, expected] of cases) {
-    it(`${displayName} ${expected ? 'is' : 'is not'} in ${JSON.stringify(body)}`, () => {
+    it(`${expected ? 'finds' : 'does not find'} the display name ${displayName} in ${JSON.stringify(body)}`, () => {
       assert.equal(
         holds({ kind: 'contains_display_name' }, { content: { body } }, {}, displayName),
         expected,
@@ -128,7 +128,7 @@ describe('contains_display_name', () => {
   }
 });
 
-describe('room_member_count', () => {
+describe('push condition room_member_count', () => {
   const cases: [is: JsonValue, count: number, expected: boolean][] = [
     ['2', 2, true],
     ['2', 3, false],
@@ -151,13 +151,13 @@ describe('room_member_count', () => {
     ['two', 2, false],
   ];
   for (const [is, count, expected] of cases) {
-    it(`${JSON.stringify(is)} ${expected ? 'holds' : 'does not hold'} for ${count}`, () => {
+    it(`${expected ? 'matches' : 'does not match'} ${count} members with ${JSON.stringify(is)}`, () => {
       assert.equal(holds({ kind: 'room_member_count', is }, {}, { memberCount: count }), expected);
     });
   }
 });
 
-describe('sender_notification_permission', () => {
+describe('push condition sender_notification_permission', () => {
   const mayNotifyRoom = { senderMayNotify: (key: string) => key === 'room' };
   const cases: [key: JsonValue, expected: boolean][] = [
     ['room', true],
@@ -165,13 +165,13 @@ describe('sender_notification_permission', () => {
     [null, false],
   ];
   for (const [key, expected] of cases) {
-    it(`${JSON.stringify(key)} for a sender who may notify the room: ${expected}`, () => {
+    it(`returns ${expected} for the key ${JSON.stringify(key)} if the sender may notify the room`, () => {
       assert.equal(holds({ kind: 'sender_notification_permission', key }, {}, mayNotifyRoom), expected);
     });
   }
 });
 
-describe('io.element.msc4306.thread_subscription', () => {
+describe('push condition io.element.msc4306.thread_subscription', () => {
   const followed = new Set(['$root']);
   const cases: [subscribed: JsonValue, threadRoot: string | undefined, expected: boolean][] = [
     [true, '$root', true],
@@ -184,7 +184,7 @@ describe('io.element.msc4306.thread_subscription', () => {
     [null, '$other', false],
   ];
   for (const [subscribed, threadRoot, expected] of cases) {
-    it(`${JSON.stringify(subscribed)} in the thread ${threadRoot}: ${expected}`, () => {
+    it(`returns ${expected} for subscribed ${JSON.stringify(subscribed)} in the thread ${threadRoot}`, () => {
       const test = compileCondition({ kind: 'io.element.msc4306.thread_subscription', subscribed });
       const member = { ...ALICE, followedThreads: followed };
       assert.equal(test?.(pushEvent({}, { threadRoot }), member) ?? false, expected);
@@ -192,7 +192,7 @@ describe('io.element.msc4306.thread_subscription', () => {
   }
 });
 
-describe('conditions that never hold', () => {
+describe('compileCondition', () => {
   const conditions: JsonValue[] = [
     null,
     'event_match',
@@ -210,6 +210,7 @@ describe('conditions that never hold', () => {
     { kind: 'sender_notification_permission' },
   ];
   for (const condition of conditions) {
-    it(JSON.stringify(condition), () => assert.equal(compileCondition(condition), undefined));
+    it(`returns undefined for ${JSON.stringify(condition)}`, () =>
+      assert.equal(compileCondition(condition), undefined));
   }
 });

@@ -4,14 +4,14 @@ import { isJsonObject, type JsonObject, type JsonPrimitive, type JsonValue } fro
 import { type PropertyPath, parsePropertyPath } from './property-path.ts';
 import type { PushEvent, PushMember } from './push-event.ts';
 
-/** Whether an event fulfils a condition of a member's rule. */
+/** Whether an event matches a condition of a member's rule. */
 export type PushMatcher = (event: PushEvent, member: PushMember) => boolean;
 
 const BODY_KEY = 'content.body';
 const BODY_PATH = parsePropertyPath(BODY_KEY);
 const MEMBER_COUNT = /^(==|<=|>=|<|>)?([0-9]+)$/;
 
-/** Source: MSC4306, under its unstable name. */
+/** The condition of MSC4306, under its unstable name. */
 export const THREAD_SUBSCRIPTION = 'io.element.msc4306.thread_subscription';
 
 const COMPARISONS: Readonly<Record<string, (count: number, limit: number) => boolean>> = {
@@ -22,7 +22,7 @@ const COMPARISONS: Readonly<Record<string, (count: number, limit: number) => boo
   '>=': (count, limit) => count >= limit,
 };
 
-/** The compilers of all conditions; undefined means that the condition is malformed and never holds. */
+/** Compilers by kind of condition; they return `undefined` for malformed conditions, which never match. */
 const COMPILERS: ReadonlyMap<unknown, (condition: JsonObject) => PushMatcher | undefined> = new Map([
   ['event_match', ({ key, pattern }: JsonObject) => compileEventMatch(key, pattern)],
   ['event_property_is', compilePropertyIs],
@@ -34,8 +34,8 @@ const COMPILERS: ReadonlyMap<unknown, (condition: JsonObject) => PushMatcher | u
 ]);
 
 /**
- * Compiles a condition. Undefined when it can not hold for any event: it is malformed, or of a kind that this server
- * does not know.
+ * Compiles a condition; `undefined` if it cannot match any event, because it is malformed or of a kind that
+ * this server does not know.
  * Source: client-server API, "Conditions".
  */
 export function compileCondition(condition: JsonValue): PushMatcher | undefined {
@@ -63,7 +63,10 @@ function compileEventMatch(
   };
 }
 
-/** What a search costs for each character: see `SEARCH_BUDGET`, `compileGlob` and `compileWordGlob`. */
+/**
+ * Returns the search steps for each character of the text: see `SEARCH_BUDGET`, `compileGlob` and
+ * `compileWordGlob`.
+ */
 function searchSteps(pattern: string, inBody: boolean): number {
   return !inBody && pattern.length <= SHORT_GLOB_LENGTH ? pattern.length : (pattern.length >>> 5) + 1;
 }
@@ -71,7 +74,7 @@ function searchSteps(pattern: string, inBody: boolean): number {
 const isBody = (path: PropertyPath): boolean =>
   path.length === BODY_PATH.length && path.every((name, i) => name === BODY_PATH[i]);
 
-/** Non-compound canonical JSON: no fractions, no integer outside the safe range. */
+/** Whether a value is non-compound canonical JSON: no fraction, no integer outside of the safe range. */
 function isComparable(value: JsonValue | undefined): value is JsonPrimitive {
   return (
     value === null || typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value)
@@ -93,12 +96,12 @@ function compilePropertyContains({ key, value }: JsonObject): PushMatcher | unde
   };
 }
 
-/** Whether the body contains the member's display name, as words. */
+/** Whether the body contains the member's display name between word boundaries. */
 export function containsDisplayName(event: PushEvent, { displayName }: PushMember): boolean {
   return displayName !== undefined && displayName !== '' && bodyContains(event, displayName);
 }
 
-/** Whether the body contains a literal text, as words and in any case. */
+/** Whether the body contains a literal between word boundaries, ignoring case. */
 export function bodyContains(event: PushEvent, literal: string): boolean {
   const body = event.foldedString(BODY_KEY, BODY_PATH);
   if (body === undefined || !event.spendSearchSteps(body.length * searchSteps(literal, true))) return false;
@@ -122,7 +125,10 @@ function compileThreadSubscription({ subscribed }: JsonObject): PushMatcher | un
   return typeof subscribed === 'boolean' ? inThread(subscribed) : undefined;
 }
 
-/** Whether the event is in a thread that the member follows, or does not. Source: MSC4306, "New Push Rules". */
+/**
+ * Matches events in threads that the member follows, or in threads that they do not. Source: MSC4306, "New
+ * Push Rules".
+ */
 export function inThread(isFollowed: boolean): PushMatcher {
   return ({ room: { threadRoot } }, { followedThreads }) =>
     threadRoot !== undefined && (followedThreads?.has(threadRoot) ?? false) === isFollowed;

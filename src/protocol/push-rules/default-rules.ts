@@ -8,18 +8,18 @@ import {
 } from './conditions.ts';
 import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
 
-/** A server-default rule, the same for all users but for the parts that name the user. */
+/** A server-default rule. It is the same for all users except for its `memberPart`. */
 export interface DefaultRule {
   readonly kind: RuleKind;
   readonly ruleId: string;
   readonly enabled: boolean;
   readonly actions: readonly PushAction[];
-  /** The conditions that are the same for all users. Undefined in a `content` rule. */
+  /** The conditions that are the same for all users. Undefined in `content` rules. */
   readonly conditions?: readonly PushCondition[];
-  /** What further depends on the member: how clients see it, and how it is decided. */
+  /** The part that depends on the member: its JSON for clients, and its matcher. */
   readonly memberPart?: MemberPart;
   /**
-   * Removed in v1.17: it looks for mentions in the body, and only when the event has no `m.mentions`.
+   * A rule removed in v1.17, which looks for mentions in the body of events without `m.mentions`.
    * https://spec.matrix.org/v1.16/client-server-api/#predefined-rules
    */
   readonly legacyMention?: true;
@@ -72,11 +72,11 @@ function postcontent(
   return { kind: 'postcontent', ruleId, enabled, conditions: [], actions, memberPart };
 }
 
-/** The only default rule that is more important than the rules of the user. */
+/** The only default rule that precedes the user's own rules. */
 export const MASTER_RULE_ID = '.m.rule.master';
 
 /**
- * The default rules of the specification in its order, those removed in v1.17 included.
+ * The default rules in the order of the specification, those removed in v1.17 included.
  * Source: client-server API, "Predefined Rules".
  */
 export const DEFAULT_RULES: readonly DefaultRule[] = [
@@ -140,7 +140,8 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
       matches: (event, { userId }) => bodyContains(event, localpartOf(userId)),
     },
   },
-  // Not enabled: to those whose clients do not follow threads, all threads would be silent (decision 0104).
+  // Disabled, because it would silence all threads for users whose clients do not follow threads (decision
+  // 0104).
   postcontent('unsubscribed_thread', false, false, []),
   postcontent('subscribed_thread', true, true, ['notify', sound('default')]),
   underride('.m.rule.call', [typeIs('m.call.invite')], ['notify', sound('ring')]),

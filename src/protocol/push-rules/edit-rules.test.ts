@@ -25,13 +25,13 @@ const fails =
   (error: unknown) =>
     error instanceof MatrixError && error.errcode === errcode && error.status === status;
 
-/** Adds rules so that the last one is the most important. */
+/** Adds rules; the last one comes first. */
 const withRooms = (...ids: string[]): UserPushRules =>
   ids.reduce((rules, id) => putRule(rules, 'room', id, NOTIFY), NO_USER_RULES);
 const order = (stored: UserPushRules) => stored.rules.room.map((rule) => rule.rule_id).join(' ');
 
 describe('putRule', () => {
-  it('adds an enabled rule as the most important of its kind', () => {
+  it('adds an enabled rule before all others of its kind', () => {
     const stored = withRooms('a', 'b');
     assert.deepEqual(stored.rules.room, [
       { rule_id: 'b', enabled: true, actions: ['notify'] },
@@ -60,21 +60,21 @@ describe('putRule', () => {
   }
 
   for (const anchor of ['nobody', '.m.rule.message', 'x']) {
-    it(`does not place relative to ${anchor}`, () => {
+    it(`refuses to place a rule before or after ${anchor} with M_UNKNOWN`, () => {
       for (const placement of [{ before: anchor }, { after: anchor }]) {
         assert.throws(() => putRule(withRooms('a'), 'room', 'x', NOTIFY, placement), fails('M_UNKNOWN'));
       }
     });
   }
 
-  it('updates a rule and keeps whether it is enabled', () => {
+  it('updates a rule and keeps it disabled', () => {
     const disabled = setRuleEnabled(withRooms('a'), 'room', 'a', false);
     const updated = putRule(disabled, 'room', 'a', { actions: [] });
     assert.deepEqual(updated.rules.room, [{ rule_id: 'a', enabled: false, actions: [] }]);
   });
 
   for (const id of ['', '.m.rule.message', '.mine', 'a/b', 'a\\b']) {
-    it(`rejects the id ${JSON.stringify(id)}`, () => {
+    it(`refuses the rule id ${JSON.stringify(id)} with M_INVALID_PARAM`, () => {
       assert.throws(() => putRule(NO_USER_RULES, 'room', id, NOTIFY), fails('M_INVALID_PARAM'));
     });
   }
@@ -99,12 +99,12 @@ describe('putRule', () => {
     ],
   ];
   for (const [kind, body, errcode] of bodies) {
-    it(`rejects ${JSON.stringify(body)?.slice(0, 60)} as ${kind} rule with ${errcode}`, () => {
+    it(`refuses ${JSON.stringify(body)?.slice(0, 60)} as ${kind} rule with ${errcode}`, () => {
       assert.throws(() => putRule(NO_USER_RULES, kind, 'x', body), fails(errcode));
     });
   }
 
-  it('keeps what belongs to the kind, and unknown conditions and actions', () => {
+  it('keeps the members of the kind, and unknown conditions and actions', () => {
     const conditions = [{ kind: 'org.example.new', extra: 1 }];
     const actions = ['dont_notify', 'org.example.wave', { set_tweak: 'flash' }];
     const body = { actions, conditions, pattern: 'cake', enabled: false, default: true };
@@ -116,7 +116,7 @@ describe('putRule', () => {
     assert.deepEqual(putRule(NO_USER_RULES, 'override', 'x', NOTIFY).rules.override[0]?.conditions, []);
   });
 
-  it('keeps no rules of users between those for content and those for rooms', () => {
+  it('refuses user rules of the kind postcontent', () => {
     const kind = 'postcontent';
     assert.throws(() => putRule(NO_USER_RULES, kind, 'x', NOTIFY), fails('M_INVALID_PARAM'));
     assert.throws(() => deleteRule(NO_USER_RULES, kind, 'x'), fails('M_NOT_FOUND', 404));
@@ -125,7 +125,7 @@ describe('putRule', () => {
     assert.deepEqual(changes, { [`postcontent/${ruleId}`]: { enabled: true } });
   });
 
-  it('bounds the number of rules of all kinds together', () => {
+  it('refuses more than MAX_USER_RULES rules of all kinds together with M_TOO_LARGE', () => {
     const rule = { rule_id: 'r', enabled: true, actions: [] };
     const many = Array.from({ length: MAX_USER_RULES }, (_, i) => ({ ...rule, rule_id: `r${i}` }));
     const full: UserPushRules = { rules: { ...NO_USER_RULES.rules, sender: many }, changes: {} };
@@ -134,8 +134,8 @@ describe('putRule', () => {
   });
 });
 
-describe('the patterns of all rules together', () => {
-  it('are bounded', () => {
+describe('putRule: size of patterns', () => {
+  it('refuses too long patterns of all rules together with M_TOO_LARGE', () => {
     const long = 'x'.repeat(MAX_GLOB_LENGTH);
     const conditions = Array.from({ length: 100 }, () => ({
       kind: 'event_match',
@@ -149,8 +149,8 @@ describe('the patterns of all rules together', () => {
   });
 });
 
-describe('changing rules', () => {
-  it('removes a rule of the user, not a default rule', () => {
+describe('changes of push rules', () => {
+  it('deletes rules of the user but not default rules', () => {
     assert.equal(order(deleteRule(withRooms('a', 'b'), 'room', 'a')), 'b');
     assert.throws(() => deleteRule(NO_USER_RULES, 'room', 'a'), fails('M_NOT_FOUND', 404));
     assert.throws(() => deleteRule(NO_USER_RULES, 'underride', '.m.rule.message'), fails('M_NOT_FOUND', 404));
@@ -160,7 +160,7 @@ describe('changing rules', () => {
     assert.deepEqual(setRuleActions(withRooms('a'), 'room', 'a', ['x']).rules.room[0]?.actions, ['x']);
   });
 
-  it('remembers changes to default rules', () => {
+  it('stores changes of default rules', () => {
     const disabled = setRuleEnabled(NO_USER_RULES, 'underride', '.m.rule.message', false);
     const changed = setRuleActions(disabled, 'underride', '.m.rule.message', ['x']);
     const rule = findRule(effectiveRuleset(USER, changed), 'underride', '.m.rule.message');
@@ -173,14 +173,14 @@ describe('changing rules', () => {
     );
   });
 
-  it('knows the legacy rules only when they are in force', () => {
+  it('changes legacy rules only if they are enabled', () => {
     const change = (legacyMentions: boolean) =>
       setRuleEnabled(NO_USER_RULES, 'override', '.m.rule.roomnotif', false, { legacyMentions });
     assert.throws(() => change(false), fails('M_NOT_FOUND', 404));
     assert.deepEqual(change(true).changes, { 'override/.m.rule.roomnotif': { enabled: false } });
   });
 
-  it('fails for rules that do not exist', () => {
+  it('refuses rules that do not exist with M_NOT_FOUND', () => {
     const ruleset = effectiveRuleset(USER, NO_USER_RULES);
     const notFound = fails('M_NOT_FOUND', 404);
     assert.throws(() => findRule(ruleset, 'override', '.m.rule.message'), notFound);
@@ -189,14 +189,14 @@ describe('changing rules', () => {
     assert.throws(() => setRuleEnabled(NO_USER_RULES, 'room', '__proto__', true), notFound);
   });
 
-  it('reads kinds', () => {
+  it('parses rule kinds', () => {
     assert.equal(parseRuleKind('underride'), 'underride');
     assert.throws(() => parseRuleKind('global'), fails('M_INVALID_PARAM'));
     assert.throws(() => parseRuleKind('constructor'), fails('M_INVALID_PARAM'));
   });
 });
 
-describe('any sequence of edits', () => {
+describe('random sequences of edits', () => {
   const id = fc.constantFrom('a', 'b', 'c', 'd');
   const placement = fc.record({
     before: fc.option(id, { nil: undefined }),
@@ -211,7 +211,7 @@ describe('any sequence of edits', () => {
     id.map((each) => (stored: UserPushRules) => deleteRule(stored, 'room', each)),
   );
 
-  it('keeps ids unique and fails with a MatrixError only', () => {
+  it('keep ids unique and throw only MatrixErrors', () => {
     fc.assert(
       fc.property(fc.array(edit, { maxLength: 30 }), (edits) => {
         let stored = NO_USER_RULES;

@@ -19,13 +19,15 @@ import {
   userRulesOf,
 } from './user-rules.ts';
 
-/** How many rules one user may have; muting thousands of rooms must be possible. */
+/** Maximum number of rules of one user; muting thousands of rooms must be possible. */
 export const MAX_USER_RULES = 10_000;
 
-/** How many characters all patterns of one user may have: compiled they take up to 44 MB. */
+/** Maximum number of characters in all patterns of one user; compiled they take up to 44 MB. */
 const MAX_PATTERN_CHARACTERS = 262_144;
 
-/** Where to put a rule, by the id of another rule of the same kind. `before` wins over `after`. */
+/**
+ * Where to put a rule, by the id of another rule of the same kind. `before` takes precedence over `after`.
+ */
 export interface RulePlacement {
   readonly before?: string | undefined;
   readonly after?: string | undefined;
@@ -33,14 +35,14 @@ export interface RulePlacement {
 
 const ruleNotFound = () => notFound('The push rule was not found.');
 
-/** Reads the kind from a request's path. Throws M_INVALID_PARAM. */
+/** Parses the kind in the path of a request. @throws MatrixError M_INVALID_PARAM */
 export function parseRuleKind(kind: string): RuleKind {
   const known = RULE_KINDS.find((each) => each === kind);
   if (known === undefined) throw invalidParam(`Unknown kind of push rule: ${kind}`);
   return known;
 }
 
-/** Finds a rule among those that clients see. Throws M_NOT_FOUND. */
+/** Returns one of the rules in the format for clients. @throws MatrixError M_NOT_FOUND */
 export function findRule(ruleset: Ruleset, kind: RuleKind, ruleId: string): PushRule {
   const rule = ruleset[kind].find((each) => each.rule_id === ruleId);
   if (rule === undefined) throw ruleNotFound();
@@ -48,11 +50,12 @@ export function findRule(ruleset: Ruleset, kind: RuleKind, ruleId: string): Push
 }
 
 /**
- * Adds a rule or replaces it. A new one is enabled and becomes the most important of its kind; one that exists stays
- * enabled or disabled and keeps its place, unless the placement says otherwise.
- * Throws M_INVALID_PARAM for ids that are not allowed, M_UNKNOWN (400) when the rule that the placement names does
- * not exist or is a default rule, M_BAD_JSON or M_MISSING_PARAM for the body, M_TOO_LARGE for too many rules or patterns.
+ * Adds or replaces a rule. A new rule is enabled and comes first in its kind; an existing one stays enabled
+ * or disabled and keeps its place, unless the placement gives another.
  * Source: client-server API, `PUT /pushrules/global/{kind}/{ruleId}`.
+ * @throws MatrixError M_INVALID_PARAM for ids that are not allowed, M_UNKNOWN (400) if the rule that the
+ * placement names does not exist or is a default rule, M_BAD_JSON or M_MISSING_PARAM for the body,
+ * M_TOO_LARGE for too many rules or patterns
  */
 export function putRule(
   stored: UserPushRules,
@@ -62,7 +65,7 @@ export function putRule(
   placement: RulePlacement = {},
 ): UserPushRules {
   checkRuleId(ruleId);
-  if (kind === 'postcontent') throw invalidParam('There are no postcontent rules of users');
+  if (kind === 'postcontent') throw invalidParam('Users cannot have postcontent rules');
   const rules = stored.rules[kind];
   const existing = rules.find((rule) => rule.rule_id === ruleId);
   const rule = { rule_id: ruleId, enabled: existing?.enabled ?? true, ...parseRuleBody(kind, body) };
@@ -70,8 +73,9 @@ export function putRule(
 }
 
 /**
- * Removes a rule of the user. Throws M_NOT_FOUND, also for default rules, which can only be disabled.
+ * Deletes a rule of the user.
  * Source: client-server API, `DELETE /pushrules/global/{kind}/{ruleId}`.
+ * @throws MatrixError M_NOT_FOUND, also for default rules, which can only be disabled
  */
 export function deleteRule(stored: UserPushRules, kind: RuleKind, ruleId: string): UserPushRules {
   const present = userRulesOf(stored, kind);
@@ -80,7 +84,7 @@ export function deleteRule(stored: UserPushRules, kind: RuleKind, ruleId: string
   return withRules(stored, kind, rules);
 }
 
-/** Enables or disables a rule of the user or a default rule. Throws M_NOT_FOUND. */
+/** Enables or disables a rule of the user or a default rule. @throws MatrixError M_NOT_FOUND */
 export function setRuleEnabled(
   stored: UserPushRules,
   kind: RuleKind,
@@ -91,7 +95,10 @@ export function setRuleEnabled(
   return changeRule(stored, kind, ruleId, { enabled }, options);
 }
 
-/** Sets the actions (see `parseActions`) of a rule of the user or of a default rule. Throws M_NOT_FOUND. */
+/**
+ * Sets the actions (see `parseActions`) of a rule of the user or of a default rule.
+ * @throws MatrixError M_NOT_FOUND
+ */
 export function setRuleActions(
   stored: UserPushRules,
   kind: RuleKind,
@@ -126,7 +133,7 @@ function changeRule(
 function checkRuleId(ruleId: string): void {
   if (ruleId === '') throw invalidParam('The id of a push rule must not be empty');
   if (ruleId.startsWith('.'))
-    throw invalidParam('Ids that start with a dot are those of server-default rules');
+    throw invalidParam('Push rule ids that start with a dot are reserved for server-default rules');
   if (/[/\\]/.test(ruleId))
     throw invalidParam('The id of a push rule must not contain slashes or backslashes');
 }
@@ -143,7 +150,8 @@ function placeRule(
   }
   const others = rules.filter((each) => each.rule_id !== rule.rule_id);
   const anchorAt = others.findIndex((each) => each.rule_id === anchor);
-  if (anchorAt === -1) throw unknown(`before/after rule not found: ${anchor}`, 400);
+  if (anchorAt === -1)
+    throw unknown(`The push rule that before or after names was not found: ${anchor}`, 400);
   return others.toSpliced(before === undefined ? anchorAt + 1 : anchorAt, 0, rule);
 }
 
@@ -158,10 +166,10 @@ const withRules = (
 
 function checkLimits(stored: UserPushRules): UserPushRules {
   const all = RULE_KINDS.flatMap((kind) => userRulesOf(stored, kind));
-  if (all.length > MAX_USER_RULES) throw tooLarge(`There may be ${MAX_USER_RULES} push rules at most`);
+  if (all.length > MAX_USER_RULES) throw tooLarge(`A user may have at most ${MAX_USER_RULES} push rules`);
   const characters = all.reduce((sum, rule) => sum + patternCharacters(rule), 0);
   if (characters > MAX_PATTERN_CHARACTERS) {
-    throw tooLarge(`The patterns of all push rules may have ${MAX_PATTERN_CHARACTERS} characters at most`);
+    throw tooLarge(`The patterns of all push rules may have at most ${MAX_PATTERN_CHARACTERS} characters`);
   }
   return stored;
 }

@@ -30,7 +30,7 @@ function matchingRule(
 
 const MODERATOR = { senderMayNotify: (key: string) => key === 'room' };
 
-/** What a client might have sent in place of rules. */
+/** JSON that a client might have sent in place of rules. */
 const json = (value: object): JsonValue => JSON.parse(JSON.stringify(value));
 const state = (type: string, content: JsonObject = {}, stateKey = '') => subject({ type, content, stateKey });
 const mentions = (value: JsonValue, more: JsonObject = {}) =>
@@ -38,7 +38,7 @@ const mentions = (value: JsonValue, more: JsonObject = {}) =>
 const invite = (stateKey: string) => state('m.room.member', { membership: 'invite' }, stateKey);
 const edit = { 'm.relates_to': { rel_type: 'm.replace', event_id: '$x' } };
 
-describe('the default rules', () => {
+describe('default push rules', () => {
   const cases: [rule: string | undefined, event: PushSubject, room?: Partial<PushRoomFacts>][] = [
     ['message', message({ body: 'hello' })],
     ['room_one_to_one', message({ body: 'hello' }), { memberCount: 2 }],
@@ -71,7 +71,7 @@ describe('the default rules', () => {
     ['message', message({ body: 'Alice alice @room' }), MODERATOR],
   ];
   for (const [rule, event, room] of cases) {
-    it(`${rule ?? 'no rule'} for ${event.type} ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
+    it(`matches ${rule ?? 'no rule'} for ${event.type} ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
       assert.equal(matchingRule(event, room), rule);
     });
   }
@@ -84,12 +84,12 @@ describe('the default rules', () => {
     ['is_user_mention', mentions({ user_ids: [ALICE.userId] }, { body: 'hey ALICE' })],
   ];
   for (const [rule, event, room] of legacyCases) {
-    it(`with legacy mentions: ${rule} for ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
+    it(`matches ${rule} with legacy mentions for ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
       assert.equal(matchingRule(event, room, { legacyMentions: true }), rule);
     });
   }
 
-  it('with legacy mentions: contains_user_name for the localpart', () => {
+  it('matches contains_user_name with legacy mentions for the localpart', () => {
     const rules = compileUserRules(NO_USER_RULES, { legacyMentions: true });
     const member = { userId: '@carol:example.org', displayName: 'C' };
     const ruleFor = (body: string) =>
@@ -99,7 +99,7 @@ describe('the default rules', () => {
   });
 });
 
-describe('the order of rules', () => {
+describe('order of push rules', () => {
   const rule = (rule_id: string, more: Partial<PushRule> = {}): PushRule => ({
     rule_id,
     default: false,
@@ -122,7 +122,7 @@ describe('the order of rules', () => {
     ...Object.fromEntries(kinds.map((kind) => [kind, []])),
   });
 
-  it('is override, content, postcontent, room, sender, underride', () => {
+  it('evaluates override, content, postcontent, room, sender, underride in this order', () => {
     assert.equal(first(all), 'o1');
     assert.equal(first(without('override')), 'c1');
     assert.equal(first(without('override', 'content')), 'p1');
@@ -133,7 +133,7 @@ describe('the order of rules', () => {
     assert.equal(first({}), undefined);
   });
 
-  it('passes over rules that are disabled, malformed or have unknown conditions', () => {
+  it('skips rules that are disabled, malformed or have unknown conditions', () => {
     const unknown = { kind: 'org.example.new' };
     const odd = [
       null,
@@ -149,7 +149,7 @@ describe('the order of rules', () => {
     assert.equal(first({ ...without('override'), content: [rule('no pattern')] }), 'p1');
   });
 
-  it('takes the first of several rules with one id', () => {
+  it('uses the first of several rules with the same id', () => {
     const rules = [
       rule('!room:example.org', { actions: ['notify'] }),
       rule('!room:example.org', { actions: [] }),
@@ -157,7 +157,7 @@ describe('the order of rules', () => {
     assert.equal(evaluatePushRules(json({ room: rules }), subject(), { ...ROOM, ...ALICE }).notify, true);
   });
 
-  it('requires all conditions', () => {
+  it('requires all conditions of a rule to match', () => {
     const conditions = (type: string) => [
       { kind: 'event_match', key: 'type', pattern: type },
       { kind: 'room_member_count', is: '>5' },
@@ -168,7 +168,7 @@ describe('the order of rules', () => {
     assert.equal(first(json(ruleset)), 'b');
   });
 
-  it('lets the master rule silence everything', () => {
+  it('lets the master rule silence all events', () => {
     const changes = { 'override/.m.rule.master': { enabled: true } };
     const rules = compileUserRules({ ...NO_USER_RULES, changes });
     const outcome = evaluateRules(
@@ -181,7 +181,7 @@ describe('the order of rules', () => {
   });
 });
 
-describe('outcomes', () => {
+describe('push rule outcome', () => {
   const outcomeOf = (actions: JsonValue) =>
     evaluatePushRules({ override: [{ rule_id: 'r', enabled: true, actions }] }, subject(), {
       ...ROOM,
@@ -204,7 +204,7 @@ describe('outcomes', () => {
     ],
   ];
   for (const [actions, notify, highlight, tweaks] of cases) {
-    it(`of ${JSON.stringify(actions)}`, () => {
+    it(`sets notify ${notify} and highlight ${highlight} for ${JSON.stringify(actions)}`, () => {
       const outcome = outcomeOf(actions);
       assert.equal(outcome.notify, notify);
       assert.equal(outcome.highlight, highlight);
@@ -212,20 +212,20 @@ describe('outcomes', () => {
     });
   }
 
-  it('keep unknown actions and drop historical ones and what is no action', () => {
+  it('keeps unknown actions and drops historical and malformed ones', () => {
     assert.deepEqual(outcomeOf(['dont_notify', 'org.example.wave', 1, null, { a: 1 }]).actions, [
       'org.example.wave',
       { a: 1 },
     ]);
   });
 
-  it('are none for the sender', () => {
+  it('is empty for the sender of the event', () => {
     const rules = compileRuleset({ override: [{ rule_id: 'r', enabled: true, actions: ['notify'] }] });
     assert.equal(evaluateRules(rules, pushEvent({ sender: ALICE.userId }), ALICE), NO_OUTCOME);
   });
 });
 
-describe('hostile rules', () => {
+describe('evaluateRules with hostile rules', () => {
   const body = 'a '.repeat(32_000);
   const rule = (i: number) => ({
     rule_id: `r${i}`,
@@ -234,7 +234,7 @@ describe('hostile rules', () => {
     pattern: `${'*a'.repeat(200)}b`,
   });
 
-  it('stop matching when the search budget of the member is spent', () => {
+  it('stops matching when the search budget of the member is spent', () => {
     const event = pushEvent({ content: { body } });
     event.resetSearchBudget();
     assert.equal(event.spendSearchSteps(SEARCH_BUDGET), true);
@@ -248,7 +248,7 @@ describe('hostile rules', () => {
     assert.equal(evaluate(1000), undefined);
   });
 
-  it('of one member do not change the outcome for the next', () => {
+  it('does not let one member change the outcome of another', () => {
     const room = { ...ROOM, ...MODERATOR };
     const event = new PushEvent(message({ body: `@room ${body}` }), room);
     const defaults = effectiveRuleset('', NO_USER_RULES, { legacyMentions: true });

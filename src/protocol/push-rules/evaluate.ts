@@ -3,8 +3,9 @@ import { NO_OUTCOME, type PushOutcome } from './outcome.ts';
 import type { PushEvent, PushMember } from './push-event.ts';
 
 /**
- * Tries the rules of one member on an event and returns what the first that matches says. Nobody is notified of what
- * they sent themselves.
+ * Evaluates the rules of one member on an event and returns the outcome of the first that matches. In the
+ * order of the specification: `override`, `content`, (MSC4306) `postcontent`, `room`, `sender`, `underride`.
+ * The sender of an event is not notified of it.
  * Source: client-server API, "Push Rules".
  */
 export function evaluateRules(rules: CompiledRuleset, event: PushEvent, member: PushMember): PushOutcome {

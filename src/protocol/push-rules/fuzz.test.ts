@@ -20,7 +20,7 @@ const content = fc.dictionary(
   },
 ) as fc.Arbitrary<JsonObject>;
 
-/** A value of the kind that belongs there, or any JSON in its place. */
+/** A value of the expected kind, or any JSON in its place. */
 const or = (usual: fc.Arbitrary<JsonValue>): fc.Arbitrary<JsonValue> =>
   fc.oneof({ weight: 4, arbitrary: usual }, { weight: 1, arbitrary: json });
 const text = fc.string({
@@ -55,8 +55,8 @@ const ruleset = or(
   fc.record(Object.fromEntries(RULE_KINDS.map((kind) => [kind, or(fc.array(or(rule), { maxLength: 4 }))]))),
 );
 
-describe('arbitrary JSON', () => {
-  it('as rules and events never makes the evaluation throw', () => {
+describe('push rules: arbitrary JSON', () => {
+  it('does not make the evaluation throw, in rules or events', () => {
     fc.assert(
       fc.property(
         ruleset,
@@ -72,7 +72,7 @@ describe('arbitrary JSON', () => {
     );
   });
 
-  it('gives the same outcome when the event is shared by members and when it is not', () => {
+  it('gives the same outcome whether members share the event or not', () => {
     const member = fc.record({
       userId: fc.constantFrom('@a:b', '@bob:example.org'),
       displayName: fc.constantFrom('a', ''),
@@ -90,7 +90,7 @@ describe('arbitrary JSON', () => {
     );
   });
 
-  it('as the body of a rule is refused or stored as a well-formed rule', () => {
+  it('is refused or stored as a well-formed rule when it is the body of a rule', () => {
     fc.assert(
       fc.property(fc.constantFrom(...RULE_KINDS), text, or(rule), (kind, ruleId, body) => {
         try {

@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import type { PushAction } from './push-rule.ts';
 
-/** What the rules of a user make of an event. */
+/** The result of evaluating a user's rules on an event. */
 export interface PushOutcome {
-  /** The rule that matched, undefined when none did. */
+  /** The rule that matched; `undefined` if none did. */
   readonly ruleId: string | undefined;
-  /** Its actions, without those that the specification tells us to ignore. */
+  /** The actions of that rule, without those that the specification says to ignore. */
   readonly actions: readonly PushAction[];
   /** Whether the event counts as a notification and goes to the pushers. */
   readonly notify: boolean;
@@ -15,7 +15,7 @@ export interface PushOutcome {
   readonly tweaks: JsonObject;
 }
 
-/** The outcome when no rule matches, and for a user's own events. */
+/** The outcome if no rule matches, and for the user's own events. */
 export const NO_OUTCOME: PushOutcome = {
   ruleId: undefined,
   actions: [],
@@ -29,7 +29,7 @@ const HISTORICAL_ACTIONS: ReadonlySet<unknown> = new Set(['dont_notify', 'coales
 const isAction = (value: JsonValue): value is PushAction => typeof value === 'string' || isJsonObject(value);
 
 /**
- * The actions of a list that are to be followed: neither historical ones nor what is no action at all.
+ * Returns the actions to follow: without historical actions and without malformed ones.
  * Source: client-server API, "Historical Actions".
  */
 export function effectiveActions(actions: readonly JsonValue[]): PushAction[] {

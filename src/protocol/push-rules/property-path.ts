@@ -1,11 +1,11 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 
-/** The names of nested properties, the outermost first. */
+/** The names of nested properties, outermost first. */
 export type PropertyPath = readonly string[];
 
 /**
- * Reads a path like `content.m\.relates_to.rel_type`. A backslash that escapes neither a dot nor a backslash stands
- * for itself.
+ * Parses a path like `content.m\.relates_to.rel_type`. A backslash that escapes neither a dot nor a backslash
+ * stands for itself.
  * Source: appendices, "Dot-separated property paths".
  */
 export function parsePropertyPath(path: string): PropertyPath {
@@ -27,7 +27,7 @@ export function parsePropertyPath(path: string): PropertyPath {
   return [...names, name];
 }
 
-/** The property at the end of a path, undefined where there is none. Arrays have no properties. */
+/** Returns the property at a path; `undefined` if there is none. Arrays have no properties. */
 export function propertyAt(object: JsonObject, path: PropertyPath): JsonValue | undefined {
   let value: JsonValue | undefined = object;
   for (const name of path) {

@@ -3,19 +3,19 @@ import { foldCase } from '../globs/fold-case.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { type PropertyPath, propertyAt } from './property-path.ts';
 
-/** What of an event the rules can look at. */
+/** The part of an event that push rules can match. */
 export type PushSubject = Pick<
   RoomEvent,
   'eventId' | 'roomId' | 'type' | 'stateKey' | 'sender' | 'content' | 'originServerTs' | 'redacts'
 >;
 
-/** What the rules need to know about the room, as of the event. */
+/** The facts about the room that push rules need, as of the event. */
 export interface PushRoomFacts {
   /** How many users are joined. */
   readonly memberCount: number;
-  /** Whether the sender's power level lets them trigger the notification of this key: `PowerLevels.canNotify`. */
+  /** Whether the sender's power level permits the notification of this key: `PowerLevels.canNotify`. */
   senderMayNotify(key: string): boolean;
-  /** The event that the thread of this one begins with; `undefined` when it is in none. */
+  /** The root of the event's thread; `undefined` if it is in none. */
   readonly threadRoot?: string | undefined;
 }
 
@@ -24,14 +24,14 @@ export interface PushMember {
   readonly userId: string;
   /** Their display name in the room. */
   readonly displayName?: string | undefined;
-  /** The events with which the threads of the room begin that they follow. */
+  /** The roots of the threads in the room that the member follows. */
   readonly followedThreads?: ReadonlySet<string> | undefined;
 }
 
 /**
- * How many steps the rules of one member may take to search through one event. One step is one character compared
- * with a symbol of a short pattern or with 32 of a long one, or one element of an array. Patterns beyond it match
- * nothing: it bounds what a user with thousands of hostile rules can cost, at some tens of milliseconds.
+ * Maximum search steps of one member's rules on one event. One step compares one character with a symbol of a
+ * short pattern or with 32 of a long one, or checks one element of an array. Patterns beyond the budget match
+ * nothing. Bounds the cost of a user with thousands of hostile rules, at some tens of milliseconds.
  */
 export const SEARCH_BUDGET = 4_194_304;
 
@@ -40,8 +40,8 @@ const MATCHES = 1;
 const DIFFERS = 2;
 
 /**
- * An event prepared for the rules of many members: what they look up more than once is worked out once. Short-lived,
- * because it remembers what it worked out.
+ * An event prepared for evaluating the rules of many members: caches what they look up more than once.
+ * Short-lived, because of that cache.
  */
 export class PushEvent {
   readonly sender: string;
@@ -50,7 +50,7 @@ export class PushEvent {
   readonly content: JsonObject;
   readonly room: PushRoomFacts;
   readonly #json: JsonObject;
-  /** Only of properties that exist, so that its size is bounded by the event's. */
+  /** Holds only properties that exist, so that the event's size bounds its own. */
   readonly #folded = new Map<string, string>();
   readonly #verdicts: number[] = [];
   #mentionedUsers: ReadonlySet<JsonValue> | undefined;
@@ -65,12 +65,15 @@ export class PushEvent {
     this.#json = clientFormat(event);
   }
 
-  /** The value at a path; `undefined` when there is none. */
+  /** Returns the value at a path; `undefined` if there is none. */
   property(path: PropertyPath): JsonValue | undefined {
     return propertyAt(this.#json, path);
   }
 
-  /** The case-folded string at a path, undefined when there is none. `key` is the path as it was written. */
+  /**
+   * Returns the case-folded string at a path; `undefined` if there is none. `key` is the path as written in
+   * the rule.
+   */
   foldedString(key: string, path: PropertyPath): string | undefined {
     const known = this.#folded.get(key);
     if (known !== undefined) return known;
@@ -88,8 +91,8 @@ export class PushEvent {
   }
 
   /**
-   * The answer to a question that is the same for all members, asked once, with a search budget of its own: what one
-   * member has spent must not change the answer for the others. Slots are small numbers.
+   * Evaluates a test that is the same for all members once, with a search budget of its own, so that what one
+   * member has spent does not change the result for others. Slots are small numbers that identify tests.
    */
   sharedResult(slot: number, test: (event: PushEvent) => boolean): boolean {
     const known = this.#verdicts[slot] ?? UNKNOWN;
@@ -107,7 +110,7 @@ export class PushEvent {
     this.#budget = SEARCH_BUDGET;
   }
 
-  /** Takes steps from the search budget of the member; false when they are not left. */
+  /** Takes steps from the search budget of the member; false if not enough are left. */
   spendSearchSteps(steps: number): boolean {
     if (steps > this.#budget) return false;
     this.#budget -= steps;
@@ -117,7 +120,7 @@ export class PushEvent {
 
 const arrayAt = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
 
-/** The event as clients see it. Source: client-server API, "Room event format". */
+/** Returns the event in the format for clients. Source: client-server API, "Room event format". */
 function clientFormat(event: PushSubject): JsonObject {
   return {
     event_id: event.eventId,

@@ -1,23 +1,23 @@
 import type { JsonObject } from '../json.ts';
 
 /**
- * The kinds of rules in the order in which they are checked. Users make no `postcontent` rules.
+ * The kinds of rules in the order of evaluation. Users cannot create `postcontent` rules.
  * Source: client-server API, "Push Rules"; MSC4306 for `postcontent`.
  */
 export const RULE_KINDS = ['override', 'content', 'postcontent', 'room', 'sender', 'underride'] as const;
 export type RuleKind = (typeof RULE_KINDS)[number];
 
-/** The kinds of rules that users can make. */
+/** The kinds of rules that users can create. */
 export type UserRuleKind = Exclude<RuleKind, 'postcontent'>;
 
-/** `notify`, `{ set_tweak, value }`, or something that this server does not know and passes on. */
+/** `notify`, `{ set_tweak, value }`, or an action that this server does not know and passes on. */
 export type PushAction = string | JsonObject;
 
 export interface PushCondition extends JsonObject {
   readonly kind: string;
 }
 
-/** A rule as clients see it. */
+/** A rule in the format for clients. */
 export interface PushRule {
   readonly rule_id: string;
   readonly default: boolean;
@@ -29,5 +29,5 @@ export interface PushRule {
   readonly pattern?: string;
 }
 
-/** All rules of a user, the most important first within each kind. */
+/** All rules of a user; within each kind the first one that matches counts. */
 export type Ruleset = Readonly<Record<RuleKind, readonly PushRule[]>>;

@@ -4,10 +4,10 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 import { effectiveActions } from './outcome.ts';
 import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
 
-/** More conditions than anybody needs in one rule. */
+/** Maximum number of conditions in one rule, more than any real rule needs. */
 const MAX_CONDITIONS = 100;
 
-/** The part of a rule that a client writes. */
+/** The part of a rule that clients send. */
 export interface RuleBody {
   readonly actions: readonly PushAction[];
   readonly conditions?: readonly PushCondition[];
@@ -15,8 +15,8 @@ export interface RuleBody {
 }
 
 /**
- * Reads the body of a request that sets a rule; members that the kind does not have are dropped.
- * Throws M_MISSING_PARAM and M_BAD_JSON.
+ * Parses the body of a request that sets a rule. Drops members that rules of the kind do not have.
+ * @throws MatrixError M_MISSING_PARAM or M_BAD_JSON
  */
 export function parseRuleBody(kind: RuleKind, body: JsonValue): RuleBody {
   if (!isJsonObject(body)) throw badJson('A push rule must be an object');
@@ -27,19 +27,19 @@ export function parseRuleBody(kind: RuleKind, body: JsonValue): RuleBody {
 }
 
 /**
- * Reads `actions` from the body of a request, without the historical ones. Of those that it does not know it keeps the
- * ones with the name of a vendor in front: others are mistakes, and would silence what was meant to notify.
- * Throws M_MISSING_PARAM and M_BAD_JSON.
+ * Parses `actions` in the body of a request. Drops historical actions. Keeps unknown actions only if they are
+ * namespaced (have a dot): others are mistakes, and would silence what was meant to notify.
+ * @throws MatrixError M_MISSING_PARAM or M_BAD_JSON
  */
 export function parseActions({ actions }: JsonObject): PushAction[] {
   if (actions === undefined) throw missingParam('Missing actions');
   if (!Array.isArray(actions)) throw badJson('actions must be an array');
   const effective = effectiveActions(actions);
   const isWellFormed = (action: JsonValue) => typeof action === 'string' || isJsonObject(action);
-  if (!actions.every(isWellFormed)) throw badJson('Each of the actions must be a string or an object');
+  if (!actions.every(isWellFormed)) throw badJson('Each action must be a string or an object');
   for (const action of effective) {
     if (typeof action === 'string' && action !== 'notify' && !action.includes('.')) {
-      throw badJson(`There is no action '${action.slice(0, 255)}'`);
+      throw badJson(`Unknown push rule action: ${action.slice(0, 255)}`);
     }
   }
   return effective;
@@ -55,9 +55,10 @@ function parsePattern(pattern: JsonValue | undefined): string {
 function parseConditions(conditions: JsonValue | undefined): PushCondition[] {
   if (conditions === undefined) return [];
   if (!Array.isArray(conditions)) throw badJson('conditions must be an array');
-  if (conditions.length > MAX_CONDITIONS) throw badJson(`There may be ${MAX_CONDITIONS} conditions at most`);
+  if (conditions.length > MAX_CONDITIONS)
+    throw badJson(`A push rule may have at most ${MAX_CONDITIONS} conditions`);
   return conditions.map((condition: JsonValue) => {
-    if (!isCondition(condition)) throw badJson('Each of the conditions must be an object with a kind');
+    if (!isCondition(condition)) throw badJson('Each condition must be an object with a kind');
     const { pattern } = condition;
     if (typeof pattern === 'string') checkPattern(pattern);
     return condition;
@@ -67,9 +68,9 @@ function parseConditions(conditions: JsonValue | undefined): PushCondition[] {
 const isCondition = (value: JsonValue): value is PushCondition =>
   isJsonObject(value) && typeof value['kind'] === 'string';
 
-/** A longer one would be stored but never match. */
+/** Refuses longer patterns, which would be stored but never match. */
 function checkPattern(pattern: string): void {
   if (pattern.length > MAX_GLOB_LENGTH) {
-    throw badJson(`A pattern may have ${MAX_GLOB_LENGTH} characters at most`);
+    throw badJson(`A pattern may have at most ${MAX_GLOB_LENGTH} characters`);
   }
 }

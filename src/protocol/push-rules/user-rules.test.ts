@@ -7,7 +7,7 @@ import { effectiveRuleset, NO_USER_RULES, type UserPushRules } from './user-rule
 
 const USER = '@alice:example.org';
 
-/** The definitions of the section "Predefined Rules", with the user's id in place of its description. */
+/** The definitions of the section "Predefined Rules", with a user id in place of its description. */
 const predefined = JSON.parse(
   readFileSync(new URL('fixtures/predefined-rules.json', import.meta.url), 'utf8').replaceAll(
     "[the user's Matrix ID]",
@@ -16,7 +16,7 @@ const predefined = JSON.parse(
 );
 
 describe('effectiveRuleset', () => {
-  it('is what the specification defines, in its order, for a user without changes', () => {
+  it('returns the rules of the specification in its order for a user without changes', () => {
     const { postcontent, ...ruleset } = effectiveRuleset(USER, NO_USER_RULES);
     assert.deepEqual(ruleset, { ...predefined, content: [], room: [], sender: [] });
     const kind = 'io.element.msc4306.thread_subscription';
@@ -26,7 +26,7 @@ describe('effectiveRuleset', () => {
     );
   });
 
-  it('has the rules removed in v1.17 in their places when asked for', () => {
+  it('includes the rules removed in v1.17 at their places if legacyMentions is set', () => {
     const ruleset = effectiveRuleset('@alice.b:example.org:8448', NO_USER_RULES, { legacyMentions: true });
     assert.deepEqual(
       ruleset.override.map((rule) => rule.rule_id).slice(3, 9),
@@ -51,7 +51,7 @@ describe('effectiveRuleset', () => {
     ]);
   });
 
-  it('puts the rules of the user before the defaults but after the master rule', () => {
+  it("puts the user's rules before the default rules but after the master rule", () => {
     const own = { rule_id: 'mine', enabled: true, actions: ['dont_notify', 'notify'] };
     const stored: UserPushRules = {
       rules: { ...NO_USER_RULES.rules, override: [own], underride: [own], room: [own] },
@@ -81,7 +81,7 @@ describe('effectiveRuleset', () => {
     assert.equal(ruleset.underride.length, predefined.underride.length);
   });
 
-  it('names every default rule once in its kind', () => {
+  it('has default rules with unique ids in each kind', () => {
     for (const kind of RULE_KINDS) {
       const ids = DEFAULT_RULES.filter((rule) => rule.kind === kind).map((rule) => rule.ruleId);
       assert.equal(new Set(ids).size, ids.length);

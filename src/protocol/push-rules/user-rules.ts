@@ -2,7 +2,7 @@ import { DEFAULT_RULES, type DefaultRule, MASTER_RULE_ID } from './default-rules
 import { effectiveActions } from './outcome.ts';
 import type { PushAction, PushCondition, PushRule, RuleKind, Ruleset, UserRuleKind } from './push-rule.ts';
 
-/** A rule that the user made. */
+/** A rule that the user created. */
 export interface UserPushRule {
   readonly rule_id: string;
   readonly enabled: boolean;
@@ -11,52 +11,53 @@ export interface UserPushRule {
   readonly pattern?: string;
 }
 
-/** What a user changed about a server-default rule. */
+/** A user's changes to a server-default rule. */
 export interface DefaultRuleChange {
   readonly enabled?: boolean;
   readonly actions?: readonly PushAction[];
 }
 
 /**
- * What is stored for a user: their own rules and their changes to default rules, as plain JSON. The default rules
- * themselves are not in it, so that later versions can change them.
+ * The stored rules of a user: their own rules and their changes to default rules, as plain JSON. Does not
+ * hold the default rules themselves, so that later versions can change them.
  */
 export interface UserPushRules {
-  /** The most important first. */
+  /** Most important first. */
   readonly rules: Readonly<Record<UserRuleKind, readonly UserPushRule[]>>;
-  /** By `changeKey`. */
+  /** By `defaultRuleKey`. */
   readonly changes: Readonly<Record<string, DefaultRuleChange>>;
 }
 
-/** The rules of a user who never changed any. */
+/** The rules of a user without changes. */
 export const NO_USER_RULES: UserPushRules = {
   rules: { override: [], content: [], room: [], sender: [], underride: [] },
   changes: {},
 };
 
-/** Which default rules there are. */
+/** Which default rules are in force. */
 export interface DefaultRuleOptions {
   /**
    * Whether to keep the rules that look for the user's name and for `@room` in the body of events without
-   * `m.mentions`. The specification removed them in v1.17, but old clients mention people in no other way.
+   * `m.mentions`. The specification removed them in v1.17, but old clients can mention users only in this
+   * way.
    */
   readonly legacyMentions?: boolean;
 }
 
-/** The rules of a kind that the user made. */
+/** Returns the rules of a kind that the user created. */
 export const userRulesOf = (stored: UserPushRules, kind: RuleKind): readonly UserPushRule[] =>
   kind === 'postcontent' ? [] : stored.rules[kind];
 
-/** The key of a default rule in `UserPushRules.changes`. */
+/** Returns the key of a default rule in `UserPushRules.changes`. */
 export const defaultRuleKey = (kind: RuleKind, ruleId: string): string => `${kind}/${ruleId}`;
 
-/** The default rules that are in force. */
+/** Returns the default rules that are in force. */
 export const defaultRulesFor = ({ legacyMentions = false }: DefaultRuleOptions): readonly DefaultRule[] =>
   DEFAULT_RULES.filter((rule) => legacyMentions || rule.legacyMention !== true);
 
 /**
- * All rules of a user as clients see them and in the order in which they are tried: within each kind the user's own
- * before the defaults, except for `.m.rule.master`, which comes first.
+ * Returns all rules of a user in the format for clients and in the order of evaluation: within each kind the
+ * user's own rules before the default rules, except for `.m.rule.master`, which comes first.
  * Source: client-server API, "Predefined Rules".
  */
 export function effectiveRuleset(

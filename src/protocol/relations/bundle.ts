@@ -2,7 +2,7 @@ import type { RoomEvent } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 import type { ThreadSummary } from './threads.ts';
 
-/** What there is to tell about the children of an event, with events in the format of clients. */
+/** The aggregated relations of an event's child events, with events in the format for clients. */
 export interface ChildAggregations {
   /** See `latestReplacement`. */
   readonly replacement?: JsonObject | undefined;
@@ -13,8 +13,8 @@ export interface ChildAggregations {
 }
 
 /**
- * The value of `m.relations` in the `unsigned` of an event, undefined when there is nothing to tell. Annotations are
- * not aggregated, and state events get no aggregations.
+ * Returns `m.relations` for the `unsigned` of an event; `undefined` if there are no aggregations. Annotations
+ * are not aggregated, and state events have no aggregations.
  * Source: client-server API, "Aggregations of child events".
  */
 export function bundleRelations(

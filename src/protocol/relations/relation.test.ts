@@ -8,7 +8,7 @@ import { relationOf } from './relation.ts';
 const relatesTo = (value: JsonValue): JsonObject => ({ body: 'x', 'm.relates_to': value });
 
 describe('relationOf', () => {
-  it('reads a relation', () => {
+  it('reads well-formed relations', () => {
     assert.deepEqual(relationOf(relatesTo({ rel_type: 'm.annotation', event_id: '$a', key: '👍' })), {
       relType: 'm.annotation',
       eventId: '$a',
@@ -41,7 +41,7 @@ describe('relationOf', () => {
       assert.equal(relationOf(relatesTo(value)), undefined));
   }
 
-  it('ignores content without one, and never throws', () => {
+  it('ignores content without relation, and never throws', () => {
     assert.equal(relationOf({}), undefined);
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
@@ -51,8 +51,8 @@ describe('relationOf', () => {
   });
 });
 
-describe('annotations', () => {
-  it('are refused twice with the error of the specification', () => {
+describe('duplicateAnnotation', () => {
+  it('is the error M_DUPLICATE_ANNOTATION with status 400', () => {
     const { status, errcode } = duplicateAnnotation();
     assert.deepEqual([status, errcode], [400, 'M_DUPLICATE_ANNOTATION']);
   });

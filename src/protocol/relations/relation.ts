@@ -1,24 +1,27 @@
 import { isEventId } from '../identifiers/event-ids.ts';
 import { isJsonObject, type JsonObject } from '../json.ts';
 
-/** Wider than the common namespaced identifier grammar, which clients do not keep to, but as short. */
+/**
+ * Wider than the common namespaced identifier grammar, which clients do not follow, but with the same length
+ * limit.
+ */
 const REL_TYPE = /^[\x21-\x7e]{1,255}$/;
 
-/** How an event relates to another: its well-formed `m.relates_to`. */
+/** The relation of an event to another: its well-formed `m.relates_to`. */
 export interface Relation {
   /** For instance `m.thread`, `m.replace`, `m.annotation`, `m.reference`, or any other. */
   readonly relType: string;
   /** The parent, which must be in the same room. */
   readonly eventId: string;
-  /** What an annotation says, for instance an emoji. Undefined when it is absent or not a string. */
+  /** The key of an annotation, for instance an emoji. `undefined` if it is absent or not a string. */
   readonly key: string | undefined;
-  /** In a thread: whether the reply is there for clients without threads only. */
+  /** In a thread: whether the reply is only a fallback for clients without threads. */
   readonly isFallingBack: boolean;
 }
 
 /**
- * The relation that the content of an event states, undefined when there is none or it is malformed, which counts
- * the same. Only the cleartext of an encrypted event counts.
+ * Returns the relation in the content of an event; `undefined` if there is none or it is malformed. For
+ * encrypted events only the cleartext counts.
  * Source: client-server API, "Forming relationships between events".
  */
 export function relationOf(content: JsonObject): Relation | undefined {

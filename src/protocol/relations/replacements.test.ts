@@ -39,10 +39,10 @@ describe('isValidReplacement', () => {
   const cases: [why: string, original: ReplacementEvent, edit: ReplacementEvent, expected: boolean][] = [
     ['a plain edit', event(), edit(), true],
     ['an edit of something else', event(), edit({ content: editContent('$other') }), false],
-    ['another room', event(), edit({ roomId: '!s:x' }), false],
-    ['another sender', event(), edit({ sender: '@bob:x' }), false],
-    ['another type', event(), edit({ type: 'm.sticker' }), false],
-    ['a state event edited', event({ stateKey: '' }), edit(), false],
+    ['an edit in another room', event(), edit({ roomId: '!s:x' }), false],
+    ['an edit by another sender', event(), edit({ sender: '@bob:x' }), false],
+    ['an edit of another event type', event(), edit({ type: 'm.sticker' }), false],
+    ['an edit of a state event', event({ stateKey: '' }), edit(), false],
     ['a state event as edit', event(), edit({ stateKey: '' }), false],
     ['an edit of an edit', event({ content: editContent('$first') }), edit(), false],
     [
@@ -51,17 +51,22 @@ describe('isValidReplacement', () => {
       edit(),
       true,
     ],
-    ['no new content', event(), edit({ content: editContent('$original', {}) }), false],
+    ['an edit without m.new_content', event(), edit({ content: editContent('$original', {}) }), false],
     ['a redacted edit', event(), edit({ content: {} }), false],
     [
-      'another relation',
+      'an event with another relation',
       event(),
       edit({
         content: { 'm.relates_to': { rel_type: 'm.thread', event_id: '$original' }, 'm.new_content': {} },
       }),
       false,
     ],
-    ['encrypted', event(encrypted), edit({ ...encrypted, content: editContent('$original', {}) }), true],
+    [
+      'an encrypted edit of an encrypted event',
+      event(encrypted),
+      edit({ ...encrypted, content: editContent('$original', {}) }),
+      true,
+    ],
     [
       'an encrypted edit of cleartext',
       event(),
@@ -71,30 +76,31 @@ describe('isValidReplacement', () => {
     ['a cleartext edit of an encrypted event', event(encrypted), edit(), false],
   ];
   for (const [why, original, candidate, expected] of cases) {
-    it(`${why}: ${expected}`, () => assert.equal(isValidReplacement(original, candidate), expected));
+    it(`returns ${expected} for ${why}`, () =>
+      assert.equal(isValidReplacement(original, candidate), expected));
   }
 });
 
 describe('latestReplacement', () => {
   const at = (originServerTs: number, eventId: string) => edit({ originServerTs, eventId });
 
-  it('is the one with the highest timestamp, then with the largest event id', () => {
+  it('takes the highest timestamp, then the largest event id', () => {
     const edits = [at(1, '$z'), at(3, '$a'), at(3, '$b'), at(2, '$y')];
     assert.equal(latestReplacement(event(), false, edits)?.eventId, '$b');
     assert.equal(latestReplacement(event(), false, edits.toReversed())?.eventId, '$b');
   });
 
-  it('passes over invalid ones', () => {
+  it('skips invalid replacements', () => {
     const edits = [at(1, '$a'), edit({ originServerTs: 9, sender: '@bob:x' })];
     assert.equal(latestReplacement(event(), false, edits)?.eventId, '$a');
   });
 
-  it('is none when the original is redacted or there are none', () => {
+  it('is undefined if the original is redacted or has no replacements', () => {
     assert.equal(latestReplacement(event(), true, [at(1, '$a')]), undefined);
     assert.equal(latestReplacement(event(), false, []), undefined);
   });
 
-  it('is the last by the order of replacements', () => {
+  it('agrees with the order of compareReplacements', () => {
     const candidate = fc.record({
       originServerTs: fc.nat(3),
       eventId: fc.constantFrom('$a', '$b', '$A', '$c'),

@@ -1,7 +1,7 @@
 import type { RoomEvent } from '../event.ts';
 import { relationOf } from './relation.ts';
 
-/** What of an event decides about replacements. */
+/** The part of an event that decides whether replacements are valid. */
 export type ReplaceableEvent = Pick<
   RoomEvent,
   'eventId' | 'roomId' | 'type' | 'stateKey' | 'sender' | 'content'
@@ -9,7 +9,8 @@ export type ReplaceableEvent = Pick<
 export type ReplacementEvent = ReplaceableEvent & Pick<RoomEvent, 'originServerTs'>;
 
 /**
- * Whether an event is a valid replacement of another. What an encrypted replacement holds can not be checked.
+ * Whether an event is a valid replacement of another. The encrypted content of a replacement cannot be
+ * checked.
  * Source: client-server API, "Validity of replacement events".
  */
 export function isValidReplacement(original: ReplaceableEvent, edit: ReplaceableEvent): boolean {
@@ -28,8 +29,8 @@ export function isValidReplacement(original: ReplaceableEvent, edit: Replaceable
 }
 
 /**
- * Orders replacements of one event: negative when `a` is older than `b`. By `origin_server_ts`, and by event id where
- * those are equal.
+ * Compares replacements of one event by `origin_server_ts`, then by event id: negative if `a` is older than
+ * `b`.
  * Source: client-server API, "Server-side aggregation of m.replace relationships".
  */
 export function compareReplacements(
@@ -42,8 +43,9 @@ export function compareReplacements(
 }
 
 /**
- * The replacement to bundle with an event: the most recent valid one, none when the original is redacted. Redacted
- * edits must not be among the candidates; they lost their relation, so they would not be valid either.
+ * Returns the replacement to bundle with an event: the most recent valid one, or `undefined` if there is none
+ * or the original is redacted. The candidates must not include redacted replacements; these lost their
+ * relation, so they would not be valid either.
  * Source: client-server API, "Server-side aggregation of m.replace relationships".
  */
 export function latestReplacement<Edit extends ReplacementEvent>(

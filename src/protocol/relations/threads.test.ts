@@ -10,13 +10,13 @@ const relation = (rel_type: string, event_id: string): JsonObject => ({
 });
 
 describe('checkThreadRoot', () => {
-  it('allows events without relation, and replies', () => {
+  it('accepts events without relation, and replies', () => {
     checkThreadRoot({ body: 'x' });
     checkThreadRoot({ 'm.relates_to': { 'm.in_reply_to': { event_id: '$a' } } });
   });
 
   for (const relType of ['m.thread', 'm.replace', 'm.annotation', 'org.example']) {
-    it(`refuses an event with ${relType}`, () => {
+    it(`refuses an event with the relation ${relType} with M_UNKNOWN`, () => {
       assert.throws(
         () => checkThreadRoot(relation(relType, '$a')),
         (error) => error instanceof MatrixError && error.status === 400 && error.errcode === 'M_UNKNOWN',
@@ -28,7 +28,7 @@ describe('checkThreadRoot', () => {
 describe('summariseThread', () => {
   const by = (sender: string, eventId = '$e') => ({ sender, eventId });
 
-  it('counts and takes the last', () => {
+  it('counts the replies and takes the last', () => {
     const replies = [by('@b:x', '$1'), by('@c:x', '$2')];
     assert.deepEqual(summariseThread(by('@a:x'), replies, '@d:x'), {
       latestEvent: replies[1],
@@ -37,13 +37,13 @@ describe('summariseThread', () => {
     });
   });
 
-  it('says whether the user wrote the root or a reply', () => {
+  it('tells whether the user sent the root or a reply', () => {
     const participated = (userId: string) =>
       summariseThread(by('@a:x'), [by('@b:x'), by('@c:x')], userId)?.currentUserParticipated;
     assert.deepEqual(['@a:x', '@b:x', '@d:x'].map(participated), [true, true, false]);
   });
 
-  it('is nothing without replies', () => {
+  it('is undefined without replies', () => {
     assert.equal(summariseThread(by('@a:x'), [], '@a:x'), undefined);
   });
 });
@@ -52,7 +52,7 @@ describe('bundleRelations', () => {
   const message = { stateKey: undefined };
   const thread = { latestEvent: { event_id: '$l' }, count: 7, currentUserParticipated: true };
 
-  it('has the forms of the specification', () => {
+  it('has the format of the specification', () => {
     const replacement = { event_id: '$edit' };
     assert.deepEqual(bundleRelations(message, { replacement, thread, references: ['$one', '$two'] }), {
       'm.replace': { event_id: '$edit' },
@@ -62,7 +62,7 @@ describe('bundleRelations', () => {
     assert.deepEqual(Object.keys(bundleRelations(message, { thread }) ?? {}), ['m.thread']);
   });
 
-  it('is nothing without children, and for state events', () => {
+  it('is undefined without children, and for state events', () => {
     assert.equal(bundleRelations(message, {}), undefined);
     assert.equal(bundleRelations(message, { references: [] }), undefined);
     assert.equal(bundleRelations({ stateKey: '' }, { thread }), undefined);

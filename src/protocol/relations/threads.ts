@@ -3,30 +3,34 @@ import type { RoomEvent } from '../event.ts';
 import type { JsonObject } from '../json.ts';
 import { relationOf } from './relation.ts';
 
-/** How many parents to look at to find the thread of an event. Source: client-server API, "Push Notifications". */
+/**
+ * Maximum number of parents to follow to find the thread of an event. Source: client-server API, "Push
+ * Notifications".
+ */
 export const MAX_THREAD_HOPS = 3;
 
-/** The thread id of everything outside of threads. Source: client-server API, "Threaded read receipts". */
+/** The thread id of all events outside of threads. Source: client-server API, "Threaded read receipts". */
 export const MAIN_TIMELINE = 'main';
 
 /**
- * Whether an event with this content can be the root of a thread: not when it relates to another itself. A plain reply
- * does not, for it has no `rel_type`.
+ * Whether an event with this content can be a thread root: it must not have a relation itself. A plain reply
+ * has none, because it has no `rel_type`.
  * Source: client-server API, "Threading".
  */
 export const canBeThreadRoot = (content: JsonObject): boolean => relationOf(content) === undefined;
 
 /**
- * Refuses to start a thread where there can be none. Throws M_UNKNOWN (400).
+ * Refuses a thread root that has a relation itself.
  * Source: client-server API, "Validation of m.thread relationships".
+ * @throws MatrixError M_UNKNOWN (400)
  */
 export function checkThreadRoot(content: JsonObject): void {
   if (!canBeThreadRoot(content)) {
-    throw unknown('A thread can not be started from an event that relates to another', 400);
+    throw unknown('Cannot start a thread from an event with a relation', 400);
   }
 }
 
-/** What a client is told about a thread along with its root. */
+/** The summary of a thread that is bundled with its root. */
 export interface ThreadSummary<Event> {
   readonly latestEvent: Event;
   readonly count: number;
@@ -34,11 +38,10 @@ export interface ThreadSummary<Event> {
 }
 
 /**
- * Summarises a thread, undefined when no reply is left.
+ * Summarises a thread; `undefined` if it has no replies left.
  * Source: client-server API, "Server-side aggregation of m.thread relationships".
- *
- * @param replies the events of the thread that the user may see, without those of ignored users and without redacted
- *   ones, in topological order
+ * @param replies the events of the thread that the user may see, without redacted ones and without those of
+ * ignored users, in topological order
  */
 export function summariseThread<Event extends Pick<RoomEvent, 'sender'>>(
   root: Pick<RoomEvent, 'sender'>,

@@ -1,6 +1,6 @@
 import type { Membership } from '../history-visibility/history-visibility.ts';
 
-/** How many heroes clients are given. Source: client-server API, `GET /sync`, "RoomSummary". */
+/** Maximum number of heroes. Source: client-server API, `GET /sync`, "RoomSummary". */
 export const MAX_HEROES = 5;
 
 /** One entry of the member list of a room. */
@@ -10,12 +10,12 @@ export interface SummaryMember {
 }
 
 /**
- * The users after whom a room without a name is called: the first five others who are joined or invited, or if there
- * are none, the first five who have left or are banned. Reads no more members than it needs.
+ * Returns the heroes of a room, after whom clients name a room without a name: the first five other users who
+ * are joined or invited, or if there are none, the first five who have left or are banned. Reads no more
+ * members than needed.
  * Source: client-server API, `GET /sync`, "RoomSummary".
- *
  * @param members in the order in which the server learned of their memberships
- * @param userId who asks; never one of the heroes
+ * @param userId the user who asks; never one of the heroes
  */
 export function selectHeroes(members: Iterable<SummaryMember>, userId: string): string[] {
   const present: string[] = [];

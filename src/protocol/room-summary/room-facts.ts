@@ -2,30 +2,30 @@ import { historyVisibilityOf } from '../history-visibility/history-visibility.ts
 import { isRoomAlias, isRoomId } from '../identifiers/room-ids.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
 
-/** The content of a state event, undefined when the state has none. */
+/** Returns the content of a state event; `undefined` if the room has none. */
 export type StateContentLookup = (type: string, stateKey: string) => JsonObject | undefined;
 
-/** What the state of a room says about it, for summaries, directories, spaces and names. */
+/** The properties of a room that its state defines, for summaries, directories, spaces and names. */
 export interface RoomFacts {
-  /** Not empty. */
+  /** Never empty. */
   readonly name: string | undefined;
   readonly canonicalAlias: string | undefined;
   readonly topic: string | undefined;
   readonly avatarUrl: string | undefined;
-  /** `invite` where it is not set. */
+  /** `invite` if it is not set. */
   readonly joinRule: string;
-  /** The rooms whose members may join by a restricted join rule. */
+  /** The rooms whose members may join by the restricted join rule. */
   readonly allowedRoomIds: readonly string[];
   readonly guestCanJoin: boolean;
   readonly worldReadable: boolean;
   /** For instance `m.space`. Source: client-server API, "Rooms", "Types". */
   readonly roomType: string | undefined;
-  /** The algorithm, undefined in rooms without encryption. */
+  /** The algorithm; `undefined` in rooms without encryption. */
   readonly encryption: string | undefined;
   readonly roomVersion: string;
 }
 
-/** Reads the facts from the state of a room. What is malformed counts as absent. Never throws. */
+/** Reads the facts from the state of a room. Malformed values count as absent. Never throws. */
 export function roomFactsOf(content: StateContentLookup): RoomFacts {
   const text = (type: string, property: string) => textOf(content(type, '')?.[property]);
   const alias = text('m.room.canonical_alias', 'alias');
@@ -49,8 +49,8 @@ const textOf = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
 /**
- * The topic as plain text: where `m.topic` has representations but none in plain text, there is none. A
- * representation is plain text unless it says otherwise.
+ * Returns the topic as plain text. If `m.topic` has representations but none in plain text, there is no
+ * topic. A representation without MIME type is plain text.
  * Source: client-server API, `m.room.topic` and "PublishedRoomsChunk".
  */
 function topicOf(content: JsonObject | undefined): string | undefined {
@@ -59,7 +59,8 @@ function topicOf(content: JsonObject | undefined): string | undefined {
 }
 
 /**
- * The texts of an `m.room.topic` event by which it is found: what clients of any age show.
+ * Returns the texts of an `m.room.topic` event that search finds: the topics that older and newer clients
+ * show.
  * Source: client-server API, "Server Side Search", `room_events`.
  */
 export function topicTexts(content: JsonObject): string[] {
@@ -79,7 +80,10 @@ function plainTextOf(representations: readonly JsonValue[]): string | undefined 
   return textOf(plain?.['body']);
 }
 
-/** Source: client-server API, `m.room.join_rules`, `allow`; only in the two restricted join rules. */
+/**
+ * Returns the rooms in `allow` of the two restricted join rules. Source: client-server API,
+ * `m.room.join_rules`.
+ */
 function allowedRoomIds(joinRules: JsonObject | undefined): string[] {
   const { join_rule: rule, allow } = joinRules ?? {};
   if ((rule !== 'restricted' && rule !== 'knock_restricted') || !Array.isArray(allow)) return [];

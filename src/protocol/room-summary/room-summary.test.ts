@@ -22,12 +22,12 @@ describe('selectHeroes', () => {
     ['a=leave b=leave c=leave d=leave e=ban f=leave me=join g=invite', 'g'],
   ];
   for (const [list, heroes] of cases) {
-    it(`of ${list} are ${heroes || 'none'}`, () => {
+    it(`selects ${heroes || 'no heroes'} from ${list}`, () => {
       assert.equal(selectHeroes(members(list), 'me').join(' '), heroes);
     });
   }
 
-  it('reads no further than the fifth', () => {
+  it('reads no further than the fifth hero', () => {
     function* endless(): Generator<SummaryMember> {
       for (let i = 0; ; i++) yield { userId: `u${i}`, membership: 'join' };
     }
@@ -39,12 +39,12 @@ describe('roomSummaryOf', () => {
   const facts = { heroes: ['@a:x'], joinedCount: 2, invitedCount: 1 };
   const counts = { 'm.joined_member_count': 2, 'm.invited_member_count': 1 };
 
-  it('has heroes in rooms without name and alias', () => {
+  it('includes heroes in rooms without name and alias', () => {
     const summary = roomSummaryOf({ ...facts, name: '', canonicalAlias: undefined });
     assert.deepEqual(summary, { 'm.heroes': ['@a:x'], ...counts });
   });
 
-  it('has only counts in other rooms', () => {
+  it('includes only counts in other rooms', () => {
     assert.deepEqual(roomSummaryOf({ ...facts, name: 'Tea', canonicalAlias: undefined }), counts);
     assert.deepEqual(roomSummaryOf({ ...facts, name: undefined, canonicalAlias: '#tea:x' }), counts);
   });
@@ -54,7 +54,7 @@ describe('roomFactsOf', () => {
   const state = (contents: Record<string, JsonObject>) => (type: string, stateKey: string) =>
     stateKey === '' ? contents[type] : undefined;
 
-  it('takes the topic from its plain text, if there are representations', () => {
+  it('takes the topic from its plain text representation if there are representations', () => {
     const topicOf = (content: JsonObject) => roomFactsOf(state({ 'm.room.topic': content })).topic;
     const html = { mimetype: 'text/html', body: '<b>Tea</b>' };
     const representations = (...blocks: JsonValue[]) => ({ topic: 'Old', 'm.topic': { 'm.text': blocks } });
@@ -65,7 +65,7 @@ describe('roomFactsOf', () => {
     assert.equal(topicOf({ topic: 'Old', 'm.topic': { 'm.text': 'Tea' } }), 'Old');
   });
 
-  it('reads the state of a room', () => {
+  it('reads the facts from the state of a room', () => {
     const allow = [
       { type: 'm.room_membership', room_id: '!space:x' },
       { type: 'm.room_membership', room_id: '!space:x' },
@@ -115,11 +115,11 @@ describe('roomFactsOf', () => {
     roomVersion: '1',
   };
 
-  it('has the defaults of the specification where the state says nothing', () => {
+  it('has the defaults of the specification for an empty state', () => {
     assert.deepEqual(roomFactsOf(state({})), nothing);
   });
 
-  it('takes what is malformed as absent', () => {
+  it('takes malformed values as absent', () => {
     const odd = {
       name: 1,
       alias: 'tea',
@@ -136,7 +136,7 @@ describe('roomFactsOf', () => {
     );
   });
 
-  it('lists allowed rooms for restricted join rules only', () => {
+  it('lists allowed rooms only for restricted join rules', () => {
     const allow = [{ type: 'm.room_membership', room_id: '!space:x' }];
     const allowed = (join_rule: string) =>
       roomFactsOf(state({ 'm.room.join_rules': { join_rule, allow } })).allowedRoomIds;

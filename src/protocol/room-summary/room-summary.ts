@@ -10,7 +10,8 @@ export interface RoomSummaryFacts {
 }
 
 /**
- * The complete `summary` of a joined room in a sync. Heroes are in it only if the room has neither name nor alias.
+ * Returns the complete `summary` of a joined room for /sync. Includes heroes only if the room has neither
+ * name nor alias.
  * Source: client-server API, `GET /sync`, "RoomSummary".
  */
 export function roomSummaryOf(facts: RoomSummaryFacts): JsonObject {

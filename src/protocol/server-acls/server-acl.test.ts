@@ -6,7 +6,7 @@ import { compileGlob } from '../globs/glob.ts';
 import type { JsonValue } from '../json.ts';
 import { compileServerAcl, isServerAllowed } from './server-acl.ts';
 
-describe('server ACLs', () => {
+describe('server ACL', () => {
   const cases: [why: string, content: JsonValue, server: string, expected: boolean][] = [
     ['no list at all', {}, 'example.org', false],
     ['an empty allow list', { allow: [] }, 'example.org', false],
@@ -39,16 +39,16 @@ describe('server ACLs', () => {
     ['content is not an object', ['*'], 'example.org', false],
   ];
   for (const [why, content, server, expected] of cases) {
-    it(`${expected ? 'allow' : 'deny'} ${server}: ${why}`, () => {
+    it(`${expected ? 'allows' : 'denies'} ${server}: ${why}`, () => {
       assert.equal(isServerAllowed(compileServerAcl(content), server), expected);
     });
   }
 
-  it('allow everyone when the state has none', () => {
+  it('allows every server if the state has no ACL', () => {
     assert.equal(isServerAllowed(undefined, '1.2.3.4'), true);
   });
 
-  it('agree with trying one pattern after the other', () => {
+  it('agrees with matching one pattern after the other', () => {
     const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', '*', '?', 'A'), maxLength: 6 });
     const patterns = fc.array(pattern, { maxLength: 5 });
     const name = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'B'), minLength: 1, maxLength: 6 });
@@ -63,7 +63,7 @@ describe('server ACLs', () => {
     );
   });
 
-  it('compile from any JSON', () => {
+  it('compiles from any JSON', () => {
     fc.assert(
       fc.property(
         fc.jsonValue(),
@@ -79,7 +79,7 @@ describe('server ACLs', () => {
     );
   });
 
-  it('look up exact names and subdomains instead of trying all patterns', () => {
+  it('looks up exact names and subdomains instead of matching all patterns', () => {
     const deny = Array.from({ length: 2000 }, (_, i) => [`evil${i}.com`, `*.evil${i}.com`]).flat();
     const acl = compileServerAcl({ allow: ['*'], deny });
     assert.equal(acl.deny.others.length, 0);
@@ -87,12 +87,12 @@ describe('server ACLs', () => {
     assert.equal(isServerAllowed(acl, 'a.b.good.com:80'), true);
   });
 
-  it('drop patterns and deny names that are longer than any server name', () => {
+  it('drops patterns and denies names that are longer than any server name', () => {
     assert.equal(compileServerAcl({ allow: [`*${'a?'.repeat(30_000)}`] }).allow.others.length, 0);
     assert.equal(isServerAllowed(compileServerAcl({ allow: ['*'] }), 'a'.repeat(256)), false);
   });
 
-  it('remember a bounded number of verdicts', () => {
+  it('caches a bounded number of verdicts', () => {
     const acl = compileServerAcl({ allow: ['*'], deny: ['*9.org'] });
     for (let round = 0; round < 2; round++) {
       for (let i = 0; i < 1500; i++) {

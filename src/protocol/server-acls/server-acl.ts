@@ -2,24 +2,26 @@ import { foldCase } from '../globs/fold-case.ts';
 import { matchesGreedily } from '../globs/greedy-match.ts';
 import { isJsonObject, type JsonValue } from '../json.ts';
 
-/** Glob patterns, sorted by how they can be looked up: most lists of thousands cost two or three look-ups. */
+/**
+ * Glob patterns, grouped by how they can be looked up: most lists of thousands cost two or three look-ups.
+ */
 interface PatternSet {
   readonly names: ReadonlySet<string>;
-  /** What follows the star in patterns of the form `*.example.org`, with the dot. */
+  /** The part after the star, dot included, of patterns like `*.example.org`. */
   readonly suffixes: ReadonlySet<string>;
   readonly others: readonly string[];
 }
 
-/** The compiled content of an `m.room.server_acl` event. Nothing that can be observed ever changes in it. */
+/** The compiled content of an `m.room.server_acl` event. Immutable except for the cache of verdicts. */
 export interface ServerAcl {
   readonly allowIpLiterals: boolean;
   readonly allow: PatternSet;
   readonly deny: PatternSet;
-  /** What was decided before, because the same few servers are asked about for every event of a room. */
+  /** Caches decisions, because the same few servers are checked for every event of a room. */
   readonly verdicts: Map<string, boolean>;
 }
 
-/** By the grammar of server names; longer patterns match none. */
+/** Maximum length of a server name by its grammar; longer patterns match none. */
 const MAX_SERVER_NAME_LENGTH = 255;
 const MAX_VERDICTS = 1000;
 const IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
@@ -52,8 +54,8 @@ function matchesAny(patterns: PatternSet, name: string): boolean {
 }
 
 /**
- * Compiles the content of an `m.room.server_acl` event. Whatever is malformed counts as absent: lists that are not
- * arrays as empty, entries that are not strings not at all, `allow_ip_literals` as true.
+ * Compiles the content of an `m.room.server_acl` event. Malformed values count as absent: lists that are not
+ * arrays are empty, entries that are not strings are dropped, and `allow_ip_literals` is true.
  * Source: client-server API, "m.room.server_acl".
  */
 export function compileServerAcl(content: JsonValue): ServerAcl {
@@ -67,8 +69,13 @@ export function compileServerAcl(content: JsonValue): ServerAcl {
 }
 
 /**
- * Whether a server may participate in the room. `acl` is undefined when the state has no `m.room.server_acl`; the
- * port of the name, if any, is not considered.
+ * Whether a server may participate in the room. In the order of the specification:
+ * 1. Without ACL (`undefined`): allowed.
+ * 2. An IP literal while `allow_ip_literals` is false: denied.
+ * 3. A match in `deny`: denied.
+ * 4. A match in `allow`: allowed.
+ * 5. Otherwise denied.
+ * Ignores the port of the name.
  * Source: client-server API, "m.room.server_acl"; server-server API, "Server Access Control Lists (ACLs)".
  */
 export function isServerAllowed(acl: ServerAcl | undefined, serverName: string): boolean {
