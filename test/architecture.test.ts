@@ -58,7 +58,7 @@ const composition = [
 ];
 
 /** Who alone may import a package. */
-const owners: Readonly<Record<string, readonly string[]>> = {
+const packageOwners: Readonly<Record<string, readonly string[]>> = {
   fastify: ['kernel/http'],
   kysely: ['kernel/database', 'kernel/jobs', 'kernel/streams', 'slices'],
   'node:sqlite': ['kernel/database'],
@@ -73,7 +73,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Time, chance and the network are passed in; they are taken from the platform in the kernel only. */
-const passedIn =
+const ambientInputs =
   /\b(Date\.now|Math\.random|performance\.now|new Date\(\))|(?<=(?:await|return|void|[=(,>:?])\s*)fetch\(|(?<![.\w])(?:setTimeout|setInterval)\(/;
 
 interface Import {
@@ -108,7 +108,7 @@ const tierOf = (slice: string) => tiers.findIndex((tier) => slice in tier);
 
 const isTest = (file: string) => file.endsWith('.test.ts') || file.includes('/test/');
 
-const nothing = (problems: readonly string[], rule: string) =>
+const assertNone = (problems: readonly string[], rule: string) =>
   assert.deepEqual([...new Set(problems)], [], rule);
 
 const name = ({ from, to }: Import) => `${from} imports ${to}`;
@@ -118,16 +118,16 @@ describe('architecture', () => {
     const strays = files.filter(
       (file) => tierOf(sliceOf(file)) === -1 && !composition.includes(sliceOf(file)),
     );
-    nothing(strays, 'a file must be in a slice that `tiers` names');
+    assertNone(strays, 'a file must be in a slice that `tiers` names');
   });
 
   it('never imports upward', () => {
-    nothing(between.filter((found) => !mayImport(found)).map(name), 'slices import what is below them');
+    assertNone(between.filter((found) => !mayImport(found)).map(name), 'slices import what is below them');
   });
 
   it('imports other parts through their face', () => {
-    nothing(
-      between.filter((found) => !isThroughFace(found)).map(name),
+    assertNone(
+      between.filter((found) => !isThroughIndex(found)).map(name),
       'outside a slice only its index.ts is known',
     );
   });
@@ -152,10 +152,10 @@ describe('architecture', () => {
   it('takes clock, randomness and network from the kernel', () => {
     const offenders = [...sources].flatMap(([file, text]) => {
       if (sliceOf(file) === 'kernel' || isTest(file)) return [];
-      const found = passedIn.exec(withoutComments(text));
+      const found = ambientInputs.exec(withoutComments(text));
       return found === null ? [] : [`${file} uses ${found[0]}`];
     });
-    nothing(offenders, 'clock, randomness and network are passed in');
+    assertNone(offenders, 'clock, randomness and network are passed in');
   });
 
   it('lets caches take memory as they fill', () => {
@@ -163,7 +163,7 @@ describe('architecture', () => {
       ([file, text]) =>
         !file.startsWith('kernel/caches/') && /new LRUCache(<[^()]*>)?\(\s*\{\s*max\b/.test(text),
     );
-    nothing(
+    assertNone(
       reserving.map(([file]) => file),
       'a cache of so many entries is a `RecentlyUsed`',
     );
@@ -171,12 +171,12 @@ describe('architecture', () => {
 
   it('leaves packages to their owners', () => {
     const offenders = imports.filter(({ from, to, isPackage }) => {
-      const allowed = owners[to];
+      const allowed = packageOwners[to];
       return (
         isPackage && allowed !== undefined && !isTest(from) && !allowed.some((owner) => isOwner(owner, from))
       );
     });
-    nothing(offenders.map(name), 'only its owner knows a package');
+    assertNone(offenders.map(name), 'only its owner knows a package');
   });
 
   it('keeps the protocol free of input and output', () => {
@@ -185,7 +185,7 @@ describe('architecture', () => {
       ({ from, to, isPackage }) =>
         sliceOf(from) === 'protocol' && !isTest(from) && isPackage && !pure.has(to),
     );
-    nothing(offenders.map(name), 'the protocol is pure');
+    assertNone(offenders.map(name), 'the protocol is pure');
   });
 });
 
@@ -204,7 +204,7 @@ function mayImport({ from, to }: Import): boolean {
  * and takes them from the `config.ts` of each slice, which imports nothing else of it. What describes the sections is
  * not part of `kernel/config`'s face, so that a server does not load it.
  */
-function isThroughFace({ from, to }: Import): boolean {
+function isThroughIndex({ from, to }: Import): boolean {
   if (isTest(from) || sliceOf(from) === sliceOf(to) || composition.includes(sliceOf(to))) return true;
   const file = to.slice(partOf(to).length + 1);
   if (file === '' || file === 'index.ts') return true;

@@ -8,24 +8,27 @@ import { MessageSender } from './crash/message-sender.ts';
 import { SyncListener, type SyncPoint } from './crash/sync-listener.ts';
 import { type Message, newMessages, wholeTimeline } from './crash/timeline.ts';
 
-const talkerCount = 8;
+const senderCount = 8;
 const roomCount = 2;
-/** When the process is killed, in milliseconds after the load began; later on a machine that is slow. */
+/**
+ * Times of the kills, in milliseconds after the load began; on a slow machine a kill waits until the load is
+ * under way.
+ */
 const killTimes = [350, 600, 900];
-/** Of a listener's bookmarks, how many are tried. */
-const triedBookmarks = 8;
+/** How many sync points of each listener are checked after a crash. */
+const checkedSyncPoints = 8;
 
 let server: HearthProcess;
 let listeners: SyncListener[];
-let talkers: MessageSender[];
+let senders: MessageSender[];
 const roomIds: string[] = [];
 
 before(async () => {
-  // Tokens are tried twice, and the second answer has to be computed as well.
+  // Each token is used twice; without the response cache the second response is computed as well.
   server = await HearthProcess.create({ caches: { sync_response_cache_duration: '0s' } });
   await server.start();
   const clients = await Promise.all(
-    Array.from({ length: talkerCount }, (_, number) => ApiClient.register(server.url, `user-${number}`)),
+    Array.from({ length: senderCount }, (_, number) => ApiClient.register(server.url, `user-${number}`)),
   );
   const [owner, ...guests] = clients;
   for (let number = 0; number < roomCount; number++) {
@@ -33,14 +36,14 @@ before(async () => {
     for (const guest of guests) await guest.join(roomId);
     roomIds.push(roomId);
   }
-  talkers = clients.map((client) => new MessageSender(client, roomIds));
+  senders = clients.map((client) => new MessageSender(client, roomIds));
   listeners = clients.slice(0, 2).map((client) => new SyncListener(client, roomIds));
   for (const listener of listeners) await listener.sync(0);
 });
 after(() => server?.remove());
 
 function acknowledged() {
-  return talkers.flatMap(({ attempts: sendings }) => sendings.filter(({ eventId }) => eventId !== undefined));
+  return senders.flatMap(({ attempts: sendings }) => sendings.filter(({ eventId }) => eventId !== undefined));
 }
 
 async function timelines(): Promise<Map<string, Message[]>> {
@@ -49,14 +52,14 @@ async function timelines(): Promise<Map<string, Message[]>> {
   return new Map(await Promise.all(entries));
 }
 
-/** Everybody talks and listens until the process is killed; then it is started again. */
+/** Kills the server while all users send and sync, and starts it again. */
 async function crashUnderLoad(killTime: number): Promise<void> {
   const load = [
-    ...talkers.map((talker) => talker.sendUntilDown()),
+    ...senders.map((talker) => talker.sendUntilDown()),
     ...listeners.map((listener) => listener.syncUntilDown()),
   ];
   const before = acknowledged().length;
-  const isUnderWay = () => acknowledged().length > before + talkerCount;
+  const isUnderWay = () => acknowledged().length > before + senderCount;
   await sleep(killTime);
   try {
     await eventually('the load to be under way', isUnderWay);
@@ -67,15 +70,20 @@ async function crashUnderLoad(killTime: number): Promise<void> {
   await server.start();
 }
 
-/** What was acknowledged is there, by its id and once in its room; nothing else has come in. */
-async function assertNothingIsMissing(now: ReadonlyMap<string, readonly Message[]>): Promise<void> {
-  const sendings = talkers.flatMap((talker) => talker.attempts);
+/**
+ * Asserts that each acknowledged message is stored once in its room under its id, and no message that was
+ * never sent.
+ */
+async function assertAcknowledgedAreStored(now: ReadonlyMap<string, readonly Message[]>): Promise<void> {
+  const sendings = senders.flatMap((talker) => talker.attempts);
   for (const [roomId, messages] of now) {
-    const tried = new Set(sendings.filter((sending) => sending.roomId === roomId).map(({ text }) => text));
+    const attempted = new Set(
+      sendings.filter((sending) => sending.roomId === roomId).map(({ text }) => text),
+    );
     const texts = messages.map(({ text }) => text);
-    assert.equal(new Set(texts).size, texts.length, 'a message is there twice');
+    assert.equal(new Set(texts).size, texts.length, 'a message is stored twice');
     assert.deepEqual(
-      texts.filter((text) => !tried.has(text as string)),
+      texts.filter((text) => !attempted.has(text as string)),
       [],
     );
   }
@@ -86,8 +94,11 @@ async function assertNothingIsMissing(now: ReadonlyMap<string, readonly Message[
   }
 }
 
-/** A token brings exactly what had not been received with it, in the order of the room. */
-async function assertTokenIsGood(
+/**
+ * Asserts that a sync from the token returns exactly the messages that the listener lacked, in the order of
+ * the room.
+ */
+async function assertSyncContinues(
   { client }: SyncListener,
   { token, received }: SyncPoint,
   now: ReadonlyMap<string, readonly Message[]>,
@@ -101,53 +112,53 @@ async function assertTokenIsGood(
   }
 }
 
-/** Some of them from first to last. */
-function spread<T>(values: readonly T[], count: number): T[] {
+/** About `count` of the values, evenly spaced, the first and the last included. */
+function evenlySpaced<T>(values: readonly T[], count: number): T[] {
   const step = Math.max(1, Math.floor(values.length / count));
   return values.filter((_, index) => index % step === 0 || index === values.length - 1);
 }
 
-test('kill -9 under load loses nothing that was acknowledged and breaks no token', async (context) => {
-  let past = new Map<string, Message[]>();
+test('the server loses no acknowledged message and invalidates no sync token when it is killed with SIGKILL under load', async (context) => {
+  let previous = new Map<string, Message[]>();
   for (const killTime of killTimes) {
-    await context.test(`killed after ${killTime} ms`, async () => {
+    await context.test(`kill after ${killTime} ms of load`, async () => {
       await crashUnderLoad(killTime);
       const now = await timelines();
-      await assertNothingIsMissing(now);
+      await assertAcknowledgedAreStored(now);
       for (const roomId of roomIds) {
         const messages = now.get(roomId)!;
-        assert.deepEqual(messages.slice(0, past.get(roomId)?.length ?? 0), past.get(roomId) ?? []);
+        assert.deepEqual(messages.slice(0, previous.get(roomId)?.length ?? 0), previous.get(roomId) ?? []);
         for (const listener of listeners) {
           const received = listener.received(roomId);
           assert.deepEqual(received, messages.slice(0, received.length));
         }
       }
       for (const listener of listeners) {
-        for (const bookmark of spread(listener.syncPoints, triedBookmarks)) {
-          await assertTokenIsGood(listener, bookmark, now);
+        for (const bookmark of evenlySpaced(listener.syncPoints, checkedSyncPoints)) {
+          await assertSyncContinues(listener, bookmark, now);
         }
       }
-      past = now;
+      previous = now;
     });
   }
 });
 
-test('after the restart, what is new reaches those who hold a token from before: no position is given out again', async () => {
+test('a sync token from before the crash returns the messages sent after it: stream positions are not reused', async () => {
   const [listener] = listeners;
   const { token, received } = listener!.latestPoint;
-  const sendings = await Promise.all(talkers.map((talker) => talker.sendOne()));
+  const sendings = await Promise.all(senders.map((talker) => talker.sendOne()));
   const now = await timelines();
-  await assertTokenIsGood(listener!, { token, received }, now);
+  await assertSyncContinues(listener!, { token, received }, now);
   const texts = [...now.values()].flat().map(({ text }) => text);
   for (const { text } of sendings) assert.ok(texts.includes(text));
 });
 
-test('a transaction id from before the crash still stands for its event', async () => {
+test('a transaction id from before the crash returns the event id that it was given then', async () => {
   const [{ client, roomId, text, transactionId, eventId }] = acknowledged() as [
     Required<MessageSender['attempts'][0]>,
   ];
   assert.equal(await client.send(roomId, text, transactionId), eventId);
-  const interrupted = talkers.flatMap(({ attempts: sendings }) =>
+  const interrupted = senders.flatMap(({ attempts: sendings }) =>
     sendings.filter((sending) => !sending.eventId),
   );
   for (const sending of interrupted) {
@@ -155,10 +166,10 @@ test('a transaction id from before the crash still stands for its event', async 
     assert.equal(await sending.client.send(sending.roomId, sending.text, sending.transactionId), first);
     sending.eventId = first;
   }
-  await assertNothingIsMissing(await timelines());
+  await assertAcknowledgedAreStored(await timelines());
 });
 
-test('what is kept in memory only does not go back either: typing after the crash is seen', async () => {
+test('a typing notification after the crash reaches a client with a token from before it: positions of in-memory streams are not reused', async () => {
   const [listener, other] = listeners;
   const roomId = roomIds[0]!;
   const typing = async (token: string, timeout: number) => {

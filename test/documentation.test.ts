@@ -22,41 +22,41 @@ function readJson(file: string): { readonly scripts: Readonly<Record<string, str
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 /** What `find` finds in the files and does not hold, with the file that says so. */
-function wrong(
+function findProblems(
   files: readonly string[],
   find: RegExp,
-  holds: (found: string, file: string) => boolean,
+  isValid: (found: string, file: string) => boolean,
 ): { readonly found: number; readonly problems: readonly string[] } {
   const all = files.flatMap((file) =>
     [...read(file).matchAll(find)].map(([, found = '']) => ({ file, found })),
   );
-  const problems = all.filter(({ file, found }) => !holds(found, file));
+  const problems = all.filter(({ file, found }) => !isValid(found, file));
   return { found: all.length, problems: problems.map(({ file, found }) => `${file}: ${found}`) };
 }
 
 /** Fails unless at least `least` things were found, so that a change of style does not end the test unseen. */
-function nothingWrong({ found, problems }: ReturnType<typeof wrong>, least: number): void {
+function assertNoProblems({ found, problems }: ReturnType<typeof findProblems>, minFound: number): void {
   assert.deepEqual(problems, []);
-  assert.ok(found >= least, `${found} were found`);
+  assert.ok(found >= minFound, `${found} were found`);
 }
 
 describe('documentation', () => {
   it('links to pages that exist', () => {
-    const links = wrong(pages, /\]\((?!https?:)([^)#]+)[^)]*\)/g, (target, file) =>
+    const links = findProblems(pages, /\]\((?!https?:)([^)#]+)[^)]*\)/g, (target, file) =>
       existsSync(join(root, dirname(file), target)),
     );
-    nothingWrong(links, 10);
+    assertNoProblems(links, 10);
   });
 
   it('names files and folders that exist', () => {
     const inRoot = /`(?:node )?((?:src|test|docs|scripts|bench|bin|\.ci)\/[^\s`]+)[^`]*`/g;
-    const paths = wrong(pages, inRoot, (path) => globSync(path, { cwd: root }).length > 0);
-    nothingWrong(paths, 30);
-    const parts = wrong(pages, /`([\w-]+(?:\/[\w-]+)*\/|[\w/.-]+\.ts)`/g, (path) => {
+    const paths = findProblems(pages, inRoot, (path) => globSync(path, { cwd: root }).length > 0);
+    assertNoProblems(paths, 30);
+    const parts = findProblems(pages, /`([\w-]+(?:\/[\w-]+)*\/|[\w/.-]+\.ts)`/g, (path) => {
       const tail = `/${path.replace(/\/$/, '')}`;
       return sources.some((source) => `/${source}`.endsWith(tail));
     });
-    nothingWrong(parts, 30);
+    assertNoProblems(parts, 30);
   });
 
   it('names tests of interoperability that exist', () => {
@@ -71,16 +71,16 @@ describe('documentation', () => {
   });
 
   it('names commands that package.json has', () => {
-    const commands = wrong(pages, /\bnpm (?:run )?(?:--silent )?([\w:]+)/g, (command) =>
+    const commands = findProblems(pages, /\bnpm (?:run )?(?:--silent )?([\w:]+)/g, (command) =>
       scripts.has(command),
     );
-    nothingWrong(commands, 10);
+    assertNoProblems(commands, 10);
   });
 
   it('refers to decisions that were made, as comments do', () => {
-    const mentioned = wrong([...pages, ...code], /\bdecisions? (\d{4})\b/gi, (number) =>
+    const mentioned = findProblems([...pages, ...code], /\bdecisions? (\d{4})\b/gi, (number) =>
       decisions.has(number),
     );
-    nothingWrong(mentioned, 50);
+    assertNoProblems(mentioned, 50);
   });
 });

@@ -12,12 +12,12 @@ forServerDatabases(import.meta.url, (open) => {
   after(() => server.stop());
 
   let names = 0;
-  const people = (...roles: string[]) =>
+  const registerUsers = (...roles: string[]) =>
     Promise.all(roles.map((role) => TestClient.register(server, `${role}${names++}`)));
-  const setData = (person: TestClient, type: string, content: object) =>
+  const setAccountData = (person: TestClient, type: string, content: object) =>
     person.do('PUT', `/user/${enc(person.id)}/account_data/${type}`, content);
   const ignore = (person: TestClient, ...others: TestClient[]) =>
-    setData(person, 'm.ignored_user_list', {
+    setAccountData(person, 'm.ignored_user_list', {
       ignored_users: Object.fromEntries(others.map(({ id }) => [id, {}])),
     });
   const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
@@ -37,7 +37,7 @@ forServerDatabases(import.meta.url, (open) => {
 
   describe('ignored users', () => {
     it('are heard of by their state events only, wherever their messages could be read', async () => {
-      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
+      const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const room = await anna!.createRoom();
       await ben!.join(room);
       await cleo!.join(room);
@@ -82,7 +82,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('type and read unseen', async () => {
-      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
+      const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const room = await anna!.createRoom();
       await ben!.join(room);
       await cleo!.join(room);
@@ -124,7 +124,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('can invite, and nobody is told of it', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const since = (await anna!.sync()).next_batch;
       await ignore(anna!, ben!);
       const room = await ben!.createRoom({ preset: 'private_chat' });
@@ -142,8 +142,8 @@ forServerDatabases(import.meta.url, (open) => {
     const block = { default_action: 'block' };
 
     it('are refused on every way in', async () => {
-      const [anna, ben] = await people('anna', 'ben');
-      await setData(anna!, 'm.invite_permission_config', block);
+      const [anna, ben] = await registerUsers('anna', 'ben');
+      await setAccountData(anna!, 'm.invite_permission_config', block);
       const room = await ben!.createRoom();
       const invite = { user_id: anna!.id };
       const refused = [403, 'M_INVITE_BLOCKED'];
@@ -153,23 +153,23 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await ben!.call('POST', '/createRoom', { invite: [anna!.id] })), refused);
       await anna!.join(room);
       await anna!.leave(room);
-      await setData(anna!, 'm.invite_permission_config', {});
+      await setAccountData(anna!, 'm.invite_permission_config', {});
       await ben!.membership('invite', room, anna!);
       assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
     });
 
     it('that came before are not told any more', async () => {
-      const [anna, ben] = await people('anna', 'ben');
+      const [anna, ben] = await registerUsers('anna', 'ben');
       const room = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
       assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
-      await setData(anna!, 'm.invite_permission_config', block);
+      await setAccountData(anna!, 'm.invite_permission_config', block);
       assert.equal((await anna!.sync()).rooms?.invite, undefined);
       assert.deepEqual(await sliding(anna!), {});
     });
 
     it('are those that lists of users and servers name, under the types that clients use', async () => {
-      const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
-      await setData(anna!, 'org.matrix.msc4155.invite_permission_config', {
+      const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
+      await setAccountData(anna!, 'org.matrix.msc4155.invite_permission_config', {
         allowed_users: [cleo!.id],
         blocked_servers: ['te?t'],
       });
@@ -177,10 +177,10 @@ forServerDatabases(import.meta.url, (open) => {
         codeOf(await by.call('POST', `/rooms/${enc(await by.createRoom())}/invite`, { user_id: anna!.id }));
       assert.deepEqual(await invite(ben!), [403, 'M_INVITE_BLOCKED']);
       assert.deepEqual(await invite(cleo!), [200, undefined]);
-      await setData(anna!, 'org.matrix.msc4155.invite_permission_config', { ignored_users: ['*'] });
+      await setAccountData(anna!, 'org.matrix.msc4155.invite_permission_config', { ignored_users: ['*'] });
       assert.deepEqual(await invite(ben!), [200, undefined]);
       assert.equal((await anna!.sync()).rooms?.invite, undefined);
-      await setData(anna!, 'org.matrix.msc4380.invite_permission_config', block);
+      await setAccountData(anna!, 'org.matrix.msc4380.invite_permission_config', block);
       assert.deepEqual(await invite(ben!), [403, 'M_INVITE_BLOCKED']);
     });
   });

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { endpoints } from './read-access/endpoints.ts';
-import { marksIn, type Story, tell, viewers, visibilities } from './read-access/scenario.ts';
+import { marksIn, playScenario, type Scenario, viewerRoles, visibilities } from './read-access/scenario.ts';
 import { serverDatabases } from './support/databases/databases.ts';
 import { operations } from './support/matrix-spec/matrix-spec.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
@@ -13,7 +13,7 @@ import { startTestServer, type TestServer } from './support/servers/server.ts';
 for (const database of serverDatabases(import.meta.url)) {
   describe(`what users may see, on ${database}`, () => {
     let server: TestServer;
-    const stories: Story[] = [];
+    const scenarios: Scenario[] = [];
     before(async () => {
       server = await startTestServer({
         database,
@@ -22,17 +22,17 @@ for (const database of serverDatabases(import.meta.url)) {
           rooms: { max_event_delay_duration: 86_400_000 },
         },
       });
-      for (const visibility of visibilities) stories.push(await tell(server, visibility));
+      for (const visibility of visibilities) scenarios.push(await playScenario(server, visibility));
     });
     after(() => server.stop());
 
     for (const [name, endpoint] of Object.entries(endpoints)) {
       it(`by ${name}`, async () => {
         const wrong: Record<string, { readonly leaked: string[]; readonly missing: string[] }> = {};
-        for (const story of stories) {
-          for (const viewer of viewers) {
-            const { visibility, people } = story;
-            const seen = new Set(marksIn(await endpoint.look(people[viewer], story)));
+        for (const scenario of scenarios) {
+          for (const viewer of viewerRoles) {
+            const { visibility, clients } = scenario;
+            const seen = new Set(marksIn(await endpoint.read(clients[viewer], scenario)));
             const expected = new Set(endpoint.expected({ viewer, visibility }));
             const leaked = [...seen.difference(expected)].sort();
             const missing = [...expected.difference(seen)].sort();

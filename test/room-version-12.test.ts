@@ -12,7 +12,7 @@ forServerDatabases(import.meta.url, (open) => {
     let server: TestServer;
     let [anna, ben, cleo]: TestClient[] = [];
     let room: string;
-    let [said, reply]: string[] = [];
+    let [messageId, reply]: string[] = [];
     before(async () => {
       server = await startTestServer({
         database: open.kind,
@@ -28,8 +28,8 @@ forServerDatabases(import.meta.url, (open) => {
       [anna, ben, cleo] = people;
       room = await anna!.createRoom({ preset: 'public_chat', name: 'Twelve', visibility: 'public' });
       await ben!.do('POST', `/join/${enc(room)}`, {});
-      said = await ben!.say(room, 'findable words');
-      const thread = { 'm.relates_to': { rel_type: 'm.thread', event_id: said } };
+      messageId = await ben!.say(room, 'findable words');
+      const thread = { 'm.relates_to': { rel_type: 'm.thread', event_id: messageId } };
       reply = await anna!.send(room, 'm.room.message', { msgtype: 'm.text', body: 'in it', ...thread });
     });
     after(() => server.stop());
@@ -48,11 +48,11 @@ forServerDatabases(import.meta.url, (open) => {
         ['GET', `/_matrix/client/v3/rooms/${id}/members`],
         ['GET', `/_matrix/client/v3/rooms/${id}/joined_members`],
         ['GET', `/_matrix/client/v3/rooms/${id}/messages?dir=b`],
-        ['GET', `/_matrix/client/v3/rooms/${id}/event/${enc(said!)}`],
-        ['GET', `/_matrix/client/v3/rooms/${id}/context/${enc(said!)}`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/event/${enc(messageId!)}`],
+        ['GET', `/_matrix/client/v3/rooms/${id}/context/${enc(messageId!)}`],
         ['GET', `/_matrix/client/v3/rooms/${id}/initialSync`],
         ['GET', `/_matrix/client/v3/rooms/${id}/aliases`],
-        ['GET', `/_matrix/client/v1/rooms/${id}/relations/${enc(said!)}/m.thread`],
+        ['GET', `/_matrix/client/v1/rooms/${id}/relations/${enc(messageId!)}/m.thread`],
         ['GET', `/_matrix/client/v1/rooms/${id}/threads`],
         ['GET', `/_matrix/client/v1/rooms/${id}/timestamp_to_event?ts=0&dir=f`],
         ['GET', `/_matrix/client/v1/rooms/${id}/hierarchy`],
@@ -66,8 +66,8 @@ forServerDatabases(import.meta.url, (open) => {
         ['GET', `/_matrix/client/v3${own}/tags`],
         ['PUT', `/_matrix/client/v3${own}/account_data/m.marked_unread`, { unread: true }],
         ['GET', `/_matrix/client/v3${own}/account_data/m.marked_unread`],
-        ['POST', `/_matrix/client/v3/rooms/${id}/receipt/m.read/${enc(reply!)}`, { thread_id: said }],
-        ['POST', `/_matrix/client/v3/rooms/${id}/read_markers`, { 'm.fully_read': said }],
+        ['POST', `/_matrix/client/v3/rooms/${id}/receipt/m.read/${enc(reply!)}`, { thread_id: messageId }],
+        ['POST', `/_matrix/client/v3/rooms/${id}/read_markers`, { 'm.fully_read': messageId }],
         ['PUT', `/_matrix/client/v3/rooms/${id}/typing/${enc(ben!.id)}`, { typing: true, timeout: 1_000 }],
         ['POST', `/_matrix/client/v3/rooms/${id}/report`, { reason: 'x' }],
         ['POST', `/_matrix/client/v3/rooms/${id}/report/${enc(reply!)}`, { reason: 'x' }],
@@ -75,7 +75,7 @@ forServerDatabases(import.meta.url, (open) => {
         ['GET', `/_matrix/client/v3/pushrules/global/room/${id}`],
         [
           'PUT',
-          `/_matrix/client/unstable/io.element.msc4306/rooms/${id}/thread/${enc(said!)}/subscription`,
+          `/_matrix/client/unstable/io.element.msc4306/rooms/${id}/thread/${enc(messageId!)}/subscription`,
           {},
         ],
         ['GET', `/_matrix/client/v1/mutual_rooms?user_id=${enc(anna!.id)}`],
@@ -85,7 +85,7 @@ forServerDatabases(import.meta.url, (open) => {
           `/_matrix/client/v3/rooms/${id}/delayed_event/m.room.message/later`,
           { delay_ms: 50_000, content: { msgtype: 'm.text', body: 'later' } },
         ],
-        ['PUT', `/_matrix/client/v3/rooms/${id}/redact/${enc(said!)}/gone`, {}],
+        ['PUT', `/_matrix/client/v3/rooms/${id}/redact/${enc(messageId!)}/gone`, {}],
         ['POST', `/_matrix/client/v3/rooms/${id}/leave`, {}],
         ['POST', `/_matrix/client/v3/rooms/${id}/forget`, {}],
         ['POST', `/_matrix/client/v3/join/${alias}`, {}],
@@ -123,17 +123,17 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('share the power of the creator with those who are asked in as equals', async () => {
-      const equals = await anna!.createRoom({ preset: 'trusted_private_chat', invite: [ben!.id] });
-      const path = (type: string) => `/rooms/${enc(equals)}/state/${type}`;
+      const sharedRoom = await anna!.createRoom({ preset: 'trusted_private_chat', invite: [ben!.id] });
+      const path = (type: string) => `/rooms/${enc(sharedRoom)}/state/${type}`;
       const create = await anna!.do('GET', path('m.room.create'));
       assert.deepEqual(create['additional_creators'], [ben!.id]);
       const levels = (await anna!.do('GET', path('m.room.power_levels'))) as { users?: object };
       assert.deepEqual(levels.users ?? {}, {});
-      await ben!.join(equals);
-      await ben!.setState(equals, 'm.room.power_levels', { ...levels, users: { [cleo!.id]: 100 } });
-      await ben!.membership('invite', equals, cleo!);
-      await cleo!.join(equals);
-      const kick = await cleo!.call('POST', `/rooms/${enc(equals)}/kick`, { user_id: anna!.id });
+      await ben!.join(sharedRoom);
+      await ben!.setState(sharedRoom, 'm.room.power_levels', { ...levels, users: { [cleo!.id]: 100 } });
+      await ben!.membership('invite', sharedRoom, cleo!);
+      await cleo!.join(sharedRoom);
+      const kick = await cleo!.call('POST', `/rooms/${enc(sharedRoom)}/kick`, { user_id: anna!.id });
       assert.equal(kick.status, 403, 'nobody has power over creators');
       const named = { users: { [anna!.id]: 100 } };
       const refused = await ben!.call('PUT', path('m.room.power_levels'), named);

@@ -1,5 +1,5 @@
 /**
- * Whatever several people do in several rooms: what a client has put together from the answers on its connection is
+ * Whatever several users do in several rooms: what a client has put together from the answers on its connection is
  * what the classic sync tells a client that begins anew, in whatever way it asks and however often it asks again.
  */
 import assert from 'node:assert/strict';
@@ -19,12 +19,12 @@ import {
 import { SlidingClient } from './support/users/sliding-client.ts';
 import { TestClient } from './support/users/test-client.ts';
 
-const everything = [['*', '*']];
-const membersAsNeeded = [
+const allState = [['*', '*']];
+const lazyMembers = [
   ['*', '*'],
   ['m.room.member', '$LAZY'],
 ];
-const few = [
+const littleState = [
   ['m.room.name', ''],
   ['m.room.member', '$ME'],
 ];
@@ -34,35 +34,35 @@ const list = (last: number, timeline_limit: number, required_state: string[][]) 
 });
 
 /** Ways of asking: what a client asks for the nth time, and in the end. */
-const manners: readonly { readonly nth: (count: number) => object; readonly last: object }[] = [
-  { nth: () => list(9, 20, everything), last: list(9, 20, everything) },
-  { nth: () => list(9, 1, everything), last: list(9, 1, everything) },
-  { nth: () => list(9, 2, membersAsNeeded), last: list(9, 2, membersAsNeeded) },
+const requestStyles: readonly { readonly nth: (count: number) => object; readonly last: object }[] = [
+  { nth: () => list(9, 20, allState), last: list(9, 20, allState) },
+  { nth: () => list(9, 1, allState), last: list(9, 1, allState) },
+  { nth: () => list(9, 2, lazyMembers), last: list(9, 2, lazyMembers) },
   // A window that lets one room through, and grows in the end.
-  { nth: () => list(0, 3, everything), last: list(9, 3, everything) },
+  { nth: () => list(0, 3, allState), last: list(9, 3, allState) },
   // One that wants more or less each time.
   {
-    nth: (count) => (count % 2 ? list(9, 1, few) : list(0, 4, membersAsNeeded)),
-    last: list(9, 5, everything),
+    nth: (count) => (count % 2 ? list(9, 1, littleState) : list(0, 4, lazyMembers)),
+    last: list(9, 5, allState),
   },
 ];
 
-const steps = randomSteps(userNames.length * manners.length);
+const steps = randomSteps(userNames.length * requestStyles.length);
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`one answer of sliding sync after the other, on ${database}`, () => {
     let server: TestServer;
-    let people: TestClient[];
+    let users: TestClient[];
     before(async () => {
       server = await startTestServer({ database });
-      people = await Promise.all(userNames.map((name) => TestClient.register(server, name)));
+      users = await Promise.all(userNames.map((name) => TestClient.register(server, name)));
     });
     after(() => server.stop());
 
     it('tells what a first sync tells', { timeout: 900_000 }, async () => {
       const numRuns = database === 'sqlite' ? (isThorough ? 40 : 12) : isThorough ? 6 : 3;
       await fc.assert(
-        fc.asyncProperty(steps, (played) => play(server, people, played)),
+        fc.asyncProperty(steps, (played) => runSteps(server, users, played)),
         { numRuns, endOnFailure: true },
       );
     });
@@ -71,56 +71,56 @@ for (const database of serverDatabases(import.meta.url)) {
 
 interface Watcher {
   readonly client: SlidingClient;
-  readonly manner: (typeof manners)[number];
+  readonly style: (typeof requestStyles)[number];
   count: number;
 }
 
-async function play(
+async function runSteps(
   server: TestServer,
-  people: readonly TestClient[],
+  users: readonly TestClient[],
   played: readonly Step[],
 ): Promise<void> {
-  const rooms = await createRooms(people[0]!);
-  const watchers = people.flatMap((person) =>
-    manners.map(
-      (manner, index): Watcher => ({ client: new SlidingClient(person, `way ${index}`), manner, count: 0 }),
+  const rooms = await createRooms(users[0]!);
+  const watchers = users.flatMap((user) =>
+    requestStyles.map(
+      (style, index): Watcher => ({ client: new SlidingClient(user, `way ${index}`), style, count: 0 }),
     ),
   );
-  const said: string[] = [];
+  const sentIds: string[] = [];
   for (const [index, step] of played.entries()) {
-    await runStep(people, rooms, said, step);
-    for (const [bit, watcher] of watchers.entries()) if (step.watchers & (1 << bit)) await watch(watcher);
+    await runStep(users, rooms, sentIds, step);
+    for (const [bit, watcher] of watchers.entries()) if (step.syncMask & (1 << bit)) await syncOnce(watcher);
     if (index === 10) await server.restart();
   }
-  for (const { client, manner } of watchers) {
-    await client.sync(manner.last);
-    for (const roomId of rooms) await agree(client, roomId, manner.last);
+  for (const { client, style } of watchers) {
+    await client.sync(style.last);
+    for (const roomId of rooms) await assertMatchesClassicSync(client, roomId, style.last);
   }
-  await leaveRooms(people, rooms);
+  await leaveRooms(users, rooms);
 }
 
 /** Every third time the answer is lost on the way, and the client asks again. */
-async function watch(watcher: Watcher): Promise<void> {
-  const { client, manner } = watcher;
-  const body = manner.nth(watcher.count++);
-  if (watcher.count % 3 === 0) await client.ask(manner.nth(watcher.count));
+async function syncOnce(watcher: Watcher): Promise<void> {
+  const { client, style } = watcher;
+  const body = style.nth(watcher.count++);
+  if (watcher.count % 3 === 0) await client.ask(style.nth(watcher.count));
   await client.sync(body);
 }
 
-async function agree(client: SlidingClient, roomId: string, asked: object): Promise<void> {
+async function assertMatchesClassicSync(client: SlidingClient, roomId: string, asked: object): Promise<void> {
   const filter = { room: { timeline: { limit: 100 } } };
   const { rooms = {} } = await client.client.sync(undefined, { filter, use_state_after: true });
   const known = client.rooms.get(roomId);
-  const who = `${client.client.id} ${roomId} ${JSON.stringify(asked)}`;
+  const context = `${client.client.id} ${roomId} ${JSON.stringify(asked)}`;
   const expected = rooms.join?.[roomId];
   if (!expected) {
     const membership = rooms.invite?.[roomId] ? 'invite' : rooms.knock?.[roomId] ? 'knock' : undefined;
-    if (membership) assert.equal(known?.membership, membership, who);
-    else assert.ok(known?.membership !== 'join', who);
+    if (membership) assert.equal(known?.membership, membership, context);
+    else assert.ok(known?.membership !== 'join', context);
     return;
   }
-  assert.equal(known?.membership, 'join', who);
-  const whole = Object.fromEntries(
+  assert.equal(known?.membership, 'join', context);
+  const expectedState = Object.fromEntries(
     (expected.state_after?.events ?? []).map((event) => [
       JSON.stringify([event.type, event.state_key]),
       event.event_id,
@@ -128,15 +128,16 @@ async function agree(client: SlidingClient, roomId: string, asked: object): Prom
   );
   const state = Object.fromEntries(known?.state ?? []);
   const isLazy = JSON.stringify(asked).includes('$LAZY');
-  if (!isLazy) assert.deepEqual(state, whole, who);
+  if (!isLazy) assert.deepEqual(state, expectedState, context);
   for (const [key, eventId] of Object.entries(state)) {
-    // The membership of somebody who is silent may be out of date after a gap.
-    if (!isLazy || !key.includes('m.room.member')) assert.equal(eventId, whole[key], `${who} ${key}`);
+    // The membership of somebody context is silent may be out of date after a gap.
+    if (!isLazy || !key.includes('m.room.member'))
+      assert.equal(eventId, expectedState[key], `${context} ${key}`);
   }
   const timeline = expected.timeline.events.map(({ event_id }) => event_id);
   const length = Math.min(timeline.length, known?.timeline.length ?? 0);
-  assert.deepEqual(known?.timeline.slice(-length), timeline.slice(-length), who);
-  assert.equal(known?.fields['joined_count'], expected.summary?.['m.joined_member_count'], who);
+  assert.deepEqual(known?.timeline.slice(-length), timeline.slice(-length), context);
+  assert.equal(known?.fields['joined_count'], expected.summary?.['m.joined_member_count'], context);
   const name = expected.state_after?.events.find(({ type }) => type === 'm.room.name')?.content['name'];
-  assert.equal(known?.fields['name'] ?? undefined, name, who);
+  assert.equal(known?.fields['name'] ?? undefined, name, context);
 }

@@ -1,5 +1,5 @@
 /**
- * Whatever several people do in several rooms: what a client has put together from one incremental sync after the
+ * Whatever several users do in several rooms: what a client has put together from one incremental sync after the
  * other is what a client learns that begins anew, for every way of syncing.
  */
 import assert from 'node:assert/strict';
@@ -20,7 +20,7 @@ import {
 import { TestClient } from './support/users/test-client.ts';
 
 /** Ways of syncing; the timelines of the small ones are soon limited. */
-const manners = [
+const syncOptions = [
   { filter: {} },
   { filter: { room: { timeline: { limit: 1 } } } },
   { filter: { room: { timeline: { limit: 2, types: ['m.room.message', 'm.room.topic'] } } } },
@@ -28,72 +28,74 @@ const manners = [
   { filter: { room: { timeline: { limit: 3 } } }, use_state_after: true },
 ] as const;
 
-const steps = randomSteps(userNames.length * manners.length);
+const steps = randomSteps(userNames.length * syncOptions.length);
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`one sync after the other, on ${database}`, () => {
     let server: TestServer;
-    let people: TestClient[];
+    let users: TestClient[];
     before(async () => {
       server = await startTestServer({ database });
-      people = await Promise.all(userNames.map((name) => TestClient.register(server, name)));
+      users = await Promise.all(userNames.map((name) => TestClient.register(server, name)));
     });
     after(() => server.stop());
 
     it('tells what a first sync tells', { timeout: 900_000 }, async () => {
       const numRuns = database === 'sqlite' ? (isThorough ? 40 : 12) : isThorough ? 6 : 3;
       await fc.assert(
-        fc.asyncProperty(steps, (list) => play(people, list)),
+        fc.asyncProperty(steps, (list) => runSteps(users, list)),
         { numRuns, endOnFailure: true },
       );
     });
   });
 }
 
-async function play(people: TestClient[], list: readonly Step[]): Promise<void> {
-  const [anna] = people;
+async function runSteps(users: TestClient[], list: readonly Step[]): Promise<void> {
+  const [anna] = users;
   const rooms = await createRooms(anna!);
-  const clients = people.flatMap((person) =>
-    manners.map((manner) => ({ person, manner, view: new ClientView() })),
+  const watchers = users.flatMap((client) =>
+    syncOptions.map((options) => ({ client, options, view: new ClientView() })),
   );
-  for (const { person, manner, view } of clients) view.apply(await person.sync(undefined, manner));
-  const said: string[] = [];
+  for (const { client, options, view } of watchers) view.apply(await client.sync(undefined, options));
+  const sentIds: string[] = [];
   for (const step of list) {
-    await runStep(people, rooms, said, step);
-    for (const [index, { person, manner, view }] of clients.entries()) {
-      if (step.watchers & (1 << index)) view.apply(await person.sync(view.since, manner));
+    await runStep(users, rooms, sentIds, step);
+    for (const [index, { client, options, view }] of watchers.entries()) {
+      if (step.syncMask & (1 << index)) view.apply(await client.sync(view.since, options));
     }
   }
-  for (const { person, manner, view } of clients) {
-    view.apply(await person.sync(view.since, manner));
-    const fresh = new ClientView();
+  for (const { client, options, view } of watchers) {
+    view.apply(await client.sync(view.since, options));
+    const initial = new ClientView();
     const filter = {
-      room: { ...('room' in manner.filter ? manner.filter.room : undefined), include_leave: true },
+      room: { ...('room' in options.filter ? options.filter.room : undefined), include_leave: true },
     };
-    fresh.apply(await person.sync(undefined, { ...manner, filter }));
-    for (const roomId of rooms) agree(view, fresh, roomId, `${person.id} ${JSON.stringify(manner)}`);
+    initial.apply(await client.sync(undefined, { ...options, filter }));
+    for (const roomId of rooms)
+      assertSameRoom(view, initial, roomId, `${client.id} ${JSON.stringify(options)}`);
   }
-  await leaveRooms(people, rooms);
+  await leaveRooms(users, rooms);
 }
 
-function agree(view: ClientView, fresh: ClientView, roomId: string, who: string): void {
-  const [grown, whole] = [view.rooms.get(roomId), fresh.rooms.get(roomId)];
+function assertSameRoom(view: ClientView, initial: ClientView, roomId: string, context: string): void {
+  const [known, expected] = [view.rooms.get(roomId), initial.rooms.get(roomId)];
   // A room that was left before its client first heard of it, or that was forgotten, is in one of them only.
-  if (!grown || !whole) {
+  if (!known || !expected) {
     assert.ok(
-      (grown ?? whole)?.section !== 'join' && (grown ?? whole)?.section !== 'invite',
-      `${who}: ${roomId}`,
+      (known ?? expected)?.section !== 'join' && (known ?? expected)?.section !== 'invite',
+      `${context}: ${roomId}`,
     );
     return;
   }
-  assert.equal(grown.section, whole.section, who);
-  if (whole.section !== 'join') return;
+  assert.equal(known.section, expected.section, context);
+  if (expected.section !== 'join') return;
   const sorted = (state: ReadonlyMap<string, string>) => Object.fromEntries([...state].sort());
-  assert.deepEqual(sorted(grown.state), sorted(whole.state), who);
-  const length = Math.min(grown.timeline.length, whole.timeline.length);
-  assert.deepEqual(lastOf(grown.timeline, length), lastOf(whole.timeline, length), who);
+  assert.deepEqual(sorted(known.state), sorted(expected.state), context);
+  const length = Math.min(known.timeline.length, expected.timeline.length);
+  assert.deepEqual(lastOf(known.timeline, length), lastOf(expected.timeline, length), context);
   // Heroes that are not needed any more stay with a client that knew them.
-  for (const [key, value] of Object.entries(whole.summary)) assert.deepEqual(grown.summary[key], value, who);
+  for (const [key, value] of Object.entries(expected.summary))
+    assert.deepEqual(known.summary[key], value, context);
 }
 
 const lastOf = (list: readonly string[], length: number) => list.slice(list.length - length);

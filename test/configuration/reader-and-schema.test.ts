@@ -30,17 +30,17 @@ function readerAccepts(name: string, value: unknown): boolean {
 }
 
 /** Every place in a value, as the keys that lead there. */
-function placesIn(value: unknown, path: readonly string[]): (readonly string[])[] {
+function pathsIn(value: unknown, path: readonly string[]): (readonly string[])[] {
   const inner = typeof value === 'object' && value !== null ? Object.entries(value) : [];
-  return [path, ...inner.flatMap(([key, member]) => placesIn(member, [...path, key]))];
+  return [path, ...inner.flatMap(([key, member]) => pathsIn(member, [...path, key]))];
 }
 
-function replaced(value: unknown, [key, ...rest]: readonly string[], by: unknown): unknown {
+function withReplaced(value: unknown, [key, ...rest]: readonly string[], by: unknown): unknown {
   if (key === undefined) return by;
   if (Array.isArray(value))
-    return value.map((item, index) => (String(index) === key ? replaced(item, rest, by) : item));
+    return value.map((item, index) => (String(index) === key ? withReplaced(item, rest, by) : item));
   const members = value as Record<string, unknown>;
-  return { ...members, [key]: replaced(members[key], rest, by) };
+  return { ...members, [key]: withReplaced(members[key], rest, by) };
 }
 
 const replacements = [
@@ -79,21 +79,17 @@ describe('the reader and the published schema', () => {
   });
 
   it('agree on what is wrong, where a value stands in the place of another', () => {
-    const places = Object.entries(document).flatMap(([name, value]) => placesIn(value, [name]));
+    const paths = Object.entries(document).flatMap(([name, value]) => pathsIn(value, [name]));
     fc.assert(
-      fc.property(
-        fc.constantFrom(...places),
-        fc.constantFrom(...replacements),
-        ([name = '', ...path], by) => {
-          const value = replaced(document[name], path, by);
-          const schemaAccepts = validate({ [name]: value });
-          // The reader knows more than a schema can say of texts (ranges, patterns), and takes numbers for texts.
-          const known =
-            typeof by === 'string' || (Array.isArray(by) && by.length > 0) || typeof by === 'number';
-          if (schemaAccepts !== readerAccepts(name, value))
-            assert.ok(known, JSON.stringify([name, ...path, by]));
-        },
-      ),
+      fc.property(fc.constantFrom(...paths), fc.constantFrom(...replacements), ([name = '', ...path], by) => {
+        const value = withReplaced(document[name], path, by);
+        const schemaAccepts = validate({ [name]: value });
+        // The reader knows more than a schema can say of texts (ranges, patterns), and takes numbers for texts.
+        const known =
+          typeof by === 'string' || (Array.isArray(by) && by.length > 0) || typeof by === 'number';
+        if (schemaAccepts !== readerAccepts(name, value))
+          assert.ok(known, JSON.stringify([name, ...path, by]));
+      }),
       { numRuns: 5000 },
     );
   });

@@ -1,4 +1,4 @@
-/** An answer that was not 200. */
+/** Thrown for a response whose status is not in the 200s. */
 export class ApiError extends Error {
   readonly status: number;
   readonly errcode: string;
@@ -10,7 +10,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The event as clients get it. */
+/** An event in the format of the client-server API. */
 export interface ClientEvent {
   readonly event_id: string;
   readonly type: string;
@@ -18,7 +18,7 @@ export interface ClientEvent {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** The little of the client-server API that can be done with `fetch`, for one user. */
+/** A client for one user, of the few endpoints that the crash tests need, over `fetch`. */
 export class ApiClient {
   readonly userId: string;
   readonly #url: string;
@@ -30,11 +30,11 @@ export class ApiClient {
     this.#token = token;
   }
 
-  /** Registers a user; the server must have open registration. */
+  /** Registers a user; the server must have open registration without verification. */
   static async register(url: string, username: string): Promise<ApiClient> {
-    const stranger = new ApiClient(url, '', '');
+    const anonymous = new ApiClient(url, '', '');
     const body = { username, password: 'correct horse battery staple', auth: { type: 'm.login.dummy' } };
-    const registered = await stranger.request<{ user_id: string; access_token: string }>(
+    const registered = await anonymous.request<{ user_id: string; access_token: string }>(
       'POST',
       '/register',
       body,
@@ -43,8 +43,8 @@ export class ApiClient {
   }
 
   /**
-   * @param path below `/_matrix/client/v3`, encoded
-   * @throws ApiError when the server refuses, TypeError when it does not answer.
+   * @param path URL-encoded, below `/_matrix/client/v3`
+   * @throws ApiError when the server responds with an error, TypeError when it does not respond
    */
   async request<T>(method: string, path: string, body?: object): Promise<T> {
     const response = await fetch(`${this.#url}/_matrix/client/v3${path}`, {
@@ -72,7 +72,7 @@ export class ApiClient {
     await this.request('POST', `/join/${encodeURIComponent(roomId)}`, {});
   }
 
-  /** @returns the id of the event. */
+  /** @returns the event id */
   async send(roomId: string, text: string, transactionId: string): Promise<string> {
     const path = `${roomPath(roomId)}/send/m.room.message/${transactionId}`;
     const content = { msgtype: 'm.text', body: text };
@@ -88,13 +88,16 @@ export class ApiClient {
     return this.request('GET', `${roomPath(roomId)}/event/${encodeURIComponent(eventId)}`);
   }
 
-  /** One page of a room's past. @param from a token; without one, from the end that `dir` begins at. */
+  /**
+   * Returns one page of `/messages`. @param from a token; without one, the page begins at the start or end of
+   * the room, by `dir`
+   */
   messages(roomId: string, dir: 'b' | 'f', from?: string): Promise<Page> {
     const query = new URLSearchParams({ dir, limit: '500', ...(from !== undefined && { from }) });
     return this.request('GET', `${roomPath(roomId)}/messages?${query}`);
   }
 
-  /** What is new since the token, waiting up to `timeout` milliseconds for something. */
+  /** Syncs since a token, waiting up to `timeout` milliseconds for changes. */
   sync(since: string | undefined, timeout: number): Promise<SyncAnswer> {
     const filter = JSON.stringify({ room: { timeline: { limit: 50 } } });
     const query = new URLSearchParams({

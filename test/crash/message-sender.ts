@@ -6,11 +6,13 @@ export interface SendAttempt {
   readonly roomId: string;
   readonly text: string;
   readonly transactionId: string;
-  /** Once the server has acknowledged it. */
+  /** Set when the server has acknowledged the message. */
   eventId?: string;
 }
 
-/** A user who sends one message after the other until the server is gone, and remembers all that was tried. */
+/**
+ * A user who sends messages one after another until the server stops responding, and records each attempt.
+ */
 export class MessageSender {
   readonly attempts: SendAttempt[] = [];
   readonly #client: ApiClient;
@@ -28,22 +30,22 @@ export class MessageSender {
         await sleep(1);
       }
     } catch (error) {
-      // A refusal is an error; that nobody answers any more is what the test is about.
+      // An error response fails the test; no response is what the test provokes.
       if (error instanceof ApiError) throw error;
     }
   }
 
-  /** Sends one message, to each room in turn. */
+  /** Sends one message, to the rooms by rotation. */
   async sendOne(): Promise<SendAttempt> {
     const number = this.attempts.length;
-    const sending: SendAttempt = {
+    const attempt: SendAttempt = {
       client: this.#client,
       roomId: this.#roomIds[number % this.#roomIds.length]!,
       text: `${this.#client.userId} says ${number}`,
       transactionId: `transaction-${number}`,
     };
-    this.attempts.push(sending);
-    sending.eventId = await this.#client.send(sending.roomId, sending.text, sending.transactionId);
-    return sending;
+    this.attempts.push(attempt);
+    attempt.eventId = await this.#client.send(attempt.roomId, attempt.text, attempt.transactionId);
+    return attempt;
   }
 }

@@ -1,13 +1,16 @@
 import { type ApiClient, ApiError } from './api-client.ts';
 import { type Message, newMessages } from './timeline.ts';
 
-/** A token of sync and how many messages of each room had been received with it. */
+/** A sync token and how many messages of each room had been received when it was issued. */
 export interface SyncPoint {
   readonly token: string;
   readonly received: ReadonlyMap<string, number>;
 }
 
-/** A user who syncs until the server is gone, and remembers every token and the messages in order of arrival. */
+/**
+ * A user who syncs until the server stops responding, and records every token and the messages in order of
+ * arrival.
+ */
 export class SyncListener {
   readonly client: ApiClient;
   readonly syncPoints: SyncPoint[] = [];
@@ -19,15 +22,14 @@ export class SyncListener {
     this.#received = new Map(roomIds.map((roomId) => [roomId, []]));
   }
 
-  /** The messages of the room in the order in which they arrived. */
+  /** Returns the messages of the room in order of arrival. */
   received(roomId: string): readonly Message[] {
     return this.#received.get(roomId) ?? [];
   }
 
-  /** The latest one. */
   get latestPoint(): SyncPoint {
     const bookmark = this.syncPoints.at(-1);
-    if (!bookmark) throw new Error('nothing was received yet');
+    if (!bookmark) throw new Error('no sync has completed yet');
     return bookmark;
   }
 
@@ -35,12 +37,12 @@ export class SyncListener {
     try {
       for (;;) await this.sync(1_000);
     } catch (error) {
-      // A refusal is an error; that nobody answers any more is what the test is about.
+      // An error response fails the test; no response is what the test provokes.
       if (error instanceof ApiError) throw error;
     }
   }
 
-  /** Syncs once from the latest token, waiting up to `timeout` milliseconds for something new. */
+  /** Syncs once from the latest token, waiting up to `timeout` milliseconds for changes. */
   async sync(timeout: number): Promise<void> {
     const answer = await this.client.sync(this.syncPoints.at(-1)?.token, timeout);
     const arrived = new Map<string, Message[]>();

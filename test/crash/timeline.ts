@@ -1,6 +1,6 @@
 import type { ApiClient, ClientEvent, SyncAnswer } from './api-client.ts';
 
-/** A message, reduced to what must not change. */
+/** The parts of a message event that must not change. */
 export interface Message {
   readonly eventId: string;
   readonly sender: string;
@@ -13,7 +13,7 @@ function messagesOf(events: readonly ClientEvent[]): Message[] {
     .map(({ event_id, sender, content }) => ({ eventId: event_id, sender, text: content['body'] }));
 }
 
-/** All messages of a room from its beginning on, page by page. */
+/** Returns all messages of a room, oldest first, by paging forwards through `/messages`. */
 export async function wholeTimeline(client: ApiClient, roomId: string): Promise<Message[]> {
   const messages: Message[] = [];
   let from: string | undefined;
@@ -26,8 +26,8 @@ export async function wholeTimeline(client: ApiClient, roomId: string): Promise<
 }
 
 /**
- * The messages of a room that an answer of sync brings, including those that it left out because there were too
- * many, which are paged through as clients do.
+ * Returns the new messages of a room in a sync response. Fills the gap of a limited timeline by paging
+ * backwards through `/messages`, as clients do.
  * @param isKnown whether the client has the event already: paging ends there
  */
 export async function newMessages(

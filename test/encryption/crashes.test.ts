@@ -10,21 +10,21 @@ import { ClientDevice } from '../support/users/client-device.ts';
 const curve = 'signed_curve25519';
 const keys = 900;
 /** Claims at the same time, and how many follow each of them. */
-const [parallel, each] = [250, 4];
-const claims = parallel * each;
-const [senders, messagesOfEach] = [8, 60];
+const [claimers, claimsEach] = [250, 4];
+const claims = claimers * claimsEach;
+const [senders, messagesEach] = [8, 60];
 /** Milliseconds after which who was not answered tries again. */
 const retryDelay = 50;
 
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('keys and messages to devices, when the server is killed', () => {
-    let place: TestDatabase;
+    let testDatabase: TestDatabase;
     let server: HearthProcess;
     let alice: ApiClient;
     let device: ClientDevice;
     before(async () => {
-      place = await makeTestDatabase(kind);
-      server = await HearthProcess.create(databaseOf(place));
+      testDatabase = await makeTestDatabase(kind);
+      server = await HearthProcess.create(databaseOf(testDatabase));
       await server.start();
       alice = await ApiClient.register(server.url, 'alice');
       const { device_id: deviceId } = await alice.request<{ device_id: string }>('GET', '/account/whoami');
@@ -33,7 +33,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(async () => {
       await server?.remove();
-      await place?.remove();
+      await testDatabase?.remove();
     });
 
     /** Claims one key. @returns its name; `undefined` when there is none left */
@@ -53,8 +53,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       let unanswered = 0;
       const claimAll = (onClaim: () => void) =>
         Promise.all(
-          Array.from({ length: parallel }, async () => {
-            for (let n = 0; n < each; n++) {
+          Array.from({ length: claimers }, async () => {
+            for (let n = 0; n < claimsEach; n++) {
               try {
                 const name = await claim(alice);
                 if (name !== undefined) claimed.push(name);
@@ -88,16 +88,18 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const received = new Map<string, number[]>(clients.map(({ userId }) => [userId, []]));
       const count = () => [...received.values()].reduce((sum, { length }) => sum + length, 0);
       const send = async (client: ApiClient) => {
-        for (let n = 0; n < messagesOfEach; n++) {
+        for (let n = 0; n < messagesEach; n++) {
           const messages = { [device.userId]: { [device.deviceId]: { n } } };
-          await insist(() => client.request('PUT', `/sendToDevice/m.room.encrypted/t${n}`, { messages }));
+          await retryUntilAnswered(() =>
+            client.request('PUT', `/sendToDevice/m.room.encrypted/t${n}`, { messages }),
+          );
         }
       };
       let since = '';
       const listen = async () => {
-        while (count() < senders * messagesOfEach) {
+        while (count() < senders * messagesEach) {
           const query = `timeout=1000${since && `&since=${since}`}`;
-          const answer = await insist(() => alice.request<SyncAnswer>('GET', `/sync?${query}`));
+          const answer = await retryUntilAnswered(() => alice.request<SyncAnswer>('GET', `/sync?${query}`));
           for (const { sender, content } of answer.to_device?.events ?? []) {
             received.get(sender)?.push(content.n);
           }
@@ -110,15 +112,17 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         () => server.stop(),
         () => server.kill(),
       ].entries()) {
-        const enough = ((index + 1) * senders * messagesOfEach) / 5;
+        const enough = ((index + 1) * senders * messagesEach) / 5;
         while (count() < enough) await sleep(5);
         await goDown();
         await server.start();
       }
       await work;
-      const nothing = await insist(() => alice.request<SyncAnswer>('GET', `/sync?since=${since}`));
+      const nothing = await retryUntilAnswered(() =>
+        alice.request<SyncAnswer>('GET', `/sync?since=${since}`),
+      );
       assert.deepEqual(nothing.to_device?.events ?? [], []);
-      const inOrder = Array.from({ length: messagesOfEach }, (_, n) => n);
+      const inOrder = Array.from({ length: messagesEach }, (_, n) => n);
       for (const [sender, numbers] of received) assert.deepEqual(numbers, inOrder, sender);
     });
   });
@@ -132,7 +136,7 @@ interface SyncAnswer {
 }
 
 /** Asks again until the server answers. */
-async function insist<T>(request: () => Promise<T>): Promise<T> {
+async function retryUntilAnswered<T>(request: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await request();

@@ -15,15 +15,15 @@ const hour = 3_600_000;
 const enc = encodeURIComponent;
 
 /** Tables that may name a device that is gone, and why. */
-const mayName: Readonly<Record<string, string>> = {
+const tablesThatMayName: Readonly<Record<string, string>> = {
   announced_device_lists:
     'the last change that other servers were told of, which may be that a device is gone',
   user_ips: 'where a user was seen, for as long as `user_ips_max_age` says, and never after a deactivation',
 };
 
 /** Tables with a column `device_id` in which there is nothing that must be there before, and why. */
-const notForDevices: Readonly<Record<string, string>> = {
-  ...mayName,
+const exemptTables: Readonly<Record<string, string>> = {
+  ...tablesThatMayName,
   remote_devices: 'devices of users of other servers',
   unannounced_devices: 'what other servers are still to be told: empty once they are',
 };
@@ -32,11 +32,11 @@ for (const database of serverDatabases(import.meta.url)) {
   describe(`a device that is gone, on ${database}`, () => {
     let server: TestServer;
     let contents: DatabaseContents;
-    let passed = 0;
+    let elapsed = 0;
     /** Time can be let pass; timers take as long as ever. */
     const clock: Clock = {
-      now: () => systemClock.now() + passed,
-      monotonic: () => systemClock.monotonic() + passed,
+      now: () => systemClock.now() + elapsed,
+      monotonic: () => systemClock.monotonic() + elapsed,
       setTimer: (delay, callback) => systemClock.setTimer(delay, callback),
     };
     before(async () => {
@@ -85,7 +85,7 @@ for (const database of serverDatabases(import.meta.url)) {
     }
 
     /** Does with a device all that leaves something behind in the database. */
-    async function use(device: TestUser, other: TestUser): Promise<void> {
+    async function useDevice(device: TestUser, other: TestUser): Promise<void> {
       const keys = new ClientDevice(device.userId, device.deviceId);
       await call(device, 'POST', '/keys/upload', {
         device_keys: keys.deviceKeys(),
@@ -127,14 +127,14 @@ for (const database of serverDatabases(import.meta.url)) {
       const columns = await contents.columns();
       const tables = [...columns.keys()].filter((table) => columns.get(table)?.includes('device_id'));
       assert.ok(tables.length >= 12, String(tables));
-      return tables.filter((table) => !Object.hasOwn(notForDevices, table));
+      return tables.filter((table) => !Object.hasOwn(exemptTables, table));
     }
 
     /** The tables in which a device is named, wherever that may be, but for those that may name it. */
     async function tablesThatName(deviceId: string): Promise<string[]> {
       const named: string[] = [];
       for (const table of (await contents.columns()).keys()) {
-        if (Object.hasOwn(mayName, table)) continue;
+        if (Object.hasOwn(tablesThatMayName, table)) continue;
         const rows = await contents.rows(table);
         if (rows.some((row) => Object.values(row).some((value) => String(value).includes(deviceId))))
           named.push(table);
@@ -142,12 +142,12 @@ for (const database of serverDatabases(import.meta.url)) {
       return named;
     }
 
-    async function eventuallyNowhere(deviceId: string): Promise<void> {
+    async function waitUntilNowhere(deviceId: string): Promise<void> {
       for (const end = performance.now() + 60_000; ; ) {
         const named = await tablesThatName(deviceId);
         // Other servers are told of it after the answer.
-        const isLeft = named.filter((table) => table !== 'unannounced_devices');
-        assert.deepEqual(isLeft, [], `something is left of ${deviceId}`);
+        const leftOver = named.filter((table) => table !== 'unannounced_devices');
+        assert.deepEqual(leftOver, [], `something is left of ${deviceId}`);
         if (named.length === 0) return;
         assert.ok(performance.now() < end, 'other servers are not told');
         await new Promise((resolve) => setTimeout(resolve, 20));
@@ -156,12 +156,12 @@ for (const database of serverDatabases(import.meta.url)) {
 
     let users = 0;
     /** Somebody with a device that is going to go, of which there is something in every table. */
-    async function somebody() {
+    async function userWithDevices() {
       const name = `alice${++users}`;
       const kept = await server.register(name, password);
       const gone = await logIn(name, `GONE-${users}-DEVICE`);
       await dehydrate(kept, `DRY-${users}-DEVICE`);
-      await use(gone, kept);
+      await useDevice(gone, kept);
       await server.restart(); // addresses go to the disk
       const named = new Set([
         ...(await tablesThatName(gone.deviceId)),
@@ -190,9 +190,9 @@ for (const database of serverDatabases(import.meta.url)) {
       ],
     ] as readonly [string, (gone: TestUser, kept: TestUser) => Promise<unknown>][]) {
       it(`${how} leaves nothing behind`, async () => {
-        const { kept, gone } = await somebody();
+        const { kept, gone } = await userWithDevices();
         await remove(gone, kept);
-        await eventuallyNowhere(gone.deviceId);
+        await waitUntilNowhere(gone.deviceId);
         assert.equal(
           (await server.api('GET', `${client}/account/whoami`, { token: gone.token })).status,
           401,
@@ -206,25 +206,25 @@ for (const database of serverDatabases(import.meta.url)) {
       ['deactivates their account', (gone) => withPassword(gone, 'POST', '/account/deactivate', {})],
     ] as readonly [string, (gone: TestUser) => Promise<unknown>][]) {
       it(`of somebody who ${how} leaves nothing behind, nor does any other of theirs`, async () => {
-        const { kept, gone, dry } = await somebody();
+        const { kept, gone, dry } = await userWithDevices();
         await remove(gone);
-        for (const deviceId of [gone.deviceId, kept.deviceId, dry]) await eventuallyNowhere(deviceId);
+        for (const deviceId of [gone.deviceId, kept.deviceId, dry]) await waitUntilNowhere(deviceId);
         const addresses = (await contents.rows('user_ips')).filter(({ user_id }) => user_id === gone.userId);
         assert.equal(addresses.length > 0, how === 'logs out everywhere');
       });
     }
 
     it('that was dehydrated and is deleted leaves nothing behind', async () => {
-      const { kept, dry } = await somebody();
+      const { kept, dry } = await userWithDevices();
       await call(kept, 'DELETE', dehydrated);
-      await eventuallyNowhere(dry);
+      await waitUntilNowhere(dry);
     });
 
     it('that nobody has used for long leaves nothing behind [option: delete_stale_devices_after]', async () => {
-      const { kept, gone } = await somebody();
-      passed += 30 * hour;
+      const { kept, gone } = await userWithDevices();
+      elapsed += 30 * hour;
       await call(kept, 'GET', '/account/whoami');
-      passed += 30 * hour;
+      elapsed += 30 * hour;
       await server.restart();
       for (
         const end = performance.now() + 60_000;
@@ -233,7 +233,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.ok(performance.now() < end, 'it stays');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      await eventuallyNowhere(gone.deviceId);
+      await waitUntilNowhere(gone.deviceId);
       await call(kept, 'GET', '/account/whoami');
     });
   });

@@ -9,7 +9,7 @@ const curve = 'signed_curve25519';
 const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
 
 /** What an answer says of the keys that a device has left. */
-interface Supply {
+interface KeyCounts {
   readonly device_one_time_keys_count?: Readonly<Record<string, number>>;
   readonly device_unused_fallback_key_types?: readonly string[];
 }
@@ -46,17 +46,17 @@ for (const database of serverDatabases(import.meta.url)) {
       const keys = (answer['one_time_keys'] as Record<string, Record<string, JsonObject>>)[alice.userId];
       return keys?.[alice.deviceId] ?? {};
     }
-    const supplyIn = ({ device_one_time_keys_count, device_unused_fallback_key_types }: Supply) => [
+    const keyCountsIn = ({ device_one_time_keys_count, device_unused_fallback_key_types }: KeyCounts) => [
       device_one_time_keys_count,
       device_unused_fallback_key_types,
     ];
 
     /** Every way in which a client is answered says the same, and it is so. */
-    async function assertSupply(keys: number, unused: readonly string[]): Promise<void> {
+    async function assertKeyCounts(keys: number, unused: readonly string[]): Promise<void> {
       const expected = [{ [curve]: keys }, unused];
       const classic = async (query: Record<string, string>, what: string) => {
         const body = await call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
-        assert.deepEqual(supplyIn(body as Supply), expected, what);
+        assert.deepEqual(keyCountsIn(body as KeyCounts), expected, what);
         return String(body['next_batch']);
       };
       since = await classic(since === undefined ? {} : { since }, 'with news');
@@ -67,22 +67,22 @@ for (const database of serverDatabases(import.meta.url)) {
         const body = { extensions: { e2ee: { enabled: true }, to_device: { enabled: true } } };
         const query = { timeout: '0', ...(pos !== undefined && { pos }) };
         const answer = await call(alice, 'POST', slidingSync, body, query);
-        const { e2ee } = answer['extensions'] as { e2ee: Supply };
-        assert.deepEqual(supplyIn(e2ee), expected, what);
+        const { e2ee } = answer['extensions'] as { e2ee: KeyCounts };
+        assert.deepEqual(keyCountsIn(e2ee), expected, what);
         pos = String(answer['pos']);
       }
     }
 
-    it('none at first', () => assertSupply(0, []));
+    it('none at first', () => assertKeyCounts(0, []));
 
     it('then those that it has uploaded', async () => {
       await upload({
         one_time_keys: client.oneTimeKeys(3),
         fallback_keys: client.oneTimeKeys(1, 90, { fallback: true }),
       });
-      await assertSupply(3, [curve]);
+      await assertKeyCounts(3, [curve]);
       await upload({ one_time_keys: client.oneTimeKeys(2, 10) });
-      await assertSupply(5, [curve]);
+      await assertKeyCounts(5, [curve]);
     });
 
     it('one less for each that is claimed, and at once', async () => {
@@ -90,19 +90,19 @@ for (const database of serverDatabases(import.meta.url)) {
         const query = { since: since!, timeout: '20000' };
         const waiting = call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
         await claim();
-        const told = (await waiting) as unknown as Supply & { next_batch: string };
+        const told = (await waiting) as unknown as KeyCounts & { next_batch: string };
         assert.deepEqual(told.device_one_time_keys_count, { [curve]: left });
         since = told.next_batch;
-        await assertSupply(left, [curve]);
+        await assertKeyCounts(left, [curve]);
       }
     });
 
     it('that the fallback key was handed out when there was no other', async () => {
       const [name, key] = Object.entries(await claim())[0]!;
       assert.equal((key as JsonObject)['fallback'], true);
-      await assertSupply(0, []);
+      await assertKeyCounts(0, []);
       assert.deepEqual(Object.keys(await claim()), [name], 'it is handed out again');
-      await assertSupply(0, []);
+      await assertKeyCounts(0, []);
     });
 
     it('and the same after a restart', async () => {
@@ -112,7 +112,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
       await claim();
       await server.restart();
-      await assertSupply(1, [curve]);
+      await assertKeyCounts(1, [curve]);
     });
   });
 }

@@ -11,7 +11,7 @@ import { enc, type TestClient } from '../support/users/test-client.ts';
 
 const v1 = '/_matrix/federation/v1';
 
-interface Lists {
+interface DeviceListChanges {
   readonly changed: Set<string>;
   readonly left: Set<string>;
 }
@@ -20,25 +20,25 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   describe('devices of the members of a room that are not known yet', () => {
     let several: SeveralServers;
     let a: FederatedServer;
-    let far: ScriptedServer;
+    let remote: ScriptedServer;
     let anna: TestClient;
     let room: SignedRoom;
     let since: string;
-    const people = new Map<string, RemoteUser>();
-    const asked: string[] = [];
+    const remoteUsers = new Map<string, RemoteUser>();
+    const queriedUsers: string[] = [];
     /** EDUs that the other server was sent. */
-    const told: { edu_type: string; content: JsonObject }[] = [];
-    const held = Promise.withResolvers<void>();
+    const receivedEdus: { edu_type: string; content: JsonObject }[] = [];
+    const stateReleased = Promise.withResolvers<void>();
     before(async () => {
       several = new SeveralServers(kind);
       a = await several.homeserver('a.test');
-      far = await several.scripted('far.test');
+      remote = await several.scripted('far.test');
       anna = await a.registerClient('anna');
-      room = new SignedRoom('11', { serverName: 'far.test', key: far.key });
+      room = new SignedRoom('11', { serverName: 'far.test', key: remote.key });
       room.setState('m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' });
       for (const name of ['one', 'two', 'creator']) {
         const userId = `@${name}:far.test`;
-        people.set(userId, new RemoteUser(userId));
+        remoteUsers.set(userId, new RemoteUser(userId));
         if (userId !== room.creator) room.setState('m.room.member', { membership: 'join' }, userId, userId);
       }
       script();
@@ -51,38 +51,38 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     /** What the other server answers; the members of the room are told when `held` is over. */
     function script(): void {
       const before = [...room.state.values()].map(({ event }) => event);
-      far.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
-      far.on('PUT /_matrix/federation/v2/send_join/', () => {
+      remote.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
+      remote.on('PUT /_matrix/federation/v2/send_join/', () => {
         const state = before.filter(({ type }) => type !== 'm.room.member').map(({ pdu }) => pdu);
         const chain = before.filter(({ stateKey }) => stateKey === room.creator).map(({ pdu }) => pdu);
         return { state, auth_chain: chain, members_omitted: true, servers_in_room: ['far.test', 'a.test'] };
       });
-      far.on(`GET ${v1}/state_ids/`, async () => {
-        await held.promise;
+      remote.on(`GET ${v1}/state_ids/`, async () => {
+        await stateReleased.promise;
         const ids = before.map(({ eventId }) => eventId);
         return { pdu_ids: ids, auth_chain_ids: ids };
       });
-      far.on(`GET ${v1}/event/`, ({ path }) => {
+      remote.on(`GET ${v1}/event/`, ({ path }) => {
         const event = before.find(({ eventId }) => path.endsWith(eventId));
         return event ? { origin: 'far.test', origin_server_ts: 1, pdus: [event.pdu] } : [404, {}];
       });
-      far.on(`PUT ${v1}/send/`, ({ body }) => {
-        told.push(...((body['edus'] ?? []) as unknown as typeof told));
+      remote.on(`PUT ${v1}/send/`, ({ body }) => {
+        receivedEdus.push(...((body['edus'] ?? []) as unknown as typeof receivedEdus));
         return { pdus: {} };
       });
-      far.on(`POST ${v1}/user/keys/query`, ({ body }) => {
-        const users = Object.keys(body['device_keys'] as object).map((userId) => people.get(userId)!);
-        asked.push(...users.map(({ userId }) => userId));
+      remote.on(`POST ${v1}/user/keys/query`, ({ body }) => {
+        const users = Object.keys(body['device_keys'] as object).map((userId) => remoteUsers.get(userId)!);
+        queriedUsers.push(...users.map(({ userId }) => userId));
         return {
           device_keys: Object.fromEntries(
             users.map(({ userId, keys }) => [userId, Object.fromEntries(keys)]),
           ),
         };
       });
-      far.on(`GET ${v1}/user/devices/`, ({ path }) => {
+      remote.on(`GET ${v1}/user/devices/`, ({ path }) => {
         const userId = decodeURIComponent(path.split('/').at(-1)!);
-        asked.push(userId);
-        return people.get(userId)!.deviceList();
+        queriedUsers.push(userId);
+        return remoteUsers.get(userId)!.deviceList();
       });
     }
 
@@ -90,9 +90,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     async function send(content: { pdus?: JsonObject[]; edus?: unknown[] }): Promise<void> {
       const body = { origin: 'far.test', origin_server_ts: Date.now(), pdus: [], edus: [], ...content };
       const url = `${v1}/send/t${transactions++}`;
-      assert.equal((await far.ask('a.test', 'PUT', url, body as unknown as JsonObject)).status, 200);
+      assert.equal((await remote.ask('a.test', 'PUT', url, body as unknown as JsonObject)).status, 200);
     }
-    const update = (content: JsonObject) => send({ edus: [{ edu_type: 'm.device_list_update', content }] });
+    const sendDeviceListUpdate = (content: JsonObject) =>
+      send({ edus: [{ edu_type: 'm.device_list_update', content }] });
 
     async function devicesOf(userId: string): Promise<string[]> {
       const { device_keys } = await anna.do('POST', '/keys/query', { device_keys: { [userId]: [] } });
@@ -100,7 +101,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
 
     /** Syncs until something is so; gathers what is said of device lists. */
-    async function until(isSo: (lists: Lists) => boolean, what: string): Promise<Lists> {
+    async function syncUntil(
+      condition: (lists: DeviceListChanges) => boolean,
+      what: string,
+    ): Promise<DeviceListChanges> {
       const lists = { changed: new Set<string>(), left: new Set<string>() };
       for (const end = performance.now() + 60_000; ; ) {
         const query = { since, timeout: 200 };
@@ -111,20 +115,20 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         since = answer.next_batch;
         for (const userId of answer.device_lists?.changed ?? []) lists.changed.add(userId);
         for (const userId of answer.device_lists?.left ?? []) lists.left.add(userId);
-        if (isSo(lists)) return lists;
+        if (condition(lists)) return lists;
         assert.ok(
           performance.now() < end,
           `${what}: ${JSON.stringify([...lists.changed, '-', ...lists.left])}`,
         );
       }
     }
-    const one = () => people.get('@one:far.test')!;
+    const one = () => remoteUsers.get('@one:far.test')!;
 
     it('are asked for each time, so that what has changed meanwhile is not missed', async () => {
       assert.deepEqual(await devicesOf(one().userId), ['D0']);
-      await update(one().addDeviceUpdate());
+      await sendDeviceListUpdate(one().addDeviceUpdate());
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
-      assert.deepEqual(asked, [one().userId, one().userId]);
+      assert.deepEqual(queriedUsers, [one().userId, one().userId]);
     });
 
     it('and their server is told of devices here', async () => {
@@ -134,22 +138,25 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
       await anna.do('POST', '/keys/upload', { device_keys: device.deviceKeys() });
       for (const end = performance.now() + 60_000; ; ) {
-        if (told.some(({ content }) => content['user_id'] === anna.id && content['keys'])) break;
+        if (receivedEdus.some(({ content }) => content['user_id'] === anna.id && content['keys'])) break;
         assert.ok(performance.now() < end, 'the other server is not told');
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     });
 
     it('are to be looked at by everybody once the members are known', async () => {
-      held.resolve();
-      const everybody = [...people.keys()];
-      await until(({ changed }) => everybody.every((userId) => changed.has(userId)), 'not all are told of');
+      stateReleased.resolve();
+      const allUsers = [...remoteUsers.keys()];
+      await syncUntil(
+        ({ changed }) => allUsers.every((userId) => changed.has(userId)),
+        'not all are told of',
+      );
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
     });
 
     it('are then kept current by what their server sends', async () => {
       // The lists are fetched in the background, each for itself.
-      const questions = () => asked.filter((userId) => userId === one().userId).length;
+      const questions = () => queriedUsers.filter((userId) => userId === one().userId).length;
       for (const end = performance.now() + 60_000; ; ) {
         const before = questions();
         await devicesOf(one().userId);
@@ -158,8 +165,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       const before = questions();
-      await update(one().addDeviceUpdate());
-      await until(({ changed }) => changed.has(one().userId), 'nothing is told of the new device');
+      await sendDeviceListUpdate(one().addDeviceUpdate());
+      await syncUntil(({ changed }) => changed.has(one().userId), 'nothing is told of the new device');
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1', 'D2']);
       assert.equal(questions(), before);
     });
@@ -167,7 +174,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('and are left with the room', async () => {
       const leave = room.setState('m.room.member', { membership: 'leave' }, one().userId, one().userId);
       await send({ pdus: [leave.event.pdu] });
-      const { left } = await until((lists) => lists.left.size > 0, 'nobody is said to have left');
+      const { left } = await syncUntil((lists) => lists.left.size > 0, 'nobody is said to have left');
       assert.deepEqual([...left], [one().userId]);
     });
   });

@@ -11,7 +11,7 @@ const curve = 'signed_curve25519';
 const enc = encodeURIComponent;
 
 /** Who could not be reached is tried again soon. */
-const eager = {
+const shortRetries = {
   federationClient: {
     federation: { destination_min_retry_interval: 200, destination_max_retry_interval: 1_000 },
   },
@@ -24,7 +24,7 @@ interface SyncAnswer {
 }
 
 /** A device of a user with its keys, and what its client has heard so far. */
-class Device {
+class SyncingDevice {
   readonly server: FederatedServer;
   readonly user: TestUser;
   readonly client: ClientDevice;
@@ -43,18 +43,18 @@ class Device {
     return this.user.userId;
   }
 
-  static async register(server: FederatedServer, name: string): Promise<Device> {
-    const device = new Device(server, await server.register(name));
+  static async register(server: FederatedServer, name: string): Promise<SyncingDevice> {
+    const device = new SyncingDevice(server, await server.register(name));
     await device.uploadKeys();
     return device;
   }
 
   /** One more device of the same user. */
-  async another(): Promise<Device> {
+  async addDevice(): Promise<SyncingDevice> {
     const identifier = { type: 'm.id.user', user: this.id };
     const body = { type: 'm.login.password', identifier, password: 'correct horse' };
     const login = (await this.server.api('POST', '/_matrix/client/v3/login', { body })).body;
-    const device = new Device(this.server, {
+    const device = new SyncingDevice(this.server, {
       userId: this.id,
       deviceId: String(login['device_id']),
       token: String(login['access_token']),
@@ -86,20 +86,20 @@ class Device {
   }
 
   /** Syncs until something is so. */
-  async until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  async until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
     for (const end = performance.now() + 60_000; ; ) {
       await this.sync();
-      if (await isSo()) return;
+      if (await condition()) return;
       assert.ok(performance.now() < end, `${this.id} waits in vain for ${what}`);
     }
   }
 
-  async devicesOf({ id }: Device): Promise<string[]> {
+  async devicesOf({ id }: SyncingDevice): Promise<string[]> {
     const answer = await this.call('POST', '/keys/query', { device_keys: { [id]: [] } });
     return Object.keys((answer['device_keys'] as Record<string, JsonObject>)[id] ?? {}).sort();
   }
 
-  async masterKeyOf({ id }: Device): Promise<unknown> {
+  async masterKeyOf({ id }: SyncingDevice): Promise<unknown> {
     const answer = await this.call('POST', '/keys/query', { device_keys: { [id]: [] } });
     return (answer['master_keys'] as Record<string, JsonObject>)[id]?.['keys'];
   }
@@ -118,15 +118,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let several: SeveralServers;
     let a: FederatedServer;
     let b: FederatedServer;
-    let alice: Device;
-    let bob: Device;
+    let alice: SyncingDevice;
+    let bob: SyncingDevice;
     let roomId: string;
     before(async () => {
-      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], { config: eager });
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], { config: shortRetries });
       several = opened.several;
       [a, b] = opened.servers;
-      alice = await Device.register(a, 'alice');
-      bob = await Device.register(b, 'bob');
+      alice = await SyncingDevice.register(a, 'alice');
+      bob = await SyncingDevice.register(b, 'bob');
       const initial_state = [
         { type: 'm.room.encryption', state_key: '', content: { algorithm: 'm.megolm.v1.aes-sha2' } },
       ];
@@ -152,7 +152,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('goes on with devices that come and go, and cross-signing keys', async () => {
       alice.changed.clear();
-      const second = await bob.another();
+      const second = await bob.addDevice();
       const both = [bob.user.deviceId, second.user.deviceId].sort();
       await alice.until('the second device', async () => {
         return alice.changed.has(bob.id) && (await alice.devicesOf(bob)).length === 2;
@@ -171,7 +171,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       b.cut();
       assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
       a.cut();
-      const third = await bob.another();
+      const third = await bob.addDevice();
       await sleep(300);
       assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
       a.mend();
@@ -202,7 +202,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       alice.left.clear();
       await bob.call('POST', `/rooms/${enc(roomId)}/leave`, {});
       await alice.until('bob to be gone', () => alice.left.has(bob.id));
-      await bob.another();
+      await bob.addDevice();
       alice.changed.clear();
       await sleep(300);
       await alice.sync();

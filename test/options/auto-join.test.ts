@@ -49,7 +49,7 @@ describe('rooms that everybody joins', () => {
       autocreate_auto_join_rooms_federated: false,
       auto_join_rooms_for_guests: false,
     });
-    const early = await guest();
+    const earlyGuest = await guest();
     const alice = await server.register('alice');
     const rooms = await joined(alice, 2);
     const bob = await server.register('bob');
@@ -62,7 +62,7 @@ describe('rooms that everybody joins', () => {
       assert.equal((await state(alice, room, 'm.room.create'))['m.federate'], false);
       assert.equal((await state(alice, room, 'm.room.join_rules'))['join_rule'], 'public');
     }
-    assert.deepEqual(await roomsOf(early), []);
+    assert.deepEqual(await roomsOf(earlyGuest), []);
   });
 
   it('are joined by guests at the latest when they become users [option: auto_join_rooms_for_guests]', async () => {

@@ -12,7 +12,7 @@ import { makeTestDatabase } from '../support/databases/databases.ts';
 import { testConfiguration } from '../support/servers/server.ts';
 
 /** How many of 400 events are in memory, of a server with such caches; and after its factor was halved. */
-async function remembered(event_cache_size: number, global_factor: number): Promise<number[]> {
+async function cachedEvents(event_cache_size: number, global_factor: number): Promise<number[]> {
   const shutdown = new Shutdown(silentLogger);
   const place = await makeTestDatabase('sqlite');
   shutdown.add('place', () => place.remove());
@@ -44,7 +44,7 @@ async function remembered(event_cache_size: number, global_factor: number): Prom
 }
 
 it('keeps as many events in memory as it is told [option: event_cache_size, caches.global_factor]', async () => {
-  assert.deepEqual(await remembered(150, 1), [150, 75]);
-  assert.deepEqual(await remembered(150, 2), [300, 150]);
-  assert.deepEqual(await remembered(500, 1), [400, 250]);
+  assert.deepEqual(await cachedEvents(150, 1), [150, 75]);
+  assert.deepEqual(await cachedEvents(150, 2), [300, 150]);
+  assert.deepEqual(await cachedEvents(500, 1), [400, 250]);
 });

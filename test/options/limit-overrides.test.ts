@@ -10,7 +10,7 @@ import { enc, TestClient } from '../support/users/test-client.ts';
 const tight = { per_second: 0.1, burst_count: 2 };
 
 /** More often than `tight` allows. */
-const often = 5;
+const attempts = 5;
 
 forServerDatabases(import.meta.url, (open) => {
   describe('users to whom administrators have given other limits', () => {
@@ -50,10 +50,10 @@ forServerDatabases(import.meta.url, (open) => {
 
     let transactions = 0;
     /** How often it is let through. */
-    const timesOf = async (act: () => Promise<{ status: number; raw: string }>) => {
+    const countAllowed = async (act: () => Promise<{ status: number; raw: string }>) => {
       clock.advance(600_000);
       let times = 0;
-      for (let index = 0; index < often; index++) {
+      for (let index = 0; index < attempts; index++) {
         const { status, raw } = await act();
         assert.ok(status === 200 || status === 429, raw);
         if (status === 200) times++;
@@ -68,13 +68,13 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('send as fast as they were allowed to', async () => {
       assert.deepEqual(await ask('GET'), {});
-      assert.equal(await timesOf(say(anna!)), 2);
+      assert.equal(await countAllowed(say(anna!)), 2);
       const override = { messages_per_second: 1, burst_count: 4 };
       assert.deepEqual(await ask('POST', override), override);
       assert.deepEqual(await ask('GET'), override);
-      assert.equal(await timesOf(say(anna!)), 4);
-      assert.equal(await timesOf(say(ben!)), 2);
-      assert.equal(await timesOf(() => anna!.call('POST', '/createRoom', {})), 2, 'for messages alone');
+      assert.equal(await countAllowed(say(anna!)), 4);
+      assert.equal(await countAllowed(say(ben!)), 2);
+      assert.equal(await countAllowed(() => anna!.call('POST', '/createRoom', {})), 2, 'for messages alone');
     });
 
     it('are not limited in anything with a rate of 0', async () => {
@@ -91,24 +91,24 @@ forServerDatabases(import.meta.url, (open) => {
       const list = (person: TestClient) => () =>
         person.ask('GET', '/_matrix/client/unstable/org.matrix.msc4140/delayed_events', undefined);
       const check = async () => {
-        assert.equal(await timesOf(say(anna!)), often);
-        assert.equal(await timesOf(() => anna!.call('POST', '/createRoom', {})), often);
-        assert.equal(await timesOf(invite), often);
-        assert.equal(await timesOf(report(anna!)), often);
-        assert.equal(await timesOf(list(anna!)), often);
-        assert.equal(await timesOf(report(ben!)), 2);
-        assert.equal(await timesOf(list(ben!)), 2);
+        assert.equal(await countAllowed(say(anna!)), attempts);
+        assert.equal(await countAllowed(() => anna!.call('POST', '/createRoom', {})), attempts);
+        assert.equal(await countAllowed(invite), attempts);
+        assert.equal(await countAllowed(report(anna!)), attempts);
+        assert.equal(await countAllowed(list(anna!)), attempts);
+        assert.equal(await countAllowed(report(ben!)), 2);
+        assert.equal(await countAllowed(list(ben!)), 2);
       };
       await check();
       await server.restart();
       await check();
       assert.deepEqual(await ask('DELETE'), {});
       assert.deepEqual(await ask('GET'), {});
-      assert.equal(await timesOf(say(anna!)), 2);
+      assert.equal(await countAllowed(say(anna!)), 2);
     });
 
     it('are told when they may go on, by a header as well', async () => {
-      await timesOf(say(ben!));
+      await countAllowed(say(ben!));
       const send = `${server.baseUrl}/_matrix/client/v3/rooms/${enc(room)}/send/m.room.message/refused`;
       const headers = { authorization: `Bearer ${ben!.token}` };
       const refused = await fetch(send, { method: 'PUT', headers, body: '{"msgtype":"m.text","body":"x"}' });

@@ -18,21 +18,21 @@ forServerDatabases(import.meta.url, (open) => {
       return { anna, ben };
     };
     const path = ({ id }: TestClient, field = '') => `/profile/${enc(id)}${field}`;
-    const see = async (viewer: TestClient, of: TestClient) =>
+    const statusesOf = async (viewer: TestClient, of: TestClient) =>
       Promise.all(
         ['', '/displayname'].map(async (field) => (await viewer.call('GET', path(of, field))).status),
       );
 
     it('are seen by those who share a room now (limit_profile_requests_to_users_who_share_rooms)', async () => {
       const { anna, ben } = await start({ limit_profile_requests_to_users_who_share_rooms: true });
-      assert.deepEqual(await see(ben, anna), [403, 403]);
-      assert.deepEqual(await see(ben, ben), [200, 200]);
+      assert.deepEqual(await statusesOf(ben, anna), [403, 403]);
+      assert.deepEqual(await statusesOf(ben, ben), [200, 200]);
       const room = await anna.createRoom();
-      assert.deepEqual(await see(ben, anna), [403, 403]);
+      assert.deepEqual(await statusesOf(ben, anna), [403, 403]);
       await ben.join(room);
-      assert.deepEqual(await see(ben, anna), [200, 200]);
+      assert.deepEqual(await statusesOf(ben, anna), [200, 200]);
       await ben.leave(room);
-      assert.deepEqual(await see(ben, anna), [403, 403]);
+      assert.deepEqual(await statusesOf(ben, anna), [403, 403]);
       // Whether there is such a user is not told, either.
       const nobody = await ben.call('GET', '/profile/@nobody:test');
       assert.deepEqual([nobody.status, nobody.body['errcode']], [403, 'M_FORBIDDEN']);
@@ -40,7 +40,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('are seen by those who say who they are (require_auth_for_profile_requests)', async () => {
       const { anna, ben } = await start({ require_auth_for_profile_requests: true });
-      assert.deepEqual(await see(ben, anna), [200, 200]);
+      assert.deepEqual(await statusesOf(ben, anna), [200, 200]);
       for (const field of ['', '/displayname', '/m.tz']) {
         const { status, body } = await server.api('GET', `/_matrix/client/v3${path(anna, field)}`);
         assert.deepEqual([status, body['errcode']], [401, 'M_MISSING_TOKEN']);

@@ -125,7 +125,7 @@ forServerDatabases(import.meta.url, (open) =>
     });
 
     it('keeps profiles out of invitations, and the same in all rooms [option: include_profile_data_on_invite, allow_per_room_profiles]', async () => {
-      const seen = async (rooms: ConfigurationOverrides['rooms']) => {
+      const displayNames = async (rooms: ConfigurationOverrides['rooms']) => {
         const { alice, bob } = await start({ rooms: rooms ?? {} });
         const room = await createRoom(alice);
         ok(await act(alice, room, 'invite', { user_id: bob.userId }));
@@ -137,11 +137,11 @@ forServerDatabases(import.meta.url, (open) =>
         return [invitation['displayname'], own['displayname']];
       };
       assert.deepEqual(
-        await seen({ include_profile_data_on_invite: false, allow_per_room_profiles: false }),
+        await displayNames({ include_profile_data_on_invite: false, allow_per_room_profiles: false }),
         [undefined, 'alice'],
       );
       await server.stop();
-      assert.deepEqual(await seen({}), ['bob', 'Queen of this room']);
+      assert.deepEqual(await displayNames({}), ['bob', 'Queen of this room']);
     });
 
     it('forgets rooms for those who leave, are removed or banned [option: forget_rooms_on_leave]', async () => {
@@ -161,7 +161,10 @@ forServerDatabases(import.meta.url, (open) =>
     });
 
     it('tells those who are invited what the operator lets them know [option: room_prejoin_state.disable_default_event_types, room_prejoin_state.additional_event_types]', async () => {
-      const told = async (disable_default_event_types: boolean, how: 'invite' | 'knock' = 'invite') => {
+      const strippedState = async (
+        disable_default_event_types: boolean,
+        how: 'invite' | 'knock' = 'invite',
+      ) => {
         const { alice, bob } = await start({
           rooms: {
             room_prejoin_state: {
@@ -194,12 +197,12 @@ forServerDatabases(import.meta.url, (open) =>
           .toSorted();
       };
       const additional = ['org.example.any', 'org.example.any another', 'org.example.one this'];
-      assert.deepEqual(await told(true), additional);
+      assert.deepEqual(await strippedState(true), additional);
       await server.stop();
       const usual = ['m.room.create', 'm.room.join_rules', 'm.room.name'];
-      assert.deepEqual(await told(false), [...usual, ...additional]);
+      assert.deepEqual(await strippedState(false), [...usual, ...additional]);
       await server.stop();
-      assert.deepEqual(await told(false, 'knock'), [...usual, ...additional]);
+      assert.deepEqual(await strippedState(false, 'knock'), [...usual, ...additional]);
     });
 
     it('bounds timelines and leaves rooms out of sync [option: filter_timeline_limit, exclude_rooms_from_sync]', async () => {

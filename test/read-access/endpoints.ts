@@ -1,41 +1,41 @@
 import { SlidingClient } from '../support/users/sliding-client.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 import {
-  canAskForAliases,
-  firstOfParts,
-  forMembers,
-  found,
-  history,
-  historyOfStream,
-  historyOfSync,
-  type Look,
-  memberState,
+  type Access,
+  eventStreamHistory,
+  firstEventsOfPhases,
+  mayListAliases,
   nameAtJoin,
-  nameBefore,
-  nameForSummary,
-  notified,
-  related,
-  state,
-  threads,
+  notifications,
+  onlyForMembers,
+  readableHistory,
+  readableState,
+  relatedEvents,
+  searchResults,
+  stateForMembers,
+  strippedStateName,
+  summaryName,
+  syncedHistory,
+  threadList,
 } from './expectations.ts';
-import { type Kind, markOf, parts, type Story } from './scenario.ts';
+import { type Kind, markOf, phases, type Scenario } from './scenario.ts';
 
-/** One way to look at a room. */
+/** One way to access at a room. */
 export interface Endpoint {
   /** All that the endpoint tells the user of the room, in any form that has the marks in it. */
-  look(person: TestClient, story: Story): Promise<string>;
+  read(client: TestClient, scenario: Scenario): Promise<string>;
   /** The marks that must be in it, and no others. */
-  expected(look: Look): readonly string[];
+  expected(access: Access): readonly string[];
 }
 
 type Query = Record<string, string | number | boolean>;
 
 /** Answers, of which the errors count for nothing. */
-const get = (person: TestClient, path: string, query: Query = {}) =>
-  getPath(person, `/_matrix/client/v3${path}`, query);
+const get = (client: TestClient, path: string, query: Query = {}) =>
+  getPath(client, `/_matrix/client/v3${path}`, query);
 
-async function getPath(person: TestClient, path: string, query: Query = {}): Promise<string> {
-  const { status, body } = await person.ask('GET', path, undefined, query);
+async function getPath(client: TestClient, path: string, query: Query = {}): Promise<string> {
+  const { status, body } = await client.ask('GET', path, undefined, query);
   return status === 200 ? textOf(body) : '';
 }
 
@@ -43,10 +43,10 @@ async function getPath(person: TestClient, path: string, query: Query = {}): Pro
 const textOf = (json: unknown) =>
   JSON.stringify(json, (key, value) => (key === 'prev_content' ? undefined : (value as unknown)));
 
-const room = ({ roomId }: Story, rest: string) => `/rooms/${enc(roomId)}/${rest}`;
+const room = ({ roomId }: Scenario, rest: string) => `/rooms/${enc(roomId)}/${rest}`;
 const v1 = (path: string) => `/_matrix/client/v1${path}`;
 
-/** Asks for each event of the story. */
+/** Asks for each event of the scenario. */
 async function forEach(
   events: Iterable<readonly [mark: string, eventId: string]>,
   ask: (eventId: string, mark: string) => Promise<string>,
@@ -56,11 +56,11 @@ async function forEach(
   return all;
 }
 
-const roots = ({ visibility, events }: Story) =>
-  parts.map((part) => [part, events.get(markOf(visibility, part, 'root'))!] as const);
+const roots = ({ visibility, events }: Scenario) =>
+  phases.map((phase) => [phase, events.get(markOf(visibility, phase, 'root'))!] as const);
 
 /** The mark of an event whose id was told. */
-const markOfId = ({ events }: Story, text: string) => {
+const markOfId = ({ events }: Scenario, text: string) => {
   const { event_id } = JSON.parse(text || '{}') as { event_id?: string };
   return [...events].find(([, eventId]) => eventId === event_id)?.[0] ?? '';
 };
@@ -72,91 +72,95 @@ const nothing = () => [];
 /** By the `operationId` of the specification, or what the endpoint is called. */
 export const endpoints: Readonly<Record<string, Endpoint>> = {
   getRoomEvents: {
-    look: async (person, story) =>
-      (await get(person, room(story, 'messages'), { dir: 'b', limit: 100 })) +
-      (await get(person, room(story, 'messages'), { dir: 'f', limit: 100 })),
-    expected: history,
+    read: async (client, scenario) =>
+      (await get(client, room(scenario, 'messages'), { dir: 'b', limit: 100 })) +
+      (await get(client, room(scenario, 'messages'), { dir: 'f', limit: 100 })),
+    expected: readableHistory,
   },
   'getRoomEvents from a token': {
-    look: (person, story) =>
-      get(person, room(story, 'messages'), { dir: 'b', limit: 100, from: story.tokens.end }),
-    expected: history,
+    read: (client, scenario) =>
+      get(client, room(scenario, 'messages'), { dir: 'b', limit: 100, from: scenario.tokens.end }),
+    expected: readableHistory,
   },
   getOneRoomEvent: {
-    look: (person, story) => forEach(story.events, (id) => get(person, room(story, `event/${enc(id)}`))),
-    expected: history,
+    read: (client, scenario) =>
+      forEach(scenario.events, (id) => get(client, room(scenario, `event/${enc(id)}`))),
+    expected: readableHistory,
   },
   getOneEvent: {
-    look: (person, story) => forEach(story.events, (id) => get(person, `/events/${enc(id)}`)),
-    expected: (look) => (look.viewer === 'guest' ? [] : history(look)),
+    read: (client, scenario) => forEach(scenario.events, (id) => get(client, `/events/${enc(id)}`)),
+    expected: (access) => (access.viewer === 'guest' ? [] : readableHistory(access)),
   },
   getEventContext: {
-    look: (person, story) =>
-      forEach(story.events, (id) => get(person, room(story, `context/${enc(id)}`), { limit: 100 })),
-    expected: (look) => (history(look).length === 0 ? [] : [...history(look), ...state(look)]),
+    read: (client, scenario) =>
+      forEach(scenario.events, (id) => get(client, room(scenario, `context/${enc(id)}`), { limit: 100 })),
+    expected: (access) =>
+      readableHistory(access).length === 0 ? [] : [...readableHistory(access), ...readableState(access)],
   },
   getEventByTimestamp: {
-    look: (person, story) =>
+    read: (client, scenario) =>
       forEach(
-        story.times.map((ts) => [String(ts), '']),
+        scenario.times.map((ts) => [String(ts), '']),
         async (_, ts) => {
-          const path = v1(room(story, 'timestamp_to_event'));
-          return markOfId(story, await getPath(person, path, { ts, dir: 'f' }));
+          const path = v1(room(scenario, 'timestamp_to_event'));
+          return markOfId(scenario, await getPath(client, path, { ts, dir: 'f' }));
         },
       ),
-    expected: firstOfParts,
+    expected: firstEventsOfPhases,
   },
-  getRoomState: { look: (person, story) => get(person, room(story, 'state')), expected: state },
+  getRoomState: { read: (client, scenario) => get(client, room(scenario, 'state')), expected: readableState },
   getRoomStateWithKey: {
-    look: async (person, story) => {
-      const keys = parts.map((part) => `state/org.example.state/part${part}`);
+    read: async (client, scenario) => {
+      const keys = phases.map((phase) => `state/org.example.state/phase${phase}`);
       let all = '';
-      for (const key of [...keys, 'state/m.room.name/']) all += await get(person, room(story, key));
+      for (const key of [...keys, 'state/m.room.name/']) all += await get(client, room(scenario, key));
       return all;
     },
-    expected: (look) => state(look).filter((mark) => !mark.endsWith('member')),
+    expected: (access) => readableState(access).filter((mark) => !mark.endsWith('member')),
   },
   getMembersByRoom: {
-    look: (person, story) => get(person, room(story, 'members')),
-    expected: (look) => state(look).filter((mark) => mark.endsWith('member')),
+    read: (client, scenario) => get(client, room(scenario, 'members')),
+    expected: (access) => readableState(access).filter((mark) => mark.endsWith('member')),
   },
   'getMembersByRoom at a token': {
-    look: (person, story) => get(person, room(story, 'members'), { at: story.tokens.end }),
-    expected: (look) => state(look).filter((mark) => mark.endsWith('member')),
+    read: (client, scenario) => get(client, room(scenario, 'members'), { at: scenario.tokens.end }),
+    expected: (access) => readableState(access).filter((mark) => mark.endsWith('member')),
   },
   getJoinedMembersByRoom: {
-    look: (person, story) => get(person, room(story, 'joined_members')),
-    expected: (look) =>
-      forMembers(
-        look,
-        memberState(look).filter((mark) => mark.endsWith('member')),
+    read: (client, scenario) => get(client, room(scenario, 'joined_members')),
+    expected: (access) =>
+      onlyForMembers(
+        access,
+        stateForMembers(access).filter((mark) => mark.endsWith('member')),
       ),
   },
   getRelatingEvents: {
-    look: (person, story) =>
-      forEach(story.events, (id) => getPath(person, v1(room(story, `relations/${enc(id)}`)), { limit: 100 })),
-    expected: related,
+    read: (client, scenario) =>
+      forEach(scenario.events, (id) =>
+        getPath(client, v1(room(scenario, `relations/${enc(id)}`)), { limit: 100 }),
+      ),
+    expected: relatedEvents,
   },
   getRelatingEventsWithRelType: {
-    look: (person, story) =>
-      forEach(story.events, (id) =>
-        getPath(person, v1(room(story, `relations/${enc(id)}/m.thread`)), { limit: 100 }),
+    read: (client, scenario) =>
+      forEach(scenario.events, (id) =>
+        getPath(client, v1(room(scenario, `relations/${enc(id)}/m.thread`)), { limit: 100 }),
       ),
-    expected: (look) => related(look).filter((mark) => /reply|late/.test(mark)),
+    expected: (access) => relatedEvents(access).filter((mark) => /reply|late/.test(mark)),
   },
   getRelatingEventsWithRelTypeAndEventType: {
-    look: (person, story) =>
-      forEach(story.events, (id) =>
-        getPath(person, v1(room(story, `relations/${enc(id)}/m.annotation/m.reaction`)), { limit: 100 }),
+    read: (client, scenario) =>
+      forEach(scenario.events, (id) =>
+        getPath(client, v1(room(scenario, `relations/${enc(id)}/m.annotation/m.reaction`)), { limit: 100 }),
       ),
-    expected: (look) => related(look).filter((mark) => mark.endsWith('reaction')),
+    expected: (access) => relatedEvents(access).filter((mark) => mark.endsWith('reaction')),
   },
   getThreadRoots: {
-    look: (person, story) => getPath(person, v1(room(story, 'threads')), { limit: 100 }),
-    expected: threads,
+    read: (client, scenario) => getPath(client, v1(room(scenario, 'threads')), { limit: 100 }),
+    expected: threadList,
   },
   search: {
-    look: async (person) => {
+    read: async (client) => {
       const context = { before_limit: 3, after_limit: 3, include_profile: true };
       const body = {
         search_categories: {
@@ -169,194 +173,200 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
           },
         },
       };
-      const answer = (await person.call('POST', '/search', body)).body as {
+      const answer = (await client.call('POST', '/search', body)).body as {
         search_categories?: { room_events: { results: { result: unknown }[] } };
       };
       return textOf(answer.search_categories?.room_events.results.map(({ result }) => result) ?? []);
     },
-    expected: found,
+    expected: searchResults,
   },
   'search, around what was found': {
-    look: async (person) => {
+    read: async (client) => {
       const context = { before_limit: 30, after_limit: 30, include_profile: true };
       const room_events = { search_term: 'findme', filter: { limit: 100 }, event_context: context };
-      return textOf((await person.call('POST', '/search', { search_categories: { room_events } })).body);
+      return textOf((await client.call('POST', '/search', { search_categories: { room_events } })).body);
     },
-    expected: (look) => (found(look).length === 0 ? [] : history(look)),
+    expected: (access) => (searchResults(access).length === 0 ? [] : readableHistory(access)),
   },
   getNotifications: {
-    look: (person) => get(person, '/notifications', { limit: 100 }),
-    expected: notified,
+    read: (client) => get(client, '/notifications', { limit: 100 }),
+    expected: notifications,
   },
   sync: {
-    look: async (person) =>
-      textOf((await person.sync(undefined, { filter: whole })).rooms ?? {}) +
-      textOf((await person.sync(undefined, { filter: whole, use_state_after: true })).rooms ?? {}),
-    expected: (look) => [...historyOfSync(look), ...nameAtJoin(look), ...nameBefore(look)],
+    read: async (client) =>
+      textOf((await client.sync(undefined, { filter: whole })).rooms ?? {}) +
+      textOf((await client.sync(undefined, { filter: whole, use_state_after: true })).rooms ?? {}),
+    expected: (access) => [...syncedHistory(access), ...nameAtJoin(access), ...strippedStateName(access)],
   },
   'sync since before it all': {
-    look: async (person, { tokens }) =>
-      textOf((await person.sync(tokens.start, { filter: whole })).rooms ?? {}),
-    expected: (look) => [...historyOfSync(look), ...nameAtJoin(look), ...nameBefore(look)],
+    read: async (client, { tokens }) =>
+      textOf((await client.sync(tokens.start, { filter: whole })).rooms ?? {}),
+    expected: (access) => [...syncedHistory(access), ...nameAtJoin(access), ...strippedStateName(access)],
   },
   'sliding sync': {
-    look: async (person, { roomId }) => {
+    read: async (client, { roomId }) => {
       const config = { timeline_limit: 100, required_state: [['*', '*']] };
-      const { rooms } = await new SlidingClient(person).sync({
+      const { rooms } = await new SlidingClient(client).sync({
         lists: { all: { ranges: [[0, 99]], ...config } },
         room_subscriptions: { [roomId]: config },
       });
       return textOf(rooms);
     },
     // Those who left by themselves are not told of the room again; nobody looks into open rooms this way.
-    expected: (look) =>
-      ['left', 'declined'].includes(look.viewer) ? [] : [...historyOfSync(look), ...nameBefore(look)],
+    expected: (access) =>
+      ['left', 'declined'].includes(access.viewer)
+        ? []
+        : [...syncedHistory(access), ...strippedStateName(access)],
   },
   initialSync: {
-    look: (person) => get(person, '/initialSync', { limit: 100, archived: true }),
-    expected: (look) => (memberState(look).length === 0 ? [] : [...history(look), ...state(look)]),
+    read: (client) => get(client, '/initialSync', { limit: 100, archived: true }),
+    expected: (access) =>
+      stateForMembers(access).length === 0 ? [] : [...readableHistory(access), ...readableState(access)],
   },
   roomInitialSync: {
-    look: (person, story) => get(person, room(story, 'initialSync'), { limit: 100 }),
-    expected: (look) => [...history(look), ...state(look)],
+    read: (client, scenario) => get(client, room(scenario, 'initialSync'), { limit: 100 }),
+    expected: (access) => [...readableHistory(access), ...readableState(access)],
   },
   getEvents: {
-    look: (person, { tokens }) => get(person, '/events', { from: tokens.start, timeout: 0 }),
-    expected: historyOfStream,
+    read: (client, { tokens }) => get(client, '/events', { from: tokens.start, timeout: 0 }),
+    expected: eventStreamHistory,
   },
   peekEvents: {
-    look: (person, { roomId, tokens }) =>
-      get(person, '/events', { room_id: roomId, from: tokens.start, timeout: 0 }),
-    expected: history,
+    read: (client, { roomId, tokens }) =>
+      get(client, '/events', { room_id: roomId, from: tokens.start, timeout: 0 }),
+    expected: readableHistory,
   },
   getRoomSummary: {
-    look: (person, { roomId }) => getPath(person, v1(`/room_summary/${enc(roomId)}`)),
-    expected: nameForSummary,
+    read: (client, { roomId }) => getPath(client, v1(`/room_summary/${enc(roomId)}`)),
+    expected: summaryName,
   },
   getSpaceHierarchy: {
-    look: async (person, { roomId, spaceId }) =>
-      (await getPath(person, v1(`/rooms/${enc(spaceId)}/hierarchy`))) +
-      (await getPath(person, v1(`/rooms/${enc(roomId)}/hierarchy`))),
-    expected: nameForSummary,
+    read: async (client, { roomId, spaceId }) =>
+      (await getPath(client, v1(`/rooms/${enc(spaceId)}/hierarchy`))) +
+      (await getPath(client, v1(`/rooms/${enc(roomId)}/hierarchy`))),
+    expected: summaryName,
   },
-  getPublicRooms: { look: (person) => get(person, '/publicRooms'), expected: nothing },
+  getPublicRooms: { read: (client) => get(client, '/publicRooms'), expected: nothing },
   queryPublicRooms: {
-    look: async (person) => textOf((await person.call('POST', '/publicRooms', {})).body),
+    read: async (client) => textOf((await client.call('POST', '/publicRooms', {})).body),
     expected: nothing,
   },
   searchUserDirectory: {
-    look: async (person) => (await person.call('POST', '/user_directory/search', { search_term: 'mk' })).raw,
+    read: async (client) => (await client.call('POST', '/user_directory/search', { search_term: 'mk' })).raw,
     expected: nothing,
   },
   getUserProfile: {
-    look: (person, { speaker }) => get(person, `/profile/${enc(speaker.id)}`),
+    read: (client, { sender }) => get(client, `/profile/${enc(sender.id)}`),
     expected: nothing,
   },
   'thread subscriptions': {
-    look: (person, story) =>
+    read: (client, scenario) =>
       forEach(
-        roots(story).map(([part, id]) => [markOf(story.visibility, part, 'root'), id]),
+        roots(scenario).map(([phase, id]) => [markOf(scenario.visibility, phase, 'root'), id]),
         async (id, mark) => {
-          const path = `/_matrix/client/unstable/io.element.msc4306${room(story, `thread/${enc(id)}/subscription`)}`;
-          return (await person.ask('PUT', path, {})).status === 200 ? mark : '';
+          const path = `/_matrix/client/unstable/io.element.msc4306${room(scenario, `thread/${enc(id)}/subscription`)}`;
+          return (await client.ask('PUT', path, {})).status === 200 ? mark : '';
         },
       ),
-    expected: (look) =>
-      look.viewer === 'guest'
+    expected: (access) =>
+      access.viewer === 'guest'
         ? []
-        : history(look.viewer === 'ignoring' ? { ...look, viewer: 'stayed' } : look).filter((mark) =>
-            mark.endsWith('root'),
+        : readableHistory(access.viewer === 'ignoring' ? { ...access, viewer: 'stayed' } : access).filter(
+            (mark) => mark.endsWith('root'),
           ),
   },
   'typing and receipts in syncs': {
-    look: async (person, { visibility }) => {
-      const text = JSON.stringify((await person.sync(undefined, { filter: whole })).rooms ?? {});
+    read: async (client, { visibility }) => {
+      const text = JSON.stringify((await client.sync(undefined, { filter: whole })).rooms ?? {});
       const extensions = { typing: { enabled: true }, receipts: { enabled: true } };
       const lists = { all: { ranges: [[0, 99]], timeline_limit: 1, required_state: [] } };
-      const sliding = (await new SlidingClient(person, 'ephemeral').sync({ lists, extensions })).extensions;
+      const sliding = (await new SlidingClient(client, 'ephemeral').sync({ lists, extensions })).extensions;
       const both = text + JSON.stringify(sliding);
       return ['typing', 'receipt']
         .filter((kind) => both.includes(`"m.${kind}"`))
         .map((kind) => markOf(visibility, 2, kind as Kind))
         .join(' ');
     },
-    expected: (look) =>
-      forMembers(look, [markOf(look.visibility, 2, 'typing'), markOf(look.visibility, 2, 'receipt')]),
+    expected: (access) =>
+      onlyForMembers(access, [
+        markOf(access.visibility, 2, 'typing'),
+        markOf(access.visibility, 2, 'receipt'),
+      ]),
   },
   getPresence: {
-    look: async (person, { owner, visibility }) =>
-      (await get(person, `/presence/${enc(owner.id)}/status`)) && markOf(visibility, 2, 'presence'),
-    expected: (look) => forMembers(look, [markOf(look.visibility, 2, 'presence')]),
+    read: async (client, { owner, visibility }) =>
+      (await get(client, `/presence/${enc(owner.id)}/status`)) && markOf(visibility, 2, 'presence'),
+    expected: (access) => onlyForMembers(access, [markOf(access.visibility, 2, 'presence')]),
   },
   'presence in syncs': {
-    look: async (person, { owner, visibility }) => {
+    read: async (client, { owner, visibility }) => {
       await owner.do('PUT', `/presence/${enc(owner.id)}/status`, { presence: 'online' });
-      const { presence } = (await person.do('GET', '/sync')) as { presence?: unknown };
+      const { presence } = (await client.do('GET', '/sync')) as { presence?: unknown };
       return JSON.stringify(presence ?? {}).includes(owner.id) ? markOf(visibility, 2, 'presence') : '';
     },
-    expected: (look) => forMembers(look, [markOf(look.visibility, 2, 'presence')]),
+    expected: (access) => onlyForMembers(access, [markOf(access.visibility, 2, 'presence')]),
   },
   getLocalAliases: {
-    look: async (person, story) => {
-      const answer = await get(person, room(story, 'aliases'));
-      return answer.includes(story.alias) ? markOf(story.visibility, 2, 'alias') : '';
+    read: async (client, scenario) => {
+      const answer = await get(client, room(scenario, 'aliases'));
+      return answer.includes(scenario.alias) ? markOf(scenario.visibility, 2, 'alias') : '';
     },
-    expected: (look) => (canAskForAliases(look) ? [markOf(look.visibility, 2, 'alias')] : []),
+    expected: (access) => (mayListAliases(access) ? [markOf(access.visibility, 2, 'alias')] : []),
   },
   getMutualRooms: {
-    look: async (person, { owner, roomId, visibility }) => {
-      const answer = await getPath(person, v1('/mutual_rooms'), { user_id: owner.id });
+    read: async (client, { owner, roomId, visibility }) => {
+      const answer = await getPath(client, v1('/mutual_rooms'), { user_id: owner.id });
       return answer.includes(roomId) ? markOf(visibility, 2, 'mutual') : '';
     },
-    expected: (look) => forMembers(look, [markOf(look.visibility, 2, 'mutual')]),
+    expected: (access) => onlyForMembers(access, [markOf(access.visibility, 2, 'mutual')]),
   },
   'delayed events': {
-    look: async (person) =>
-      (await getPath(person, '/_matrix/client/unstable/org.matrix.msc4140/delayed_events')) +
-      (await getPath(person, v1('/delayed_events'))),
+    read: async (client) =>
+      (await getPath(client, '/_matrix/client/unstable/org.matrix.msc4140/delayed_events')) +
+      (await getPath(client, v1('/delayed_events'))),
     expected: nothing,
   },
   'getRoomSummary at its old places': {
-    look: async (person, { roomId }) =>
-      (await getPath(person, `/_matrix/client/unstable/im.nheko.summary/rooms/${enc(roomId)}/summary`)) +
-      (await getPath(person, `/_matrix/client/unstable/im.nheko.summary/summary/${enc(roomId)}`)),
-    expected: nameForSummary,
+    read: async (client, { roomId }) =>
+      (await getPath(client, `/_matrix/client/unstable/im.nheko.summary/rooms/${enc(roomId)}/summary`)) +
+      (await getPath(client, `/_matrix/client/unstable/im.nheko.summary/summary/${enc(roomId)}`)),
+    expected: summaryName,
   },
   'getEventByTimestamp at its old place': {
-    look: (person, story) =>
+    read: (client, scenario) =>
       forEach(
-        story.times.map((ts) => [String(ts), '']),
+        scenario.times.map((ts) => [String(ts), '']),
         async (_, ts) => {
-          const path = `/_matrix/client/unstable/org.matrix.msc3030${room(story, 'timestamp_to_event')}`;
-          return markOfId(story, await getPath(person, path, { ts, dir: 'f' }));
+          const path = `/_matrix/client/unstable/org.matrix.msc3030${room(scenario, 'timestamp_to_event')}`;
+          return markOfId(scenario, await getPath(client, path, { ts, dir: 'f' }));
         },
       ),
-    expected: firstOfParts,
+    expected: firstEventsOfPhases,
   },
   'mutual rooms at their old place': {
-    look: async (person, { owner, roomId, visibility }) => {
+    read: async (client, { owner, roomId, visibility }) => {
       const path = '/_matrix/client/unstable/uk.half-shot.msc2666/user/mutual_rooms';
-      const answer = await getPath(person, path, { user_id: owner.id });
+      const answer = await getPath(client, path, { user_id: owner.id });
       return answer.includes(roomId) ? markOf(visibility, 2, 'mutual') : '';
     },
-    expected: (look) => forMembers(look, [markOf(look.visibility, 2, 'mutual')]),
+    expected: (access) => onlyForMembers(access, [markOf(access.visibility, 2, 'mutual')]),
   },
   getAccountData: {
-    look: (person, { owner }) => get(person, `/user/${enc(owner.id)}/account_data/org.example.private`),
+    read: (client, { owner }) => get(client, `/user/${enc(owner.id)}/account_data/org.example.private`),
     expected: nothing,
   },
   getAccountDataPerRoom: {
-    look: (person, { owner, roomId }) =>
-      get(person, `/user/${enc(owner.id)}/rooms/${enc(roomId)}/account_data/org.example.private`),
+    read: (client, { owner, roomId }) =>
+      get(client, `/user/${enc(owner.id)}/rooms/${enc(roomId)}/account_data/org.example.private`),
     expected: nothing,
   },
   getRoomTags: {
-    look: (person, { owner, roomId }) => get(person, `/user/${enc(owner.id)}/rooms/${enc(roomId)}/tags`),
+    read: (client, { owner, roomId }) => get(client, `/user/${enc(owner.id)}/rooms/${enc(roomId)}/tags`),
     expected: nothing,
   },
   getJoinedRooms: {
-    look: async (person, { roomId, visibility }) =>
-      (await get(person, '/joined_rooms')).includes(roomId) ? markOf(visibility, 2, 'mutual') : '',
-    expected: (look) => forMembers(look, [markOf(look.visibility, 2, 'mutual')]),
+    read: async (client, { roomId, visibility }) =>
+      (await get(client, '/joined_rooms')).includes(roomId) ? markOf(visibility, 2, 'mutual') : '',
+    expected: (access) => onlyForMembers(access, [markOf(access.visibility, 2, 'mutual')]),
   },
 };

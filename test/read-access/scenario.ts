@@ -4,8 +4,8 @@ import { enc, TestClient } from '../support/users/test-client.ts';
 export const visibilities = ['world_readable', 'shared', 'invited', 'joined'] as const;
 export type Visibility = (typeof visibilities)[number];
 
-/** Who looks at the room, by what became of them between the second part of the story and the third. */
-export const viewers = [
+/** Who looks at the room, by what became of them between the second phase of the story and the third. */
+export const viewerRoles = [
   'stayed',
   'ignoring',
   'left',
@@ -18,12 +18,12 @@ export const viewers = [
   'stranger',
   'guest',
 ] as const;
-export type Viewer = (typeof viewers)[number];
+export type ViewerRole = (typeof viewerRoles)[number];
 
-/** Those who are in the room from its second part on. */
-export const comers: readonly Viewer[] = ['stayed', 'ignoring', 'left', 'kicked', 'banned', 'forgot'];
+/** Those who are in the room from its second phase on. */
+export const joiners: readonly ViewerRole[] = ['stayed', 'ignoring', 'left', 'kicked', 'banned', 'forgot'];
 
-/** What is said and done in each part of the story; what is done to the root of the first part comes later. */
+/** What is said and done in each phase of the story; what is done to the root of the first phase comes later. */
 export type Kind =
   | 'root'
   | 'reply'
@@ -43,50 +43,50 @@ export type Kind =
   | 'private';
 
 /** The parts of the story: before the viewers come, while they are there, after some of them have gone. */
-export const parts = [0, 1, 2] as const;
-export type Part = (typeof parts)[number];
+export const phases = [0, 1, 2] as const;
+export type Phase = (typeof phases)[number];
 
 /** A word that stands for one event, in its content. */
-export const markOf = (visibility: Visibility, part: Part, kind: Kind) =>
-  `mk${visibility.replace('_', '')}p${part}${kind}`;
+export const markOf = (visibility: Visibility, phase: Phase, kind: Kind) =>
+  `mk${visibility.replace('_', '')}p${phase}${kind}`;
 
 /** All marks in a text. */
 export const marksIn = (text: string): string[] =>
   [...new Set(text.match(/mk[a-z]+p\d[a-z]+/g) ?? [])].sort();
 
 /** What happened in one room, and who looks at it. */
-export interface Story {
+export interface Scenario {
   readonly visibility: Visibility;
   readonly roomId: string;
   /** A space that everybody may look into, with the room in it. */
   readonly spaceId: string;
   readonly alias: string;
-  readonly people: Readonly<Record<Viewer, TestClient>>;
+  readonly clients: Readonly<Record<ViewerRole, TestClient>>;
   readonly owner: TestClient;
   /** Who says everything; `ignoring` ignores them. */
-  readonly speaker: TestClient;
+  readonly sender: TestClient;
   /** The ids of events by their marks. */
   readonly events: ReadonlyMap<string, string>;
   /** Tokens of the owner's syncs: before the story and after it. */
   readonly tokens: { readonly start: string; readonly end: string };
-  /** When each part begins, in milliseconds since the epoch. */
+  /** When each phase begins, in milliseconds since the epoch. */
   readonly times: readonly number[];
 }
 
 /** Lets it all happen. */
-export async function tell(server: TestServer, visibility: Visibility): Promise<Story> {
+export async function playScenario(server: TestServer, visibility: Visibility): Promise<Scenario> {
   const named = (name: string) => TestClient.register(server, `${name}-${visibility.replace('_', '')}`);
-  const [owner, speaker] = [await named('owner'), await named('speaker')];
-  const people = {} as Record<Viewer, TestClient>;
-  for (const viewer of viewers)
-    people[viewer] = viewer === 'guest' ? await guest(server) : await named(viewer);
+  const [owner, sender] = [await named('owner'), await named('speaker')];
+  const clients = {} as Record<ViewerRole, TestClient>;
+  for (const viewer of viewerRoles)
+    clients[viewer] = viewer === 'guest' ? await guest(server) : await named(viewer);
   const alias = `#room-${visibility.replace('_', '')}:test`;
   const roomId = await owner.createRoom({
     room_version: '11',
     preset: 'public_chat',
     room_alias_name: alias.slice(1, alias.indexOf(':')),
     initial_state: [{ type: 'm.room.history_visibility', content: { history_visibility: visibility } }],
-    power_level_content_override: { users: { [owner.id]: 100, [speaker.id]: 100 } },
+    power_level_content_override: { users: { [owner.id]: 100, [sender.id]: 100 } },
   });
   const spaceId = await owner.createRoom({
     preset: 'public_chat',
@@ -96,29 +96,30 @@ export async function tell(server: TestServer, visibility: Visibility): Promise<
       { type: 'm.space.child', state_key: roomId, content: { via: ['test'] } },
     ],
   });
-  await speaker.join(roomId);
+  await sender.join(roomId);
   const events = new Map<string, string>();
   const start = (await owner.sync()).next_batch;
   const times: number[] = [];
-  const teller = { server, visibility, roomId, speaker, events, times };
-  await tellPart(teller, 0);
-  for (const comer of comers) await people[comer].join(roomId);
-  const ignored = { ignored_users: { [speaker.id]: {} } };
-  await people.ignoring.do(
+  const run = { server, visibility, roomId, sender, events, times };
+  await playPhase(run, 0);
+  for (const joiner of joiners) await clients[joiner].join(roomId);
+  const ignored = { ignored_users: { [sender.id]: {} } };
+  await clients.ignoring.do(
     'PUT',
-    `/user/${enc(people.ignoring.id)}/account_data/m.ignored_user_list`,
+    `/user/${enc(clients.ignoring.id)}/account_data/m.ignored_user_list`,
     ignored,
   );
-  await tellPart(teller, 1);
+  await playPhase(run, 1);
   await owner.setState(roomId, 'm.room.join_rules', { join_rule: 'knock' });
-  await people.knocking.knock(roomId);
+  await clients.knocking.knock(roomId);
   await owner.setState(roomId, 'm.room.join_rules', { join_rule: 'invite' });
-  for (const invited of [people.invited, people.declined]) await owner.membership('invite', roomId, invited);
-  for (const leaver of [people.left, people.declined, people.forgot]) await leaver.leave(roomId);
-  await people.forgot.membership('forget', roomId);
-  await owner.membership('kick', roomId, people.kicked);
-  await owner.membership('ban', roomId, people.banned);
-  await tellPart(teller, 2);
+  for (const invited of [clients.invited, clients.declined])
+    await owner.membership('invite', roomId, invited);
+  for (const leaver of [clients.left, clients.declined, clients.forgot]) await leaver.leave(roomId);
+  await clients.forgot.membership('forget', roomId);
+  await owner.membership('kick', roomId, clients.kicked);
+  await owner.membership('ban', roomId, clients.banned);
+  await playPhase(run, 2);
   await owner.do('PUT', `/rooms/${enc(roomId)}/typing/${enc(owner.id)}`, { typing: true, timeout: 600_000 });
   const last = enc(events.get(markOf(visibility, 2, 'edit'))!);
   await owner.do('POST', `/rooms/${enc(roomId)}/receipt/m.read/${last}`, {});
@@ -147,30 +148,30 @@ export async function tell(server: TestServer, visibility: Visibility): Promise<
     roomId,
     spaceId,
     alias,
-    people,
+    clients,
     owner,
-    speaker,
+    sender,
     events,
     tokens: { start, end },
     times,
   };
 }
 
-interface Teller extends Pick<Story, 'visibility' | 'roomId' | 'speaker'> {
+interface ScenarioRun extends Pick<Scenario, 'visibility' | 'roomId' | 'sender'> {
   readonly server: TestServer;
   readonly events: Map<string, string>;
   readonly times: number[];
 }
 
-async function tellPart(teller: Teller, part: Part): Promise<void> {
-  const { server, visibility, roomId, speaker, events, times } = teller;
-  // No event of the part before is of the same millisecond.
+async function playPhase(run: ScenarioRun, phase: Phase): Promise<void> {
+  const { server, visibility, roomId, sender, events, times } = run;
+  // No event of the phase before is of the same millisecond.
   await new Promise((resolve) => setTimeout(resolve, 2));
   times.push(Date.now());
-  const mark = (kind: Kind) => markOf(visibility, part, kind);
+  const mark = (kind: Kind) => markOf(visibility, phase, kind);
   const note = (kind: Kind, eventId: string) => void events.set(mark(kind), eventId);
   const say = (kind: Kind, more: object = {}) =>
-    speaker.send(roomId, 'm.room.message', { msgtype: 'm.text', body: `findme ${mark(kind)}`, ...more });
+    sender.send(roomId, 'm.room.message', { msgtype: 'm.text', body: `findme ${mark(kind)}`, ...more });
   const relatesTo = (rel_type: string, event_id: string, more: object = {}) => ({
     'm.relates_to': { rel_type, event_id, ...more },
   });
@@ -178,16 +179,16 @@ async function tellPart(teller: Teller, part: Part): Promise<void> {
   note('root', root);
   note('reply', await say('reply', relatesTo('m.thread', root)));
   const reaction = relatesTo('m.annotation', root, { key: mark('reaction') });
-  note('reaction', await speaker.send(roomId, 'm.reaction', reaction));
-  note('state', await speaker.setState(roomId, 'org.example.state', { mark: mark('state') }, `part${part}`));
-  note('name', await speaker.setState(roomId, 'm.room.name', { name: mark('name') }));
-  const newcomer = await TestClient.register(server, `newcomer${part}-${visibility.replace('_', '')}`);
-  await speaker.membership('invite', roomId, newcomer);
+  note('reaction', await sender.send(roomId, 'm.reaction', reaction));
+  note('state', await sender.setState(roomId, 'org.example.state', { mark: mark('state') }, `phase${phase}`));
+  note('name', await sender.setState(roomId, 'm.room.name', { name: mark('name') }));
+  const newcomer = await TestClient.register(server, `newcomer${phase}-${visibility.replace('_', '')}`);
+  await sender.membership('invite', roomId, newcomer);
   await newcomer.join(roomId);
   const member = { membership: 'join', displayname: mark('member') };
   note('member', await newcomer.setState(roomId, 'm.room.member', member, newcomer.id));
   const first = events.get(markOf(visibility, 0, 'root'));
-  if (part === 0 || first === undefined) return;
+  if (phase === 0 || first === undefined) return;
   note('late', await say('late', relatesTo('m.thread', first)));
   const newContent = { msgtype: 'm.text', body: `findme ${mark('edit')}` };
   note('edit', await say('edit', { 'm.new_content': newContent, ...relatesTo('m.replace', first) }));

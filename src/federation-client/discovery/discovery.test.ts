@@ -145,9 +145,9 @@ describe('discovery', () => {
   });
 
   it('goes to the usual port while name servers fail, and nowhere when there is no service', async () => {
-    resolver.broken.add('_matrix-fed._tcp.example.org').add('_matrix._tcp.example.org');
+    resolver.failing.add('_matrix-fed._tcp.example.org').add('_matrix._tcp.example.org');
     assert.equal((await place('example.org'))[1], 8448);
-    resolver.broken.clear();
+    resolver.failing.clear();
     resolver.srv.set('_matrix-fed._tcp.example.org', [target('a.example', 1)]);
     assert.equal((await place('example.org'))[1], 1);
     resolver.srv.set('_matrix-fed._tcp.other.example', [target('', 0)]);

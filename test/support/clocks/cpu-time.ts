@@ -1,4 +1,7 @@
-/** Milliseconds for which this thread computes in `work`. What else the machine does in the meantime does not count. */
+/**
+ * Returns the milliseconds of CPU time that this thread spends in `work`; other load on the machine does not
+ * count.
+ */
 export function cpuTime(work: () => void): number {
   const before = process.threadCpuUsage();
   work();

@@ -1,8 +1,11 @@
 import type { Clock } from '../../../src/kernel/clock.ts';
 
-/** A clock that makes everybody's waiting short: timers fire at once, and time has passed then. */
+/**
+ * A clock whose timers fire in the next turn of the event loop and then advance the time by their delay, so
+ * that code that waits runs through at once.
+ */
 export interface EagerClock extends Clock {
-  /** What was waited for, in milliseconds. */
+  /** Delays of all timers so far, in milliseconds. */
   readonly delays: number[];
   advance(milliseconds: number): void;
 }

@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../../src/kernel/clock.ts';
 
-/** A clock that moves only when it is told to. */
+/** A clock that stands still until a test advances it. */
 export interface ManualClock extends Clock {
-  /** Lets time pass and runs the timers that come due, in order. */
+  /** Advances the time and runs the timers that become due, in order. */
   advance(milliseconds: number): void;
 }
 

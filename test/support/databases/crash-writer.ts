@@ -1,4 +1,7 @@
-/** Writes pairs of rows as fast as it can and says which are acknowledged, until it is killed. */
+/**
+ * Writes pairs of rows as fast as it can and reports each acknowledged pair to the parent process, until it
+ * is killed.
+ */
 
 import { openDatabase, type Writer } from '../../../src/kernel/database/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';

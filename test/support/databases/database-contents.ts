@@ -4,9 +4,9 @@ import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What is in the database of a server that runs, as somebody sees it who opens it with a tool of their own. */
+/** Reads the database of a running server over a connection of its own, as an external tool does. */
 export interface DatabaseContents {
-  /** The columns of all tables, by table. */
+  /** Returns the column names of all tables, by table. */
   columns(): Promise<ReadonlyMap<string, readonly string[]>>;
   rows(table: string): Promise<readonly Row[]>;
   close(): Promise<void>;

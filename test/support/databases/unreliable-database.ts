@@ -1,11 +1,11 @@
 import type { Database, Statement } from '../../../src/kernel/database/index.ts';
 
-/** A database whose batches wait or fail when a test wants them to, as they do when a disk is slow or full. */
+/** A database whose batches a test can delay or fail, as a slow or full disk does. */
 export class UnreliableDatabase implements Database {
   readonly #database: Database;
-  /** Says of a batch whether it fails; by default none does. */
+  /** Decides whether a batch fails; by default none does. */
   fails: (statements: readonly Statement[]) => boolean = () => false;
-  /** Resolves when a batch may be written; by default at once. */
+  /** Returns a promise that holds the batch back; by default it is written at once. */
   delay: (statements: readonly Statement[]) => Promise<void> | undefined = () => undefined;
 
   constructor(database: Database) {
@@ -31,7 +31,7 @@ export class UnreliableDatabase implements Database {
   }
 }
 
-/** Whether a batch writes something in which a text occurs. */
+/** Whether a value of a batch contains the text. */
 export function mentions(statements: readonly Statement[], text: string): boolean {
   return statements.some(({ rows }) =>
     rows.some((row) => row.some((value) => typeof value === 'string' && value.includes(text))),

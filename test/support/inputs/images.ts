@@ -3,7 +3,7 @@ import sharp from 'sharp';
 
 type Format = 'jpeg' | 'png' | 'webp' | 'gif' | 'avif' | 'tiff';
 
-/** A picture whose halves are red (left) and blue (right). */
+/** Makes an image whose left half is red and whose right half is blue. */
 export async function testImage(
   width: number,
   height: number,
@@ -20,7 +20,7 @@ export async function testImage(
   return Buffer.from(await turned[format]().toBuffer());
 }
 
-/** As large to store as it is to look at. */
+/** Makes an image of noise, which compresses badly, so that its file is large for its dimensions. */
 export async function noiseImage(width: number, height: number): Promise<Buffer<ArrayBuffer>> {
   const create = {
     width,
@@ -32,7 +32,7 @@ export async function noiseImage(width: number, height: number): Promise<Buffer<
   return Buffer.from(await sharp({ create }).png().toBuffer());
 }
 
-/** A film of three frames: red, green, blue. */
+/** Makes an animation of three frames: red, green, blue. */
 export async function testAnimation(
   width: number,
   height: number,
@@ -52,7 +52,9 @@ export async function testAnimation(
   );
 }
 
-/** What a reader of pictures says of these bytes. */
+/**
+ * Reads the format, dimensions and metadata of an image; `isBare` means without EXIF data and colour profile.
+ */
 export async function imageMetadata(bytes: Uint8Array) {
   const { format, width, height, pages, orientation, exif, icc } = await sharp(bytes).metadata();
   return {
@@ -65,7 +67,7 @@ export async function imageMetadata(bytes: Uint8Array) {
   };
 }
 
-/** Whether the colour in the middle of the left, right, upper and lower edge is more red than blue. */
+/** Whether the middle of each edge is more red than blue. */
 export async function redEdges(bytes: Uint8Array) {
   const { data, info } = await sharp(bytes).removeAlpha().raw().toBuffer({ resolveWithObject: true });
   const at = (x: number, y: number) => {
@@ -92,9 +94,9 @@ function chunk(type: string, data: Buffer): Buffer {
 }
 
 /**
- * A PNG that claims to be this large, of black and white pixels.
- * @param rows that are there
- * @param before chunks before the pixels
+ * Makes a black and white PNG whose header claims these dimensions.
+ * @param rows how many rows of pixels it really has
+ * @param before `acTL` to put an animation control chunk before the pixels
  */
 export function pngWithClaimedSize(
   width: number,

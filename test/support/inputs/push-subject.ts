@@ -13,7 +13,7 @@ import type { Ruleset } from '../../../src/protocol/push-rules/push-rule.ts';
 export const ALICE: PushMember = { userId: '@alice:example.org', displayName: 'Alice' };
 export const ROOM: PushRoomFacts = { memberCount: 10, senderMayNotify: () => false };
 
-/** A text message of Bob's, with other members where they are given. */
+/** A text message from Bob, with the given members replaced. */
 export function subject(more: Partial<PushSubject> = {}): PushSubject {
   return {
     eventId: '$event',
@@ -34,7 +34,7 @@ export const message = (content: JsonObject): PushSubject =>
 export const pushEvent = (more: Partial<PushSubject> = {}, room: Partial<PushRoomFacts> = {}): PushEvent =>
   new PushEvent(subject(more), { ...ROOM, ...room });
 
-/** Tries a ruleset as clients see it, or what they took for one, on one event for one member. */
+/** Evaluates a ruleset in the client format, valid or not, for one event and one member. */
 export function evaluatePushRules(
   ruleset: Ruleset | JsonValue,
   event: PushSubject,

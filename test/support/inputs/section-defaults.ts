@@ -3,7 +3,7 @@ import { schemaOf } from '../../../src/kernel/config/option.ts';
 import { Findings, formatProblem } from '../../../src/kernel/config/problems.ts';
 import { readValue } from '../../../src/kernel/config/reading/read.ts';
 
-/** Part of some values, at any depth; lists are given whole. */
+/** Some of the values, at any depth; lists are given whole. */
 export type Overrides<T> = T extends readonly (infer Item)[]
   ? readonly Overrides<Item>[]
   : T extends object
@@ -11,10 +11,10 @@ export type Overrides<T> = T extends readonly (infer Item)[]
     : T;
 
 /**
- * A section's values without a file: the defaults, with some values replaced. Overrides are typed values (durations in
- * milliseconds) and are checked as a file's would be; those options that have no default must be among them. Rules are
- * not applied.
- * Throws an Error that lists what is wrong with the overrides.
+ * Returns a section's defaults with some values replaced. Overrides are typed values (durations in
+ * milliseconds), are checked as a file's are, and must include the options without a default. Rules between
+ * options are not applied.
+ * @throws Error that lists what is wrong with the overrides
  */
 export function sectionDefaults<Values>(
   section: Section<Values>,

@@ -10,7 +10,7 @@ export interface LoopbackServer {
   close(): Promise<void>;
 }
 
-/** Serves on a free port of the loopback address, with TLS when there is a certificate. */
+/** Serves on a free port of the loopback address, over TLS when options for it are given. */
 export async function serveOnLoopback(listener: RequestListener, tls?: TlsOptions): Promise<LoopbackServer> {
   const server: Server = tls ? (createTlsServer(tls, listener) as unknown as Server) : createServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -24,13 +24,13 @@ export async function serveOnLoopback(listener: RequestListener, tls?: TlsOption
   };
 }
 
-/** Names that a test makes up; others do not exist. */
+/** A DNS resolver that knows the names a test gives it, and no others. */
 export class FakeResolver implements Resolver {
   readonly hosts = new Map<string, readonly string[]>();
   readonly srv = new Map<string, readonly SrvRecord[]>();
-  /** Services whose look-up fails. */
-  readonly broken = new Set<string>();
-  /** Everything that was asked. */
+  /** SRV names whose look-up fails with ESERVFAIL. */
+  readonly failing = new Set<string>();
+  /** All names that were looked up, in order. */
   readonly asked: string[] = [];
 
   async addresses(host: string) {
@@ -42,7 +42,7 @@ export class FakeResolver implements Resolver {
 
   async services(name: string) {
     this.asked.push(name);
-    if (this.broken.has(name))
+    if (this.failing.has(name))
       throw Object.assign(new Error('the name server failed'), { code: 'ESERVFAIL' });
     return this.srv.get(name) ?? [];
   }

@@ -1,18 +1,21 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** An address that stays the same while the server behind it is started anew, and whose cable can be pulled. */
+/**
+ * A TCP proxy: an address that stays the same when the server behind it restarts, and that a test can
+ * disconnect.
+ */
 export interface TcpProxy {
   readonly port: number;
-  /** Where connections are passed on to; `undefined`: to nobody. */
+  /** The port that connections are forwarded to; `undefined` resets them. */
   target: number | undefined;
-  /** Ends all connections and takes no more until `mend`. */
+  /** Ends all connections and refuses new ones until `mend`. */
   cut(): void;
   mend(): void;
   close(): Promise<void>;
 }
 
-/** Listens on a free port of the loopback address and passes on what comes. */
+/** Opens a proxy on a free port of the loopback address. */
 export async function openTcpProxy(): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isCut = false;
@@ -23,8 +26,8 @@ export async function openTcpProxy(): Promise<TcpProxy> {
   };
   const server = createServer((incoming) => {
     track(incoming);
-    if (isCut || front.target === undefined) return void incoming.resetAndDestroy();
-    const outgoing = connect(front.target, '127.0.0.1');
+    if (isCut || proxy.target === undefined) return void incoming.resetAndDestroy();
+    const outgoing = connect(proxy.target, '127.0.0.1');
     track(outgoing);
     incoming.pipe(outgoing).pipe(incoming);
     incoming.on('close', () => outgoing.destroy());
@@ -34,7 +37,7 @@ export async function openTcpProxy(): Promise<TcpProxy> {
   const end = () => {
     for (const socket of sockets) socket.destroy();
   };
-  const front: TcpProxy = {
+  const proxy: TcpProxy = {
     port: (server.address() as AddressInfo).port,
     target: undefined,
     cut() {
@@ -49,5 +52,5 @@ export async function openTcpProxy(): Promise<TcpProxy> {
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
-  return front;
+  return proxy;
 }

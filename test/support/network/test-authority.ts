@@ -10,19 +10,19 @@ export interface Certificate {
   readonly cert: string;
 }
 
-/** A certificate authority that nobody trusts but the tests. */
+/** A certificate authority that only the tests trust. */
 export interface TestAuthority {
-  /** PEM of its certificate, and a file with it. */
+  /** Its certificate as PEM, and a file with it. */
   readonly pem: string;
   readonly path: string;
-  /** A certificate for host names and addresses; the same each time for the same. */
+  /** Issues a certificate for host names and addresses; the same names get the same certificate. */
   issue(...names: readonly string[]): Certificate;
   remove(): void;
 }
 
 const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
-/** Makes an authority in a folder of its own. */
+/** Makes an authority in a new temporary folder. */
 export function makeTestAuthority(): TestAuthority {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-authority-'));
   const openssl = (...args: readonly string[]) =>
@@ -53,7 +53,7 @@ export function makeTestAuthority(): TestAuthority {
 
 let common: TestAuthority | undefined;
 
-/** The authority of tests that do not care which: made once in a process, since making certificates takes long. */
+/** The authority that all tests of a process share, because making certificates is slow. */
 export function commonTestAuthority(): TestAuthority {
   if (common) return common;
   const made = makeTestAuthority();

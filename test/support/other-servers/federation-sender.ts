@@ -24,39 +24,39 @@ import { commonTestAuthority, type TestAuthority } from '../network/test-authori
 import { alice, RoomsUnderTest } from '../rooms/rooms.ts';
 import { plainCaches } from '../servers/caches.ts';
 
-/** A transaction as it arrived. */
+/** A transaction as the recipient received it. */
 export interface ArrivedTransaction {
   readonly id: string;
   readonly pdus: readonly JsonObject[];
   readonly edus: readonly { readonly edu_type: string; readonly content: JsonObject }[];
 }
 
-/** A server that takes transactions, or does not. */
+/** A server that receives transactions and answers as the test decides. */
 export interface Recipient {
   readonly name: string;
-  /** All that came, those that were not taken included. */
+  /** All transactions received, also those answered with an error. */
   readonly arrived: ArrivedTransaction[];
-  /** What is answered; waits if the test wants it to. 200 at first. */
+  /** Returns the status to answer with, after a delay if it returns a promise; 200 by default. */
   answer: (transaction: ArrivedTransaction) => number | Promise<number>;
-  /** Bodies of the messages among the events that came, in order. */
+  /** Bodies of the messages among the received events, in order. */
   readonly messages: string[];
 }
 
-/** Waits until something is the case; fails after a long time. */
+/** Waits until the condition holds; fails after a long time. */
 export async function until(
-  isSo: () => boolean | Promise<boolean>,
-  what = 'what was awaited',
+  condition: () => boolean | Promise<boolean>,
+  description = 'the condition',
 ): Promise<void> {
-  await eventually(what, isSo);
+  await eventually(description, condition);
 }
 
-/** The bodies of the messages among events. */
+/** Bodies of the messages among the PDUs. */
 export const bodiesOf = (pdus: readonly JsonObject[]): string[] =>
   pdus.flatMap(({ type, content }) =>
     type === 'm.room.message' ? String((content as JsonObject)['body']) : [],
   );
 
-/** Lets a recipient keep its answers to itself until the function that is returned is called. */
+/** Holds the recipient's responses back. @returns a function that releases them */
 export function holdAnswers(recipient: Recipient): () => void {
   let release = () => {};
   const released = new Promise<void>((resolve) => {
@@ -69,14 +69,14 @@ export function holdAnswers(recipient: Recipient): () => void {
   return release;
 }
 
-/** Starts senders for tests, which are closed after each. */
+/** Returns a function that starts a sender for a test; the sender is closed after the test. */
 export function senderStarter(open: OpenDatabase) {
   let started: SenderUnderTest | undefined;
   afterEach(async () => {
     await started?.close();
     started = undefined;
   });
-  /** A sender, the servers `names`, and a room with a user of each of them, in which Alice can say something. */
+  /** Starts a sender, the recipients `names`, and a room with Alice and one user of each of these servers. */
   return async <const Names extends readonly string[]>(
     names: Names,
     options: Overrides<FederationClientConfig> = {},
@@ -95,7 +95,10 @@ export function senderStarter(open: OpenDatabase) {
   };
 }
 
-/** The sender of the server `test`, with rooms and a clock that stands still, and servers that it sends to. */
+/**
+ * The federation sender of the server `test`, with rooms, a manual clock and recipients on the loopback
+ * address.
+ */
 export class SenderUnderTest {
   rooms: RoomsUnderTest;
   sender!: FederationSender;
@@ -125,7 +128,9 @@ export class SenderUnderTest {
     return this.rooms.clock;
   }
 
-  /** Stops everything but the recipients and starts it again. @param crash nothing is written down before */
+  /**
+   * Restarts everything but the recipients. @param crash skips stopping the sender, so that it saves nothing
+   */
   async restart(crash = false): Promise<void> {
     if (!crash) await this.sender.stop();
     const before = this.#http;
@@ -171,30 +176,33 @@ export class SenderUnderTest {
     return recipient;
   }
 
-  /** Resolves when a destination is left alone for some time. */
+  /** Resolves when the destination is in backoff. */
   blocked(name: string): Promise<void> {
     return until(
       async () => (await this.client.destinations.blockedUntil(name)) !== undefined,
-      `${name} being left alone`,
+      `${name} to be in backoff`,
     );
   }
 
-  /** A room of Alice's, with a user of each of the servers `names`. */
+  /** Makes a room with Alice and one user of each of the servers `names`. */
   room(...names: readonly string[]): Promise<string> {
     return this.rooms.room(alice, ...names.map((name) => `@user:${name}`));
   }
 
-  /** Resolves when nothing is on its way. */
+  /** Resolves when no transaction is in flight. */
   idle(): Promise<void> {
-    return until(() => this.sender.status.destinations.sending === 0, 'nothing on its way');
+    return until(() => this.sender.status.destinations.sending === 0, 'no transaction to be in flight');
   }
 
-  /** Resolves when `count` servers are left alone until they are tried again. */
+  /** Resolves when `count` servers are in backoff. */
   waitsToRetry(count: number): Promise<void> {
-    return until(() => this.sender.status.destinations['waiting to retry'] === count, `${count} waiting`);
+    return until(
+      () => this.sender.status.destinations['waiting to retry'] === count,
+      `${count} servers in backoff`,
+    );
   }
 
-  /** How many rooms it is noted of that a server lacks events of them. */
+  /** Counts the stored pairs of a server and a room that the server lacks events of. */
   async countMissedRooms(): Promise<number> {
     const reader = this.rooms.database.reader<SenderTables>();
     return (await reader.selectFrom('destination_rooms').selectAll().execute()).length;

@@ -19,21 +19,21 @@ import { FakeResolver } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
 
 export interface TestFederationOptions {
-  /** The server that asks, and its key. */
+  /** The name and the key of the server that sends requests. */
   readonly name: string;
   readonly key: SigningKey;
   readonly authority: TestAuthority;
   readonly open: OpenDatabase;
-  /** By default without notaries. */
+  /** Has no notaries by default. */
   readonly options?: Overrides<FederationClientConfig>;
-  /** In place of a new one. */
+  /** Used in place of a new database. */
   readonly database?: Database;
 }
 
-/** What a server needs to ask others, which listen on the loopback address. */
+/** The federation client slice of a server, whose requests go to the loopback address. */
 export interface TestFederation extends FederationClientSlice {
   readonly clock: EagerClock;
-  /** Knows `a.example`, `b.example` and `far.example`. */
+  /** Resolves `a.example`, `b.example` and `far.example`. */
   readonly resolver: FakeResolver;
   readonly database: Database;
   close(): Promise<void>;

@@ -5,26 +5,26 @@ import { newSigningKey } from '../inputs/signing-key.ts';
 import { type LoopbackServer, serveOnLoopback } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
 
-/** What `POST /store-invite` was told. */
+/** The body of a `POST /store-invite` request and the token that was returned for it. */
 export type StoredInvite = Readonly<Record<string, unknown>> & { readonly token: string };
 
-/** The token that the identity server takes. */
+/** The access token that the identity server accepts. */
 export const identityToken = 'a-token-of-the-identity-server';
 
-/** A small identity server at `id.example`: what homeservers ask of one, and nothing for its users. */
+/** An identity server at `id.example` with the endpoints that homeservers use. */
 export class IdentityServerUnderTest {
   /** User ids by `address medium`. */
   readonly bound = new Map<string, string>();
-  /** What was stored, in that order. */
+  /** Stored invites, in the order of their requests. */
   readonly invites: StoredInvite[] = [];
-  /** Requests as `METHOD /path`, below `/_matrix/identity/v2`. */
+  /** Received requests as `METHOD /path`, below `/_matrix/identity/v2`. */
   readonly asked: string[] = [];
-  /** Whether it says that its keys count. */
+  /** What `/pubkey/isvalid` returns for its own key. */
   keysAreValid = true;
-  /** Says how to hash addresses; `undefined` once it has changed between two requests. */
+  /** The `lookup_pepper`; a lookup with another pepper fails with M_INVALID_PEPPER. */
   pepper = 'salt';
   algorithms = ['none', 'sha256'];
-  /** In place of the proper answer to a path. */
+  /** Responses that replace the normal one, by path. */
   readonly answers = new Map<string, { readonly status: number; readonly body: unknown }>();
   readonly #key = newSigningKey('0');
   readonly #served: LoopbackServer;
@@ -44,7 +44,7 @@ export class IdentityServerUnderTest {
     return server;
   }
 
-  /** `id_server` of requests. */
+  /** The `id_server` to send in requests. */
   get name(): string {
     return `id.example:${this.#served.port}`;
   }
@@ -53,7 +53,7 @@ export class IdentityServerUnderTest {
     return this.#served.close();
   }
 
-  /** Says with a signature that a user has the address of an invite. */
+  /** Signs an object as the identity server does when an invited address is bound to a user. */
   sign(object: JsonObject): JsonObject {
     return signJson(object, 'id.example', this.#key);
   }

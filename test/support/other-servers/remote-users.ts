@@ -2,7 +2,7 @@ import type { RemoteKeys } from '../../../src/e2ee/index.ts';
 import { type JsonObject, serverOfUser } from '../../../src/protocol/index.ts';
 import { ClientDevice, ClientIdentity } from '../users/client-device.ts';
 
-/** A user of another server, as that server knows them. */
+/** A user of a remote server with the keys of their devices. */
 export class RemoteUser {
   readonly userId: string;
   readonly server: string;
@@ -10,7 +10,7 @@ export class RemoteUser {
   readonly keys = new Map<string, JsonObject>();
   identity: ClientIdentity;
   streamId = 1;
-  #named = 0;
+  #deviceCount = 0;
 
   constructor(userId: string) {
     this.userId = userId;
@@ -20,14 +20,14 @@ export class RemoteUser {
   }
 
   /** @returns its id */
-  addDevice(deviceId = `D${this.#named++}`): string {
+  addDevice(deviceId = `D${this.#deviceCount++}`): string {
     const device = new ClientDevice(this.userId, deviceId);
     this.devices.set(deviceId, device);
     this.keys.set(deviceId, device.deviceKeys());
     return deviceId;
   }
 
-  /** A device comes; the content of the `m.device_list_update` that says so. */
+  /** Adds a device. @returns the content of the `m.device_list_update` EDU for it */
   addDeviceUpdate(more: JsonObject = {}): JsonObject {
     const deviceId = this.addDevice();
     const previous = this.streamId++;
@@ -41,7 +41,7 @@ export class RemoteUser {
     };
   }
 
-  /** A device goes. */
+  /** Deletes a device. @returns the content of the `m.device_list_update` EDU for it */
   deleteDeviceUpdate(deviceId: string): JsonObject {
     this.devices.delete(deviceId);
     this.keys.delete(deviceId);
@@ -55,7 +55,7 @@ export class RemoteUser {
     };
   }
 
-  /** The answer to `GET /user/devices`. */
+  /** The response to `GET /user/devices`. */
   deviceList(): JsonObject {
     return {
       user_id: this.userId,
@@ -71,13 +71,13 @@ export class RemoteUser {
   }
 }
 
-/** The servers of distant users: what they are asked, and what they answer. */
+/** The remote servers of such users: records key requests and responds to them. */
 export class FakeRemoteKeys implements RemoteKeys {
   readonly users = new Map<string, RemoteUser>();
-  /** `query <server>`, `devices <user>` and `claim <server>`, in the order in which they came. */
+  /** Requests in order: `query <server>`, `devices <user>` and `claim <server>`. */
   asked: string[] = [];
   isDown = false;
-  /** Instead of what the users would have it say. */
+  /** Replaces the response to `GET /user/devices`. */
   devicesAnswer: ((user: RemoteUser) => JsonObject | Promise<JsonObject>) | undefined;
 
   addUser(userId: string): RemoteUser {
@@ -87,7 +87,7 @@ export class FakeRemoteKeys implements RemoteKeys {
   }
 
   async query(server: string, users: ReadonlyMap<string, readonly string[]>): Promise<JsonObject> {
-    this.#note(`query ${server}`);
+    this.#recordRequest(`query ${server}`);
     const found = [...users.keys()].flatMap((userId) => this.users.get(userId) ?? []);
     return {
       device_keys: Object.fromEntries(found.map(({ userId, keys }) => [userId, Object.fromEntries(keys)])),
@@ -99,18 +99,18 @@ export class FakeRemoteKeys implements RemoteKeys {
   }
 
   async claim(server: string): Promise<JsonObject> {
-    this.#note(`claim ${server}`);
+    this.#recordRequest(`claim ${server}`);
     return { one_time_keys: {} };
   }
 
   async devices(_server: string, userId: string): Promise<JsonObject> {
-    this.#note(`devices ${userId}`);
+    this.#recordRequest(`devices ${userId}`);
     const user = this.users.get(userId);
     if (!user) throw new Error('no such user');
     return this.devicesAnswer ? this.devicesAnswer(user) : user.deviceList();
   }
 
-  #note(question: string): void {
+  #recordRequest(question: string): void {
     this.asked.push(question);
     if (this.isDown) throw new Error('no route to host');
   }

@@ -21,7 +21,7 @@ const v1 = '/_matrix/federation/v1';
 
 let transactions = 0;
 
-/** What became of each event of a transaction. */
+/** The `pdus` of a response to a transaction: the result of each event. */
 export type PduResults = Record<string, { readonly error?: string }>;
 
 interface Draft {
@@ -30,21 +30,21 @@ interface Draft {
   readonly stateKey?: string;
 }
 
-/** A user of a scripted server in a room that a homeserver has: says whatever a test wants. */
+/** A user of a scripted server who has joined a room of a homeserver and can send any event to it. */
 export class ScriptedMember {
   readonly server: ScriptedServer;
   readonly roomId: string;
   readonly userId: string;
   readonly version: RoomVersion;
-  /** Events that the homeserver has sent, oldest first. */
+  /** Events received from the homeserver, oldest first. */
   readonly received: RoomEvent[] = [];
-  /** The state, as `stateMapKey`, as far as it is known. */
+  /** Known state events, by `stateMapKey`. */
   readonly state = new Map<string, RoomEvent>();
-  /** What the next event comes after. */
+  /** The event that the next one has as its prev event. */
   latest: RoomEvent;
   readonly #host: string;
 
-  private constructor(parts: {
+  private constructor(joined: {
     server: ScriptedServer;
     host: string;
     roomId: string;
@@ -52,20 +52,20 @@ export class ScriptedMember {
     join: RoomEvent;
     state: readonly RoomEvent[];
   }) {
-    this.server = parts.server;
-    this.#host = parts.host;
-    this.roomId = parts.roomId;
-    this.userId = parts.userId;
-    this.version = parts.join.version;
-    this.latest = parts.join;
-    for (const event of [...parts.state, parts.join]) this.#note(event);
+    this.server = joined.server;
+    this.#host = joined.host;
+    this.roomId = joined.roomId;
+    this.userId = joined.userId;
+    this.version = joined.join.version;
+    this.latest = joined.join;
+    for (const event of [...joined.state, joined.join]) this.#recordState(event);
     this.server.on(`PUT ${v1}/send/`, ({ body }) => {
       for (const pdu of body['pdus'] as JsonObject[]) this.#receive(pdu);
       return { pdus: {} };
     });
   }
 
-  /** Joins as a well-behaved server does. */
+  /** Joins by make_join and send_join. */
   static async join(
     server: ScriptedServer,
     host: string,
@@ -97,7 +97,7 @@ export class ScriptedMember {
     return { ...(await server.ask(host, 'PUT', path, join.pdu)), join };
   }
 
-  /** An event after the last one that is known here; not sent yet. */
+  /** Builds an event after the latest known one, without sending it. */
   build({ type, content, stateKey }: Draft, change: Partial<EventDraft> = {}): BuiltEvent {
     const sender = change.sender ?? this.userId;
     const auth = selectAuthEventKeys({ type, content, stateKey, sender }, this.version)
@@ -125,18 +125,18 @@ export class ScriptedMember {
     );
   }
 
-  /** A text message after the last event. */
+  /** Builds a text message after the latest event. */
   message(body: string, change: Partial<EventDraft> = {}): BuiltEvent {
     return this.build({ type: 'm.room.message', content: { msgtype: 'm.text', body } }, change);
   }
 
-  /** The next event comes after this one. */
+  /** Makes the event the prev event of the next one. */
   advanceTo({ event }: { readonly event: RoomEvent }): void {
     this.latest = event;
-    this.#note(event);
+    this.#recordState(event);
   }
 
-  /** Sends events, or anything else, in one transaction, which must be answered. */
+  /** Sends PDUs, or other values in their place, in one transaction, which must be answered with 200. */
   async send(...pdus: readonly unknown[]): Promise<PduResults> {
     const { status, body } = await this.transaction({ pdus: pdus as JsonObject[] });
     assert.equal(status, 200, JSON.stringify(body));
@@ -158,7 +158,7 @@ export class ScriptedMember {
     });
   }
 
-  /** Says something as a well-behaved server does. @returns the id of the event */
+  /** Sends a text message in a correct transaction. @returns the event id */
   async say(body: string): Promise<string> {
     const built = this.message(body);
     const outcomes = await this.send(built.event.pdu);
@@ -172,10 +172,10 @@ export class ScriptedMember {
     const { event } = receivePdu(pdu, this.version);
     this.received.push(event);
     if (event.depth > this.latest.depth) this.latest = event;
-    this.#note(event);
+    this.#recordState(event);
   }
 
-  #note(event: RoomEvent): void {
+  #recordState(event: RoomEvent): void {
     if (event.stateKey !== undefined) this.state.set(stateMapKey(event.type, event.stateKey), event);
   }
 }

@@ -7,17 +7,17 @@ import { newSigningKey } from '../inputs/signing-key.ts';
 import { serveOnLoopback } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
 
-/** A request that came in; the path in the ecosystem's spelling, decoded. */
+/** A received request; the path has the ecosystem's spelling and is decoded. */
 export interface ScriptedRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
-  /** The JSON of its body. */
+  /** The JSON body. */
   readonly body: JsonObject;
   readonly raw: IncomingMessage;
 }
 
-/** An answer: JSON with status 200, `[status, JSON]`, or whatever it writes itself (then `undefined`). */
+/** A response: JSON with status 200, `[status, JSON]`, or `undefined` when the handler wrote it itself. */
 export type ScriptedAnswer = JsonObject | readonly [number, JsonObject] | undefined;
 
 export type ScriptedHandler = (
@@ -25,30 +25,35 @@ export type ScriptedHandler = (
   response: ServerResponse,
 ) => ScriptedAnswer | Promise<ScriptedAnswer>;
 
-/** What a server answered. */
+/** A response to a request of the scripted server. */
 export interface AskedAnswer {
   readonly status: number;
-  /** The JSON of its body; empty when it is none. */
+  /** The JSON body; empty when the body is not JSON. */
   readonly body: JsonObject;
-  /** The media type of the body, and its bytes. */
+  /** The media type and the bytes of the body. */
   readonly type: string;
   readonly bytes: Buffer;
 }
 
-/** A server of which a test says every word. It publishes its key; all else answers M_NOT_FOUND unless told. */
+/**
+ * A server whose responses a test defines. By default it publishes its key and responds M_NOT_FOUND to all
+ * else.
+ */
 export interface ScriptedServer {
   readonly name: string;
   readonly key: SigningKey;
   readonly port: number;
-  /** Everything but the questions for its key that was asked, in order. */
+  /** All requests received, in order, except those for its key. */
   readonly asked: ScriptedRequest[];
-  /** Says what it answers to requests whose `METHOD path` begins so; the one given last counts. */
+  /**
+   * Sets the handler for requests whose `METHOD path` begins with `start`; later handlers take precedence.
+   */
   on(start: string, handler: ScriptedHandler): void;
   /**
-   * Signs and sends a request to a server.
+   * Sends a signed request to a server.
    * @param path as it is sent, in the ecosystem's spelling
    * @param body JSON, or its canonical text
-   * @param signed the text that the signature covers, where that is another one
+   * @param signed the text that the signature covers, when it differs from the body
    */
   ask(
     destination: string,
@@ -67,7 +72,7 @@ export async function startScriptedServer({
 }: {
   readonly name: string;
   readonly authority: TestAuthority;
-  /** Where a server of the test listens. */
+  /** Returns the port of a server of the test. */
   readonly portOf: (name: string) => number;
 }): Promise<ScriptedServer> {
   const key = newSigningKey('scripted');

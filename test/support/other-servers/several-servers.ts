@@ -16,39 +16,39 @@ import {
 import { TestClient } from '../users/test-client.ts';
 import { type ScriptedServer, startScriptedServer } from './scripted-server.ts';
 
-/** A homeserver that others reach by its name, over TLS. */
+/** A homeserver that other servers reach by its name over TLS. */
 export interface FederatedServer extends TestServer {
-  /** The name that ids of its users end in. */
+  /** The server name. */
   readonly name: string;
-  /** Pulls the cable: other servers do not reach this one any more. */
+  /** Makes this server unreachable for others; `mend` makes it reachable again. */
   cut(): void;
   mend(): void;
-  /** Registers a user by name. */
+  /** Registers a user and returns a client for them. */
   registerClient(username: string): Promise<TestClient>;
 }
 
-/** What a test may want of a server otherwise than usual. */
+/** Options that a test can choose for a server. */
 export type FederatedServerOptions = Partial<Omit<TestServerOptions, 'database' | 'resolver' | 'listening'>>;
 
-/** A server that does not ask again where nobody answers. */
+/** Options for a server that does not repeat failed requests. */
 export const withoutRetries: FederatedServerOptions = {
   config: { federationClient: { federation: { max_short_retries: 0 } } },
 };
 
-/** Servers that reach each other by made-up names: through the real client, TLS and HTTP, on the loopback address. */
+/** Servers that federate over real HTTP and TLS on the loopback address, under made-up names. */
 export class SeveralServers {
   readonly #database: DatabaseOptions['kind'];
   readonly #authority: TestAuthority = commonTestAuthority();
   readonly #folder = mkdtempSync(join(tmpdir(), 'hearth-several-'));
   readonly #started: { stop(): Promise<void> }[] = [];
-  /** What all of them ask for addresses; a test may add names. */
+  /** The resolver of all servers; a test may add names. */
   readonly resolver = new FakeResolver();
 
   constructor(database: DatabaseOptions['kind']) {
     this.#database = database;
   }
 
-  /** Opens a homeserver for each of the names. */
+  /** Starts a homeserver for each of the names. */
   static async open<const Names extends readonly string[]>(
     database: DatabaseOptions['kind'],
     names: Names,
@@ -65,14 +65,17 @@ export class SeveralServers {
     }
   }
 
-  /** Two homeservers, `a.test` with Anna and `b.test` with Ben. */
+  /** Starts two homeservers, `a.test` with the user Anna and `b.test` with the user Ben. */
   static async pair(database: DatabaseOptions['kind']) {
     const { several, servers } = await SeveralServers.open(database, ['a.test', 'b.test']);
     const [a, b] = servers;
     return { several, a, b, anna: await a.registerClient('anna'), ben: await b.registerClient('ben') };
   }
 
-  /** The homeserver `a.test` with Anna, and a scripted server. @param name of the latter */
+  /**
+   * Starts the homeserver `a.test` with the user Anna, and a scripted server. @param name of the scripted
+   * server
+   */
   static async withScriptedServer(
     database: DatabaseOptions['kind'],
     name: string,
@@ -83,9 +86,9 @@ export class SeveralServers {
     return { several, a, peer: await several.scripted(name), anna: await a.registerClient('anna') };
   }
 
-  /** A whole homeserver. @param name for instance `a.test` */
+  /** Starts a homeserver. @param name for instance `a.test` */
   async homeserver(name: string, options: FederatedServerOptions = {}): Promise<FederatedServer> {
-    const front = await this.#front(name);
+    const front = await this.#openProxy(name);
     const config = this.#configuration(name, options.config);
     const server = await startTestServer({
       ...options,
@@ -97,7 +100,7 @@ export class SeveralServers {
       },
     });
     this.#started.push({ stop: () => server.stop() });
-    const ofSeveral: FederatedServer = {
+    const federated: FederatedServer = {
       name,
       get baseUrl() {
         return server.baseUrl;
@@ -114,12 +117,12 @@ export class SeveralServers {
       cut: () => front.cut(),
       mend: () => front.mend(),
     };
-    return ofSeveral;
+    return federated;
   }
 
-  /** A server that does what a test tells it to, right or wrong. */
+  /** Starts a server whose responses the test defines. */
   async scripted(name: string): Promise<ScriptedServer> {
-    const front = await this.#front(name);
+    const front = await this.#openProxy(name);
     const server = await startScriptedServer({
       name,
       authority: this.#authority,
@@ -136,7 +139,7 @@ export class SeveralServers {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async #front(name: string): Promise<TcpProxy> {
+  async #openProxy(name: string): Promise<TcpProxy> {
     const front = await openTcpProxy();
     this.#started.push({ stop: () => front.close() });
     this.resolver.hosts.set(name, ['127.0.0.1']);

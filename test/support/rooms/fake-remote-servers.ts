@@ -3,25 +3,27 @@ import type { RemoteRoom } from './remote-room.ts';
 
 type Method = keyof RemoteEvents;
 
-/** What a test has a server answer instead of the truth; may throw. */
+/** Methods that replace a server's true responses; they may throw. */
 export type Script = Partial<{ [M in Method]: RemoteEvents[M] }>;
 
-/** A question that was asked of a server. */
+/** A request that a server received. */
 export interface RecordedRequest {
   readonly method: Method;
   readonly server: string;
   readonly args: readonly unknown[];
 }
 
-/** The network of a test: every server tells the truth about one room, unless a script says otherwise. */
+/**
+ * Remote servers that answer requests about one room truthfully, except where a script replaces a response.
+ */
 export class FakeRemoteServers implements OtherServers {
   readonly asked: RecordedRequest[] = [];
   readonly scripts = new Map<string, Script>();
-  /** Servers that can not be reached. */
+  /** Servers that cannot be reached. */
   readonly down = new Set<string>();
   readonly events: RemoteEvents;
   readonly keys: OtherServers['keys'];
-  /** Servers that are left alone because they could not be reached. */
+  /** Servers in backoff. */
   readonly blocked = new Set<string>();
   readonly health: OtherServers['health'] = {
     blockedUntil: async (server) => (this.blocked.has(server) ? Number.MAX_SAFE_INTEGER : undefined),
@@ -37,7 +39,7 @@ export class FakeRemoteServers implements OtherServers {
         return { key: key.publicKey, validUntilTs: Number.MAX_SAFE_INTEGER };
       },
     };
-    const events = honest(room);
+    const events = truthfulEvents(room);
     const ask =
       <M extends Method>(method: M) =>
       async (...args: unknown[]) => {
@@ -58,19 +60,19 @@ export class FakeRemoteServers implements OtherServers {
     };
   }
 
-  /** A server that was left alone is back. */
+  /** Ends the backoff of a server and notifies the listeners. */
   recover(server: string): void {
     this.blocked.delete(server);
     for (const listener of this.#listeners) listener(server);
   }
 
-  /** How often something was asked. */
+  /** Counts the requests of a method, of one server or all. */
   count(method: Method, server?: string): number {
     return this.asked.filter((one) => one.method === method && (!server || one.server === server)).length;
   }
 }
 
-function honest(room: RemoteRoom): RemoteEvents {
+function truthfulEvents(room: RemoteRoom): RemoteEvents {
   const stateOf = (eventId: string) => [...room.get(eventId).stateBefore.values()];
   return {
     event: async (_server, eventId) => room.pdu(eventId),
@@ -93,7 +95,7 @@ function honest(room: RemoteRoom): RemoteEvents {
       const [closest] = events
         .filter(({ originServerTs }) => isFit(originServerTs))
         .sort((a, b) => Math.abs(a.originServerTs - ts) - Math.abs(b.originServerTs - ts));
-      if (!closest) throw new Error('there is none');
+      if (!closest) throw new Error('the room has no such event');
       return { eventId: closest.eventId, originServerTs: closest.originServerTs };
     },
   };

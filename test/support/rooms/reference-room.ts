@@ -21,16 +21,16 @@ export const ann = '@ann:a.example';
 export const ben = '@ben:b.example';
 export const cat = '@cat:c.example';
 
-/** What somebody does in a reference room. */
+/** What a test chooses of an event in a reference room. */
 export interface ReferenceDraft {
   readonly type: string;
   readonly sender: string;
   readonly stateKey?: string;
   readonly content?: JsonObject;
   readonly redacts?: string;
-  /** After which events; by default all that nothing comes after. */
+  /** The prev events; by default the forward extremities. */
   readonly prev?: readonly string[];
-  /** Other auth events than those that the state before it asks for. */
+  /** Replaces the auth events that the state before the event prescribes. */
   readonly auth?: readonly string[];
   /** Milliseconds since the epoch. */
   readonly ts?: number;
@@ -39,29 +39,29 @@ export interface ReferenceDraft {
 let rooms = 0;
 
 /**
- * A room as the specification defines it, worked out the plain way: whole states, and resolution by the protocol
- * alone. What a server makes of the same events is held against it.
+ * A room computed in the simplest way that follows the specification: whole states per event and the
+ * protocol's own state resolution. Tests compare the server's results for the same events with it.
  */
 export class ReferenceRoom {
   readonly version: RoomVersion;
   readonly roomId: string;
   readonly events = new Map<string, VerifiedEvent>();
   readonly rejected = new Set<string>();
-  readonly #after = new Map<string, StateMap<string>>();
+  readonly #statesAfter = new Map<string, StateMap<string>>();
   readonly #signers = new Map<string, EventSigner>();
-  #ends: readonly string[] = [];
+  #extremities: readonly string[] = [];
   readonly #number = rooms++;
-  /** Also tells rooms apart that have no id of their own. */
+  /** Starts at a different value in each room, so that room ids made from the create event differ. */
   #ts = 1_000_000 + this.#number;
   #ids = 0;
 
-  /** A public room that `ann` has made; she and `ben` are in it, and he may do less than she. */
+  /** Makes a public room by `ann` that `ben` joins; he has power level 50. */
   constructor(versionId = '10') {
     const version = getRoomVersion(versionId);
     if (!version) throw new Error(`there is no room version ${versionId}`);
     this.version = version;
-    const own = version.roomId === 'origin' ? `!reference${this.#number}:a.example` : '';
-    this.roomId = own;
+    const ownId = version.roomId === 'origin' ? `!reference${this.#number}:a.example` : '';
+    this.roomId = ownId;
     const creator = version.creator === 'content' ? { creator: ann } : {};
     const create = this.#build(
       { type: 'm.room.create', sender: ann, stateKey: '', content: { room_version: versionId, ...creator } },
@@ -69,7 +69,7 @@ export class ReferenceRoom {
       new Map(),
     );
     this.roomId = create.event.roomId;
-    this.#take(create);
+    this.#accept(create);
     this.member(ann, 'join');
     const users = version.privilegedCreators ? { [ben]: 50 } : { [ann]: 100, [ben]: 50 };
     this.add({ type: 'm.room.power_levels', sender: ann, stateKey: '', content: { users } });
@@ -81,21 +81,20 @@ export class ReferenceRoom {
     return { roomId: this.roomId, version: this.version };
   }
 
-  /** The events that nothing comes after. */
   get forwardExtremities(): readonly string[] {
-    return this.#ends;
+    return this.#extremities;
   }
 
   get(eventId: string): VerifiedEvent {
     const found = this.events.get(eventId);
-    if (!found) throw new Error(`there is no event ${eventId}`);
+    if (!found) throw new Error(`the reference room has no event ${eventId}`);
     return found;
   }
 
-  /** Does something, allowed or not. @returns the id of the event */
-  add(deed: ReferenceDraft): string {
-    const prev = deed.prev ?? this.#ends;
-    return this.#take(this.#build(deed, prev, this.stateAfter(prev))).event.eventId;
+  /** Adds an event, allowed or not. @returns the event id */
+  add(draft: ReferenceDraft): string {
+    const prev = draft.prev ?? this.#extremities;
+    return this.#accept(this.#build(draft, prev, this.stateAfter(prev))).event.eventId;
   }
 
   say(sender: string, prev?: readonly string[]): string {
@@ -118,14 +117,14 @@ export class ReferenceRoom {
     });
   }
 
-  /** Takes an event that was made elsewhere. */
+  /** Adds an event that was built elsewhere. */
   addExisting(verified: VerifiedEvent): void {
-    this.#take(verified);
+    this.#accept(verified);
   }
 
-  /** The state that the room has where all of these have happened. */
+  /** Resolves the states after these events. */
   stateAfter(eventIds: readonly string[]): StateMap<string> {
-    const states = eventIds.map((eventId) => this.#after.get(eventId) ?? new Map<string, string>());
+    const states = eventIds.map((eventId) => this.#statesAfter.get(eventId) ?? new Map<string, string>());
     return resolveState(this.version, states, {
       event: (eventId) => this.events.get(eventId)?.event,
       isRejected: (eventId) => this.rejected.has(eventId),
@@ -136,7 +135,7 @@ export class ReferenceRoom {
     return this.stateAfter(this.get(eventId).event.prevEventIds);
   }
 
-  /** The events of a state, and those of their auth chains that are not in it. */
+  /** Returns the events of a state, and their auth chains without these events. */
   stateAndAuthChain(state: StateMap<string>): { state: VerifiedEvent[]; authChain: VerifiedEvent[] } {
     const inState = new Set(state.values());
     const chain = new Set<string>();
@@ -154,13 +153,13 @@ export class ReferenceRoom {
     };
   }
 
-  /** A join by somebody of the server under test, with what that server is answered. */
-  join(userId: string, prev: readonly string[] = this.#ends) {
+  /** Adds a join by a user of the server under test and returns it with the response to its send_join. */
+  join(userId: string, prev: readonly string[] = this.#extremities) {
     const joinId = this.member(userId, 'join', { prev });
     return { event: this.get(joinId), ...this.stateAndAuthChain(this.stateBefore(joinId)) };
   }
 
-  #take(verified: VerifiedEvent): VerifiedEvent {
+  #accept(verified: VerifiedEvent): VerifiedEvent {
     const { event } = verified;
     this.events.set(event.eventId, verified);
     const before = this.stateAfter(event.prevEventIds);
@@ -169,9 +168,12 @@ export class ReferenceRoom {
     const after = changes
       ? new Map(before).set(stateMapKey(event.type, event.stateKey ?? ''), event.eventId)
       : before;
-    this.#after.set(event.eventId, after);
+    this.#statesAfter.set(event.eventId, after);
     if (!this.rejected.has(event.eventId)) {
-      this.#ends = [...this.#ends.filter((end) => !event.prevEventIds.includes(end)), event.eventId];
+      this.#extremities = [
+        ...this.#extremities.filter((end) => !event.prevEventIds.includes(end)),
+        event.eventId,
+      ];
     }
     return verified;
   }

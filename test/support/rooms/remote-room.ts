@@ -14,24 +14,24 @@ import {
 } from '../../../src/protocol/index.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
 
-/** What an event of a remote room says; the rest follows from where it stands. */
+/** What a test chooses of an event in a remote room. */
 export interface RemoteDraft {
   readonly type: string;
   readonly sender: string;
   readonly content: JsonObject;
   readonly stateKey?: string;
-  /** Absent: the newest event. */
+  /** By default the newest event. */
   readonly prev?: readonly string[];
-  /** Absent: what the state before the event wants. */
+  /** By default what the state before the event prescribes. */
   readonly auth?: readonly string[];
-  /** Milliseconds since the epoch; absent: a second after the event before. */
+  /** Milliseconds since the epoch; by default a second after the previous event. */
   readonly ts?: number;
-  /** Whose key signs; absent: that of the sender's server. */
+  /** The signing key; by default that of the sender's server. */
   readonly key?: SigningKey;
   readonly depth?: number;
 }
 
-/** An event of a remote room, and where it stands. */
+/** An event of a remote room with the states before and after it. */
 export interface RemoteEvent {
   readonly event: RoomEvent;
   readonly json: string;
@@ -40,22 +40,20 @@ export interface RemoteEvent {
 }
 
 /**
- * The events of a room as servers make them, with real keys, hashes and signatures: linear, forked or forged, as a
- * test wants. Where branches meet, entries of the later named branch win, which is enough for tests that do not
- * disagree.
+ * A room with real keys, hashes and signatures, in which a test can build forks and forged events. Where
+ * branches merge, the state entries of the last prev event win; there is no state resolution.
  */
 export class RemoteRoom {
   readonly version: RoomVersion;
   readonly roomId: string;
   readonly keys = new Map<string, SigningKey>();
   readonly events = new Map<string, RemoteEvent>();
-  /** The newest event. */
   newest = '';
   #now: number;
   /** The number in the id of the next event, in room versions 1 and 2. */
   nextEventNumber = 1_000;
 
-  /** @param creator who makes the room and joins it, public and with shared history */
+  /** Makes a public room with shared history. @param creator creates and joins it */
   constructor(creator: string, { version = '10', now = 1_600_000_000_000 } = {}) {
     const found = getRoomVersion(version);
     if (!found) throw new Error(`there is no room version ${version}`);
@@ -69,11 +67,11 @@ export class RemoteRoom {
     this.join(creator);
     const users = makesId ? {} : { [creator]: 100 };
     this.add({ type: 'm.room.power_levels', sender: creator, stateKey: '', content: { users } });
-    const content2 = { join_rule: 'public' };
-    this.add({ type: 'm.room.join_rules', sender: creator, stateKey: '', content: content2 });
+    const joinRules = { join_rule: 'public' };
+    this.add({ type: 'm.room.join_rules', sender: creator, stateKey: '', content: joinRules });
   }
 
-  /** The key of a server, made when it is first needed. */
+  /** Returns the signing key of a server, made on first use. */
   key(server: string): SigningKey {
     const known = this.keys.get(server) ?? newSigningKey('k');
     this.keys.set(server, known);
@@ -89,7 +87,7 @@ export class RemoteRoom {
     return this.add({ type: 'm.room.message', sender, content: { msgtype: 'm.text', body }, ...more });
   }
 
-  /** Adds an event; it becomes the newest. @returns its id */
+  /** Adds an event, which becomes the newest. @returns the event id */
   add(draft: RemoteDraft): string {
     const prev = draft.prev ?? [this.newest];
     const before = new Map(prev.flatMap((id) => [...(this.events.get(id)?.stateAfter ?? [])]));
@@ -134,7 +132,7 @@ export class RemoteRoom {
     return eventId;
   }
 
-  /** What a message of the user names as its auth events, after an event. */
+  /** Returns the auth events of a message by `sender` after an event. */
   authEventsFor(eventId: string, sender: string): string[] {
     const state = this.get(eventId).stateAfter;
     const message = { type: 'm.room.message', sender, stateKey: undefined, content: {} };
@@ -145,11 +143,11 @@ export class RemoteRoom {
 
   get(eventId: string): RemoteEvent {
     const found = this.events.get(eventId);
-    if (!found) throw new Error(`the room has no event ${eventId}`);
+    if (!found) throw new Error(`the remote room has no event ${eventId}`);
     return found;
   }
 
-  /** An event as another server sends it. */
+  /** The PDU in the format of the federation API. */
   pdu(eventId: string): JsonObject {
     return parseJson(this.get(eventId).json, { numbers: 'as written' }) as JsonObject;
   }
@@ -158,7 +156,7 @@ export class RemoteRoom {
     return [...eventIds].map((id) => this.pdu(id));
   }
 
-  /** The auth events of events, theirs, and so on. */
+  /** Returns the auth chain of the events, without the events themselves. */
   authChain(eventIds: Iterable<string>): Set<string> {
     const chain = new Set<string>();
     const wanted = [...eventIds].flatMap((id) => this.get(id).event.authEventIds);
@@ -170,7 +168,7 @@ export class RemoteRoom {
     return chain;
   }
 
-  /** The events before some, nearest first. */
+  /** Returns up to `limit` ancestors of the events, nearest first, skipping `known` ones. */
   before(eventIds: readonly string[], limit: number, known: ReadonlySet<string> = new Set()): string[] {
     const found = new Set<string>();
     const wanted = eventIds.flatMap((id) => this.get(id).event.prevEventIds);

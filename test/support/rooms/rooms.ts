@@ -21,19 +21,19 @@ const signer = { serverName: 'test', key: newSigningKey('test') };
 
 let transactions = 0;
 
-/** Transactions must be others after a restart too. */
+/** Returns a transaction id that no other test or restart in this process uses. */
 const newTransaction = () => `txn${transactions++}`;
 
-/** What a test may want otherwise than usual. */
+/** Options that a test can choose. */
 export interface RoomsTuning
   extends Partial<Pick<RoomsDeps, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased'>> {
   readonly options?: Partial<RoomsDeps['options']>;
-  /** Puts something between the rooms and their database. */
+  /** Wraps the database that the rooms use. */
   readonly wrapDatabase?: (database: Database) => Database;
   readonly clock?: ManualClock;
 }
 
-/** Rooms on a database of their own, without accounts: every user id of the server `test` may act. */
+/** The rooms slice on a database of its own, without accounts: every user id of the server `test` may act. */
 export class RoomsUnderTest {
   readonly database: Database;
   readonly streams: StreamWriter;
@@ -41,17 +41,17 @@ export class RoomsUnderTest {
   readonly rooms: Rooms;
   readonly engine: RoomEngine;
 
-  private constructor(parts: {
+  private constructor(deps: {
     database: Database;
     streams: StreamWriter;
     clock: ManualClock;
     rooms: Rooms;
   }) {
-    this.database = parts.database;
-    this.streams = parts.streams;
-    this.clock = parts.clock;
-    this.rooms = parts.rooms;
-    this.engine = parts.rooms.engine;
+    this.database = deps.database;
+    this.streams = deps.streams;
+    this.clock = deps.clock;
+    this.rooms = deps.rooms;
+    this.engine = deps.rooms.engine;
   }
 
   static async open(
@@ -65,24 +65,24 @@ export class RoomsUnderTest {
       ...roomFederationMigrations,
       ...migrations,
     ]);
-    return RoomsUnderTest.#over(database, tuning.clock ?? manualClock(), tuning);
+    return RoomsUnderTest.#openOn(database, tuning.clock ?? manualClock(), tuning);
   }
 
-  /** The same rooms after a restart of the program; what was made of these must not be used any more. */
+  /** Restarts the rooms on the same database; objects from before must not be used again. */
   async restart(open: OpenDatabase, tuning: RoomsTuning = {}): Promise<RoomsUnderTest> {
     await this.rooms.incoming.close();
     await this.engine.close();
-    return RoomsUnderTest.#over(await open.restart(this.database), this.clock, tuning);
+    return RoomsUnderTest.#openOn(await open.restart(this.database), this.clock, tuning);
   }
 
-  static async #over(
+  static async #openOn(
     database: Database,
     clock: ManualClock,
-    { options, wrapDatabase: between, clock: _, ...others }: RoomsTuning,
+    { options, wrapDatabase, clock: _, ...others }: RoomsTuning,
   ): Promise<RoomsUnderTest> {
     const streams = await StreamWriter.open({ database, clock, log: silentLogger });
     const rooms = await openRooms({
-      database: between?.(database) ?? database,
+      database: wrapDatabase?.(database) ?? database,
       streams,
       clock,
       signer,
@@ -107,7 +107,7 @@ export class RoomsUnderTest {
     return new RoomsUnderTest({ database, streams, clock, rooms });
   }
 
-  /** A public room of `members`, the first of whom makes it. @returns its id */
+  /** Makes a public room; the first member creates it and the others join. @returns the room id */
   async room(...members: readonly [string, ...string[]]): Promise<string> {
     const [creator, ...others] = members;
     const roomId = await this.rooms.creation.create(creator, { preset: 'public_chat' });
@@ -123,12 +123,12 @@ export class RoomsUnderTest {
     await this.rooms.memberships.leave(userId, roomId);
   }
 
-  /** Sends a text message. @param more further members of its content @returns the id of the event */
+  /** Sends a text message. @param more further members of its content @returns the event id */
   say(userId: string, roomId: string, body: string, more: JsonObject = {}): Promise<string> {
     return this.send(userId, roomId, 'm.room.message', { msgtype: 'm.text', body, ...more });
   }
 
-  /** Says something in the thread under `root`. */
+  /** Sends a text message in the thread of `root`. */
   reply(userId: string, roomId: string, root: string, body = 'reply'): Promise<string> {
     return this.say(userId, roomId, body, { 'm.relates_to': { rel_type: 'm.thread', event_id: root } });
   }
@@ -143,7 +143,7 @@ export class RoomsUnderTest {
     return this.rooms.sending.redact(sender, roomId, eventId, {}, newTransaction());
   }
 
-  /** Where an event is on the stream. */
+  /** Returns the stream position of an event. */
   async positionOf(eventId: string): Promise<number> {
     const stored = await this.engine.events.getById(eventId);
     if (stored?.stream === undefined) throw new Error(`there is no event ${eventId}`);
@@ -151,13 +151,16 @@ export class RoomsUnderTest {
   }
 }
 
-/** What a server answered. */
+/** A response. */
 export interface Answer {
   readonly status: number;
   readonly body: Record<string, unknown>;
 }
 
-/** Serves routes over HTTP; an access token is the id of its user. Answers are held against the specification. */
+/**
+ * Serves routes over HTTP; the user id is the access token. Responses are validated against the
+ * specification.
+ */
 export class RoutesUnderTest {
   readonly #http: HttpServer;
   readonly #base: string;
@@ -188,7 +191,7 @@ export class RoutesUnderTest {
   }
 
   /**
-   * @param userId absent for a request without a login
+   * @param userId absent for a request without an access token
    * @param path below `/_matrix/client` and the version
    */
   async call(
@@ -210,7 +213,7 @@ export class RoutesUnderTest {
   }
 }
 
-/** @param token the id of a user, or `bridge:` and one for whom that application service acts */
+/** @param token a user id, or `bridge:` and the user id that an application service asserts */
 function requesterOf(token: string) {
   const [, appservice, userId] = /^(?:(bridge):)?(@.*)$/.exec(token) ?? [];
   if (userId === undefined) throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown token');

@@ -14,7 +14,10 @@ export const far = 'far.example';
 export const fay = `@fay:${far}`;
 export const finn = `@finn:${far}`;
 
-/** Rooms, and what other servers may ask about them. Users of other servers act as if their events had been received. */
+/**
+ * Rooms and the federation routes that serve them to other servers. Events of remote users are appended
+ * without federation.
+ */
 export class ServedRooms {
   readonly rooms: RoomsUnderTest;
   readonly http: ServerRoutesUnderTest;
@@ -39,14 +42,14 @@ export class ServedRooms {
     return new ServedRooms(under, http);
   }
 
-  /** A room of alice's with that visibility of its history. */
+  /** Makes a room of Alice with this history visibility. */
   room(visibility = 'shared', more: readonly { type: string; content: JsonObject }[] = []): Promise<string> {
     const content = { history_visibility: visibility };
     const initial_state = [{ type: 'm.room.history_visibility', content }, ...more];
     return this.rooms.rooms.creation.create(alice, { preset: 'public_chat', initial_state });
   }
 
-  /** Changes the membership of a user, of whichever server. @returns the id of the event */
+  /** Changes the membership of a local or remote user. @returns the event id */
   async member(roomId: string, userId: string, membership: string, sender = userId): Promise<string> {
     return this.state(roomId, 'm.room.member', userId, { membership }, sender);
   }
@@ -68,7 +71,7 @@ export class ServedRooms {
     return this.rooms.say(alice, roomId, body);
   }
 
-  /** Asks as `far.example`. */
+  /** Sends a request as `far.example`. */
   get(path: string): Promise<Answer> {
     return this.http.ask(far, 'GET', path);
   }
@@ -83,13 +86,13 @@ export class ServedRooms {
   }
 }
 
-/** The events of a list in an answer. @param roomVersion of their room */
+/** Returns the events of a list in a response. @param roomVersion of their room */
 export function eventsIn({ body }: Answer, list: string, roomVersion = '10'): ReceivedEvent[] {
   const version = getRoomVersion(roomVersion);
   if (!version) throw new Error(`there is no room version ${roomVersion}`);
   return (body[list] as JsonObject[]).map((json) => receivePdu(json, version));
 }
 
-/** The ids of the events of a list in an answer. */
+/** Returns the ids of the events of a list in a response. */
 export const idsIn = (answer: Answer, list: string, roomVersion?: string): string[] =>
   eventsIn(answer, list, roomVersion).map(({ event }) => event.eventId);

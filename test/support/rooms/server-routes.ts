@@ -5,7 +5,10 @@ import type { ManualClock } from '../clocks/manual-clock.ts';
 import { callApi } from '../servers/api-call.ts';
 import type { Answer } from './rooms.ts';
 
-/** Serves routes that other servers call: who asks just says its name. Answers are held against the specification. */
+/**
+ * Serves federation routes over HTTP; the server name alone authenticates a request. Responses are validated
+ * against the specification.
+ */
 export class ServerRoutesUnderTest {
   readonly #http: HttpServer;
   readonly #base: string;
@@ -27,10 +30,11 @@ export class ServerRoutesUnderTest {
         },
       ],
       routes,
-      authenticator: { authenticate: () => Promise.reject(new Error('nobody logs in')) },
+      authenticator: { authenticate: () => Promise.reject(new Error('federation routes need no user')) },
       serverAuthenticator: {
         async authenticateServer({ authorization: [name] }) {
-          if (name === undefined) throw new MatrixError(401, 'M_UNAUTHORIZED', 'Nobody has signed this');
+          if (name === undefined)
+            throw new MatrixError(401, 'M_UNAUTHORIZED', 'The request has no signature');
           return name;
         },
       },
@@ -42,7 +46,7 @@ export class ServerRoutesUnderTest {
   }
 
   /**
-   * @param origin absent for a request that nobody signs
+   * @param origin absent for an unsigned request
    * @param path below `/_matrix/federation/v1`
    */
   async ask(origin: string | undefined, method: string, path: string, body?: JsonObject): Promise<Answer> {

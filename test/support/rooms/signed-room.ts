@@ -12,28 +12,28 @@ import {
 
 let rooms = 0;
 
-/** A room as a server has it that a test plays: properly made and signed events, nothing is checked. */
+/** A room of a server that a test plays, with correctly hashed and signed events; nothing is authorized. */
 export class SignedRoom {
   readonly version: RoomVersion;
   readonly signer: EventSigner;
   readonly creator: string;
   roomId = '';
-  /** By event id, in the order in which they were made. */
+  /** By event id, oldest first. */
   readonly events = new Map<string, BuiltEvent>();
-  /** The current state, as `stateMapKey`. */
+  /** The current state, by `stateMapKey`. */
   readonly state = new Map<string, BuiltEvent>();
   #last: BuiltEvent | undefined;
   #now: number;
 
-  /** @param now milliseconds since the epoch, when the room is made */
+  /** @param now milliseconds since the epoch when the room is created */
   constructor(version: string, signer: EventSigner, now = Date.now()) {
     this.version = getRoomVersion(version)!;
     this.signer = signer;
     this.creator = `@creator:${signer.serverName}`;
     this.#now = now;
-    const own = this.version.roomId === 'origin' ? `!made${rooms++}:${signer.serverName}` : undefined;
+    const ownId = this.version.roomId === 'origin' ? `!made${rooms++}:${signer.serverName}` : undefined;
     const creatorField = this.version.creator === 'content' ? { creator: this.creator } : {};
-    this.roomId = own ?? '';
+    this.roomId = ownId ?? '';
     const create = this.setState('m.room.create', { room_version: version, ...creatorField });
     this.roomId = create.event.roomId;
     this.setState('m.room.member', { membership: 'join' }, this.creator);
@@ -43,7 +43,7 @@ export class SignedRoom {
     this.setState('m.room.history_visibility', { history_visibility: 'shared' });
   }
 
-  /** Sets an entry of the state. */
+  /** Adds a state event. */
   setState(type: string, content: JsonObject, stateKey = '', sender = this.creator): BuiltEvent {
     return this.#add({ type, content, stateKey, sender });
   }
@@ -52,7 +52,7 @@ export class SignedRoom {
     return this.#add({ type: 'm.room.message', content: { msgtype: 'm.text', body }, sender });
   }
 
-  /** An event at the end of the room that is not part of it (yet). */
+  /** Builds an event after the newest one without adding it to the room. */
   build(draft: { type: string; content: JsonObject; stateKey?: string; sender: string }): BuiltEvent {
     const { version, signer } = this;
     const isCreate = draft.type === 'm.room.create';
@@ -86,7 +86,7 @@ export class SignedRoom {
       .filter((one) => one !== undefined);
   }
 
-  /** What a template for a user says. */
+  /** The response to make_join, make_leave or make_knock: the room version and the event template. */
   membershipTemplate(userId: string, membership: string, content: JsonObject = {}): JsonObject {
     const draft = {
       type: 'm.room.member',
@@ -98,7 +98,7 @@ export class SignedRoom {
     return { room_version: this.version.id, event: { ...event, origin: this.signer.serverName } };
   }
 
-  /** The PDUs of the state, and of all that authorises it. */
+  /** The PDUs of the current state, also as its auth chain. */
   stateAndAuthChain(): { readonly state: JsonObject[]; readonly auth_chain: JsonObject[] } {
     const pdus = [...this.state.values()].map(({ event }) => event.pdu);
     return { state: pdus, auth_chain: pdus };

@@ -22,7 +22,7 @@ import { callApi } from './api-call.ts';
 
 export const minute = 60_000;
 
-/** As a server is configured for its users to register without further ado, with quick password hashes. */
+/** Options of a server with open registration and quick password hashes. */
 export const testAccountOptions: AccountsSliceOptions = {
   server_name: 'test' as ServerName,
   enable_registration: true,
@@ -57,7 +57,7 @@ export const testAccountOptions: AccountsSliceOptions = {
 
 export interface Answer {
   readonly status: number;
-  // Tests look into bodies of many shapes; what they find is compared with what they expect.
+  // Tests read bodies of many shapes and compare what they find with what they expect.
   readonly body: Record<string, unknown>;
   readonly headers: Headers;
 }
@@ -70,17 +70,17 @@ export interface TestEnvironment {
 
 export interface AccountsServerOptions {
   readonly options?: Partial<AccountsSliceOptions>;
-  readonly extensions?: (surroundings: TestEnvironment) => AccountExtensions;
+  readonly extensions?: (environment: TestEnvironment) => AccountExtensions;
   readonly migrations?: readonly Migration[];
   readonly routes?: (
     slice: AccountsSlice,
-    surroundings: TestEnvironment,
+    environment: TestEnvironment,
   ) => readonly Route[] | Promise<readonly Route[]>;
-  /** Logins allowed at once, by account and address. */
+  /** The burst of all limits of registrations and logins; by default so large that no test reaches it. */
   readonly burst?: number;
 }
 
-/** A server that has accounts and devices, and what a test adds, listening on a port of its own. */
+/** A server with accounts, devices and the routes that a test adds, on a free port. */
 export class AccountsServer {
   readonly slice: AccountsSlice;
   readonly database: Database;
@@ -89,25 +89,25 @@ export class AccountsServer {
   readonly #http: HttpServer;
   #base = '';
 
-  private constructor(surroundings: TestEnvironment, slice: AccountsSlice, http: HttpServer) {
-    this.database = surroundings.database;
-    this.streams = surroundings.streams;
-    this.clock = surroundings.clock;
+  private constructor(environment: TestEnvironment, slice: AccountsSlice, http: HttpServer) {
+    this.database = environment.database;
+    this.streams = environment.streams;
+    this.clock = environment.clock;
     this.slice = slice;
     this.#http = http;
   }
 
   static async start(open: OpenDatabase, setup: AccountsServerOptions = {}): Promise<AccountsServer> {
-    const own = [...streamMigrations, ...deviceMigrations, ...accountMigrations];
-    const database = await open([...own, ...(setup.migrations ?? [])]);
+    const baseMigrations = [...streamMigrations, ...deviceMigrations, ...accountMigrations];
+    const database = await open([...baseMigrations, ...(setup.migrations ?? [])]);
     const clock = manualClock();
     const streams = await StreamWriter.open({ database, clock, log: silentLogger });
-    const surroundings = { database, streams, clock };
+    const environment = { database, streams, clock };
     const limiter = (burst_count: number) => new RateLimiter({ per_second: 0.1, burst_count }, clock);
     const burst = setup.burst ?? 1000;
     const slice = assembleAccounts(
       {
-        ...surroundings,
+        ...environment,
         randomness: systemRandomness,
         log: silentLogger,
         limits: {
@@ -116,7 +116,7 @@ export class AccountsServer {
         },
       },
       { ...testAccountOptions, ...setup.options },
-      setup.extensions?.(surroundings),
+      setup.extensions?.(environment),
     );
     const http = createHttpServer({
       listeners: [
@@ -131,13 +131,13 @@ export class AccountsServer {
       routes: [
         ...accountRoutes(slice),
         ...deviceRoutes(slice.devices, slice.reauthenticator),
-        ...((await setup.routes?.(slice, surroundings)) ?? []),
+        ...((await setup.routes?.(slice, environment)) ?? []),
       ],
       authenticator: slice.authenticator,
       log: silentLogger,
       clock,
     });
-    const server = new AccountsServer(surroundings, slice, http);
+    const server = new AccountsServer(environment, slice, http);
     server.#base = (await http.start())[0]!;
     return server;
   }
@@ -165,13 +165,13 @@ export class AccountsServer {
     });
   }
 
-  /** Registers somebody with the password `password`. @returns their tokens */
+  /** Registers a user with the password `password`. */
   async register(username: string, more: Record<string, unknown> = {}): Promise<LoggedInUser> {
     const { status, body } = await this.call('POST', '/register', {
       body: { username, password: 'password', auth: { type: 'm.login.dummy' }, ...more },
     });
     if (status !== 200) throw new Error(`registration failed: ${JSON.stringify(body)}`);
-    return toPerson(body);
+    return toLoggedInUser(body);
   }
 
   /** Registers an administrator with the password `password`. */
@@ -180,28 +180,28 @@ export class AccountsServer {
     const body = adminRegistrationBody(username, nonce);
     const answer = await this.call('POST', adminRegistrationPath, { body });
     if (answer.status !== 200) throw new Error(`registration failed: ${JSON.stringify(answer.body)}`);
-    return toPerson(answer.body);
+    return toLoggedInUser(answer.body);
   }
 
-  /** Logs somebody in with the password `password`. */
+  /** Logs a user in with the password `password`. */
   async login(user: string, more: Record<string, unknown> = {}): Promise<LoggedInUser> {
     const { status, body } = await this.call('POST', '/login', { body: { ...passwordLogin(user), ...more } });
     if (status !== 200) throw new Error(`login failed: ${JSON.stringify(body)}`);
-    return toPerson(body);
+    return toLoggedInUser(body);
   }
 
-  /** Sends a request, and again with the user's password, for which it must ask. */
+  /** Sends a request that must ask for the password, and sends it again with the password. */
   async callWithPassword(
-    person: LoggedInUser,
+    user: LoggedInUser,
     method: string,
     path: string,
     body: Record<string, unknown> = {},
   ): Promise<Answer> {
-    const { token } = person;
-    const asked = await this.call(method, path, { token, body });
-    assert.equal(asked.status, 401, JSON.stringify(asked.body));
-    assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.password'] }]);
-    const auth = { ...passwordLogin(person.userId), session: asked.body['session'] };
+    const { token } = user;
+    const challenge = await this.call(method, path, { token, body });
+    assert.equal(challenge.status, 401, JSON.stringify(challenge.body));
+    assert.deepEqual(challenge.body['flows'], [{ stages: ['m.login.password'] }]);
+    const auth = { ...passwordLogin(user.userId), session: challenge.body['session'] };
     return this.call(method, path, { token, body: { ...body, auth } });
   }
 }
@@ -213,14 +213,14 @@ export interface LoggedInUser {
   readonly refreshToken: string | undefined;
 }
 
-const toPerson = (body: Answer['body']): LoggedInUser => ({
+const toLoggedInUser = (body: Answer['body']): LoggedInUser => ({
   userId: body['user_id'] as string,
   token: body['access_token'] as string,
   deviceId: body['device_id'] as string,
   refreshToken: body['refresh_token'] as string | undefined,
 });
 
-/** The body of a login, and the proof of a user who is logged in. */
+/** The body of a password login, also the `auth` of a password stage. */
 export const passwordLogin = (user: string, password = 'password') => ({
   type: 'm.login.password',
   identifier: { type: 'm.id.user', user },

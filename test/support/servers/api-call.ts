@@ -5,7 +5,7 @@ import { validateResponse } from '../matrix-spec/matrix-spec.ts';
 
 export interface ApiRequest {
   readonly token?: string;
-  /** Sent as JSON, or as it is when it is a string or bytes. */
+  /** Sent as JSON; strings and bytes are sent unchanged. */
   readonly body?: unknown;
   readonly query?: Readonly<Record<string, string | number | boolean | readonly string[]>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -13,14 +13,17 @@ export interface ApiRequest {
 
 export interface ApiAnswer {
   readonly status: number;
-  /** The JSON of the answer; an empty object when it is none. */
+  /** The JSON body; an empty object when the body is not JSON. */
   readonly body: Record<string, unknown>;
-  /** The answer as it came. */
+  /** The body as text. */
   readonly raw: string;
   readonly headers: Headers;
 }
 
-/** Calls a server. Fails the test when the answer is not what the specification says of the operation. */
+/**
+ * Calls a server. Fails the test when the response does not match the specification's schema of the
+ * operation.
+ */
 export async function callApi(
   baseUrl: string,
   method: string,
@@ -43,7 +46,9 @@ export async function callApi(
   const parsed = parse(raw);
   const { problems } = validateResponse(method, path, status, parsed);
   if (problems.length > 0)
-    assert.fail(`${method} ${path} (${status}) is not as specified: ${problems}: ${raw}`);
+    assert.fail(
+      `the response to ${method} ${path} (${status}) does not match the specification: ${problems}: ${raw}`,
+    );
   return {
     status,
     body: parsed ?? {},

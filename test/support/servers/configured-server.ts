@@ -8,17 +8,17 @@ import { createLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 
 export interface ConfiguredServer {
-  /** One for each address of each listener, in the order of the file. */
+  /** One address for each address of each listener, in the order of the file. */
   readonly addresses: readonly string[];
-  /** What was logged, from `debug` on. */
+  /** Log lines of the level `debug` and above. */
   readonly log: readonly Readonly<Record<string, unknown>>[];
   stop(): Promise<void>;
 }
 
 /**
- * Starts a homeserver as its configuration says and nothing else, from the options in a file.
+ * Starts a homeserver from a configuration file alone.
  * @param yaml the text of the file
- * @param directory where relative files and the signing key are
+ * @param directory the folder of the signing key and of relative paths
  */
 export async function startConfigured(yaml: string, directory: string): Promise<ConfiguredServer> {
   const { values, errors } = loadConfigurationSources([{ file: 'homeserver.yaml', text: yaml }], {
@@ -41,7 +41,7 @@ export async function startConfigured(yaml: string, directory: string): Promise<
   return { addresses, log, stop: () => homeserver.stop() };
 }
 
-/** The option `database` for a database that a test has made. */
+/** Returns the value of the option `database` for a test database. */
 export function databaseOption(options: DatabaseOptions): Readonly<Record<string, unknown>> {
   if (options.kind === 'sqlite') return { name: 'sqlite3', args: { database: options.path } };
   const { host, port, user, password, database } = options;

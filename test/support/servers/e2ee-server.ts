@@ -27,9 +27,9 @@ import { plainCaches } from './caches.ts';
 
 const signer = { serverName: 'test', key: newSigningKey('test') };
 
-const roomsOn = (surroundings: TestEnvironment & { caches: CacheRegistry }) =>
+const openRoomsIn = (environment: TestEnvironment & { caches: CacheRegistry }) =>
   openRooms({
-    ...surroundings,
+    ...environment,
     signer,
     randomness: systemRandomness,
     profiles: { profile: async () => ({}) },
@@ -40,7 +40,7 @@ const roomsOn = (surroundings: TestEnvironment & { caches: CacheRegistry }) =>
 
 type Deps = Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'upkeep' | 'jobs' | 'toDevice'>;
 
-/** A server with accounts, rooms, to-device messages and keys. */
+/** A server with accounts, rooms, to-device messages and end-to-end encryption keys. */
 export class E2eeServer {
   readonly server: AccountsServer;
   readonly e2ee: E2ee;
@@ -63,7 +63,7 @@ export class E2eeServer {
   static async start(open: OpenDatabase, more: Partial<E2eeDeps> = {}): Promise<E2eeServer> {
     const upkeep = new KeyUpkeep();
     let queues: MessageQueues;
-    let parts: Deps;
+    let deps: Deps;
     const server = await AccountsServer.start(open, {
       migrations: [
         ...jobMigrations,
@@ -77,22 +77,22 @@ export class E2eeServer {
         queues = new MessageQueues(database);
         return { deviceCleanups: [upkeep, queues], lifecycleHooks: [upkeep] };
       },
-      routes: async ({ devices, reauthenticator }, surroundings) => {
-        const { streams, clock } = surroundings;
+      routes: async ({ devices, reauthenticator }, environment) => {
+        const { streams, clock } = environment;
         const caches = plainCaches(clock);
-        const rooms = await roomsOn({ ...surroundings, caches });
+        const rooms = await openRoomsIn({ ...environment, caches });
         const serverName = 'test';
         const { engine } = rooms;
-        const own = { ...surroundings, log: silentLogger, devices, engine, caches, upkeep, serverName };
-        const jobs = new Jobs({ ...surroundings, log: silentLogger, alone: true });
-        const e2ee = await openE2ee({ ...own, queues, reauthenticator, jobs, ...more });
+        const common = { ...environment, log: silentLogger, devices, engine, caches, upkeep, serverName };
+        const jobs = new Jobs({ ...environment, log: silentLogger, alone: true });
+        const e2ee = await openE2ee({ ...common, queues, reauthenticator, jobs, ...more });
         const toDevice = new ToDevice({ streams, clock, devices, queues, serverName });
-        parts = { e2ee, rooms, queues, upkeep, jobs, toDevice };
+        deps = { e2ee, rooms, queues, upkeep, jobs, toDevice };
         await jobs.start();
         return [...e2eeRoutes(e2ee), ...toDeviceRoutes(toDevice)];
       },
     });
-    return new E2eeServer(server, parts!);
+    return new E2eeServer(server, deps!);
   }
 
   async stop(): Promise<void> {
@@ -104,31 +104,31 @@ export class E2eeServer {
     return this.server.streams.current;
   }
 
-  /** Calls the server as somebody; the answer must be as the specification says. */
-  async call(as: { token: string }, method: string, path: string, body?: unknown): Promise<Answer> {
+  /** Calls the server with the user's access token. */
+  async call(user: { token: string }, method: string, path: string, body?: unknown): Promise<Answer> {
     const url = path.startsWith('/_') ? path : `/_matrix/client/v3${path}`;
-    return this.server.call(method, url, { token: as.token, body });
+    return this.server.call(method, url, { token: user.token, body });
   }
 
-  /** Registers somebody who has uploaded the identity keys of their device. */
+  /** Registers a user and uploads the identity keys of their device. */
   async user(name: string): Promise<UserWithKeys> {
     return this.uploadDeviceKeys(await this.server.register(name));
   }
 
-  /** Another device of a user, with its keys. */
+  /** Logs the user in on another device and uploads its identity keys. */
   async device(name: string): Promise<UserWithKeys> {
     return this.uploadDeviceKeys(await this.server.login(name));
   }
 
-  async uploadDeviceKeys(person: LoggedInUser): Promise<UserWithKeys> {
-    const client = new ClientDevice(person.userId, person.deviceId);
+  async uploadDeviceKeys(user: LoggedInUser): Promise<UserWithKeys> {
+    const client = new ClientDevice(user.userId, user.deviceId);
     const deviceKeys = client.deviceKeys();
-    const answer = await this.call(person, 'POST', '/keys/upload', { device_keys: deviceKeys });
+    const answer = await this.call(user, 'POST', '/keys/upload', { device_keys: deviceKeys });
     assert.equal(answer.status, 200, JSON.stringify(answer.body));
-    return { ...person, client, deviceKeys };
+    return { ...user, client, deviceKeys };
   }
 
-  /** A public room of `members`, the first of whom makes it. @returns its id */
+  /** Makes a public room; the first member creates it and the others join. @returns the room id */
   async room(...members: readonly [LoggedInUser, ...LoggedInUser[]]): Promise<string> {
     const [creator, ...others] = members;
     const roomId = await this.rooms.creation.create(creator.userId, { preset: 'public_chat' });
@@ -136,7 +136,7 @@ export class E2eeServer {
     return roomId;
   }
 
-  /** How many rows a table has. */
+  /** Counts the rows of a table. */
   async rows(table: string): Promise<number> {
     const reader = this.server.database.reader<Record<string, Record<string, unknown>>>();
     const counted = await reader
@@ -152,5 +152,5 @@ export interface UserWithKeys extends LoggedInUser {
   readonly deviceKeys: JsonObject;
 }
 
-/** What a refusal says: its status and error code. */
+/** Returns the status and errcode of a response. */
 export const codeOf = ({ status, body }: Answer) => [status, body['errcode']];

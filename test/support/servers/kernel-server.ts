@@ -26,7 +26,7 @@ const alice: Requester = {
   appservice: undefined,
   tokenId: 1,
 };
-const people: Record<string, Requester> = {
+const requesters: Record<string, Requester> = {
   'alice-secret': alice,
   'guest-secret': { ...alice, userId: '@guest:test', isGuest: true },
   'admin-secret': { ...alice, userId: '@admin:test', isAdmin: true },
@@ -34,7 +34,7 @@ const people: Record<string, Requester> = {
 };
 const authenticator: Authenticator = {
   authenticate(token, { assertedUserId }) {
-    const found = people[token];
+    const found = requesters[token];
     if (found === undefined) throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown', { soft_logout: false });
     return found.appservice !== undefined && assertedUserId !== undefined
       ? { ...found, userId: assertedUserId }
@@ -42,7 +42,7 @@ const authenticator: Authenticator = {
   },
 };
 
-/** The long polls that were begun. */
+/** One entry for each long poll that has begun. */
 export const longPolls: { aborted: boolean }[] = [];
 const routes: Route[] = [
   healthRoute,
@@ -129,11 +129,11 @@ const routes: Route[] = [
   route({ method: 'GET', path: '/_proto/key/v2/server', auth: 'none' }, () => ({ keys: true })),
 ];
 
-/** What was logged. */
+/** Lines that the server has logged. */
 export const logLines: string[] = [];
 const log = createLogger({ level: 'debug', destination: { write: (line) => void logLines.push(line) } });
 
-/** A server with routes of every kind. */
+/** A server with routes of every kind of authentication, body and response. */
 export function createKernelServer(overrides: Partial<HttpServerOptions> = {}): HttpServer {
   return createHttpServer({
     listeners: [
@@ -163,7 +163,7 @@ export interface Answer {
   readonly headers: Headers;
 }
 
-/** Calls a server that runs while the tests of the file do. */
+/** Starts a server before the tests of a file and stops it after them. @returns functions that call it */
 export function kernelServerForTests() {
   let base = '';
   const server = createKernelServer();
@@ -179,7 +179,7 @@ export function kernelServerForTests() {
     return { status: response.status, body, raw, headers: response.headers };
   }
 
-  /** Calls, and checks that the answer is this error. */
+  /** Calls the server and asserts that the response is this error. */
   async function fails(
     status: number,
     errcode: string,

@@ -25,20 +25,23 @@ export type ConfigurationOverrides = {
 
 export interface TestServerOptions {
   readonly database: DatabaseOptions['kind'];
-  /** On top of what makes tests easy: the name `test`, open registration, generous limits, quick password hashes. */
+  /**
+   * Applied on top of the test defaults: the name `test`, open registration, huge rate limits, quick password
+   * hashes.
+   */
   readonly config?: ConfigurationOverrides;
   readonly clock?: Clock;
   readonly randomness?: Randomness;
   readonly log?: Logger;
-  /** Instead of the machine's. */
+  /** Replaces the resolver of the operating system. */
   readonly resolver?: Resolver;
-  /** PEM of the authorities to trust in place of the machine's. */
+  /** PEM of the certificate authorities to trust in place of those of the operating system. */
   readonly authorities?: readonly string[];
-  /** Is told where the server listens, each time it has been started. */
+  /** Called with the listening addresses after each start. */
   readonly listening?: (addresses: readonly string[]) => void;
 }
 
-/** A user who is logged in. */
+/** The ids and the access token of a logged-in user. */
 export interface TestUser {
   readonly userId: string;
   readonly deviceId: string;
@@ -48,13 +51,16 @@ export interface TestUser {
 export interface TestServer {
   readonly baseUrl: string;
   readonly homeserver: Homeserver;
-  /** What its database was opened with. */
+  /** The options that its database was opened with. */
   readonly databaseOptions: DatabaseOptions;
-  /** Calls the server. Fails the test when the answer is not what the specification says of the operation. */
+  /**
+   * Calls the server. Fails the test when the response does not match the specification's schema of the
+   * operation.
+   */
   api(method: string, path: string, request?: ApiRequest): Promise<ApiAnswer>;
-  /** Registers a user by name. */
+  /** Registers a user. */
   register(username: string, password?: string): Promise<TestUser>;
-  /** Stops the server and starts it again on the same database, at another port. */
+  /** Restarts the server on the same database, at another port. */
   restart(): Promise<void>;
   /** Stops the server and removes its database. */
   stop(): Promise<void>;
@@ -62,19 +68,19 @@ export interface TestServer {
 
 /** Runs a whole homeserver on a free port of the loopback address. */
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
-  const postgres = await needsPostgres(options);
-  const place = await makeTestDatabase(options.database, migrations);
-  const files = mkdtempSync(join(tmpdir(), 'hearth-media-'));
+  const postgres = await startPostgresIfNeeded(options);
+  const testDatabase = await makeTestDatabase(options.database, migrations);
+  const mediaFolder = mkdtempSync(join(tmpdir(), 'hearth-media-'));
   const start = async () => {
     const homeserver = createHomeserver({
       configuration: testConfiguration({
         ...options.config,
-        media: { media_store_path: files, ...options.config?.media },
+        media: { media_store_path: mediaFolder, ...options.config?.media },
       }),
       clock: options.clock ?? systemClock,
       randomness: options.randomness ?? systemRandomness,
       log: options.log ?? silentLogger,
-      databaseOptions: place.options,
+      databaseOptions: testDatabase.options,
       ...(options.resolver && { resolver: options.resolver }),
       ...(options.authorities && { authorities: options.authorities }),
     });
@@ -83,8 +89,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     return { homeserver, baseUrl: addresses[0]! };
   };
   const discard = async () => {
-    await place.remove();
-    rmSync(files, { recursive: true, force: true });
+    await testDatabase.remove();
+    rmSync(mediaFolder, { recursive: true, force: true });
     await postgres?.stop();
   };
   let running = await start().catch(async (error: unknown) => {
@@ -99,7 +105,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
     get homeserver() {
       return running.homeserver;
     },
-    databaseOptions: place.options,
+    databaseOptions: testDatabase.options,
     api,
     register: (username, password = 'correct horse') => register(api, username, password),
     async restart() {
@@ -113,8 +119,8 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   };
 }
 
-/** When the test does not run under `npm test`, which has started one. */
-async function needsPostgres({ database }: TestServerOptions) {
+/** Starts PostgreSQL when the test does not run under `npm test`, which has started one. */
+async function startPostgresIfNeeded({ database }: TestServerOptions) {
   if (database !== 'postgres' || process.env[portVariable]) return undefined;
   const server = await startPostgres();
   process.env[portVariable] = String(server.port);
@@ -126,12 +132,12 @@ async function needsPostgres({ database }: TestServerOptions) {
   };
 }
 
-/** The key with which every test server signs. */
+/** The signing key of every test server. */
 const signingKey = join(import.meta.dirname, '..', '..', 'fixtures', 'test.signing.key');
 
-/** The whole configuration for tests. */
+/** Returns a complete configuration for tests. */
 export function testConfiguration(overrides: ConfigurationOverrides = {}): HearthConfiguration {
-  const easy: Record<string, object> = {
+  const testDefaults: Record<string, object> = {
     server: { server_name: 'test' },
     http: {
       listeners: [
@@ -149,25 +155,25 @@ export function testConfiguration(overrides: ConfigurationOverrides = {}): Heart
       registration_shared_secret: 'shared secret',
       bcrypt_rounds: 4,
     },
-    // Tests begin anew often, and want to see what has happened since.
+    // Tests repeat initial syncs and expect each one to be computed.
     caches: { caches: { sync_response_cache_duration: 0 } },
     federationClient: { signing_key_path: signingKey },
-    rateLimits: generous(sectionDefaults(sections.rateLimits)),
+    rateLimits: withHugeBuckets(sectionDefaults(sections.rateLimits)),
   };
   const given = overrides as Record<string, object | undefined>;
   const values = Object.entries(sections).map(([name, section]) => [
     name,
-    sectionDefaults(section as Section<object>, { ...easy[name], ...given[name] }),
+    sectionDefaults(section as Section<object>, { ...testDefaults[name], ...given[name] }),
   ]);
   return Object.fromEntries(values) as HearthConfiguration;
 }
 
-/** Every leaky bucket of the limits, made so large that no test fills it by chance. */
-function generous(limits: object): object {
+/** Replaces every leaky bucket by one that no test fills by chance. */
+function withHugeBuckets(limits: object): object {
   const entries = Object.entries(limits).map(([name, limit]) => {
     if (typeof limit !== 'object' || limit === null) return [name, limit];
     if (name === 'rc_federation') return [name, { ...limit, sleep_limit: 1e6, reject_limit: 1e6 }];
-    return [name, 'per_second' in limit ? { per_second: 1e6, burst_count: 1e6 } : generous(limit)];
+    return [name, 'per_second' in limit ? { per_second: 1e6, burst_count: 1e6 } : withHugeBuckets(limit)];
   });
   return Object.fromEntries(entries);
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { decodeBase64, type JsonObject, SigningKey, signJson } from '../../../src/protocol/index.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
 
-/** A device of a user, as its client knows it: with its secret key. */
+/** A device as its client knows it, with its secret signing key. */
 export class ClientDevice {
   readonly userId: string;
   readonly deviceId: string;
@@ -14,7 +14,7 @@ export class ClientDevice {
     this.key = newSigningKey(deviceId);
   }
 
-  /** Identity keys, signed. */
+  /** Signed identity keys. */
   deviceKeys(more: JsonObject = {}): JsonObject {
     const { userId, deviceId } = this;
     return this.sign({
@@ -40,10 +40,10 @@ export class ClientDevice {
   }
 }
 
-/** Some public key: nobody has the secret one. */
+/** A random Curve25519 public key whose secret key does not exist. */
 export const publicKey = () => randomBytes(32).toString('base64').replace('=', '');
 
-/** The cross-signing keys of a user, as their client knows them. */
+/** The cross-signing keys of a user as their client knows them. */
 export class ClientIdentity {
   readonly userId: string;
   readonly master = namedByItself();
@@ -66,7 +66,7 @@ export class ClientIdentity {
     return this.signAs(this.master, this.#keyObject('user_signing', this.userSigning));
   }
 
-  /** All three, as they are uploaded. */
+  /** The three keys as they are uploaded. */
   keys(): Record<'master_key' | 'self_signing_key' | 'user_signing_key', JsonObject> {
     return {
       master_key: this.masterKey(),

@@ -1,16 +1,16 @@
 import type { ClientEventJson, JoinedRoomJson, LeftRoomJson, SyncJson } from './test-client.ts';
 
-/** What a client knows of one room. */
+/** A room as a client knows it. */
 export interface RoomOfClient {
   section: 'join' | 'invite' | 'knock' | 'leave';
-  /** `[type, state key]` as JSON to the id of the event. */
+  /** `[type, state key]` as JSON to event id. */
   readonly state: Map<string, string>;
-  /** Ids of events, oldest first; a limited timeline begins anew. */
+  /** Event ids, oldest first; a limited timeline replaces it. */
   timeline: string[];
   summary: Record<string, unknown>;
 }
 
-/** Puts together what a client has been told by one sync after the other, as clients do. */
+/** Accumulates sync responses as clients do. */
 export class ClientView {
   readonly rooms = new Map<string, RoomOfClient>();
   since: string | undefined;
@@ -18,25 +18,25 @@ export class ClientView {
   apply(sync: SyncJson): void {
     this.since = sync.next_batch;
     const { join = {}, invite = {}, knock = {}, leave = {} } = sync.rooms ?? {};
-    for (const [roomId, room] of Object.entries(join)) this.#follow(roomId, 'join', room);
-    for (const [roomId, room] of Object.entries(leave)) this.#follow(roomId, 'leave', room);
+    for (const [roomId, room] of Object.entries(join)) this.#applyRoom(roomId, 'join', room);
+    for (const [roomId, room] of Object.entries(leave)) this.#applyRoom(roomId, 'leave', room);
     for (const roomId of Object.keys(invite)) this.#room(roomId, 'invite');
     for (const roomId of Object.keys(knock)) this.#room(roomId, 'knock');
   }
 
-  #follow(roomId: string, section: 'join' | 'leave', told: JoinedRoomJson | LeftRoomJson): void {
+  #applyRoom(roomId: string, section: 'join' | 'leave', update: JoinedRoomJson | LeftRoomJson): void {
     const room = this.#room(roomId, section);
-    if (told.timeline.limited) room.timeline = [];
-    for (const event of told.state?.events ?? []) setState(room, event);
-    for (const event of told.timeline.events) {
-      if (told.state) setState(room, event);
+    if (update.timeline.limited) room.timeline = [];
+    for (const event of update.state?.events ?? []) setState(room, event);
+    for (const event of update.timeline.events) {
+      if (update.state) setState(room, event);
       if (!room.timeline.includes(event.event_id)) room.timeline.push(event.event_id);
     }
-    for (const event of told.state_after?.events ?? []) setState(room, event);
-    if ('summary' in told) Object.assign(room.summary, told.summary);
+    for (const event of update.state_after?.events ?? []) setState(room, event);
+    if ('summary' in update) Object.assign(room.summary, update.summary);
   }
 
-  /** A client that comes into a room starts from nothing. */
+  /** Returns the known room, or an empty one when the user has entered it. */
   #room(roomId: string, section: RoomOfClient['section']): RoomOfClient {
     const known = this.rooms.get(roomId);
     if (known && (known.section === section || section === 'leave')) {

@@ -3,7 +3,7 @@ import { enc, type TestClient } from './test-client.ts';
 
 export const userNames = ['anna', 'ben', 'cleo'];
 
-/** Some who are able to do them and many who are not: what is refused changes nothing. */
+/** Actions by users with and without the necessary power: a refused action changes nothing. */
 const actions = [
   'say',
   'say',
@@ -29,11 +29,11 @@ export interface Step {
   readonly target: number;
   readonly room: number;
   readonly action: (typeof actions)[number];
-  /** Bits: which clients sync after it. */
-  readonly watchers: number;
+  /** Bit mask of the clients that sync after the step. */
+  readonly syncMask: number;
 }
 
-/** What people do. @param clients how many there are */
+/** Generates sequences of steps. @param clients how many clients there are */
 export const randomSteps = (clients: number): fc.Arbitrary<Step[]> =>
   fc.array(
     fc.record({
@@ -41,12 +41,12 @@ export const randomSteps = (clients: number): fc.Arbitrary<Step[]> =>
       target: fc.nat(userNames.length - 1),
       room: fc.nat(1),
       action: fc.constantFrom(...actions),
-      watchers: fc.nat(2 ** clients - 1),
+      syncMask: fc.nat(2 ** clients - 1),
     }),
     { minLength: 5, maxLength: 25 },
   );
 
-/** A room for everybody, and one at whose door people knock. */
+/** Makes a public room with low power level requirements, and a private room that users can knock on. */
 export async function createRooms(host: TestClient): Promise<string[]> {
   return [
     await host.createRoom({
@@ -60,30 +60,30 @@ export async function createRooms(host: TestClient): Promise<string[]> {
   ];
 }
 
-/** The next round is not to hear of the rooms of this one. */
-export async function leaveRooms(people: readonly TestClient[], rooms: readonly string[]): Promise<void> {
-  for (const person of people) {
+/** Leaves and forgets the rooms, so that the next run does not sync them. */
+export async function leaveRooms(users: readonly TestClient[], rooms: readonly string[]): Promise<void> {
+  for (const user of users) {
     for (const roomId of rooms) {
-      await person.call('POST', `/rooms/${enc(roomId)}/leave`, {});
-      await person.call('POST', `/rooms/${enc(roomId)}/forget`, {});
+      await user.call('POST', `/rooms/${enc(roomId)}/leave`, {});
+      await user.call('POST', `/rooms/${enc(roomId)}/forget`, {});
     }
   }
 }
 
 let transactions = 0;
 
-/** Does a step. @param said ids of the messages so far */
+/** Runs a step. @param sentIds event ids of the messages so far */
 export async function runStep(
-  people: readonly TestClient[],
+  users: readonly TestClient[],
   rooms: readonly string[],
-  said: string[],
+  sentIds: string[],
   step: Step,
 ): Promise<void> {
-  const actor = people[step.actor]!;
-  const target = people[step.target]!;
+  const actor = users[step.actor]!;
+  const target = users[step.target]!;
   const roomId = rooms[step.room]!;
   const path = `/rooms/${enc(roomId)}`;
-  const word = `${step.action} ${said.length}`;
+  const word = `${step.action} ${sentIds.length}`;
   const transaction = `transaction${transactions++}`;
   const put = (type: string, content: object, key = '') =>
     actor.call('PUT', `${path}/state/${type}/${enc(key)}`, content);
@@ -93,11 +93,11 @@ export async function runStep(
         body: word,
         msgtype: 'm.text',
       });
-      if (answer.status === 200) said.push(String(answer.body['event_id']));
+      if (answer.status === 200) sentIds.push(String(answer.body['event_id']));
       return;
     }
     case 'redact':
-      await actor.call('PUT', `${path}/redact/${enc(said.at(-1) ?? '$none')}/${transaction}`, {});
+      await actor.call('PUT', `${path}/redact/${enc(sentIds.at(-1) ?? '$none')}/${transaction}`, {});
       return;
     case 'topic':
     case 'name':

@@ -3,17 +3,20 @@ import { createHmac } from 'node:crypto';
 import type { TestServer } from '../servers/server.ts';
 import { TestClient } from './test-client.ts';
 
-/** Where administrators are registered with the shared secret that every test server has. */
+/** The path of registration by shared secret. */
 export const adminRegistrationPath = '/_synapse/admin/v1/register';
 
-/** The body of that request, for an administrator with the password `password`. @param nonce what a GET there gives */
+/**
+ * The body of that request for an administrator with the password `password`. @param nonce from a GET of the
+ * same path
+ */
 export function adminRegistrationBody(username: string, nonce: unknown) {
   const text = `${nonce}\0${username}\0password\0admin`;
   const mac = createHmac('sha1', 'shared secret').update(text).digest('hex');
   return { nonce, username, password: 'password', admin: true, mac };
 }
 
-/** Registers an administrator. */
+/** Registers an administrator with the shared secret of all test servers. */
 export async function registerAdmin(server: TestServer): Promise<TestClient> {
   const { nonce } = (await server.api('GET', adminRegistrationPath)).body;
   const answer = await server.api('POST', adminRegistrationPath, {

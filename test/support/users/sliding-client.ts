@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { ApiAnswer } from '../servers/server.ts';
 import type { ClientEventJson, TestClient } from './test-client.ts';
 
-/** The entry of a room in an answer. */
+/** A room in a sliding sync response. */
 export interface SlidingRoomJson {
   readonly initial?: boolean;
   readonly membership?: string;
@@ -32,20 +32,20 @@ export interface SlidingSyncJson {
   readonly extensions: Readonly<Record<string, Record<string, unknown>>>;
 }
 
-/** What a client knows of one room. */
+/** A room as a client knows it. */
 export interface RoomOfSlidingClient {
   membership: string;
-  /** `[type, state key]` as JSON to the id of the event. */
+  /** `[type, state key]` as JSON to event id. */
   readonly state: Map<string, string>;
-  /** Ids of events, oldest first; a limited timeline begins anew. */
+  /** Event ids, oldest first; a limited timeline replaces it. */
   timeline: string[];
-  /** What else was told last, by field. */
+  /** The latest value of each other field. */
   readonly fields: Record<string, unknown>;
 }
 
 const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
 
-/** A device with one connection, which puts together what it is told as clients do. */
+/** A client with one sliding sync connection, which accumulates the responses as clients do. */
 export class SlidingClient {
   readonly client: TestClient;
   readonly rooms = new Map<string, RoomOfSlidingClient>();
@@ -57,7 +57,7 @@ export class SlidingClient {
     this.#connection = connection;
   }
 
-  /** A request without taking note of the answer. @param body `conn_id` is added */
+  /** Sends a request and ignores its response. @param body `conn_id` is added */
   ask(
     body: object,
     { pos = this.pos, timeout = 0 }: { pos?: string | undefined; timeout?: number } = {},
@@ -67,7 +67,7 @@ export class SlidingClient {
     return this.client.ask('POST', path, { ...connection, ...body }, query);
   }
 
-  /** A request that must succeed. The next goes on from its answer. */
+  /** Sends a request that must succeed, applies its response, and continues from its `pos` the next time. */
   async sync(body: object, options: { timeout?: number } = {}): Promise<SlidingSyncJson> {
     const answer = await this.ask(body, options);
     assert.equal(answer.status, 200, answer.raw);
@@ -77,17 +77,17 @@ export class SlidingClient {
     return sync;
   }
 
-  #apply(roomId: string, told: SlidingRoomJson): void {
-    const { required_state = [], timeline = [], invite_state, membership, ...fields } = told;
+  #apply(roomId: string, update: SlidingRoomJson): void {
+    const { required_state = [], timeline = [], invite_state, membership, ...fields } = update;
     let room = this.rooms.get(roomId);
-    if (!room || told.initial) {
-      assert.ok(told.initial, `${roomId} is new, so its entry must be whole`);
+    if (!room || update.initial) {
+      assert.ok(update.initial, `the first response with ${roomId} must have initial: true`);
       room = { membership: 'join', state: new Map(), timeline: [], fields: {} };
       this.rooms.set(roomId, room);
     }
     if (membership !== undefined) room.membership = membership;
     Object.assign(room.fields, fields);
-    if (told.limited || told.unstable_expanded_timeline) room.timeline = [];
+    if (update.limited || update.unstable_expanded_timeline) room.timeline = [];
     for (const { event_id } of timeline) if (!room.timeline.includes(event_id)) room.timeline.push(event_id);
     for (const { type, state_key, event_id } of required_state) {
       assert.ok(state_key !== undefined);

@@ -40,7 +40,10 @@ export interface SyncJson {
 
 let transactions = 0;
 
-/** A user of a test server with what they do there. All but `call` expect the server to do as it is told. */
+/**
+ * A client of a test server, logged in as one user. All methods but `call` and `ask` require a response with
+ * status 200.
+ */
 export class TestClient {
   readonly #server: TestServer;
   readonly #user: TestUser;
@@ -73,7 +76,7 @@ export class TestClient {
     return this.#server.api(method, `/_matrix/client/v3${path}`, request);
   }
 
-  /** A request of another part of the API. @param path the whole of it */
+  /** Sends a request to any path. @param path the whole path */
   ask(
     method: string,
     path: string,
@@ -83,7 +86,7 @@ export class TestClient {
     return this.#server.api(method, path, { token: this.token, query, body });
   }
 
-  /** Like `call`, for what must succeed. @returns the body of the answer */
+  /** Sends a request that must succeed. @returns the response body */
   async do(
     method: string,
     path: string,
@@ -99,7 +102,7 @@ export class TestClient {
     return String((await this.do('POST', '/createRoom', options))['room_id']);
   }
 
-  /** One of the endpoints that change memberships. */
+  /** Calls the endpoint of a membership action. */
   async membership(
     action: 'join' | 'leave' | 'forget' | 'invite' | 'kick' | 'ban' | 'unban',
     roomId: string,
@@ -120,7 +123,7 @@ export class TestClient {
     await this.do('POST', `/knock/${enc(roomId)}`, {});
   }
 
-  /** @returns the id of the event */
+  /** @returns the event id */
   say(roomId: string, body: string): Promise<string> {
     return this.send(roomId, 'm.room.message', { msgtype: 'm.text', body });
   }
@@ -140,7 +143,7 @@ export class TestClient {
     return String((await this.do('PUT', path, {}))['event_id']);
   }
 
-  /** @param filter as JSON */
+  /** @param filter sent as JSON */
   async sync(
     since?: string,
     {
@@ -157,5 +160,5 @@ export class TestClient {
   }
 }
 
-/** For ids in paths. */
+/** Encodes an id for a path. */
 export const enc = encodeURIComponent;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ApiAnswer, TestServer, TestUser } from '../servers/server.ts';
 
-/** An event as a client got it. */
+/** An event in the format of the client-server API. */
 export interface SeenEvent {
   readonly event_id: string;
   readonly sender: string;
@@ -12,7 +12,7 @@ export interface SeenEvent {
 
 let transactions = 0;
 
-/** What people do in a room of a whole server, in few words. */
+/** A room of a test server, with the requests that users send about it. */
 export class TestRoom {
   readonly server: TestServer;
   readonly roomId: string;
@@ -22,7 +22,10 @@ export class TestRoom {
     this.roomId = roomId;
   }
 
-  /** Makes a room; `others` join. @param creation the body of `POST /createRoom`, by default a public room */
+  /**
+   * Creates a room that `others` join. @param creation the body of `POST /createRoom`, by default a public
+   * room
+   */
   static async create(
     server: TestServer,
     creator: TestUser,
@@ -34,17 +37,20 @@ export class TestRoom {
       body: creation,
     });
     assert.equal(made.status, 200, made.raw);
-    const talk = new TestRoom(server, String(made.body['room_id']));
-    for (const user of others) await talk.join(user);
-    return talk;
+    const room = new TestRoom(server, String(made.body['room_id']));
+    for (const user of others) await room.join(user);
+    return room;
   }
 
-  /** The same for a room that exists. */
+  /** Wraps a room that exists already. */
   static existing(server: TestServer, roomId: string): TestRoom {
     return new TestRoom(server, roomId);
   }
 
-  /** A request about the room. @param path below `/rooms/{roomId}`; `version` of the API, by default v3 */
+  /**
+   * Sends a request about the room. @param path below `/rooms/{roomId}`; `version` is that of the API, by
+   * default v3
+   */
   call(
     user: TestUser,
     method: string,
@@ -73,7 +79,7 @@ export class TestRoom {
     assert.equal(answer.status, 200, answer.raw);
   }
 
-  /** Sends any event. @returns its id */
+  /** Sends an event. @returns the event id */
   async send(user: TestUser, type: string, content: object): Promise<string> {
     const answer = await this.trySend(user, type, content);
     assert.equal(answer.status, 200, answer.raw);
@@ -89,7 +95,7 @@ export class TestRoom {
     return this.send(user, 'm.room.message', { msgtype: 'm.text', body, ...more });
   }
 
-  /** Says something that relates to an event. */
+  /** Sends a text message that relates to an event. */
   relate(
     user: TestUser,
     relType: string,
@@ -126,14 +132,14 @@ export class TestRoom {
     return String(answer.body['event_id']);
   }
 
-  /** One event as the user sees it. */
+  /** Returns an event as the user sees it. */
   async event(user: TestUser, eventId: string): Promise<SeenEvent> {
     const answer = await this.call(user, 'GET', `/event/${encodeURIComponent(eventId)}`);
     assert.equal(answer.status, 200, answer.raw);
     return answer.body as unknown as SeenEvent;
   }
 
-  /** An entry of the state. */
+  /** Returns the content of a state event. */
   async state(user: TestUser, type: string, stateKey = ''): Promise<Record<string, unknown>> {
     const answer = await this.call(user, 'GET', `/state/${type}/${encodeURIComponent(stateKey)}`);
     assert.equal(answer.status, 200, answer.raw);
@@ -141,11 +147,11 @@ export class TestRoom {
   }
 }
 
-/** The events of a page. */
+/** The events of a response with a `chunk`. */
 export const chunkOf = ({ body, raw, status }: ApiAnswer): SeenEvent[] => {
   assert.equal(status, 200, raw);
   return body['chunk'] as SeenEvent[];
 };
 
-/** Their ids. */
+/** The ids of the events of a response with a `chunk`. */
 export const idsOf = (answer: ApiAnswer): string[] => chunkOf(answer).map(({ event_id }) => event_id);
