@@ -58,7 +58,9 @@ describe('the client-server API', () => {
   });
 
   it('serves every operation on rooms, messages, profiles and account data', () => {
-    const asked = operations().filter(({ api, group }) => api === 'client-server' && completeGroups.test(group));
+    const asked = operations().filter(
+      ({ api, group }) => api === 'client-server' && completeGroups.test(group),
+    );
     assert.ok(asked.length >= 80, `only ${asked.length} operations were looked at`);
     const left = new Set(Object.values(notServed).flat());
     assert.deepEqual(
