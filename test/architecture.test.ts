@@ -59,7 +59,7 @@ const composition = [
 
 /** Who alone may import a package. */
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
-  fastify: ['kernel/http'],
+  'find-my-way': ['kernel/http'],
   kysely: ['kernel/database', 'kernel/jobs', 'kernel/streams', 'slices'],
   'node:sqlite': ['kernel/database'],
   pg: ['kernel/database'],

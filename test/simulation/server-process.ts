@@ -199,7 +199,7 @@ export class ServerProcess implements Disk, Client, Host {
     await rooms.completion.start();
     const access = new RoomAccess({ ...rooms, serverName: kernel.serverName });
     const { history, state } = openServing(rooms.engine, kernel.database);
-    const router = await createRouter(
+    const listener = createRouter(
       [
         ...federation.routes,
         ...handshakes,
@@ -220,11 +220,8 @@ export class ServerProcess implements Disk, Client, Host {
         observe: () => undefined,
       },
     );
-    shutdown.add('router', () => {
-      network.leave(this.name, this);
-      return router.close();
-    });
-    this.#listener = router.listener;
+    shutdown.add('router', () => network.leave(this.name, this));
+    this.#listener = listener;
     if (this.#isAlive) network.listen(this.name, this);
     const process = this;
     return {

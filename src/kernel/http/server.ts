@@ -4,9 +4,9 @@ import { type ListenerOptions, type Listening, listen } from './listeners/listen
 import { observeRequests } from './monitoring/request-metrics.ts';
 import type { Exchange } from './requests/exchange.ts';
 import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
-import type { EndpointDependencies } from './routing/endpoint.ts';
+import type { EndpointDeps } from './routing/endpoint.ts';
 import type { Route } from './routing/route.ts';
-import { createRouter, type Router } from './routing/router.ts';
+import { createRouter } from './routing/router.ts';
 
 export interface HttpServerOptions {
   readonly listeners: readonly ListenerOptions[];
@@ -37,7 +37,6 @@ export interface HttpServer {
 /** Serves routes on listeners. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const watched = new Set<Exchange>();
-  const routers: Router[] = [];
   const open: Listening[] = [];
   const logs: Logger[] = [];
 
@@ -55,9 +54,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
           requestIdHeader: requestIdHeader?.toLowerCase(),
           watched,
         };
-        const router = await createRouter(options.routes, listener.resources, scope, deps);
-        routers.push(router);
-        open.push(...(await listen(listener, router.listener)));
+        const handle = createRouter(options.routes, listener.resources, scope, deps);
+        open.push(...(await listen(listener, handle)));
       }
       return open.map(({ address }) => address);
     },
@@ -66,9 +64,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       const closed = open.map(({ server }) => closing(server));
       for (const exchange of watched) exchange.abort('The server stops');
       await drain(open, Promise.all(closed), options.clock, deadline);
-      await Promise.all(routers.map((router) => router.close()));
       open.length = 0;
-      routers.length = 0;
       logs.length = 0;
     },
 
@@ -79,7 +75,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
 }
 
-function dependenciesOf(options: HttpServerOptions): EndpointDependencies {
+function dependenciesOf(options: HttpServerOptions): EndpointDeps {
   const count = options.metrics && observeRequests(options.metrics);
   return {
     authenticator: options.authenticator,

@@ -1,6 +1,6 @@
 import type { Metrics } from '../../observability/index.ts';
 import type { Observer } from '../routing/endpoint.ts';
-import { pathsOf } from '../routing/known-paths.ts';
+import { pathsOf } from '../routing/route.ts';
 
 /** Bounds in seconds: from a cached answer to a long poll. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { Logger } from '../../observability/index.ts';
+import type { ParsedQuery } from '../routing/route-table.ts';
 import { clientAddress } from './client-address.ts';
 import type { AuthenticationContext, Requester } from './requester.ts';
 
@@ -17,8 +18,6 @@ export interface Scope {
   readonly watched: Set<Exchange>;
 }
 
-type Query = Readonly<Record<string, string | string[] | undefined>>;
-
 let exchanges = 0;
 
 /**
@@ -29,7 +28,7 @@ export class Exchange implements AuthenticationContext {
   readonly raw: IncomingMessage;
   readonly response: ServerResponse;
   readonly params: Readonly<Record<string, string>>;
-  readonly rawQuery: Query;
+  readonly rawQuery: ParsedQuery;
   readonly started: number;
   query: unknown;
   body: unknown;
@@ -47,7 +46,7 @@ export class Exchange implements AuthenticationContext {
     raw: IncomingMessage,
     response: ServerResponse,
     params: Readonly<Record<string, string>>,
-    query: Query,
+    query: ParsedQuery,
   ) {
     this.scope = scope;
     this.raw = raw;
@@ -61,9 +60,8 @@ export class Exchange implements AuthenticationContext {
     return this.raw.method!;
   }
 
-  /** As it was sent; Fastify keeps it when the namespace rewrite changes `raw.url`. */
   get url(): string {
-    return (this.raw as IncomingMessage & { originalUrl?: string }).originalUrl ?? this.raw.url!;
+    return this.raw.url!;
   }
 
   get headers(): IncomingMessage['headers'] {

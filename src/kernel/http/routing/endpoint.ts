@@ -25,7 +25,7 @@ const serverBodyLimit = 200 * 65_536;
 /** Told about every exchange when it is over. */
 export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
 
-export interface EndpointDependencies {
+export interface EndpointDeps {
   readonly authenticator: Authenticator;
   readonly serverAuthenticator: ServerAuthenticator | undefined;
   /** Absent: all are worked on at once. */
@@ -38,13 +38,13 @@ export interface EndpointDependencies {
 /** A route made ready to answer: its schemas, its way to authenticate, its handler. */
 export class Endpoint {
   readonly #route: Route;
-  readonly #deps: EndpointDependencies;
+  readonly #deps: EndpointDeps;
   readonly #gzip: boolean;
   readonly #query: QueryChecker | undefined;
   readonly #body: BodyChecker | undefined;
   readonly #bodyLimit: number;
 
-  constructor(route: Route, gzip: boolean, deps: EndpointDependencies) {
+  constructor(route: Route, gzip: boolean, deps: EndpointDeps) {
     const { contract } = route;
     this.#route = route;
     this.#deps = deps;

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { serviceOf } from '../listeners/resources.ts';
-import { KnownPaths } from './known-paths.ts';
 import { toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
-import { route } from './route.ts';
+import { RouteTable } from './route-table.ts';
 
 describe('namespaces', () => {
   const pairs = [
@@ -75,22 +74,46 @@ describe('resources', () => {
   });
 });
 
-describe('known paths', () => {
-  const routes = ['/_proto/client/v3/rooms/:roomId/join', '/_proto/x/*', '/.well-known/proto/client'];
-  const known = new KnownPaths(
-    routes.map((path) => route({ method: 'GET', path, auth: 'none' }, () => ({}))),
-  );
+describe('RouteTable', () => {
+  const table = new RouteTable<{ readonly path: string }>();
+  for (const path of ['/_proto/client/v3/rooms/:roomId/join', '/_proto/x/*', '/.well-known/proto/client']) {
+    table.add('GET', path, { path });
+  }
+  table.add('PUT', '/_proto/y', { path: '/_proto/y' });
 
-  it('are found with parameters and without their query', () => {
+  it('finds a path with parameters, and parses its query', () => {
+    const match = table.find('GET', '/_proto/client/v3/rooms/!a%2Fb:c/join?x=1&y=2&y=3');
+    assert.equal(match?.store?.path, '/_proto/client/v3/rooms/:roomId/join');
+    assert.deepEqual({ ...match.params }, { roomId: '!a/b:c' });
+    assert.deepEqual({ ...match.searchParams }, { x: '1', y: ['2', '3'] });
+  });
+
+  it('finds static paths and wildcards however they are percent-encoded', () => {
     for (const url of [
-      '/_proto/client/v3/rooms/!a%2Fb:c/join?x=1',
       '/_proto/x/a/b',
-      '/.well-known/proto/client',
+      '/_prot%6f/x/a',
+      '/.well-known/proto/client?a',
+      '/.well-known/proto/clien%74',
     ]) {
-      assert.equal(known.has(url), true, url);
+      assert.notEqual(table.find('GET', url)?.store ?? null, null, url);
     }
-    for (const url of ['/_proto/client/v3/rooms/a/b/join', '/_proto/y', '/xwell-known/proto/client']) {
-      assert.equal(known.has(url), false, url);
+  });
+
+  it('does not find other paths or methods', () => {
+    for (const url of ['/_proto/client/v3/rooms/a/b/join', '/_proto/y', '/xwell-known/proto/client', '/']) {
+      assert.equal(table.find('GET', url), null, url);
     }
+    assert.equal(table.find('BREW', '/_proto/x/a'), null);
+  });
+
+  it('knows whether any method is registered for a URL', () => {
+    assert.equal(table.has('/_proto/y?a=1'), true);
+    assert.equal(table.has('/_proto/%79'), true);
+    assert.equal(table.has('/_proto/z'), false);
+  });
+
+  it('reports a path with broken percent-encoding as a match without a value', () => {
+    assert.equal(table.find('GET', '/_proto/x/%')?.store, null);
+    assert.equal(table.find('GET', '/_proto/x/%ff')?.store, null);
   });
 });

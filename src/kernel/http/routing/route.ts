@@ -96,6 +96,11 @@ export interface Route {
   readonly handler: (request: RouteRequest) => Promise<unknown> | unknown;
 }
 
+/** The paths of a route: one, or several that mean the same. */
+export function pathsOf({ contract: { path } }: Route): readonly string[] {
+  return typeof path === 'string' ? [path] : path;
+}
+
 /** Joins a contract to its handler. */
 export function route<const C extends RouteContract>(contract: C, handler: Handler<C>): Route {
   return { contract, handler: handler as Route['handler'] };
