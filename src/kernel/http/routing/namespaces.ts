@@ -8,13 +8,12 @@ const spellings = [
   { documents: '/.well-known/proto/', ecosystem: '/.well-known/matrix/' },
 ] as const;
 
-/** The URL (path and query, or absolute) in the documents' spelling; unchanged when it is so already. */
+/** The URL (path and query) in the documents' spelling; unchanged when it is so already. */
 export function toDocumentsSpelling(url: string): string {
-  const path = url.charCodeAt(0) === 0x2f ? url : withoutAuthority(url);
   for (const { documents, ecosystem } of spellings) {
-    if (path.startsWith(ecosystem)) return documents + path.slice(ecosystem.length);
+    if (url.startsWith(ecosystem)) return documents + url.slice(ecosystem.length);
   }
-  return path;
+  return url;
 }
 
 /** The URL (path and query) in the ecosystem's spelling; unchanged when it is so already. */
@@ -25,10 +24,8 @@ export function toEcosystemSpelling(url: string): string {
   return url;
 }
 
-/** A request line may carry an absolute URL (RFC 9112, section 3.2.2); routing looks at its path only. */
-function withoutAuthority(url: string): string {
-  const scheme = url.indexOf('://');
-  if (scheme === -1) return url;
-  const path = url.indexOf('/', scheme + 3);
-  return path === -1 ? '/' : url.slice(path);
+/** The path (in the documents' spelling) in each of its spellings; most paths outside of the namespaces have one. */
+export function bothSpellings(path: string): readonly string[] {
+  const ecosystem = toEcosystemSpelling(path);
+  return ecosystem === path ? [path] : [path, ecosystem];
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { serviceOf } from '../listeners/resources.ts';
-import { toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
+import { bothSpellings, toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
 import { RouteTable } from './route-table.ts';
 
 describe('namespaces', () => {
@@ -27,9 +27,9 @@ describe('namespaces', () => {
     }
   });
 
-  it('takes absolute URLs', () => {
-    assert.equal(toDocumentsSpelling('http://example.org/_matrix/key/v2/server'), '/_proto/key/v2/server');
-    assert.equal(toDocumentsSpelling('http://example.org'), '/');
+  it('lists every spelling of a path', () => {
+    assert.deepEqual(bothSpellings('/_proto/key'), ['/_proto/key', '/_matrix/key']);
+    assert.deepEqual(bothSpellings('/health'), ['/health']);
   });
 });
 
@@ -97,6 +97,13 @@ describe('RouteTable', () => {
     ]) {
       assert.notEqual(table.find('GET', url)?.store ?? null, null, url);
     }
+  });
+
+  it('finds the path of an absolute URL', () => {
+    const { store, searchParams } = table.find('GET', 'http://example.org/_proto/x/a?b=1')!;
+    assert.equal(store?.path, '/_proto/x/*');
+    assert.equal(searchParams['b'], '1');
+    assert.equal(table.find('GET', 'http://example.org'), table.find('GET', '/'));
   });
 
   it('does not find other paths or methods', () => {

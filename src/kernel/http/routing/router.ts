@@ -3,7 +3,7 @@ import { invalidParam, unrecognized } from '../../../protocol/index.ts';
 import { type ListenerResource, serviceOf } from '../listeners/resources.ts';
 import { Exchange, type Scope } from '../requests/exchange.ts';
 import { Endpoint, type EndpointDeps } from './endpoint.ts';
-import { toDocumentsSpelling } from './namespaces.ts';
+import { bothSpellings } from './namespaces.ts';
 import { pathsOf, Reply, type Route } from './route.ts';
 import { type Match, RouteTable } from './route-table.ts';
 
@@ -23,7 +23,7 @@ export function createRouter(
   };
   const malformed = new Endpoint(malformedRoute, false, deps);
   return (request, response) => {
-    const match = table.find(request.method!, toDocumentsSpelling(request.url!)) ?? unmatched;
+    const match = table.find(request.method!, request.url!) ?? unmatched;
     const endpoint = match.store ?? malformed;
     void endpoint.serve(new Exchange(scope, request, response, match.params, match.searchParams));
   };
@@ -40,8 +40,10 @@ function addRoute(
     const service = serviceOf(resources, path);
     if (service === 'none') continue;
     const endpoint = new Endpoint(route, service === 'gzip', deps);
-    table.add(method, path, endpoint);
-    if (method === 'GET') table.add('HEAD', path, endpoint);
+    for (const spelling of bothSpellings(path)) {
+      table.add(method, spelling, endpoint);
+      if (method === 'GET') table.add('HEAD', spelling, endpoint);
+    }
   }
 }
 
@@ -51,7 +53,7 @@ function unmatchedRoute(table: RouteTable<Endpoint>): Route {
     contract: { method: 'GET', path: '*', auth: 'none' },
     handler: ({ method, url }) => {
       if (method === 'OPTIONS') return new Reply(204, undefined, { 'Access-Control-Max-Age': '86400' });
-      if (table.has(toDocumentsSpelling(url))) throw unrecognized(`${method} is not possible here`, 405);
+      if (table.has(url)) throw unrecognized(`${method} is not possible here`, 405);
       throw unrecognized('Unrecognized request');
     },
   };

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { bearer, kernelServerForTests } from '../../../../test/support/servers/kernel-server.ts';
 
-const { call, fails } = kernelServerForTests();
+const { base, call, fails } = kernelServerForTests();
 
 describe('routing', () => {
   it('serves both spellings', async () => {
@@ -11,6 +13,12 @@ describe('routing', () => {
       assert.deepEqual((await call('GET', `${prefix}/client/versions`)).body, { versions: ['v1.1'] });
     }
     assert.equal((await call('POST', '/_synapse/admin/v1/purge', bearer('admin-secret'))).status, 200);
+  });
+
+  it('serves a request line with an absolute URL', async () => {
+    const socket = connect(Number(new URL(base()).port), '127.0.0.1');
+    socket.end('GET http://example.org/_matrix/client/versions HTTP/1.1\r\nHost: example.org\r\n\r\n');
+    assert.match(await text(socket), /^HTTP\/1.1 200 .*"v1.1"/s);
   });
 
   it('keeps the URL as it was sent and decodes parameters', async () => {
