@@ -50,23 +50,37 @@ export interface Listening {
   closeIdle(): void;
 }
 
-const serverOptions: ServerOptions = {
-  // A filter may be given in the query of a request.
+export type ConnectionLimits = Pick<
+  ServerOptions,
+  'maxHeaderSize' | 'headersTimeout' | 'requestTimeout' | 'keepAliveTimeout' | 'connectionsCheckingInterval'
+>;
+
+/** Sizes in bytes, times in milliseconds. */
+const usualLimits: ConnectionLimits = {
+  // The query of a request may hold a filter.
   maxHeaderSize: 64 * 1024,
-  // Longer than reverse proxies keep connections, so that it is they who close them.
+  headersTimeout: 60_000,
+  // Includes the body: a large upload over a slow connection.
+  requestTimeout: 300_000,
+  // Longer than reverse proxies keep idle connections, so that the proxy closes them and loses no request.
   keepAliveTimeout: 75_000,
+  connectionsCheckingInterval: 30_000,
 };
 
 /** Opens every socket of a listener. */
-export async function listen(options: ListenerOptions, handler: RequestListener): Promise<Listening[]> {
+export async function listen(
+  options: ListenerOptions,
+  handler: RequestListener,
+  limits = usualLimits,
+): Promise<Listening[]> {
   const { bind } = options;
-  if (bind.kind === 'unix') return [await listenUnix(bind, handler)];
+  if (bind.kind === 'unix') return [await listenUnix(bind, handler, limits)];
   const opened: Listening[] = [];
   let { port } = bind;
   let missing: unknown;
   for (const address of bind.addresses) {
     try {
-      const listening = await listenTcp(bind, address, port, handler);
+      const listening = await listenTcp(bind, address, port, handler, limits);
       port = portOf(listening.server);
       opened.push(listening);
     } catch (error) {
@@ -85,12 +99,13 @@ async function listenTcp(
   host: string,
   port: number,
   handler: RequestListener,
+  limits: ConnectionLimits,
 ): Promise<Listening> {
   const { tls } = bind;
   const server =
     tls === undefined
-      ? createServer(serverOptions, handler)
-      : createTlsServer({ ...serverOptions, ...(await readTls(tls)) }, handler);
+      ? createServer(limits, handler)
+      : createTlsServer({ ...limits, ...(await readTls(tls)) }, handler);
   server.on('clientError', refuseMalformed);
   await opened(server, () => server.listen({ port, host, backlog: 511, ipv6Only: host === '::' }));
   const authority = `${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`;
@@ -104,8 +119,12 @@ async function listenTcp(
   };
 }
 
-async function listenUnix({ path, mode }: UnixBinding, handler: RequestListener): Promise<Listening> {
-  const server = createServer(serverOptions, handler);
+async function listenUnix(
+  { path, mode }: UnixBinding,
+  handler: RequestListener,
+  limits: ConnectionLimits,
+): Promise<Listening> {
+  const server = createServer(limits, handler);
   server.on('clientError', refuseMalformed);
   if (!(await answers(path))) await rm(path, { force: true });
   await opened(server, () => server.listen({ path, backlog: 511 }));

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterEach, describe, it } from 'node:test';
+import { type ConnectionLimits, type Listening, listen } from './listeners.ts';
+
+let listening: Listening | undefined;
+
+/** Listens on a free port. @returns the port */
+async function start(limits?: ConnectionLimits): Promise<number> {
+  const bind = { kind: 'tcp' as const, port: 0, addresses: ['127.0.0.1'], tls: undefined };
+  [listening] = await listen(
+    { name: 'test', bind, resources: [], forwarded: false, requestIdHeader: undefined },
+    (request, response) => {
+      request.on('error', () => undefined);
+      request.resume().on('end', () => response.end('all of it'));
+    },
+    limits,
+  );
+  return Number(new URL(listening!.address).port);
+}
+
+/** Sends these bytes and leaves the connection open. @returns all that comes back before the server closes it */
+const sendAndWait = (port: number, bytes: string) => {
+  const socket = connect(port, '127.0.0.1');
+  socket.write(bytes);
+  return text(socket);
+};
+
+const impatient = { headersTimeout: 50, requestTimeout: 150, connectionsCheckingInterval: 20 };
+
+describe('limits of connections', () => {
+  afterEach(() => {
+    listening?.server.closeAllConnections();
+    listening?.server.close();
+  });
+
+  it('answers 408 when the head of a request does not arrive within the timeout', async () => {
+    const answer = await sendAndWait(await start(impatient), 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    assert.match(answer, /^HTTP\/1.1 408 .*"errcode":"M_UNKNOWN","error":"The request took too long/s);
+    assert.match(answer, /\r\nConnection: close\r\n/);
+  });
+
+  it('answers 408 when the body of a request does not arrive within the timeout', async () => {
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{';
+    assert.match(await sendAndWait(await start(impatient), head), /^HTTP\/1.1 408 /);
+  });
+
+  it('keeps idle connections for 75 seconds, and waits 60 for a head and 300 for a whole request', async () => {
+    const port = await start();
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    const [first] = (await new Promise((resolve) => socket.once('data', (data) => resolve([data])))) as [
+      Buffer,
+    ];
+    assert.match(first.toString(), /\r\nKeep-Alive: timeout=75\r\n/);
+    socket.destroy();
+    const { server } = listening!;
+    assert.deepEqual([server.headersTimeout, server.requestTimeout], [60_000, 300_000]);
+  });
+
+  it('answers 431 to a head larger than 64 KiB', async () => {
+    const answer = await sendAndWait(
+      await start(),
+      `GET / HTTP/1.1\r\nX-Large: ${'a'.repeat(65_536)}\r\n\r\n`,
+    );
+    assert.match(answer, /^HTTP\/1.1 431 .*"errcode":"M_TOO_LARGE"/s);
+  });
+
+  it('serves requests that are pipelined on one connection in their order', async () => {
+    const port = await start();
+    const get = 'GET / HTTP/1.1\r\nHost: x\r\n';
+    const answer = await sendAndWait(port, `${get}\r\n${get}Connection: close\r\n\r\n`);
+    assert.equal(answer.match(/HTTP\/1.1 200 OK/g)?.length, 2);
+  });
+});
