@@ -61,7 +61,7 @@ export class WellKnown {
       }
       if (response.status < 500 && response.status !== 429) return this.#nothing();
     } catch (error) {
-      if (!(error instanceof OutboundError && error.isPassing)) return this.#nothing();
+      if (!(error instanceof OutboundError && error.isTransient)) return this.#nothing();
     }
     return this.#unknown(before);
   }

@@ -218,7 +218,9 @@ function failureOf(destination: string, cause: OutboundError): FederationError {
 /** Whether the same request may succeed a little later. */
 function isPassing(error: unknown): boolean {
   if (error instanceof RemoteError) return error.isServersFault;
-  return error instanceof ServerUnavailable && error.cause instanceof OutboundError && error.cause.isPassing;
+  return (
+    error instanceof ServerUnavailable && error.cause instanceof OutboundError && error.cause.isTransient
+  );
 }
 
 /** What comes first of a stream, which is then given up. */

@@ -6,8 +6,8 @@ import { privateRanges } from './config.ts';
 const policy = (allowed: readonly string[] = []) =>
   new AddressPolicy({ refused: [...privateRanges], allowed });
 
-describe('the addresses that requests may go to', () => {
-  it('are not those of the house [option: ip_range_blacklist]', () => {
+describe('AddressPolicy', () => {
+  it('refuses private and reserved addresses [option: ip_range_blacklist]', () => {
     const inside = [
       '127.0.0.1',
       '10.1.2.3',
@@ -24,7 +24,7 @@ describe('the addresses that requests may go to', () => {
     for (const address of inside) assert.equal(none.allows(address), true, address);
   });
 
-  it('are looked at as the IPv4 addresses that they carry', () => {
+  it('checks the IPv4 addresses embedded in IPv6 addresses', () => {
     const dressed = ['::ffff:127.0.0.1', '::ffff:7f00:1', '64:ff9b::a00:1', '2002:7f00:1::1', '::127.0.0.1'];
     for (const address of dressed) assert.equal(policy().allows(address), false, address);
     for (const address of ['::ffff:93.184.216.34', '64:ff9b::5db8:d822', '2002:5db8:d822::1']) {
@@ -32,14 +32,14 @@ describe('the addresses that requests may go to', () => {
     }
   });
 
-  it('have exceptions [option: ip_range_whitelist]', () => {
+  it('allows exceptions from refused ranges [option: ip_range_whitelist]', () => {
     const some = policy(['10.1.0.0/16', '::1']);
     for (const address of ['10.1.2.3', '::ffff:10.1.2.3', '::1'])
       assert.equal(some.allows(address), true, address);
     assert.equal(some.allows('10.2.0.1'), false);
   });
 
-  it('are never nowhere', () => {
+  it('never allows the unspecified address', () => {
     const everything = new AddressPolicy({ refused: [], allowed: ['0.0.0.0/0', '::/0'] });
     for (const address of ['0.0.0.0', '::', '::ffff:0.0.0.0', '64:ff9b::', '0:0:0:0:0:0:0:0']) {
       assert.equal(everything.allows(address), false, address);

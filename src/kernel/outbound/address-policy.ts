@@ -1,16 +1,19 @@
 import { IpRangeSet } from '../config/index.ts';
 
-/** Nobody's address: on most systems connecting to it reaches this machine. */
-const nowhere = new IpRangeSet(['0.0.0.0/32', '::/128']);
+/** The unspecified addresses: on most systems, connecting to them reaches this machine. */
+const unspecified = new IpRangeSet(['0.0.0.0/32', '::/128']);
 
 export interface AddressPolicyOptions {
-  /** Ranges that are refused. */
+  /** Ranges to refuse, in CIDR notation. */
   readonly refused: readonly string[];
-  /** Ranges that are allowed even if `refused` names them. */
+  /** Ranges to allow even if `refused` contains them. */
   readonly allowed: readonly string[];
 }
 
-/** Which addresses requests may go to. It is asked about the address actually connected to. */
+/**
+ * Decides which addresses requests may go to. It checks the address that is actually connected to, not the
+ * name.
+ */
 export class AddressPolicy {
   readonly #refused: IpRangeSet;
   readonly #allowed: IpRangeSet;
@@ -21,36 +24,36 @@ export class AddressPolicy {
   }
 
   /**
-   * Whether an address may be connected to. IPv4 addresses within IPv6 ones (mapped, or behind a translator or a
-   * tunnel) are looked at as what they are. `0.0.0.0` and `::` never may.
+   * Whether requests may connect to an address. IPv4 addresses embedded in IPv6 ones (mapped, translated or
+   * tunnelled) are checked as well. `0.0.0.0` and `::` are never allowed.
    */
   allows(address: string): boolean {
     const forms = [address, ...embeddedAddresses(address)];
-    if (forms.some((form) => nowhere.contains(form))) return false;
+    if (forms.some((form) => unspecified.contains(form))) return false;
     if (forms.some((form) => this.#allowed.contains(form))) return true;
     return !forms.some((form) => this.#refused.contains(form));
   }
 }
 
-const embedding: readonly { range: IpRangeSet; firstGroup: number }[] = [
-  // RFC 6052: the translators' well-known prefix.
+const embeddings: readonly { range: IpRangeSet; firstGroup: number }[] = [
+  // RFC 6052: the well-known prefix of IPv4/IPv6 translators.
   { range: new IpRangeSet(['64:ff9b::/96']), firstGroup: 6 },
   // RFC 3056: 6to4.
   { range: new IpRangeSet(['2002::/16']), firstGroup: 1 },
-  // RFC 4291: IPv4-compatible addresses, no longer in use.
+  // RFC 4291: IPv4-compatible addresses (deprecated).
   { range: new IpRangeSet(['::/96']), firstGroup: 6 },
 ];
 
-/** The IPv4 addresses that packets to an IPv6 address end up at. */
+/** Returns the IPv4 addresses embedded in an IPv6 address, to which its packets are delivered. */
 function embeddedAddresses(address: string): string[] {
-  return embedding.flatMap(({ range, firstGroup }) => {
+  return embeddings.flatMap(({ range, firstGroup }) => {
     if (!address.includes(':') || !range.contains(address)) return [];
     const [high = 0, low = 0] = groupsOf(address).slice(firstGroup, firstGroup + 2);
     return [`${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`];
   });
 }
 
-/** The eight 16-bit groups of a valid IPv6 address. */
+/** Splits a valid IPv6 address into its eight 16-bit groups. */
 function groupsOf(address: string): number[] {
   const { hostname } = new URL(`http://[${address.replace(/%.*$/, '')}]/`);
   const [head = '', tail] = hostname.slice(1, -1).split('::');

@@ -2,26 +2,26 @@ import { pipeline, type Readable, Transform, type TransformCallback } from 'node
 import { createGunzip, createInflate } from 'node:zlib';
 import { OutboundError, toOutboundError } from './errors.ts';
 
-/** What `Accept-Encoding` offers. */
+/** The `Accept-Encoding` of requests. */
 export const acceptedEncodings = 'gzip, deflate';
 
 /**
- * The body of a response, unpacked, with at most `limit` bytes: whoever sends more, packed or not, gets no further
- * than that. Errors of the stream are `OutboundError`s.
- * @throws OutboundError `protocol` when it is packed in another way than was offered, or more than once
+ * Decompresses a response body and limits it to `limit` bytes: a larger body fails with `too-large`, before
+ * or after decompression. Errors of the stream are `OutboundError`s.
+ * @throws OutboundError `protocol` when the encoding was not offered, or is applied more than once
  */
 export function decodeBody(body: Readable, encoding: string | undefined, limit: number): Readable {
-  const unpack = unpacker(encoding);
+  const decompress = decompressor(encoding);
   const bounded = new BoundedBody(limit);
   const ignore = () => undefined;
-  // Whoever does not listen any more when it fails must not bring the process down.
+  // The stream may fail without a listener: avoid an unhandled 'error' event.
   bounded.on('error', ignore);
-  if (unpack === undefined) pipeline(body, bounded, ignore);
-  else pipeline(body, unpack, bounded, ignore);
+  if (decompress === undefined) pipeline(body, bounded, ignore);
+  else pipeline(body, decompress, bounded, ignore);
   return bounded;
 }
 
-function unpacker(encoding = 'identity'): Transform | undefined {
+function decompressor(encoding = 'identity'): Transform | undefined {
   switch (encoding.trim().toLowerCase()) {
     case '':
     case 'identity':
@@ -32,11 +32,14 @@ function unpacker(encoding = 'identity'): Transform | undefined {
     case 'deflate':
       return createInflate();
     default:
-      throw new OutboundError('protocol', 'The answer is packed in a way that was not offered');
+      throw new OutboundError('protocol', 'The response has an encoding that was not offered');
   }
 }
 
-/** The whole of a body. */
+/**
+ * Reads a whole body.
+ * @throws OutboundError
+ */
 export async function readAll(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   try {
@@ -57,7 +60,7 @@ class BoundedBody extends Transform {
 
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#left -= chunk.length;
-    if (this.#left < 0) done(new OutboundError('too-large', 'The answer is larger than is accepted'));
+    if (this.#left < 0) done(new OutboundError('too-large', 'The response is larger than the limit'));
     else done(null, chunk);
   }
 

@@ -1,6 +1,6 @@
 import { cidr, list, nullable, option, type SectionType, section, string } from '../config/index.ts';
 
-/** Ranges that are private, local, reserved or otherwise no place for a request that a stranger causes. */
+/** Private, local, reserved and multicast ranges, which requests on behalf of strangers must not reach. */
 export const privateRanges = [
   '127.0.0.0/8',
   '10.0.0.0/8',
@@ -26,13 +26,13 @@ export const privateRanges = [
 const proxy = () =>
   string({
     pattern: '^(https?://)?[^/\\s]+/?$',
-    allowed: 'a proxy such as http://user:password@proxy.example.org:3128',
+    allowed: 'a proxy, for example http://user:password@proxy.example.org:3128',
   });
 
-/** How requests to other servers leave the house. */
+/** Options for requests to other servers. */
 export const outboundSection = section({
   title: 'Outbound requests',
-  description: 'How requests to other servers leave the house, and where they may not go.',
+  description: 'How requests to other servers are sent, and which addresses they must not reach.',
   options: {
     http_proxy: option(nullable(proxy()), {
       description: 'The forward proxy for requests to `http` URLs.',
@@ -50,17 +50,18 @@ export const outboundSection = section({
     }),
     ip_range_blacklist: option(list(cidr()), {
       description:
-        'Addresses to which requests are refused when others choose their target: federation, identity servers, push gateways, and the keys of third-party invites. `0.0.0.0` and `::` are refused whatever this list says. Behind an HTTP proxy the list has no effect.',
+        'Addresses that requests must not reach when users or other servers choose the target: federation, identity servers, push gateways, and the keys of third-party invites. `0.0.0.0` and `::` are always refused. Behind an HTTP proxy the list has no effect.',
       default: [...privateRanges],
       deprecatedNames: ['federation_ip_range_blacklist'],
       changed: ['1.25.0: replaces `federation_ip_range_blacklist`.'],
     }),
     ip_range_whitelist: option(list(cidr()), {
-      description: 'Exceptions from `ip_range_blacklist`: these addresses are allowed even if it names them.',
+      description:
+        'Exceptions from `ip_range_blacklist`: these addresses are allowed even if that list contains them.',
       default: [],
     }),
     user_agent_suffix: option(nullable(string()), {
-      description: 'A text to append to the user agent of outbound requests.',
+      description: 'A text that is appended to the user agent of outbound requests.',
       default: null,
     }),
   },

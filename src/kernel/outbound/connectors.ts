@@ -10,13 +10,13 @@ import { openTunnel } from './tunnel.ts';
 type Connector = ReturnType<typeof buildConnector>;
 type Endpoint = Pick<Target, 'host' | 'port' | 'tls' | 'tlsName'>;
 
-/** Milliseconds until there is a connection, TLS included. */
+/** Milliseconds until a connection is established, TLS included. */
 const connectTimeout = 10_000;
 
 /** Milliseconds for one of several addresses of a host before the next one is tried. */
 const autoSelectFamilyAttemptTimeout = 1_000;
 
-/** Connects to where the target says, at an address that the policy allows. */
+/** Returns a connector that connects to the target itself, at an address that the policy allows. */
 export function directConnector(target: Endpoint, resolver: Resolver, policy: AddressPolicy): Connector {
   const connect = buildConnector({ ...optionsOf(target), lookup: guardedLookup(resolver, policy) });
   return (_asked, callback) => {
@@ -25,7 +25,10 @@ export function directConnector(target: Endpoint, resolver: Resolver, policy: Ad
   };
 }
 
-/** Connects to the target through a proxy, which decides about addresses. */
+/**
+ * Returns a connector that connects to the target through a proxy. The proxy decides which addresses are
+ * allowed.
+ */
 export function tunnelConnector(target: Endpoint, proxy: URL): Connector {
   const connect = buildConnector(optionsOf(target));
   return (_asked, callback) => {
@@ -36,7 +39,10 @@ export function tunnelConnector(target: Endpoint, proxy: URL): Connector {
   };
 }
 
-/** HTTP/1.1: requests to one server are few at a time, and one protocol has half the surface of two. */
+/**
+ * HTTP/1.1 only: requests to one server are few at a time, and a second protocol would double the attack
+ * surface.
+ */
 function optionsOf({ tls }: Endpoint) {
   return {
     allowH2: false,

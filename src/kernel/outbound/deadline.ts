@@ -1,17 +1,20 @@
 import type { Clock, Timer } from '../clock.ts';
 import { OutboundError } from './errors.ts';
 
-/** Ends what takes too long, and what its caller no longer wants. */
+/** Aborts a request that takes too long or that its caller aborts. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #timer: Timer;
   readonly #outer: AbortSignal | undefined;
 
-  /** @param timeout milliseconds */
+  /**
+   * @param timeout milliseconds
+   * @param outer the signal of the caller
+   */
   constructor(clock: Clock, timeout: number, outer?: AbortSignal) {
     this.#outer = outer;
     this.#timer = clock.setTimer(timeout, () =>
-      this.#controller.abort(new OutboundError('timeout', 'There was no answer in time')),
+      this.#controller.abort(new OutboundError('timeout', 'No response arrived in time')),
     );
     if (outer?.aborted) this.#abort();
     else outer?.addEventListener('abort', this.#abort, { once: true });
@@ -22,8 +25,8 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** It was in time. */
-  meet(): void {
+  /** Ends the deadline: the request is complete. */
+  end(): void {
     this.#timer.cancel();
     this.#outer?.removeEventListener('abort', this.#abort);
   }

@@ -1,14 +1,14 @@
 /**
- * Why a request failed before there was an answer to look at:
- * - `refused-address`: every address of the target is one that the operator does not allow;
+ * Why a request failed without a complete response:
+ * - `refused-address`: the operator allows none of the addresses of the target;
  * - `unknown-host`: the name has no address;
- * - `connection`: nobody listens, or the connection broke;
- * - `tls`: no secure connection, mostly because of a certificate;
- * - `proxy`: the proxy would not connect;
+ * - `connection`: the connection was refused or broke;
+ * - `tls`: the TLS handshake failed, mostly because of a certificate;
+ * - `proxy`: the proxy did not connect;
  * - `timeout`, `aborted`;
- * - `too-large`: the answer exceeds what the caller takes, also after it is unpacked;
- * - `redirect`: too many, or to where none may lead;
- * - `protocol`: what came is not HTTP as it should be.
+ * - `too-large`: the response exceeds the limit of the caller, before or after decompression;
+ * - `redirect`: too many redirects, or a redirect to a forbidden URL;
+ * - `protocol`: the response is not valid HTTP.
  */
 export type OutboundFailure =
   | 'refused-address'
@@ -22,7 +22,7 @@ export type OutboundFailure =
   | 'redirect'
   | 'protocol';
 
-/** A request that failed. The cause, where there is one, is for the log: it may name addresses inside the house. */
+/** A failed request. The cause, if any, is for the log only: it may contain internal addresses. */
 export class OutboundError extends Error {
   override readonly name = 'OutboundError';
   readonly failure: OutboundFailure;
@@ -33,7 +33,7 @@ export class OutboundError extends Error {
   }
 
   /** Whether the same request may succeed a little later. */
-  get isPassing(): boolean {
+  get isTransient(): boolean {
     return ['connection', 'timeout', 'proxy', 'unknown-host'].includes(this.failure);
   }
 }
@@ -55,7 +55,7 @@ const tlsCode =
   /^(CERT_|CRL_|ERR_TLS|ERR_SSL|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_|INVALID_CA|EE_KEY)/;
 const protocolCode = /^(HPE_|UND_ERR_|Z_|ERR_HTTP|ERR_INVALID)/;
 
-/** Whatever the libraries below throw, as an `OutboundError`. */
+/** Turns any error of the libraries below into an `OutboundError`. */
 export function toOutboundError(error: unknown): OutboundError {
   if (error instanceof OutboundError) return error;
   const { code, message } = describe(error);

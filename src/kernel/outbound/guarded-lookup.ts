@@ -4,8 +4,9 @@ import { OutboundError } from './errors.ts';
 import type { Resolver } from './resolver.ts';
 
 /**
- * How a socket finds the addresses of its host: those only that the policy allows. The socket connects to what this
- * returns and asks nobody again, so that a name can not change its meaning between the check and the connection.
+ * Returns a `lookup` function for sockets that yields only addresses that the policy allows. The socket
+ * connects to the returned addresses without another look-up, so a name cannot resolve differently between
+ * check and connection (DNS rebinding).
  */
 export function guardedLookup(resolver: Resolver, policy: AddressPolicy): LookupFunction {
   return (host, options, callback) => {
@@ -28,6 +29,6 @@ async function allowedAddresses(host: string, resolver: Resolver, policy: Addres
   return allowed;
 }
 
-/** The message does not say what the address is: whoever chose the host may read it. */
+/** The message does not contain the address: the user or server that chose the host may read it. */
 export const refusedAddress = (host: string) =>
   new OutboundError('refused-address', `Requests to ${host} are not allowed`);

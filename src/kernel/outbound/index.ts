@@ -1,4 +1,4 @@
-/** Requests to other servers: the one way out of the house. */
+/** Requests to other servers. All outbound HTTP goes through here. */
 export { type OutboundConfig, outboundSection } from './config.ts';
 export { OutboundError, type OutboundFailure } from './errors.ts';
 export {

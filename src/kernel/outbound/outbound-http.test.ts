@@ -18,7 +18,7 @@ import { OutboundHttp, type OutboundRequest, TlsSettings } from './index.ts';
 
 const local = { ip_range_whitelist: ['127.0.0.0/8'] };
 
-describe('outbound requests', () => {
+describe('OutboundHttp', () => {
   const open: { close(): Promise<void> }[] = [];
   const resolver = new FakeResolver();
   let authority: TestAuthority;
@@ -43,7 +43,7 @@ describe('outbound requests', () => {
   const url = ({ port }: LoopbackServer, path = '/', host = 'a.example') =>
     new URL(`http://${host}:${port}${path}`);
 
-  it('carry method, headers, body and the name of this program [option: user_agent_suffix]', async () => {
+  it('sends method, headers, body and user agent [option: user_agent_suffix]', async () => {
     const server = await serve(async (request, response) => {
       let body = '';
       for await (const chunk of request) body += chunk;
@@ -66,7 +66,7 @@ describe('outbound requests', () => {
     assert.deepEqual(rest, [`a.example:${server.port}`, '1', '{}']);
   });
 
-  it('go to allowed addresses only, whatever leads there [option: ip_range_blacklist, ip_range_whitelist]', async () => {
+  it('connects to allowed addresses only, by address or by name [option: ip_range_blacklist, ip_range_whitelist]', async () => {
     let requests = 0;
     const server = await serve((_request, response) => {
       requests++;
@@ -95,7 +95,7 @@ describe('outbound requests', () => {
     assert.equal((await client().fetch(url(server), limits)).status, 200);
   });
 
-  it('connect to the address that was checked, though the name changes its meaning', async () => {
+  it('connects to the checked address although the name resolves differently afterwards (DNS rebinding)', async () => {
     const server = await serve((_request, response) => response.end());
     const answers = ['127.0.0.1', '10.0.0.1', '10.0.0.1'];
     const asked: string[] = [];
@@ -113,7 +113,7 @@ describe('outbound requests', () => {
     await assert.rejects(http.fetch(url(server, '/', 'b.example'), limits), { failure: 'refused-address' });
   });
 
-  it('follow redirects as often as they may, and check each', async () => {
+  it('follows at most `redirects` redirects, checks each, and drops credentials for another origin', async () => {
     const seen: (string | undefined)[] = [];
     const server = await serve((request, response) => {
       seen.push(request.headers.authorization);
@@ -151,7 +151,7 @@ describe('outbound requests', () => {
     assert.equal(posted.status, 302);
   });
 
-  it('take no more than they were told, packed or not', async () => {
+  it('rejects a response above maxBody, compressed or not', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000));
     const server = await serve((request, response) => {
       if (request.url === '/bomb') response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
@@ -178,7 +178,7 @@ describe('outbound requests', () => {
     assert.equal((await http.fetch(url(server, '/fits'), limits)).body.toString(), 'fits');
   });
 
-  it('end in time, also while the body comes, and when nobody wants them any more', async () => {
+  it('aborts after the timeout, also during the body, and when the caller aborts', async () => {
     const clock = manualClock();
     let arrived = () => {};
     const server = await serve((request, response) => {
@@ -203,7 +203,7 @@ describe('outbound requests', () => {
     await assert.rejects(http.fetch(url(server), { ...limits, signal: already }), { failure: 'aborted' });
   });
 
-  it('give the body as a stream, which fails for those only who read it', async () => {
+  it('streams the body, which fails only for a caller that reads it', async () => {
     const server = await serve((request, response) => {
       if (request.url === '/cut') response.write('a', () => request.socket.destroy());
       else response.end('whole');
@@ -218,21 +218,21 @@ describe('outbound requests', () => {
     assert.equal(unread.body.destroyed, true);
   });
 
-  it('say what failed', async () => {
+  it('reports the kind of failure', async () => {
     const server = await serve((request, response) => {
       if (request.url === '/cut') request.socket.destroy();
       else response.socket!.end('nonsense\r\n\r\n');
     });
     const http = client();
     const at = (host: string, path = '/') => http.fetch(url(server, path, host), limits);
-    await assert.rejects(at('missing.example'), { failure: 'unknown-host', isPassing: true });
-    await assert.rejects(at('a.example', '/cut'), { failure: 'connection', isPassing: true });
-    await assert.rejects(at('a.example', '/nonsense'), { failure: 'protocol', isPassing: false });
+    await assert.rejects(at('missing.example'), { failure: 'unknown-host', isTransient: true });
+    await assert.rejects(at('a.example', '/cut'), { failure: 'connection', isTransient: true });
+    await assert.rejects(at('a.example', '/nonsense'), { failure: 'protocol', isTransient: false });
     await server.close();
     await assert.rejects(at('a.example'), { failure: 'connection' });
   });
 
-  it('trust the authorities they were told to', async () => {
+  it('trusts the configured certificate authorities only', async () => {
     const server = keep(
       await serveOnLoopback((_request, response) => response.end('safe'), authority.issue('a.example')),
     );
@@ -248,7 +248,7 @@ describe('outbound requests', () => {
     await assert.rejects(secure('127.0.0.1', trusting), { failure: 'tls' });
   });
 
-  describe('through a proxy', () => {
+  describe('OutboundHttp with a proxy', () => {
     async function proxy() {
       const seen: string[] = [];
       const server = keep(
@@ -270,7 +270,7 @@ describe('outbound requests', () => {
       return { seen, at: (user = '') => `http://${user}127.0.0.1:${server.port}` };
     }
 
-    it('ask it for plain addresses and tunnel to secure ones, wherever these are [option: http_proxy, https_proxy]', async () => {
+    it('sends http requests to the proxy and tunnels https through it, to any address [option: http_proxy, https_proxy]', async () => {
       const { seen, at } = await proxy();
       const server = keep(
         await serveOnLoopback(
@@ -293,7 +293,7 @@ describe('outbound requests', () => {
       assert.equal((await http.fetch(new URL('http://10.0.0.1/'), limits)).status, 200);
     });
 
-    it('leave out the hosts that need none [option: no_proxy_hosts]', async () => {
+    it('connects directly to exempt hosts [option: no_proxy_hosts]', async () => {
       const { seen, at } = await proxy();
       const server = await serve((_request, response) => response.end('direct'));
       const http = client({ ...local, http_proxy: at(), no_proxy_hosts: ['a.example', '127.0.0.0/8'] });
@@ -307,7 +307,7 @@ describe('outbound requests', () => {
       assert.equal(seen.length, 3);
     });
 
-    it('refuse a proxy that is none', () => {
+    it('rejects a proxy URL that is not HTTP', () => {
       assert.throws(() => client({ http_proxy: 'ftp://x' }), /http_proxy/);
     });
   });

@@ -19,14 +19,14 @@ export interface OutboundRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Milliseconds for everything: redirects, and the body to its end. */
+  /** Milliseconds for the whole exchange: redirects, and the body to its end. */
   readonly timeout: number;
-  /** Most bytes of the answer's body, unpacked. */
+  /** Maximum bytes of the response body after decompression. */
   readonly maxBody: number;
-  /** How many redirects of a GET are followed; none when absent: the answer is then the redirect. */
+  /** Maximum number of redirects of a GET to follow. When absent, the redirect itself is the response. */
   readonly redirects?: number;
   readonly signal?: AbortSignal | undefined;
-  /** In place of the machine's authorities and versions. */
+  /** Replaces the certificate authorities and TLS versions of the machine. */
   readonly tls?: TlsSettings | undefined;
 }
 
@@ -37,20 +37,20 @@ export interface OutboundResponse<Body = Buffer> {
   readonly body: Body;
 }
 
-/** An answer, and where it came from in the end. */
+/** A response and the URL that it came from after redirects. */
 export type FetchedResponse<Body = Buffer> = OutboundResponse<Body> & { readonly url: URL };
 
 export interface OutboundHttpOptions {
   readonly config: OutboundConfig;
   readonly clock: Clock;
   readonly resolver?: Resolver;
-  /** How TLS is spoken where requests say nothing of it; by default as the machine trusts. */
+  /** For requests without `tls`; by default the certificate authorities of the machine. */
   readonly tls?: TlsSettings | undefined;
 }
 
 /**
- * All requests that leave the house: bounded in time and size, to allowed addresses only, through the proxy where
- * there is one. Nothing is retried here.
+ * Sends all outbound requests: with bounds on time and size, to allowed addresses only, through the proxy if
+ * one is configured. Retries nothing.
  */
 export class OutboundHttp {
   readonly #clock: Clock;
@@ -69,18 +69,19 @@ export class OutboundHttp {
     this.#pools = new Pools({ resolver, policy, proxies: new Proxies(config) });
   }
 
-  /** Sends a request to a URL and reads the answer, whatever its status. @throws OutboundError */
+  /** Sends a request to a URL and reads the response, whatever its status. @throws OutboundError */
   async fetch(url: URL, request: OutboundRequest): Promise<FetchedResponse> {
     const response = await this.open(url, request);
     return { ...response, body: await readAll(response.body) };
   }
 
   /**
-   * Like `fetch`, with the body as a stream. The deadline goes on until the body has ended or is destroyed, and one of
-   * the two must happen. @throws OutboundError; the stream fails with one, too
+   * Like `fetch`, with the body as a stream. The timeout continues until the body ends or is destroyed; the
+   * caller must make one of the two happen.
+   * @throws OutboundError; the stream fails with one, too
    */
   async open(url: URL, request: OutboundRequest): Promise<FetchedResponse<Readable>> {
-    return this.#within(request, async (deadline) => {
+    return this.#withDeadline(request, async (deadline) => {
       const { method = 'GET', redirects = 0 } = request;
       const follows = method === 'GET' && redirects > 0;
       let [at, headers] = [url, request.headers ?? {}];
@@ -91,40 +92,40 @@ export class OutboundHttp {
         const to = follows ? redirectOf(response.status, location, at) : undefined;
         if (to === undefined) return { ...response, url: at };
         response.body.destroy();
-        if (left <= 0) throw new OutboundError('redirect', 'Redirected too often');
+        if (left <= 0) throw new OutboundError('redirect', 'Too many redirects');
         headers = redirectedHeaders(headers, at, to);
         at = to;
       }
     });
   }
 
-  /** Sends a request to a target that somebody else has found, and reads the answer. @throws OutboundError */
+  /** Sends a request to an already resolved target and reads the response. @throws OutboundError */
   async send(target: Target, request: OutboundRequest): Promise<OutboundResponse> {
     const response = await this.openTarget(target, request);
     return { ...response, body: await readAll(response.body) };
   }
 
-  /** Like `send`, with the body as a stream, as `open` has it. */
+  /** Like `send`, with the body as a stream like that of `open`. */
   openTarget(target: Target, request: OutboundRequest): Promise<OutboundResponse<Readable>> {
-    return this.#within(request, (deadline) => this.#exchange(target, request, deadline));
+    return this.#withDeadline(request, (deadline) => this.#exchange(target, request, deadline));
   }
 
-  /** Cuts all connections. */
+  /** Closes all connections, also those in use. */
   close(): Promise<void> {
     return this.#pools.close();
   }
 
-  async #within<R extends OutboundResponse<Readable>>(
+  async #withDeadline<R extends OutboundResponse<Readable>>(
     { timeout, signal }: OutboundRequest,
     work: (deadline: Deadline) => Promise<R>,
   ): Promise<R> {
     const deadline = new Deadline(this.#clock, timeout, signal);
     try {
       const response = await work(deadline);
-      response.body.once('close', () => deadline.meet());
+      response.body.once('close', () => deadline.end());
       return response;
     } catch (error) {
-      deadline.meet();
+      deadline.end();
       throw toOutboundError(deadline.signal.aborted ? deadline.signal.reason : error);
     }
   }
@@ -134,7 +135,7 @@ export class OutboundHttp {
     { method = 'GET', headers = {}, body, maxBody }: OutboundRequest,
     { signal }: Deadline,
   ): Promise<OutboundResponse<Readable>> {
-    const { pool, path, headers: onTheWay } = this.#pools.wayTo(target);
+    const { pool, path, headers: proxyHeaders } = this.#pools.routeTo(target);
     const response = await pool.request({
       method,
       path,
@@ -143,7 +144,7 @@ export class OutboundHttp {
         'user-agent': this.#userAgent,
         'accept-encoding': acceptedEncodings,
         ...headers,
-        ...onTheWay,
+        ...proxyHeaders,
       },
       ...(body !== undefined && { body }),
       signal,
@@ -162,7 +163,7 @@ function bodyOf({ body, headers }: Dispatcher.ResponseData, method: string, maxB
   try {
     const announced = Number(textOf(headers['content-length']) ?? 0);
     if (announced > maxBody && method !== 'HEAD') {
-      throw new OutboundError('too-large', 'The answer is larger than is accepted');
+      throw new OutboundError('too-large', 'The response is larger than the limit');
     }
     const encoding = method === 'HEAD' ? undefined : textOf(headers['content-encoding']);
     return decodeBody(body, encoding, maxBody);
@@ -172,5 +173,5 @@ function bodyOf({ body, headers }: Dispatcher.ResponseData, method: string, maxB
   }
 }
 
-/** The value of a header that should be there once. */
+/** Returns the value of a header that is expected once. */
 const textOf = (value: string | string[] | undefined) => (Array.isArray(value) ? value.join(',') : value);

@@ -6,11 +6,14 @@ import { type Proxies, proxyAuthorization } from './proxies.ts';
 import type { Resolver } from './resolver.ts';
 import { hostAndPort, type Target } from './target.ts';
 
-/** Servers to which connections are kept, connections to each, and milliseconds for which an idle one stays open. */
+/**
+ * Maximum number of servers with open connections, maximum connections per server, and milliseconds until an
+ * idle one is closed.
+ */
 const [maxPools, connections, keepAliveTimeout] = [1_000, 16, 20_000];
 
-/** A way to a target: the pool to use, and what must be said differently on the way. */
-export interface Way {
+/** How to send a request to a target: the pool, and the path and further headers to use. */
+export interface PoolRoute {
   readonly pool: Pool;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -22,7 +25,7 @@ export interface PoolsDeps {
   readonly proxies: Proxies;
 }
 
-/** Connections that are kept open, by where they lead and whom they were opened to. */
+/** Keeps connections open for reuse, by target and TLS settings. */
 export class Pools {
   readonly #deps: PoolsDeps;
   readonly #pools = new RecentlyUsed<string, Pool>({
@@ -34,8 +37,8 @@ export class Pools {
     this.#deps = deps;
   }
 
-  /** The way to a target; use it before anything else is awaited. */
-  wayTo(target: Target): Way {
+  /** Returns the route to a target. Use it before any `await`: the pool may be closed afterwards. */
+  routeTo(target: Target): PoolRoute {
     const proxy = this.#deps.proxies.for(target.tls !== undefined, target.host);
     if (proxy === undefined) {
       const { resolver, policy } = this.#deps;
@@ -47,30 +50,30 @@ export class Pools {
       return { pool, path: target.path, headers: {} };
     }
     return {
-      pool: this.#toProxy(proxy),
+      pool: this.#proxyPool(proxy),
       path: `http://${hostAndPort(target)}${target.path}`,
       headers: proxyAuthorization(proxy),
     };
   }
 
-  /** Cuts all connections. */
+  /** Closes all connections, also those in use. */
   async close(): Promise<void> {
     const pools = [...this.#pools.values()];
     await Promise.all(pools.map((pool) => pool.destroy()));
     this.#pools.clear();
   }
 
-  #toProxy({ origin }: URL): Pool {
-    return this.#keep(
+  #proxyPool({ origin }: URL): Pool {
+    return this.#getOrCreate(
       `proxy ${origin}`,
       () => new Pool(origin, { connections, keepAliveTimeout, allowH2: false }),
     );
   }
 
   #pool(key: string, connector: () => ReturnType<typeof directConnector>): Pool {
-    // The origin has no meaning: the connector alone knows where to go.
+    // A placeholder: the connector alone decides where to connect.
     const origin = key.includes('https') ? 'https://target.invalid' : 'http://target.invalid';
-    return this.#keep(
+    return this.#getOrCreate(
       key,
       () =>
         new Pool(origin, {
@@ -84,7 +87,7 @@ export class Pools {
     );
   }
 
-  #keep(key: string, make: () => Pool): Pool {
+  #getOrCreate(key: string, make: () => Pool): Pool {
     const known = this.#pools.get(key);
     if (known !== undefined) return known;
     const pool = make();
@@ -93,7 +96,7 @@ export class Pools {
   }
 }
 
-/** The `Host` header counts too: on a connection to one name no other is asked for. */
+/** The key contains the `Host` header, so a connection to one name is never used for another. */
 const keyOf = (target: Target) =>
   target.tls
     ? `https ${hostAndPort(target)} ${target.tlsName ?? ''} ${target.authority} ${target.tls.id}`

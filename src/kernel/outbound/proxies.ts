@@ -7,20 +7,20 @@ export interface ProxyOptions {
   readonly no_proxy_hosts: readonly string[];
 }
 
-/** Which requests go through which proxy. */
+/** Decides which requests go through which proxy. */
 export class Proxies {
   readonly #http: URL | undefined;
   readonly #https: URL | undefined;
   readonly #exempt: (host: string) => boolean;
 
-  /** @throws TypeError when a proxy is no URL of HTTP */
+  /** @throws TypeError when a proxy is not an HTTP URL */
   constructor(options: ProxyOptions) {
     this.#http = proxyUrl('http_proxy', options.http_proxy);
     this.#https = proxyUrl('https_proxy', options.https_proxy);
     this.#exempt = exemption(options.no_proxy_hosts);
   }
 
-  /** The proxy for requests to a host; `undefined`: they go there directly. */
+  /** Returns the proxy for requests to a host; `undefined` for direct connections. */
   for(secure: boolean, host: string): URL | undefined {
     const proxy = secure ? this.#https : this.#http;
     return proxy === undefined || this.#exempt(host.toLowerCase()) ? undefined : proxy;
@@ -31,12 +31,17 @@ function proxyUrl(option: string, text: string | null): URL | undefined {
   if (text === null) return undefined;
   const url = URL.parse(text.includes('://') ? text : `http://${text}`);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw new TypeError(`${option} is not a URL such as http://user:password@proxy.example.org:3128`);
+    throw new TypeError(
+      `${option} is not a URL; expected for example http://user:password@proxy.example.org:3128`,
+    );
   }
   return url;
 }
 
-/** Names stand for themselves and all below them; `*` for everything; addresses and ranges for addresses. */
+/**
+ * Names match themselves and their subdomains, `*` matches everything, and addresses and CIDR ranges match
+ * addresses.
+ */
 function exemption(hosts: readonly string[]): (host: string) => boolean {
   if (hosts.includes('*')) return () => true;
   const isRange = (text: string) => isIP(text.split('/', 1)[0]!) !== 0;
@@ -50,7 +55,7 @@ function exemption(hosts: readonly string[]): (host: string) => boolean {
       : ranges.contains(host);
 }
 
-/** The `Proxy-Authorization` that the user and password of a proxy's URL ask for. */
+/** Returns the `Proxy-Authorization` header for the user and password in the URL of a proxy. */
 export function proxyAuthorization({ username, password }: URL): Readonly<Record<string, string>> {
   if (username === '' && password === '') return {};
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;

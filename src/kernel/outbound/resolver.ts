@@ -9,32 +9,34 @@ export interface HostAddress {
 export interface SrvRecord {
   readonly name: string;
   readonly port: number;
-  /** Lower ones are tried first. */
+  /** Lower priorities are tried first. */
   readonly priority: number;
-  /** Among those of one priority, the share of requests that goes there. */
+  /** Share of the requests among targets of the same priority. */
   readonly weight: number;
 }
 
-/** The names of hosts and services as the whole program sees them; tests pass one of their own. */
+/** Resolves names for the whole program; tests pass a fake one. */
 export interface Resolver {
-  /** All addresses of a host. @throws an error with the code `ENOTFOUND` or the like */
+  /** Returns all addresses of a host. @throws Error with a code, for example `ENOTFOUND` */
   addresses(host: string): Promise<readonly HostAddress[]>;
-  /** The targets of a service; none when there is no such record. @throws when the answer can not be had */
+  /**
+   * Returns the targets of a service; none when there is no such record. @throws Error when the look-up fails
+   */
   services(name: string): Promise<readonly SrvRecord[]>;
 }
 
-/** What a resolver says of a name that does not exist, or has no record of that type. */
+/** Error codes for a name that does not exist or has no record of that type. */
 const noRecord = new Set(['ENOTFOUND', 'ENODATA', 'NXDOMAIN', 'EBADNAME']);
 
-/** Milliseconds and attempts for a look-up of a service. */
-const [patience, tries] = [5_000, 2];
+/** Milliseconds per attempt of a service look-up, and number of attempts. */
+const [srvTimeout, tries] = [5_000, 2];
 
-/** The machine's resolver: hosts as the operating system has it, services from its name servers. */
+/** The resolver of the machine: hosts through the operating system, services through its name servers. */
 export const systemResolver: Resolver = {
   addresses: async (host) => (await lookup(host, { all: true })) as HostAddress[],
   async services(name) {
     try {
-      return await new DnsResolver({ timeout: patience, tries }).resolveSrv(name);
+      return await new DnsResolver({ timeout: srvTimeout, tries }).resolveSrv(name);
     } catch (error) {
       if (noRecord.has(String((error as NodeJS.ErrnoException).code))) return [];
       throw error;

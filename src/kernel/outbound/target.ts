@@ -1,13 +1,16 @@
 import type { TlsSettings } from './tls-settings.ts';
 
-/** Where a request goes, each part by itself: servers of the federation are not always where their name says. */
+/** Where a request goes, in separate parts: a federation server may be at another host than its name says. */
 export interface Target {
   /** Absent for plain HTTP. */
   readonly tls: TlsSettings | undefined;
   /** Host name or address (IPv6 without brackets) to connect to. */
   readonly host: string;
   readonly port: number;
-  /** The name that the certificate must be for, sent as SNI; absent when it must be for the address `host`. */
+  /**
+   * The name that the certificate must be valid for, sent as SNI; absent when it must be valid for the
+   * address `host`.
+   */
   readonly tlsName: string | undefined;
   /** The `Host` header. */
   readonly authority: string;
@@ -15,7 +18,7 @@ export interface Target {
   readonly path: string;
 }
 
-/** Where a URL leads. @param tls for `https` URLs */
+/** Returns the target of a URL. @param tls for `https` URLs */
 export function targetOf(url: URL, tls: TlsSettings): Target {
   const secure = url.protocol === 'https:';
   const host = url.hostname.replace(/^\[|\]$/g, '');
@@ -30,6 +33,6 @@ export function targetOf(url: URL, tls: TlsSettings): Target {
   };
 }
 
-/** Host and port as they stand in a URL. */
+/** Returns host and port in the notation of URLs. */
 export const hostAndPort = ({ host, port }: Pick<Target, 'host' | 'port'>) =>
   `${host.includes(':') ? `[${host}]` : host}:${port}`;

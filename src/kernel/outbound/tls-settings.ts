@@ -3,18 +3,18 @@ import { createSecureContext, getCACertificates, type SecureContext, type Secure
 export interface TlsOptions {
   /** Whether certificates must be valid. */
   readonly verify: boolean;
-  /** Oldest version to speak; the platform's choice when absent. */
+  /** Minimum TLS version; the default of the platform when absent. */
   readonly minimumVersion?: SecureVersion;
-  /** PEM of the authorities to trust, in place of those that the machine trusts. */
+  /** PEM of the certificate authorities to trust, instead of those of the machine. */
   readonly authorities?: readonly string[];
 }
 
-let made = 0;
+let lastId = 0;
 
-/** How TLS is spoken. Connections are shared between requests with the same settings only. */
+/** Settings of TLS connections. Only requests with the same settings share connections. */
 export class TlsSettings {
-  /** Tells settings apart. */
-  readonly id = ++made;
+  /** Identifies the settings in keys of connection pools. */
+  readonly id = ++lastId;
   readonly verify: boolean;
   readonly #options: TlsOptions;
   #context: SecureContext | undefined;
@@ -24,19 +24,22 @@ export class TlsSettings {
     this.#options = options;
   }
 
-  /** Made when it is first needed, once: reading the authorities takes a while. */
+  /** Created once, at the first use: reading the certificate authorities is slow. */
   get context(): SecureContext {
     const { minimumVersion, authorities } = this.#options;
     this.#context ??= createSecureContext({
-      ca: [...(authorities ?? trustedByMachine())],
+      ca: [...(authorities ?? systemAuthorities())],
       ...(minimumVersion && { minVersion: minimumVersion }),
     });
     return this.#context;
   }
 }
 
-/** The operating system's judgement, with what the environment adds; where it has none, that of the platform. */
-function trustedByMachine(): string[] {
+/**
+ * Returns the authorities of the operating system and those added by the environment; without any, those of
+ * Node.
+ */
+function systemAuthorities(): string[] {
   const system = getCACertificates('system');
   return system.length > 0 ? [...system, ...getCACertificates('extra')] : getCACertificates('default');
 }

@@ -6,9 +6,10 @@ import { proxyAuthorization } from './proxies.ts';
 import { hostAndPort, type Target } from './target.ts';
 
 /**
- * A connection to the target through a proxy. The proxy looks up the name.
+ * Opens a connection to the target through a proxy. The proxy resolves the name.
  * Source: RFC 9110, section 9.3.6.
  * @param timeout milliseconds
+ * @throws OutboundError `proxy`, `timeout`
  */
 export function openTunnel(
   proxy: URL,
@@ -36,7 +37,7 @@ export function openTunnel(
     response.destroy();
     reject(new OutboundError('proxy', `The proxy answered ${response.statusCode}`));
   });
-  request.once('timeout', () => request.destroy(new OutboundError('timeout', 'The proxy does not answer')));
+  request.once('timeout', () => request.destroy(new OutboundError('timeout', 'The proxy does not respond')));
   request.once('error', (cause) =>
     reject(cause instanceof OutboundError ? cause : new OutboundError('proxy', cause.message, { cause })),
   );
