@@ -1,13 +1,16 @@
 /**
- * The layers of the house (docs/ARCHITECTURE.md): who may import whom. A new slice gets a line in `tiers`; everything
- * else follows.
+ * The layers of the code (docs/ARCHITECTURE.md): which slice may import which. A new slice needs a line in
+ * `tiers` and nothing else here.
  */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, it } from 'node:test';
 
-/** Slices by tier, lowest first. A slice may import all below it, and beside it those that are named here. */
+/**
+ * Slices by tier, lowest first. A slice may import the tiers below it and the slices of its own tier that are
+ * listed after its name.
+ */
 const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
   { protocol: [] },
   { kernel: [] },
@@ -47,7 +50,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
   { sync: [], federation: [], appservices: [], admin: [], sso: [], modules: [] },
 ];
 
-/** Files that put the slices together, in an order of their own: each may import those before it. */
+/** Files that put the slices together, in order: each may import those before it, and all slices. */
 const composition = [
   'configuration.ts',
   'configuration',
@@ -57,7 +60,7 @@ const composition = [
   'main.ts',
 ];
 
-/** Who alone may import a package. */
+/** The only parts that may import a package. */
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
   'find-my-way': ['kernel/http'],
   kysely: ['kernel/database', 'kernel/jobs', 'kernel/streams', 'slices'],
@@ -72,7 +75,7 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   'sodium-native': ['kernel/signing'],
 };
 
-/** Time, chance and the network are passed in; they are taken from the platform in the kernel only. */
+/** Uses of time, randomness and the network other than through the interfaces of the kernel. */
 const ambientInputs =
   /\b(Date\.now|Math\.random|performance\.now|new Date\(\))|(?<=(?:await|return|void|[=(,>:?])\s*)fetch\(|(?<![.\w])(?:setTimeout|setInterval)\(/;
 
@@ -98,10 +101,10 @@ function importsOf(file: string, text: string): Import[] {
   });
 }
 
-/** The slice or file of the composition that a file belongs to. */
+/** The slice, or the file of the composition. */
 const sliceOf = (file: string) => file.split('/', 1)[0]!;
 
-/** The slice, or the part of the kernel. */
+/** The slice; of the kernel, its part. */
 const partOf = (file: string) => (sliceOf(file) === 'kernel' ? file.split('/', 2).join('/') : sliceOf(file));
 
 const tierOf = (slice: string) => tiers.findIndex((tier) => slice in tier);
@@ -114,25 +117,28 @@ const assertNone = (problems: readonly string[], rule: string) =>
 const name = ({ from, to }: Import) => `${from} imports ${to}`;
 
 describe('architecture', () => {
-  it('has every file in a slice', () => {
+  it('assigns every file to a slice', () => {
     const strays = files.filter(
       (file) => tierOf(sliceOf(file)) === -1 && !composition.includes(sliceOf(file)),
     );
-    assertNone(strays, 'a file must be in a slice that `tiers` names');
+    assertNone(strays, 'every file must be in a slice that `tiers` names');
   });
 
-  it('never imports upward', () => {
-    assertNone(between.filter((found) => !mayImport(found)).map(name), 'slices import what is below them');
-  });
-
-  it('imports other parts through their face', () => {
+  it('imports only lower tiers', () => {
     assertNone(
-      between.filter((found) => !isThroughIndex(found)).map(name),
-      'outside a slice only its index.ts is known',
+      between.filter((found) => !mayImport(found)).map(name),
+      'a slice may import only the tiers below it',
     );
   });
 
-  it('has no cycle between parts', () => {
+  it('imports other slices through their index.ts only', () => {
+    assertNone(
+      between.filter((found) => !isThroughIndex(found)).map(name),
+      'outside a slice, only its index.ts may be imported',
+    );
+  });
+
+  it('has no import cycle between slices or parts of the kernel', () => {
     const graph = new Map<string, Set<string>>();
     for (const { from, to } of between) {
       if (isTest(from) || partOf(from) === partOf(to)) continue;
@@ -141,7 +147,7 @@ describe('architecture', () => {
     assert.deepEqual(findCycle(graph), undefined);
   });
 
-  it('has no cycle between files', () => {
+  it('has no import cycle between files', () => {
     const graph = new Map<string, Set<string>>();
     for (const { from, to } of between) {
       if (!isTest(from)) graph.set(from, (graph.get(from) ?? new Set()).add(to));
@@ -149,43 +155,43 @@ describe('architecture', () => {
     assert.deepEqual(findCycle(graph), undefined);
   });
 
-  it('takes clock, randomness and network from the kernel', () => {
+  it('uses clock, randomness and network through the kernel only', () => {
     const offenders = [...sources].flatMap(([file, text]) => {
       if (sliceOf(file) === 'kernel' || isTest(file)) return [];
       const found = ambientInputs.exec(withoutComments(text));
       return found === null ? [] : [`${file} uses ${found[0]}`];
     });
-    assertNone(offenders, 'clock, randomness and network are passed in');
+    assertNone(offenders, 'clock, randomness and network must be passed in');
   });
 
-  it('lets caches take memory as they fill', () => {
+  it('creates no LRUCache that reserves memory for all its entries', () => {
     const reserving = [...sources].filter(
       ([file, text]) =>
         !file.startsWith('kernel/caches/') && /new LRUCache(<[^()]*>)?\(\s*\{\s*max\b/.test(text),
     );
     assertNone(
       reserving.map(([file]) => file),
-      'a cache of so many entries is a `RecentlyUsed`',
+      'use `RecentlyUsed` for a cache that is bounded by its number of entries',
     );
   });
 
-  it('leaves packages to their owners', () => {
+  it('imports each package only in the parts that own it', () => {
     const offenders = imports.filter(({ from, to, isPackage }) => {
       const allowed = packageOwners[to];
       return (
         isPackage && allowed !== undefined && !isTest(from) && !allowed.some((owner) => isOwner(owner, from))
       );
     });
-    assertNone(offenders.map(name), 'only its owner knows a package');
+    assertNone(offenders.map(name), 'only its owners may import a package');
   });
 
-  it('keeps the protocol free of input and output', () => {
+  it('imports no module with input or output in the protocol', () => {
     const pure = new Set(['node:buffer', 'node:crypto', 're2js']);
     const offenders = imports.filter(
       ({ from, to, isPackage }) =>
         sliceOf(from) === 'protocol' && !isTest(from) && isPackage && !pure.has(to),
     );
-    assertNone(offenders.map(name), 'the protocol is pure');
+    assertNone(offenders.map(name), 'the protocol must be pure');
   });
 });
 
@@ -200,9 +206,10 @@ function mayImport({ from, to }: Import): boolean {
 }
 
 /**
- * Inside the kernel and the protocol files may be imported directly. The list of all sections needs the sections only,
- * and takes them from the `config.ts` of each slice, which imports nothing else of it. What describes the sections is
- * not part of `kernel/config`'s face, so that a server does not load it.
+ * Whether a file may import another one. Tests may import any file, and the files of a slice, of the kernel and of the
+ * protocol may import each other; from outside, only `index.ts` may be imported. `configuration.ts` may also import the
+ * `config.ts` of each slice, which imports nothing else of its slice; `src/configuration/` may also import files of
+ * `kernel/config` that a running server does not load.
  */
 function isThroughIndex({ from, to }: Import): boolean {
   if (isTest(from) || sliceOf(from) === sliceOf(to) || composition.includes(sliceOf(to))) return true;
@@ -212,7 +219,7 @@ function isThroughIndex({ from, to }: Import): boolean {
   return file === 'config.ts' && sliceOf(from) === 'configuration.ts';
 }
 
-/** `slices` are those above the kernel, whose stores hold their SQL. */
+/** `slices` stands for all slices above the kernel, whose stores hold their SQL. */
 function isOwner(owner: string, file: string): boolean {
   if (owner === 'slices') return tierOf(sliceOf(file)) > 1;
   return partOf(file) === owner;

@@ -6,12 +6,12 @@ import { startTestServer, type TestServer } from './support/servers/server.ts';
 
 const root = join(import.meta.dirname, '..');
 
-/** What one line of docs/client-gates.md says. */
+/** A line of a table in docs/client-gates.md. */
 interface Gate {
   readonly name: string;
-  /** `yes`, `no`, `absent` or `object`; of requests the status. */
+  /** `yes`, `no`, `absent` or `object`; for requests the status. */
   readonly answer: string;
-  /** The file of the test that shows it. */
+  /** The path of the test file that proves it. */
   readonly test: string;
 }
 
@@ -30,7 +30,7 @@ function gatesIn(section: string): Gate[] {
 
 const sorted = (names: Iterable<string>) => [...names].sort();
 
-describe('what clients ask before they use something', () => {
+describe('docs/client-gates.md', () => {
   let server: TestServer;
   let token: string;
   before(async () => {
@@ -39,16 +39,16 @@ describe('what clients ask before they use something', () => {
   });
   after(() => server.stop());
 
-  it('is listed with tests that exist', () => {
+  it('names test files that exist', () => {
     const gates = ['Versions', 'Features', 'Capabilities', 'Found out by asking'].flatMap(gatesIn);
-    assert.ok(gates.length > 60, 'the tables could not be read');
+    assert.ok(gates.length > 60, 'the tables could not be parsed');
     assert.deepEqual(
       gates.filter(({ test }) => !existsSync(join(root, test))).map(({ name, test }) => `${name}: ${test}`),
       [],
     );
   });
 
-  it('is answered as it is listed: versions', async () => {
+  it('lists exactly the versions of GET /versions', async () => {
     const { body } = await server.api('GET', '/_matrix/client/versions');
     const listed = gatesIn('Versions').filter(({ answer }) => answer === 'yes');
     assert.deepEqual(
@@ -57,7 +57,7 @@ describe('what clients ask before they use something', () => {
     );
   });
 
-  it('is answered as it is listed: features', async () => {
+  it('lists exactly the unstable_features of GET /versions, with their values', async () => {
     const { body } = await server.api('GET', '/_matrix/client/versions');
     const features = body['unstable_features'] as Record<string, boolean>;
     const listed = gatesIn('Features');
@@ -66,9 +66,9 @@ describe('what clients ask before they use something', () => {
     for (const { name, answer } of present) assert.equal(features[name], answer === 'yes', name);
   });
 
-  it('is answered as it is listed: requests', async () => {
+  it('lists the status of each request that clients probe', async () => {
     const requests = gatesIn('Found out by asking');
-    assert.ok(requests.length >= 5, 'the table could not be read');
+    assert.ok(requests.length >= 5, 'the table could not be parsed');
     for (const { name, answer } of requests) {
       const [method = '', path = ''] = name.split(' ');
       const { status, body } = await server.api(method, path, { token });
@@ -77,7 +77,7 @@ describe('what clients ask before they use something', () => {
     }
   });
 
-  it('is answered as it is listed: capabilities', async () => {
+  it('lists exactly the capabilities of GET /capabilities, with their values', async () => {
     const { body } = await server.api('GET', '/_matrix/client/v3/capabilities', { token });
     const capabilities = body['capabilities'] as Record<string, { enabled?: boolean }>;
     const present = gatesIn('Capabilities').filter(({ answer }) => answer !== 'absent');

@@ -21,7 +21,10 @@ function readJson(file: string): { readonly scripts: Readonly<Record<string, str
 
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
-/** What `find` finds in the files and does not hold, with the file that says so. */
+/**
+ * Returns the matches of `find` for which `isValid` is false, each with its file, and the number of all
+ * matches.
+ */
 function findProblems(
   files: readonly string[],
   find: RegExp,
@@ -34,21 +37,24 @@ function findProblems(
   return { found: all.length, problems: problems.map(({ file, found }) => `${file}: ${found}`) };
 }
 
-/** Fails unless at least `least` things were found, so that a change of style does not end the test unseen. */
+/**
+ * Asserts that there are no problems and at least `minFound` matches, so that a change of style cannot
+ * disable the test.
+ */
 function assertNoProblems({ found, problems }: ReturnType<typeof findProblems>, minFound: number): void {
   assert.deepEqual(problems, []);
-  assert.ok(found >= minFound, `${found} were found`);
+  assert.ok(found >= minFound, `only ${found} matches were found`);
 }
 
 describe('documentation', () => {
-  it('links to pages that exist', () => {
+  it('links only to pages that exist', () => {
     const links = findProblems(pages, /\]\((?!https?:)([^)#]+)[^)]*\)/g, (target, file) =>
       existsSync(join(root, dirname(file), target)),
     );
     assertNoProblems(links, 10);
   });
 
-  it('names files and folders that exist', () => {
+  it('names only files and folders that exist', () => {
     const inRoot = /`(?:node )?((?:src|test|docs|scripts|bench|bin|\.ci)\/[^\s`]+)[^`]*`/g;
     const paths = findProblems(pages, inRoot, (path) => globSync(path, { cwd: root }).length > 0);
     assertNoProblems(paths, 30);
@@ -59,7 +65,7 @@ describe('documentation', () => {
     assertNoProblems(parts, 30);
   });
 
-  it('names tests of interoperability that exist', () => {
+  it('names only interoperability tests that exist', () => {
     const rows = read('docs/interoperability.md').matchAll(/^\|[^|]+\|([^|]*`[^|]*)\|$/gm);
     const [, ...cells] = [...rows].map(([, tests = '']) => tests);
     const names = cells.flatMap((tests) => [...tests.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name));
@@ -67,17 +73,17 @@ describe('documentation', () => {
       names.filter((name) => !existsSync(join(root, `test/interop/${name}.test.ts`))),
       [],
     );
-    assert.ok(names.length >= 20, `${names.length} were found`);
+    assert.ok(names.length >= 20, `only ${names.length} names were found`);
   });
 
-  it('names commands that package.json has', () => {
+  it('names only npm commands that package.json has', () => {
     const commands = findProblems(pages, /\bnpm (?:run )?(?:--silent )?([\w:]+)/g, (command) =>
       scripts.has(command),
     );
     assertNoProblems(commands, 10);
   });
 
-  it('refers to decisions that were made, as comments do', () => {
+  it('refers only to decisions that exist, in pages and comments', () => {
     const mentioned = findProblems([...pages, ...code], /\bdecisions? (\d{4})\b/gi, (number) =>
       decisions.has(number),
     );

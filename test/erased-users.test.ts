@@ -10,17 +10,17 @@ const editedText = 'the second secret';
 let connections = 0;
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('what a user sent who has asked for erasure', () => {
+  describe('events of a user who was deactivated with erase: true', () => {
     let server: TestServer;
     let owner: TestClient;
     let erasedUser: TestClient;
-    /** Was there when it was said. */
+    /** In the room when the events were sent. */
     let witness: TestClient;
-    /** Came after it was said, and before the erasure. */
+    /** Joins after the events were sent and before the erasure. */
     let reader: TestClient;
-    /** Was there before it was said, and comes back after the erasure. */
+    /** In the room before the events were sent, and again after the erasure. */
     let returned: TestClient;
-    /** Comes after the erasure. */
+    /** Joins after the erasure. */
     let late: TestClient;
     let room: string;
     let [messageId, editId, otherMessageId, topicId]: string[] = [];
@@ -60,7 +60,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     const path = (rest: string) => `/rooms/${enc(room)}${rest}`;
 
-    /** All the ways to read it. */
+    /** Responses of all endpoints that return the message. */
     async function readEverywhere(person: TestClient): Promise<Record<string, string>> {
       const id = enc(messageId!);
       const sliding = new SlidingClient(person, `connection ${connections++}`);
@@ -96,14 +96,14 @@ forServerDatabases(import.meta.url, (open) => {
       }
     };
 
-    it('is shown to those who could see it before, and redacted to those who come later', check);
+    it('are shown to members from before the erasure and redacted for users who join after it', check);
 
-    it('is the same after a restart', async () => {
+    it('are shown or redacted in the same way after a restart', async () => {
       await server.restart();
       await check();
     });
 
-    it('is not found by those who come later', async () => {
+    it('are found by POST /search of members from before the erasure only', async () => {
       const found = async (person: TestClient) => {
         const body = { search_categories: { room_events: { search_term: 'secret' } } };
         const { search_categories: categories } = await person.do('POST', '/search', body);
@@ -119,13 +119,13 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await found(late), [otherMessageId]);
     });
 
-    it('stays part of the state of the room', async () => {
+    it('are shown unredacted when they are state events', async () => {
       assert.deepEqual(await late.do('GET', path('/state/m.room.topic')), { topic: 'set by one who left' });
       const { content } = await late.do('GET', path(`/event/${enc(topicId!)}`));
       assert.deepEqual(content, { topic: 'set by one who left' });
     });
 
-    it('is not taken from the room: nobody hears of a redaction', async () => {
+    it('are not redacted in the room: unsigned.redacted_because is absent', async () => {
       const { unsigned } = await witness.do('GET', path(`/event/${enc(messageId!)}`));
       assert.equal((unsigned as Record<string, unknown>)['redacted_because'], undefined);
     });

@@ -10,12 +10,12 @@ const root = join(import.meta.dirname, '..');
 describe('generated documentation', () => {
   const { files, problems } = generatedDocs(root);
 
-  it('has tests that prove existing options only, and no option that lost its proof', () => {
+  it('has only claims of existing options, and still a claim for each option that had one', () => {
     assert.deepEqual(problems, []);
   });
 
   for (const [file, content] of files) {
-    it(`is up to date: ${file} (otherwise run: node scripts/generate-docs.ts)`, () => {
+    it(`is up to date: ${file} (if not, run node scripts/generate-docs.ts)`, () => {
       assert.equal(readFileSync(join(root, file), 'utf8'), content);
     });
   }
@@ -25,7 +25,7 @@ describe('the ledger of options', () => {
   const call = (name: string, title: string) => `${name}(${title}, () => {});`;
   const claim = (paths: string) => `[${'option'}: ${paths}]`;
 
-  it('reads claims from the titles of tests, in any quotes, several at once', () => {
+  it('reads one or more claims from titles of tests in any kind of quotes', () => {
     const source = [
       call('test', `'hashes slowly ${claim('bcrypt_rounds')}'`),
       call('  await t.test', `"listens ${claim('listeners[].port, listeners[].resources[].names')}"`),
@@ -39,7 +39,7 @@ describe('the ledger of options', () => {
     ]);
   });
 
-  it('passes over skipped tests and everything that is no title', () => {
+  it('ignores skipped tests and strings that are not titles', () => {
     const source = [
       call('test.skip', `'${claim('bcrypt_rounds')}'`),
       `// ${claim('daemonize')}`,
@@ -48,7 +48,7 @@ describe('the ledger of options', () => {
     assert.deepEqual(optionMarkersIn(source), []);
   });
 
-  it('objects to unknown options, to holders of others, and to options that lost their proof', () => {
+  it('reports claims of unknown options and of groups of options, and options that lost their claim', () => {
     const options = [
       { path: 'email', counted: false },
       { path: 'email.smtp_host', counted: true },

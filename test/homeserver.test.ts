@@ -14,14 +14,14 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    it('says that it is well, and what to do next', async () => {
+    it('answers GET /health with OK and GET / with a page on registering the first user', async () => {
       assert.equal((await server.api('GET', '/health')).raw, 'OK');
       const page = await server.api('GET', '/');
       assert.match(page.headers.get('content-type')!, /text\/html/);
       assert.match(page.raw, /register-user/);
     });
 
-    it('knows its users after a restart', async () => {
+    it('accepts access tokens from before a restart', async () => {
       const path = '/_matrix/client/v3/account/whoami';
       assert.equal((await server.api('GET', path, { token: alice.token })).body['user_id'], '@alice:test');
       await server.restart();
@@ -29,14 +29,14 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await server.api('GET', path, { token: 'nonsense' })).body['errcode'], 'M_UNKNOWN_TOKEN');
     });
 
-    it('shows metrics only where a listener serves them', async () => {
+    it('answers GET /_synapse/metrics with 404 on a listener without the metrics resource', async () => {
       assert.equal((await server.api('GET', '/_synapse/metrics')).status, 404);
     });
   });
 }
 
 describe('a homeserver', () => {
-  it('redirects browsers to the web client [option: web_client_location]', async () => {
+  it('redirects GET / to the web client [option: web_client_location]', async () => {
     const web_client_location = 'https://app.example.org/';
     const server = await startTestServer({
       database: 'sqlite',
@@ -47,7 +47,7 @@ describe('a homeserver', () => {
     assert.deepEqual([answer.status, answer.headers.get('location')], [302, web_client_location]);
   });
 
-  it('closes again what it opened when it can not start', async () => {
+  it('fails to start with EADDRINUSE when the port of a listener is in use', async () => {
     const server = await startTestServer({ database: 'sqlite' });
     const listener = {
       port: Number(new URL(server.baseUrl).port),

@@ -26,7 +26,7 @@ forServerDatabases(import.meta.url, (open) => {
   ];
   const bodies = (events: readonly { content: Readonly<Record<string, unknown>> }[]) =>
     events.map(({ content }) => content['body']).filter((body) => body !== undefined);
-  /** The rooms of a sliding sync, each with what is in its timeline. */
+  /** The rooms of a sliding sync response. */
   const sliding = async (person: TestClient) => {
     const lists = { all: { ranges: [[0, 99]], timeline_limit: 20, required_state: [] } };
     const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
@@ -36,7 +36,7 @@ forServerDatabases(import.meta.url, (open) => {
   };
 
   describe('ignored users', () => {
-    it('are heard of by their state events only, wherever their messages could be read', async () => {
+    it('have their messages, but not their state events, removed from every response that shows events', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const room = await anna!.createRoom();
       await ben!.join(room);
@@ -81,7 +81,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok(bodies(timelineOf(await anna!.sync())).includes('unwanted'));
     });
 
-    it('type and read unseen', async () => {
+    it('have their typing notifications and read receipts removed from classic and sliding sync', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       const room = await anna!.createRoom();
       await ben!.join(room);
@@ -97,7 +97,7 @@ forServerDatabases(import.meta.url, (open) => {
         { type: 'm.receipt', readers: [cleo!.id] },
         { type: 'm.typing', readers: [cleo!.id] },
       ];
-      /** Of each event, whom it is about. */
+      /** Users in each event. */
       const readersIn = (events: readonly { type: string; content: Record<string, unknown> }[] = []) =>
         events.map(({ type, content }) => {
           const read = content[said] as { 'm.read': object } | undefined;
@@ -123,7 +123,7 @@ forServerDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('can invite, and nobody is told of it', async () => {
+    it('can invite, but their invites are not shown until they are no longer ignored', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       const since = (await anna!.sync()).next_batch;
       await ignore(anna!, ben!);
@@ -138,10 +138,10 @@ forServerDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('unwanted invites', () => {
+  describe('blocked invites', () => {
     const block = { default_action: 'block' };
 
-    it('are refused on every way in', async () => {
+    it('are refused with 403 M_INVITE_BLOCKED on invite, state event and createRoom', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       await setAccountData(anna!, 'm.invite_permission_config', block);
       const room = await ben!.createRoom();
@@ -158,7 +158,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
     });
 
-    it('that came before are not told any more', async () => {
+    it('are no longer shown when they were received before the block', async () => {
       const [anna, ben] = await registerUsers('anna', 'ben');
       const room = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
       assert.deepEqual(Object.keys((await anna!.sync()).rooms?.invite ?? {}), [room]);
@@ -167,7 +167,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await sliding(anna!), {});
     });
 
-    it('are those that lists of users and servers name, under the types that clients use', async () => {
+    it('follow the allow, block and ignore lists of MSC4155 and the unstable type of MSC4380', async () => {
       const [anna, ben, cleo] = await registerUsers('anna', 'ben', 'cleo');
       await setAccountData(anna!, 'org.matrix.msc4155.invite_permission_config', {
         allowed_users: [cleo!.id],

@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import { startTestServer } from './support/servers/server.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
-/** Databases do not take U+0000 as part of a text, PostgreSQL not even in a question. */
+/** Neither database stores U+0000 in text; PostgreSQL also rejects it in query parameters. */
 const nul = enc('a\0b');
 
-describe('text that no database holds', () => {
-  it('is answered like anything else that does not exist, and never fails', async () => {
+describe('U+0000 in ids and content', () => {
+  it('is answered like an unknown id or an invalid value, never with a 500', async () => {
     const server = await startTestServer({
       database: 'postgres',
       config: { rooms: { max_event_delay_duration: 86_400_000 } },

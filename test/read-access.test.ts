@@ -1,6 +1,6 @@
 /**
- * Nobody learns what they should not: everything that clients can read, in rooms of every history visibility, by
- * everybody who has something to do with the room or nothing.
+ * Checks what every endpoint that reads shows to users in every relation to a room, for every history
+ * visibility: all that they may see and nothing else.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -11,7 +11,7 @@ import { operations } from './support/matrix-spec/matrix-spec.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`what users may see, on ${database}`, () => {
+  describe(`read access, on ${database}`, () => {
     let server: TestServer;
     const scenarios: Scenario[] = [];
     before(async () => {
@@ -27,7 +27,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
 
     for (const [name, endpoint] of Object.entries(endpoints)) {
-      it(`by ${name}`, async () => {
+      it(`${name} shows each viewer exactly what they may see`, async () => {
         const wrong: Record<string, { readonly leaked: string[]; readonly missing: string[] }> = {};
         for (const scenario of scenarios) {
           for (const viewer of viewerRoles) {
@@ -45,9 +45,9 @@ for (const database of serverDatabases(import.meta.url)) {
   });
 }
 
-/** Operations that read and are not about what goes on in rooms, by what they tell of. */
+/** Operations that read, but show nothing of rooms, by what they return. */
 const others: Readonly<Record<string, readonly string[]>> = {
-  'the user themselves': [
+  'data of the requester': [
     'getAccount3PIDs',
     'getDevice',
     'getDevices',
@@ -66,7 +66,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
     'getTurnServer',
     'isPushRuleEnabled',
   ],
-  'the server': [
+  'data of the server': [
     'checkUsernameAvailability',
     'getAuthMetadata',
     'getCapabilities',
@@ -83,7 +83,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
     'redirectToSSO',
     'registrationTokenValidity',
   ],
-  'what everybody may know who has its name': [
+  'data that any user may read by its id': [
     'getContent',
     'getContentAuthed',
     'getContentOverrideName',
@@ -100,12 +100,12 @@ const others: Readonly<Record<string, readonly string[]>> = {
     'queryUserByID',
     'queryUserByProtocol',
   ],
-  // Their own tests show whom they tell of: src/e2ee/device-lists.
-  'devices of others': ['getKeysChanges'],
-  administrators: ['getAdminLockUser', 'getAdminSuspendUser', 'getWhoIs'],
+  // Tests of which users are listed are in src/e2ee/device-lists.
+  'device list changes': ['getKeysChanges'],
+  'data for administrators': ['getAdminLockUser', 'getAdminSuspendUser', 'getWhoIs'],
 };
 
-it('covers every operation that reads', () => {
+it('the read access tests cover every GET operation of the client-server API', () => {
   const reading = operations().filter(({ api, method }) => api === 'client-server' && method === 'GET');
   const listed = new Set([...Object.keys(endpoints), ...Object.values(others).flat()]);
   assert.deepEqual(

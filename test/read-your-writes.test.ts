@@ -6,12 +6,12 @@ import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('what was answered is seen by who looks next', () => {
+  describe('reads after an answered write', () => {
     let server: TestServer;
     let [anna, ben]: TestClient[] = [];
     const rooms: string[] = [];
     before(async () => {
-      // Time stands still: however slow this machine is, nobody loses patience.
+      // The clock stands still, so that on a slow machine the write does not give up waiting for its effects.
       server = await startTestServer({ database: open.kind, clock: manualClock() });
       [anna, ben] = [await TestClient.register(server, 'anna'), await TestClient.register(server, 'ben')];
       for (let count = 0; count < 10; count++) {
@@ -25,7 +25,7 @@ forServerDatabases(import.meta.url, (open) => {
     const member = (room: string, who: TestClient) =>
       anna!.do('GET', `/rooms/${enc(room)}/state/m.room.member/${enc(who.id)}`);
 
-    it('a profile in all rooms', async () => {
+    it('show a changed profile in the member events of all rooms', async () => {
       const path = `/profile/${enc(ben!.id)}`;
       await ben!.do('PUT', `${path}/displayname`, { displayname: 'Benny' });
       for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], 'Benny');
@@ -38,7 +38,7 @@ forServerDatabases(import.meta.url, (open) => {
       for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], undefined);
     });
 
-    it('somebody in the directory of users', async () => {
+    it('show a renamed user and a new member in the user directory', async () => {
       const find = async (term: string) =>
         (await anna!.do('POST', '/user_directory/search', { search_term: term }))['results'];
       await ben!.do('PUT', `/profile/${enc(ben!.id)}/displayname`, { displayname: 'Renamed' });
@@ -50,7 +50,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await find('cleo'), [{ user_id: cleo.id, display_name: 'cleo' }]);
     });
 
-    it('that somebody has left whose account is closed', async () => {
+    it('show a deactivated user as having left all rooms', async () => {
       const auth = { type: 'm.login.password', user: ben!.id, password: 'correct horse' };
       await ben!.do('POST', '/account/deactivate', { auth });
       for (const room of rooms) assert.equal((await member(room, ben!))['membership'], 'leave');

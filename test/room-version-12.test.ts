@@ -6,7 +6,10 @@ import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { SlidingClient } from './support/users/sliding-client.ts';
 import { enc, TestClient } from './support/users/test-client.ts';
 
-/** Rooms whose ids name no server, and whose creators have power without end, everywhere in the client API. */
+/**
+ * Rooms whose ids contain no server name, and whose creators have infinite power, in all of the client-server
+ * API.
+ */
 forServerDatabases(import.meta.url, (open) => {
   describe('rooms of version 12', () => {
     let server: TestServer;
@@ -34,11 +37,11 @@ forServerDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    it('have ids without a server', () => {
+    it('have ids without a server name', () => {
       assert.match(room, /^![A-Za-z0-9_-]{43}$/);
     });
 
-    it('are taken by everything that is about a room', async () => {
+    it('are accepted by every endpoint that takes a room id', async () => {
       const id = enc(room);
       const own = `/user/${enc(ben!.id)}/rooms/${id}`;
       const alias = enc('#twelve:test');
@@ -96,14 +99,14 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match(JSON.stringify(found), /"count":1/);
       for (const [method, where, body] of requests) {
         const [path = '', query = ''] = where.split('?');
-        // What needs power is done by the creator.
+        // The creator sends requests that need power.
         const who = /directory\/list|\/invite$/.test(path) ? anna! : ben!;
         const answer = await who.ask(method, path, body, Object.fromEntries(new URLSearchParams(query)));
         assert.equal(answer.status, 200, `${method} ${where}: ${answer.raw}`);
       }
     });
 
-    it('are in syncs, by their filters, and in lists', async () => {
+    it('are returned by classic sync and its filters, sliding sync, the room directory and invites', async () => {
       const { rooms } = await ben!.sync(undefined, { filter: { room: { rooms: [room] } } });
       assert.deepEqual(Object.keys(rooms?.join ?? {}), [room]);
       const others = await ben!.sync(undefined, { filter: { room: { not_rooms: [room] } } });
@@ -116,13 +119,13 @@ forServerDatabases(import.meta.url, (open) => {
         const { chunk } = await cleo!.do('POST', '/publicRooms', { filter });
         return (chunk as { room_id: string }[]).map(({ room_id: id }) => id);
       };
-      // The directory follows the rooms.
-      await eventually('the room in the list', async () => (await listed()).length > 0);
+      // The directory is updated asynchronously.
+      await eventually('the room in the directory', async () => (await listed()).length > 0);
       assert.deepEqual(await listed(), [room]);
       assert.ok((await cleo!.sync()).rooms?.invite?.[room]);
     });
 
-    it('share the power of the creator with those who are asked in as equals', async () => {
+    it('created with trusted_private_chat make the invited users additional creators', async () => {
       const sharedRoom = await anna!.createRoom({ preset: 'trusted_private_chat', invite: [ben!.id] });
       const path = (type: string) => `/rooms/${enc(sharedRoom)}/state/${type}`;
       const create = await anna!.do('GET', path('m.room.create'));
@@ -134,13 +137,13 @@ forServerDatabases(import.meta.url, (open) => {
       await ben!.membership('invite', sharedRoom, cleo!);
       await cleo!.join(sharedRoom);
       const kick = await cleo!.call('POST', `/rooms/${enc(sharedRoom)}/kick`, { user_id: anna!.id });
-      assert.equal(kick.status, 403, 'nobody has power over creators');
+      assert.equal(kick.status, 403, 'a creator cannot be kicked');
       const named = { users: { [anna!.id]: 100 } };
       const refused = await ben!.call('PUT', path('m.room.power_levels'), named);
-      assert.equal(refused.status, 400, 'creators are not named in power levels');
+      assert.equal(refused.status, 400, 'power levels must not name creators');
     });
 
-    it('are what rooms of version 11 become, with the power levels of all but their creators', async () => {
+    it('created by an upgrade from version 11 keep the power levels of all users but the creator', async () => {
       const users = { [anna!.id]: 100, [ben!.id]: 100, [cleo!.id]: 50 };
       const old = await anna!.createRoom({
         preset: 'public_chat',

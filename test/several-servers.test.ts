@@ -4,7 +4,7 @@ import { forServerDatabases } from './support/databases/databases.ts';
 import { type FederatedServer, SeveralServers } from './support/other-servers/several-servers.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('several servers', () => {
+  describe('servers of a test network', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     before(async () => {
@@ -14,7 +14,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    it('reach each other by their names, over TLS, with signatures', async () => {
+    it('answer signed requests of each other by server name over TLS', async () => {
       const path = '/_matrix/key/v2/query/b.test';
       const c = await several.scripted('c.test');
       const answer = await c.ask('a.test', 'GET', path);
@@ -23,7 +23,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(keys.server_name, 'b.test');
     });
 
-    it('are asked where they are now, after a restart too', async () => {
+    it('are reachable after a restart, and unreachable while they are cut off', async () => {
       await a.restart();
       const c = await several.scripted('d.test');
       assert.equal((await c.ask('a.test', 'GET', '/_matrix/federation/v1/version')).status, 200);

@@ -1,6 +1,7 @@
 /**
- * Whatever several users do in several rooms: what a client has put together from the answers on its connection is
- * what the classic sync tells a client that begins anew, in whatever way it asks and however often it asks again.
+ * Property test: after any actions of several users in several rooms, the rooms that a client has accumulated
+ * from sliding sync responses equal those of an initial classic sync, for every style of requests and with
+ * repeated requests.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -33,14 +34,14 @@ const list = (last: number, timeline_limit: number, required_state: string[][]) 
   lists: { rooms: { ranges: [[0, last]], timeline_limit, required_state } },
 });
 
-/** Ways of asking: what a client asks for the nth time, and in the end. */
+/** Styles of requests: the body of the nth request and of the last one. */
 const requestStyles: readonly { readonly nth: (count: number) => object; readonly last: object }[] = [
   { nth: () => list(9, 20, allState), last: list(9, 20, allState) },
   { nth: () => list(9, 1, allState), last: list(9, 1, allState) },
   { nth: () => list(9, 2, lazyMembers), last: list(9, 2, lazyMembers) },
-  // A window that lets one room through, and grows in the end.
+  // A window of one room, which grows in the last request.
   { nth: () => list(0, 3, allState), last: list(9, 3, allState) },
-  // One that wants more or less each time.
+  // A style that requests more or less each time.
   {
     nth: (count) => (count % 2 ? list(9, 1, littleState) : list(0, 4, lazyMembers)),
     last: list(9, 5, allState),
@@ -50,7 +51,7 @@ const requestStyles: readonly { readonly nth: (count: number) => object; readonl
 const steps = randomSteps(userNames.length * requestStyles.length);
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`one answer of sliding sync after the other, on ${database}`, () => {
+  describe(`incremental sliding sync, on ${database}`, () => {
     let server: TestServer;
     let users: TestClient[];
     before(async () => {
@@ -59,7 +60,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    it('tells what a first sync tells', { timeout: 900_000 }, async () => {
+    it('results in the same rooms as an initial classic sync', { timeout: 900_000 }, async () => {
       const numRuns = database === 'sqlite' ? (isThorough ? 40 : 12) : isThorough ? 6 : 3;
       await fc.assert(
         fc.asyncProperty(steps, (played) => runSteps(server, users, played)),
@@ -83,7 +84,7 @@ async function runSteps(
   const rooms = await createRooms(users[0]!);
   const watchers = users.flatMap((user) =>
     requestStyles.map(
-      (style, index): Watcher => ({ client: new SlidingClient(user, `way ${index}`), style, count: 0 }),
+      (style, index): Watcher => ({ client: new SlidingClient(user, `style ${index}`), style, count: 0 }),
     ),
   );
   const sentIds: string[] = [];
@@ -99,7 +100,10 @@ async function runSteps(
   await leaveRooms(users, rooms);
 }
 
-/** Every third time the answer is lost on the way, and the client asks again. */
+/**
+ * Sends a request and applies its response. Before every third one it discards the response of another
+ * request with the same `pos`, as if it had been lost.
+ */
 async function syncOnce(watcher: Watcher): Promise<void> {
   const { client, style } = watcher;
   const body = style.nth(watcher.count++);
@@ -130,7 +134,7 @@ async function assertMatchesClassicSync(client: SlidingClient, roomId: string, a
   const isLazy = JSON.stringify(asked).includes('$LAZY');
   if (!isLazy) assert.deepEqual(state, expectedState, context);
   for (const [key, eventId] of Object.entries(state)) {
-    // The membership of somebody context is silent may be out of date after a gap.
+    // With lazy loading, the membership of a user who sent nothing may be out of date after a gap.
     if (!isLazy || !key.includes('m.room.member'))
       assert.equal(eventId, expectedState[key], `${context} ${key}`);
   }

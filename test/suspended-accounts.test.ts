@@ -35,7 +35,7 @@ forServerDatabases(import.meta.url, (open) => {
     ];
     const inRoom = (rest: string) => `/rooms/${enc(room)}/${rest}`;
 
-    it('is made so by administrators, and undone', async () => {
+    it('is suspended and unsuspended by administrators only', async () => {
       assert.deepEqual((await admin!.ask('GET', path(), undefined)).body, { suspended: false });
       assert.deepEqual(codeOf(await ben!.ask('PUT', path(), { suspended: true })), [403, 'M_FORBIDDEN']);
       const own = `/_matrix/client/v1/admin/suspend/${enc(admin!.id)}`;
@@ -51,7 +51,7 @@ forServerDatabases(import.meta.url, (open) => {
       await anna!.say(room, 'here again');
     });
 
-    it('can not come into rooms, invite, send, or change what others see', async () => {
+    it('gets 403 M_USER_SUSPENDED for joining, inviting, sending, and changing profiles, state or aliases', async () => {
       const other = await ben!.createRoom();
       const [knockable, closed] = [
         await ben!.createRoom({ preset: 'private_chat', room_version: '10' }),
@@ -86,7 +86,7 @@ forServerDatabases(import.meta.url, (open) => {
       await suspend(false);
     });
 
-    it('can read, redact what it sent, leave, and be given up', async () => {
+    it('can read, redact its own events, leave, reject an invite and log out', async () => {
       const closed = await ben!.createRoom({ preset: 'private_chat', invite: [anna!.id] });
       const left = await ben!.createRoom();
       await anna!.join(left);
@@ -102,7 +102,7 @@ forServerDatabases(import.meta.url, (open) => {
       await anna!.do('POST', '/logout', {});
     });
 
-    it('does not send what it has scheduled before', async () => {
+    it('cannot send a delayed event that it scheduled before', async () => {
       const unstable = '/_matrix/client/unstable/org.matrix.msc4140';
       const delayed = await ben!.ask('PUT', `${unstable}${inRoom('delayed_event/m.room.message/later')}`, {
         delay_ms: 3_000_000,

@@ -1,6 +1,6 @@
 /**
- * Whatever several users do in several rooms: what a client has put together from one incremental sync after the
- * other is what a client learns that begins anew, for every way of syncing.
+ * Property test: after any actions of several users in several rooms, the rooms that a client has accumulated
+ * from incremental syncs equal those of an initial sync, for every set of sync options.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -19,7 +19,7 @@ import {
 } from './support/users/random-actions.ts';
 import { TestClient } from './support/users/test-client.ts';
 
-/** Ways of syncing; the timelines of the small ones are soon limited. */
+/** Sets of sync options; small timeline limits make timelines limited soon. */
 const syncOptions = [
   { filter: {} },
   { filter: { room: { timeline: { limit: 1 } } } },
@@ -31,7 +31,7 @@ const syncOptions = [
 const steps = randomSteps(userNames.length * syncOptions.length);
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`one sync after the other, on ${database}`, () => {
+  describe(`incremental sync, on ${database}`, () => {
     let server: TestServer;
     let users: TestClient[];
     before(async () => {
@@ -40,7 +40,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    it('tells what a first sync tells', { timeout: 900_000 }, async () => {
+    it('results in the same rooms as an initial sync', { timeout: 900_000 }, async () => {
       const numRuns = database === 'sqlite' ? (isThorough ? 40 : 12) : isThorough ? 6 : 3;
       await fc.assert(
         fc.asyncProperty(steps, (list) => runSteps(users, list)),
@@ -79,7 +79,8 @@ async function runSteps(users: TestClient[], list: readonly Step[]): Promise<voi
 
 function assertSameRoom(view: ClientView, initial: ClientView, roomId: string, context: string): void {
   const [known, expected] = [view.rooms.get(roomId), initial.rooms.get(roomId)];
-  // A room that was left before its client first heard of it, or that was forgotten, is in one of them only.
+  // Only one of the views has a room that was left before the client first received it, or that was
+  // forgotten.
   if (!known || !expected) {
     assert.ok(
       (known ?? expected)?.section !== 'join' && (known ?? expected)?.section !== 'invite',
@@ -93,7 +94,7 @@ function assertSameRoom(view: ClientView, initial: ClientView, roomId: string, c
   assert.deepEqual(sorted(known.state), sorted(expected.state), context);
   const length = Math.min(known.timeline.length, expected.timeline.length);
   assert.deepEqual(lastOf(known.timeline, length), lastOf(expected.timeline, length), context);
-  // Heroes that are not needed any more stay with a client that knew them.
+  // A client keeps heroes that later summaries omit.
   for (const [key, value] of Object.entries(expected.summary))
     assert.deepEqual(known.summary[key], value, context);
 }

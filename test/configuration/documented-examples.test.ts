@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { loadConfigurationSources } from '../../src/configuration/load.ts';
 
-/** Values that the interface document names as possible, one document for each group that fits together. */
+/** Values that the interface document names as allowed, one document for each group of options. */
 const documents: Readonly<Record<string, string>> = {
   'process and server': `
 modules: [{module: my_module.Class, config: {a: 1}}]
@@ -152,9 +152,9 @@ email: {smtp_port: "587", force_tls: true, notif_from: "%(app)s <a@example.org>"
 `,
 };
 
-describe('values that the interface document names', () => {
+describe('the documented values of options', () => {
   for (const [group, text] of Object.entries(documents)) {
-    it(`are accepted without a warning: ${group}`, () => {
+    it(`are accepted without errors or warnings: ${group}`, () => {
       const sources = [{ file: 'homeserver.yaml', text: `server_name: example.org${text}` }];
       const { errors, warnings } = loadConfigurationSources(sources, { environment: {}, directory: '.' });
       assert.deepEqual([errors, warnings], [[], []]);

@@ -8,8 +8,8 @@ function load(name: string) {
   return loadConfigurationFiles([file], { environment: {} });
 }
 
-describe('configurations as operators of other servers have them', () => {
-  it('a small one loads without a word', () => {
+describe('configuration files of other homeservers', () => {
+  it('loads a small file without errors or warnings', () => {
     const { values, errors, warnings } = load('small-sqlite.yaml');
     assert.deepEqual([errors, warnings], [[], []]);
     assert.equal(values.server.server_name, 'chat.example.org');
@@ -19,7 +19,7 @@ describe('configurations as operators of other servers have them', () => {
     ]);
   });
 
-  it('a large one loads, with one warning for each option that is unknown, old or not needed', () => {
+  it('loads a large file with one warning for each option that is unknown, deprecated or without effect', () => {
     const { errors, warnings } = load('large-postgres.yaml');
     assert.deepEqual(errors, []);
     assert.deepEqual(warnings.map(({ path }) => path).toSorted(), [
@@ -45,7 +45,7 @@ describe('configurations as operators of other servers have them', () => {
     }
   });
 
-  it('a large one means what it says', () => {
+  it('reads the values of a large file', () => {
     const { values } = load('large-postgres.yaml');
     assert.deepEqual(values.outbound.ip_range_blacklist, ['127.0.0.0/8', '10.0.0.0/8', '::1/128']);
     assert.deepEqual(values.http.listeners[2]?.bind_addresses, ['127.0.0.1']);

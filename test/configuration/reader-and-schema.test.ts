@@ -16,20 +16,22 @@ const options = new Map(
 const ajv = new Ajv2020({ allowUnionTypes: true });
 const validate = ajv.compile(configurationSchema());
 
-/** A document in which most options are given, as plain values. */
+/** A document of plain values in which most options are set. */
 function richDocument(): Record<string, unknown> {
   const file = join(import.meta.dirname, 'fixtures/homeservers/large-postgres.yaml');
   return effectiveDocument(loadConfigurationFiles([file], { environment: {} }).values, sections);
 }
 
-/** Whether the reader has nothing to object to in one option, rules between options aside. */
+/**
+ * Whether the reader accepts one option without errors or warnings. Rules between options are not checked.
+ */
 function readerAccepts(name: string, value: unknown): boolean {
   const findings = new Findings();
   readValue(options.get(name) ?? {}, nodeFromValue(value), { findings, path: name });
   return findings.errors.length === 0 && findings.warnings.length === 0;
 }
 
-/** Every place in a value, as the keys that lead there. */
+/** Paths to every value at any depth, as lists of keys. */
 function pathsIn(value: unknown, path: readonly string[]): (readonly string[])[] {
   const inner = typeof value === 'object' && value !== null ? Object.entries(value) : [];
   return [path, ...inner.flatMap(([key, member]) => pathsIn(member, [...path, key]))];
@@ -67,10 +69,10 @@ const replacements = [
   { x: true },
 ];
 
-describe('the reader and the published schema', () => {
+describe('the configuration reader and the published JSON schema', () => {
   const document = richDocument();
 
-  it('agree that the effective document is right', () => {
+  it('accept the effective document of a large configuration', () => {
     assert.ok(validate(document), ajv.errorsText(validate.errors));
     assert.deepEqual(
       Object.entries(document).filter(([name, value]) => !readerAccepts(name, value)),
@@ -78,13 +80,13 @@ describe('the reader and the published schema', () => {
     );
   });
 
-  it('agree on what is wrong, where a value stands in the place of another', () => {
+  it('agree on whether a replaced value is valid, except where the schema cannot express the check', () => {
     const paths = Object.entries(document).flatMap(([name, value]) => pathsIn(value, [name]));
     fc.assert(
       fc.property(fc.constantFrom(...paths), fc.constantFrom(...replacements), ([name = '', ...path], by) => {
         const value = withReplaced(document[name], path, by);
         const schemaAccepts = validate({ [name]: value });
-        // The reader knows more than a schema can say of texts (ranges, patterns), and takes numbers for texts.
+        // The reader also checks texts that a schema cannot (ranges, patterns), and accepts numbers as texts.
         const known =
           typeof by === 'string' || (Array.isArray(by) && by.length > 0) || typeof by === 'number';
         if (schemaAccepts !== readerAccepts(name, value))

@@ -13,7 +13,10 @@ interface SchemaNode {
   readonly additionalProperties?: boolean | SchemaNode;
 }
 
-/** The options of the interface document, gathered from its text and not from our definitions. */
+/**
+ * The options of the interface document, extracted from its text and not from the definitions in this
+ * project.
+ */
 const documented = JSON.parse(
   readFileSync(join(import.meta.dirname, 'fixtures/documented-options.json'), 'utf8'),
 ) as { defaults: Record<string, unknown>; required: string[]; withoutDocumentedDefault: string[] };
@@ -31,8 +34,8 @@ function pathsOf(node: SchemaNode, path: string): [string, SchemaNode][] {
   return [...members, ...(node.items ? pathsOf(node.items, `${path}[]`) : []), ...values];
 }
 
-describe('the published schema', () => {
-  it('holds every documented option, more than 400 of them', () => {
+describe('the published JSON schema', () => {
+  it('contains every documented option, more than 400 of them', () => {
     const paths = [
       ...Object.keys(documented.defaults),
       ...documented.required,
@@ -45,19 +48,19 @@ describe('the published schema', () => {
     );
   });
 
-  it('has the documented defaults', () => {
+  it('contains the documented defaults', () => {
     const found = Object.keys(documented.defaults).map((path) => [path, published.get(path)?.default]);
     assert.deepEqual(Object.fromEntries(found), documented.defaults);
   });
 
-  it('has a description and a default at every path', () => {
+  it('contains a description and a default for every option', () => {
     for (const [path, node] of published) {
       assert.ok((node.description ?? '').length > 0, path);
       assert.ok('default' in node, path);
     }
   });
 
-  it('is a valid schema for strict validators, and its defaults satisfy it', () => {
+  it('compiles in strict mode and accepts its own defaults', () => {
     const ajv = new Ajv2020({ allowUnionTypes: true, strictTypes: true });
     const validate = ajv.compile(schema);
     const required = new Set(documented.required);

@@ -4,8 +4,9 @@ import { operations } from '../support/matrix-spec/matrix-spec.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
 
 /**
- * Operations of the client-server API that are not served, by what they wait for. None is about rooms, messages, the
- * directory, profiles, presence, syncs, search, spaces, relations, reports, tags or account data.
+ * Operations of the client-server API that are not served, by the feature that is missing. None is about
+ * rooms, messages, the directory, profiles, presence, sync, search, spaces, relations, reports, tags or
+ * account data.
  */
 const notServed: Readonly<Record<string, readonly string[]>> = {
   'previews of links': ['getUrlPreview', 'getUrlPreviewAuthed'],
@@ -34,11 +35,11 @@ const notServed: Readonly<Record<string, readonly string[]>> = {
     'queryUserByID',
     'queryUserByProtocol',
   ],
-  // This server is none; who runs one beside it serves the file.
+  // This server is not a policy server; an operator who runs one serves the file elsewhere.
   'policy servers': ['getWellknownPolicy'],
 };
 
-/** Groups of operations, by the specification's file, of which every operation must be served: rooms, messages, profiles, account data. */
+/** Groups of operations (files of the specification) of which every operation must be served. */
 const completeGroups =
   /^(account-data|create_room|directory|event_context|inviting|joining|kicking|knocking|leaving|list_|message_pagination|notifications|old_sync|openid|peeking_events|presence|profile|pushrules|read_markers|receipts|redaction|relations|report_content|room_|rooms|search|space_hierarchy|sync|tags|third_party_membership|threads_list|typing|users|banning|filter|mutual_rooms|voip)/;
 

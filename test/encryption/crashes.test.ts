@@ -9,15 +9,15 @@ import { ClientDevice } from '../support/users/client-device.ts';
 
 const curve = 'signed_curve25519';
 const keys = 900;
-/** Claims at the same time, and how many follow each of them. */
+/** Parallel claimers, and how many keys each of them claims. */
 const [claimers, claimsEach] = [250, 4];
 const claims = claimers * claimsEach;
 const [senders, messagesEach] = [8, 60];
-/** Milliseconds after which who was not answered tries again. */
+/** Milliseconds before a request without a response is repeated. */
 const retryDelay = 50;
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('keys and messages to devices, when the server is killed', () => {
+  describe('keys and to-device messages of a server that is killed', () => {
     let testDatabase: TestDatabase;
     let server: HearthProcess;
     let alice: ApiClient;
@@ -36,7 +36,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await testDatabase?.remove();
     });
 
-    /** Claims one key. @returns its name; `undefined` when there is none left */
+    /** Claims one key. @returns its name; `undefined` when none is left */
     async function claim(client: ApiClient): Promise<string | undefined> {
       const one_time_keys = { [device.userId]: { [device.deviceId]: curve } };
       const answer = await client.request<{
@@ -45,7 +45,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return Object.keys(answer.one_time_keys[device.userId]?.[device.deviceId] ?? {})[0];
     }
 
-    it(`${claims} claims, many at once, and as many after it hand out no key twice`, async () => {
+    it(`hands out no one-time key twice in ${claims} concurrent claims during a kill and as many after it`, async () => {
       for (let first = 0; first < keys; first += 100) {
         await alice.request('POST', '/keys/upload', { one_time_keys: device.oneTimeKeys(100, first) });
       }
@@ -81,7 +81,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await claim(alice), undefined);
     });
 
-    it('messages of parallel senders come once each, and in the order of each sender', async () => {
+    it('delivers each to-device message of concurrent senders once and in the order of its sender, across kills and a stop', async () => {
       const clients = await Promise.all(
         Array.from({ length: senders }, (_, n) => ApiClient.register(server.url, `sender${n}`)),
       );
@@ -135,7 +135,7 @@ interface SyncAnswer {
   };
 }
 
-/** Asks again until the server answers. */
+/** Repeats the request until the server responds. */
 async function retryUntilAnswered<T>(request: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

@@ -14,26 +14,25 @@ const password = 'correct horse';
 const hour = 3_600_000;
 const enc = encodeURIComponent;
 
-/** Tables that may name a device that is gone, and why. */
+/** Tables that may name a deleted device, with the reason. */
 const tablesThatMayName: Readonly<Record<string, string>> = {
-  announced_device_lists:
-    'the last change that other servers were told of, which may be that a device is gone',
-  user_ips: 'where a user was seen, for as long as `user_ips_max_age` says, and never after a deactivation',
+  announced_device_lists: 'the last device list update sent to other servers, which may be the deletion',
+  user_ips: 'addresses of the user, until `user_ips_max_age` or a deactivation deletes them',
 };
 
-/** Tables with a column `device_id` in which there is nothing that must be there before, and why. */
+/** Tables with a column `device_id` in which the test need not create a row, with the reason. */
 const exemptTables: Readonly<Record<string, string>> = {
   ...tablesThatMayName,
-  remote_devices: 'devices of users of other servers',
-  unannounced_devices: 'what other servers are still to be told: empty once they are',
+  remote_devices: 'devices of remote users',
+  unannounced_devices: 'device list changes that are pending for other servers, empty once they are sent',
 };
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`a device that is gone, on ${database}`, () => {
+  describe(`the database after a device is deleted, on ${database}`, () => {
     let server: TestServer;
     let contents: DatabaseContents;
     let elapsed = 0;
-    /** Time can be let pass; timers take as long as ever. */
+    /** A clock that a test can advance; timers run in real time. */
     const clock: Clock = {
       now: () => systemClock.now() + elapsed,
       monotonic: () => systemClock.monotonic() + elapsed,
@@ -59,7 +58,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return answer.body;
     }
 
-    /** One more device of a user, with a refresh token. */
+    /** Logs the user in on another device, with a refresh token. */
     async function logIn(user: string, deviceId: string): Promise<TestUser> {
       const body = {
         type: 'm.login.password',
@@ -74,7 +73,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return { userId: String(answer.body['user_id']), deviceId, token: String(answer.body['access_token']) };
     }
 
-    /** Goes through a stage with the password where that is asked for. */
+    /** Sends a request, and again with the password when the server asks for it. */
     async function withPassword(as: TestUser, method: string, path: string, body: object): Promise<void> {
       const first = await server.api(method, client + path, { token: as.token, body });
       if (first.status === 200) return;
@@ -84,7 +83,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await call(as, method, path, { ...body, auth });
     }
 
-    /** Does with a device all that leaves something behind in the database. */
+    /** Uses a device in every way that writes rows for it. */
     async function useDevice(device: TestUser, other: TestUser): Promise<void> {
       const keys = new ClientDevice(device.userId, device.deviceId);
       await call(device, 'POST', '/keys/upload', {
@@ -122,7 +121,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     }
 
-    /** The tables with a column for the id of a device, those included that are made later than this test. */
+    /** Tables with a column `device_id`, except exempt ones; tables of later migrations are included. */
     async function deviceTables(): Promise<string[]> {
       const columns = await contents.columns();
       const tables = [...columns.keys()].filter((table) => columns.get(table)?.includes('device_id'));
@@ -130,7 +129,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return tables.filter((table) => !Object.hasOwn(exemptTables, table));
     }
 
-    /** The tables in which a device is named, wherever that may be, but for those that may name it. */
+    /** Tables in which a value contains the device id, except those that may name it. */
     async function tablesThatName(deviceId: string): Promise<string[]> {
       const named: string[] = [];
       for (const table of (await contents.columns()).keys()) {
@@ -145,24 +144,27 @@ for (const database of serverDatabases(import.meta.url)) {
     async function waitUntilNowhere(deviceId: string): Promise<void> {
       for (const end = performance.now() + 60_000; ; ) {
         const named = await tablesThatName(deviceId);
-        // Other servers are told of it after the answer.
+        // Pending device list changes are sent to other servers after the response.
         const leftOver = named.filter((table) => table !== 'unannounced_devices');
-        assert.deepEqual(leftOver, [], `something is left of ${deviceId}`);
+        assert.deepEqual(leftOver, [], `rows of ${deviceId} are left`);
         if (named.length === 0) return;
-        assert.ok(performance.now() < end, 'other servers are not told');
+        assert.ok(performance.now() < end, 'the pending device list change was not sent');
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     }
 
     let users = 0;
-    /** Somebody with a device that is going to go, of which there is something in every table. */
+    /**
+     * Makes a user with two devices and a dehydrated one. The device `gone`, which the test will delete, has
+     * rows in every table.
+     */
     async function userWithDevices() {
       const name = `alice${++users}`;
       const kept = await server.register(name, password);
       const gone = await logIn(name, `GONE-${users}-DEVICE`);
       await dehydrate(kept, `DRY-${users}-DEVICE`);
       await useDevice(gone, kept);
-      await server.restart(); // addresses go to the disk
+      await server.restart(); // writes buffered addresses to the database
       const named = new Set([
         ...(await tablesThatName(gone.deviceId)),
         ...(await tablesThatName(`DRY-${users}-DEVICE`)),
@@ -170,26 +172,29 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const table of await deviceTables()) {
         assert.ok(
           named.has(table),
-          `${table} has a device_id: this test must put something there, or say why not`,
+          `${table} has a column device_id: this test must create a row in it, or list it as exempt`,
         );
       }
       return { kept, gone, dry: `DRY-${users}-DEVICE` };
     }
 
     for (const [how, remove] of [
-      ['that logs out', (gone) => call(gone, 'POST', '/logout', {})],
-      ['that was deleted', (gone, kept) => withPassword(kept, 'DELETE', `/devices/${gone.deviceId}`, {})],
+      ['logout', (gone) => call(gone, 'POST', '/logout', {})],
       [
-        'that was deleted with others',
+        'deletion of the device',
+        (gone, kept) => withPassword(kept, 'DELETE', `/devices/${gone.deviceId}`, {}),
+      ],
+      [
+        'deletion of several devices',
         (gone, kept) => withPassword(kept, 'POST', '/delete_devices', { devices: [gone.deviceId, 'OTHER'] }),
       ],
       [
-        'that a new password logs out',
+        'a password change with logout_devices',
         (_gone, kept) =>
           withPassword(kept, 'POST', '/account/password', { new_password: 'x', logout_devices: true }),
       ],
     ] as readonly [string, (gone: TestUser, kept: TestUser) => Promise<unknown>][]) {
-      it(`${how} leaves nothing behind`, async () => {
+      it(`contains no row of the device after ${how}`, async () => {
         const { kept, gone } = await userWithDevices();
         await remove(gone, kept);
         await waitUntilNowhere(gone.deviceId);
@@ -202,25 +207,25 @@ for (const database of serverDatabases(import.meta.url)) {
     }
 
     for (const [how, remove] of [
-      ['logs out everywhere', (gone) => call(gone, 'POST', '/logout/all', {})],
-      ['deactivates their account', (gone) => withPassword(gone, 'POST', '/account/deactivate', {})],
+      ['POST /logout/all', (gone) => call(gone, 'POST', '/logout/all', {})],
+      ['deactivation of the account', (gone) => withPassword(gone, 'POST', '/account/deactivate', {})],
     ] as readonly [string, (gone: TestUser) => Promise<unknown>][]) {
-      it(`of somebody who ${how} leaves nothing behind, nor does any other of theirs`, async () => {
+      it(`contains no row of any device of the user after ${how}`, async () => {
         const { kept, gone, dry } = await userWithDevices();
         await remove(gone);
         for (const deviceId of [gone.deviceId, kept.deviceId, dry]) await waitUntilNowhere(deviceId);
         const addresses = (await contents.rows('user_ips')).filter(({ user_id }) => user_id === gone.userId);
-        assert.equal(addresses.length > 0, how === 'logs out everywhere');
+        assert.equal(addresses.length > 0, how === 'POST /logout/all');
       });
     }
 
-    it('that was dehydrated and is deleted leaves nothing behind', async () => {
+    it('contains no row of a dehydrated device after its deletion', async () => {
       const { kept, dry } = await userWithDevices();
       await call(kept, 'DELETE', dehydrated);
       await waitUntilNowhere(dry);
     });
 
-    it('that nobody has used for long leaves nothing behind [option: delete_stale_devices_after]', async () => {
+    it('contains no row of a device that was not used for long [option: delete_stale_devices_after]', async () => {
       const { kept, gone } = await userWithDevices();
       elapsed += 30 * hour;
       await call(kept, 'GET', '/account/whoami');
@@ -230,7 +235,7 @@ for (const database of serverDatabases(import.meta.url)) {
         const end = performance.now() + 60_000;
         (await tablesThatName(gone.deviceId)).includes('devices');
       ) {
-        assert.ok(performance.now() < end, 'it stays');
+        assert.ok(performance.now() < end, 'the stale device was not deleted');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       await waitUntilNowhere(gone.deviceId);

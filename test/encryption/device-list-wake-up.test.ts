@@ -7,8 +7,8 @@ import { startTestServer } from '../support/servers/server.ts';
 const client = '/_matrix/client/v3';
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`a change of somebody's devices, on ${database}`, () => {
-    it('wakes those who share a room with them, also when they have not been seen since the start', async (context) => {
+  describe(`a device list change, on ${database}`, () => {
+    it('wakes the long poll of a user who shares a room with the changed user, even if that user has made no request since the start', async (context) => {
       const server = await startTestServer({
         database,
         config: { presence: { presence: { enabled: false } } },
@@ -24,13 +24,13 @@ for (const database of serverDatabases(import.meta.url)) {
       await server.restart();
 
       const waiting = sync({ since: first['next_batch'] as string, timeout: 120_000 });
-      // So that it has found nothing yet, and waits.
+      // Gives the long poll time to begin waiting.
       await sleep(300);
       const startedAt = performance.now();
       await server.api('POST', `${client}/logout`, { token: bob.token, body: {} });
       const { body: answer } = await waiting;
       assert.deepEqual((answer['device_lists'] as { changed: string[] }).changed, [bob.userId]);
-      assert.ok(performance.now() - startedAt < 60_000, 'it did not wake at once');
+      assert.ok(performance.now() - startedAt < 60_000, 'the long poll was not woken');
     });
   });
 }

@@ -11,7 +11,7 @@ import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts'
 const curve = 'signed_curve25519';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('encryption and other servers', () => {
+  describe('end-to-end encryption over federation', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let b: ScriptedServer;
@@ -41,7 +41,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return answer.body;
     }
 
-    /** What the other server is answered, which must be as the specification says. */
+    /** Sends a request as the remote server and validates the response against the specification. */
     async function ask(method: string, path: string, body?: JsonObject) {
       const url = `/_matrix/federation/v1${path}`;
       const answer = await b.ask('a.test', method, url, body);
@@ -50,7 +50,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return answer;
     }
 
-    it('are told the devices of local users, with their place among the updates', async () => {
+    it('GET /user/devices/{userId} returns devices, cross-signing keys and stream_id of local users only', async () => {
       const { status, body } = await ask('GET', `/user/devices/${encodeURIComponent(alice.userId)}`);
       assert.equal(status, 200);
       const [device] = body['devices'] as JsonObject[];
@@ -67,7 +67,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('are told keys of local users and of nobody else, without names', async () => {
+    it('POST /user/keys/query returns keys of local users only, without device names', async () => {
       const device_keys = { [alice.userId]: [], '@x:b.test': [], '@y:c.test': [], '@nobody:a.test': [] };
       const { status, body } = await ask('POST', '/user/keys/query', { device_keys });
       assert.equal(status, 200);
@@ -83,7 +83,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await ask('POST', '/user/keys/query', { device_keys: many })).status, 413);
     });
 
-    it('claim each one-time key once', async () => {
+    it('POST /user/keys/claim returns each one-time key once', async () => {
       const one_time_keys = {
         [alice.userId]: { [alice.deviceId]: curve, OTHER: curve, 'x\0': 'x' },
         '@x:b.test': {},
@@ -100,7 +100,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(new Set(names).size, 5);
     });
 
-    it('are asked for the keys of their users, whatever others answer', async () => {
+    it('POST /keys/query and /keys/claim return keys of remote users from their own server only, and list failed servers', async () => {
       const bob = new ClientDevice('@bob:b.test', 'BOB');
       const evil = await several.scripted('evil.test');
       evil.on('POST /_matrix/federation/v1/user/keys/', (_request, response) => {
@@ -133,7 +133,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(Object.keys(claimed['failures'] as object), ['evil.test']);
     });
 
-    it('send messages to devices, each of which arrives once, whatever else comes with them', async () => {
+    it('delivers each received m.direct_to_device EDU once, even among malformed and forged EDUs', async () => {
       const message = (message_id: string, n: number): JsonObject => ({
         edu_type: 'm.direct_to_device',
         content: {
@@ -169,7 +169,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('are sent messages to devices, each once though it is asked for again', async () => {
+    it('sends each to-device message to the remote server once, even when a client repeats the request', async () => {
       const received: JsonObject[] = [];
       b.on('PUT /_matrix/federation/v1/send/', ({ body }) => {
         const edus = body['edus'] as readonly { edu_type: string; content: JsonObject }[];
@@ -181,7 +181,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const messages = { '@bob:b.test': { '*': { n: 1 } } };
       for (const txnId of ['x', 'x', 'y']) await call('PUT', `/sendToDevice/m.test/${txnId}`, { messages });
       for (const end = performance.now() + 60_000; received.length < 2; ) {
-        assert.ok(performance.now() < end, 'the messages do not arrive');
+        assert.ok(performance.now() < end, 'the to-device messages did not arrive');
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
       assert.deepEqual(

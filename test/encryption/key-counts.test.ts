@@ -8,15 +8,16 @@ import { ClientDevice } from '../support/users/client-device.ts';
 const curve = 'signed_curve25519';
 const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
 
-/** What an answer says of the keys that a device has left. */
+/** The counts of a device's remaining keys in a sync response. */
 interface KeyCounts {
   readonly device_one_time_keys_count?: Readonly<Record<string, number>>;
   readonly device_unused_fallback_key_types?: readonly string[];
 }
 
 for (const database of serverDatabases(import.meta.url)) {
-  // A client that is told nothing of its keys takes them for used up, and uploads others, again and again.
-  describe(`every sync says exactly how many keys a device has left, on ${database}`, () => {
+  // A client that finds no key counts in a response concludes that its keys are used up, and uploads new ones
+  // each time.
+  describe(`key counts in every sync response, on ${database}`, () => {
     let server: TestServer;
     let alice: TestUser;
     let bob: TestUser;
@@ -51,7 +52,7 @@ for (const database of serverDatabases(import.meta.url)) {
       device_unused_fallback_key_types,
     ];
 
-    /** Every way in which a client is answered says the same, and it is so. */
+    /** Asserts that classic and sliding syncs of every kind return these key counts. */
     async function assertKeyCounts(keys: number, unused: readonly string[]): Promise<void> {
       const expected = [{ [curve]: keys }, unused];
       const classic = async (query: Record<string, string>, what: string) => {
@@ -59,11 +60,11 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual(keyCountsIn(body as KeyCounts), expected, what);
         return String(body['next_batch']);
       };
-      since = await classic(since === undefined ? {} : { since }, 'with news');
-      since = await classic({ since }, 'when nothing has happened');
-      since = await classic({ since, timeout: '50' }, 'when it has waited in vain');
-      await classic({ since, full_state: 'true' }, 'with everything');
-      for (const what of ['sliding, with news', 'sliding, when nothing has happened']) {
+      since = await classic(since === undefined ? {} : { since }, 'sync with changes');
+      since = await classic({ since }, 'sync without changes');
+      since = await classic({ since, timeout: '50' }, 'sync that times out');
+      await classic({ since, full_state: 'true' }, 'sync with full state');
+      for (const what of ['sliding sync with changes', 'sliding sync without changes']) {
         const body = { extensions: { e2ee: { enabled: true }, to_device: { enabled: true } } };
         const query = { timeout: '0', ...(pos !== undefined && { pos }) };
         const answer = await call(alice, 'POST', slidingSync, body, query);
@@ -73,9 +74,9 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     }
 
-    it('none at first', () => assertKeyCounts(0, []));
+    it('are zero before keys are uploaded', () => assertKeyCounts(0, []));
 
-    it('then those that it has uploaded', async () => {
+    it('grow by the number of uploaded keys', async () => {
       await upload({
         one_time_keys: client.oneTimeKeys(3),
         fallback_keys: client.oneTimeKeys(1, 90, { fallback: true }),
@@ -85,7 +86,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await assertKeyCounts(5, [curve]);
     });
 
-    it('one less for each that is claimed, and at once', async () => {
+    it('drop by one for each claim, which wakes a long poll', async () => {
       for (let left = 4; left >= 0; left--) {
         const query = { since: since!, timeout: '20000' };
         const waiting = call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
@@ -97,15 +98,15 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('that the fallback key was handed out when there was no other', async () => {
+    it('list no unused fallback key after the fallback key is claimed, which is returned again by the next claim', async () => {
       const [name, key] = Object.entries(await claim())[0]!;
       assert.equal((key as JsonObject)['fallback'], true);
       await assertKeyCounts(0, []);
-      assert.deepEqual(Object.keys(await claim()), [name], 'it is handed out again');
+      assert.deepEqual(Object.keys(await claim()), [name], 'the fallback key must be returned again');
       await assertKeyCounts(0, []);
     });
 
-    it('and the same after a restart', async () => {
+    it('are the same after a restart', async () => {
       await upload({
         one_time_keys: client.oneTimeKeys(2, 20),
         fallback_keys: client.oneTimeKeys(1, 91, { fallback: true }),

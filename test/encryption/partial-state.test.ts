@@ -17,7 +17,7 @@ interface DeviceListChanges {
 }
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('devices of the members of a room that are not known yet', () => {
+  describe('devices of remote users in a room with partial state', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let remote: ScriptedServer;
@@ -26,7 +26,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let since: string;
     const remoteUsers = new Map<string, RemoteUser>();
     const queriedUsers: string[] = [];
-    /** EDUs that the other server was sent. */
+    /** EDUs sent to the remote server. */
     const receivedEdus: { edu_type: string; content: JsonObject }[] = [];
     const stateReleased = Promise.withResolvers<void>();
     before(async () => {
@@ -48,7 +48,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    /** What the other server answers; the members of the room are told when `held` is over. */
+    /**
+     * Scripts the remote server; it holds `/state_ids`, and thereby the members, back until `stateReleased`
+     * resolves.
+     */
     function script(): void {
       const before = [...room.state.values()].map(({ event }) => event);
       remote.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
@@ -100,7 +103,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return Object.keys((device_keys as Record<string, object>)[userId] ?? {}).sort();
     }
 
-    /** Syncs until something is so; gathers what is said of device lists. */
+    /** Syncs until the condition holds, and collects device list changes. */
     async function syncUntil(
       condition: (lists: DeviceListChanges) => boolean,
       what: string,
@@ -124,14 +127,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
     const one = () => remoteUsers.get('@one:far.test')!;
 
-    it('are asked for each time, so that what has changed meanwhile is not missed', async () => {
+    it('are queried from their server for each /keys/query, because device list updates may be missed', async () => {
       assert.deepEqual(await devicesOf(one().userId), ['D0']);
       await sendDeviceListUpdate(one().addDeviceUpdate());
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
       assert.deepEqual(queriedUsers, [one().userId, one().userId]);
     });
 
-    it('and their server is told of devices here', async () => {
+    it('and their servers receive device list updates of local users', async () => {
       const device = new ClientDevice(
         anna.id,
         String((await anna.do('GET', '/account/whoami'))['device_id']),
@@ -139,42 +142,45 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await anna.do('POST', '/keys/upload', { device_keys: device.deviceKeys() });
       for (const end = performance.now() + 60_000; ; ) {
         if (receivedEdus.some(({ content }) => content['user_id'] === anna.id && content['keys'])) break;
-        assert.ok(performance.now() < end, 'the other server is not told');
+        assert.ok(performance.now() < end, 'the remote server received no device list update');
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     });
 
-    it('are to be looked at by everybody once the members are known', async () => {
+    it('are all reported in device_lists.changed once the members are known', async () => {
       stateReleased.resolve();
       const allUsers = [...remoteUsers.keys()];
       await syncUntil(
         ({ changed }) => allUsers.every((userId) => changed.has(userId)),
-        'not all are told of',
+        'not all users are in device_lists.changed',
       );
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1']);
     });
 
-    it('are then kept current by what their server sends', async () => {
-      // The lists are fetched in the background, each for itself.
+    it('are cached and kept current by device list updates once the members are known', async () => {
+      // The device lists are fetched in the background, each on its own.
       const questions = () => queriedUsers.filter((userId) => userId === one().userId).length;
       for (const end = performance.now() + 60_000; ; ) {
         const before = questions();
         await devicesOf(one().userId);
         if (questions() === before) break;
-        assert.ok(performance.now() < end, 'the list is not kept');
+        assert.ok(performance.now() < end, 'the device list is not cached');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       const before = questions();
       await sendDeviceListUpdate(one().addDeviceUpdate());
-      await syncUntil(({ changed }) => changed.has(one().userId), 'nothing is told of the new device');
+      await syncUntil(
+        ({ changed }) => changed.has(one().userId),
+        'the new device is not in device_lists.changed',
+      );
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1', 'D2']);
       assert.equal(questions(), before);
     });
 
-    it('and are left with the room', async () => {
+    it('are reported in device_lists.left when their user leaves the room', async () => {
       const leave = room.setState('m.room.member', { membership: 'leave' }, one().userId, one().userId);
       await send({ pdus: [leave.event.pdu] });
-      const { left } = await syncUntil((lists) => lists.left.size > 0, 'nobody is said to have left');
+      const { left } = await syncUntil((lists) => lists.left.size > 0, 'no user is in device_lists.left');
       assert.deepEqual([...left], [one().userId]);
     });
   });

@@ -10,7 +10,7 @@ import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts'
 const curve = 'signed_curve25519';
 const enc = encodeURIComponent;
 
-/** Who could not be reached is tried again soon. */
+/** Makes servers retry soon after a failed request. */
 const shortRetries = {
   federationClient: {
     federation: { destination_min_retry_interval: 200, destination_max_retry_interval: 1_000 },
@@ -23,7 +23,7 @@ interface SyncAnswer {
   readonly to_device?: { readonly events: readonly { content: Record<string, unknown>; sender: string }[] };
 }
 
-/** A device of a user with its keys, and what its client has heard so far. */
+/** A device with keys, and what its client has received in sync so far. */
 class SyncingDevice {
   readonly server: FederatedServer;
   readonly user: TestUser;
@@ -49,7 +49,7 @@ class SyncingDevice {
     return device;
   }
 
-  /** One more device of the same user. */
+  /** Logs the same user in on another device. */
   async addDevice(): Promise<SyncingDevice> {
     const identifier = { type: 'm.id.user', user: this.id };
     const body = { type: 'm.login.password', identifier, password: 'correct horse' };
@@ -85,12 +85,12 @@ class SyncingDevice {
       this.messages.push([sender, content['n']]);
   }
 
-  /** Syncs until something is so. */
+  /** Syncs until the condition holds. */
   async until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
     for (const end = performance.now() + 60_000; ; ) {
       await this.sync();
       if (await condition()) return;
-      assert.ok(performance.now() < end, `${this.id} waits in vain for ${what}`);
+      assert.ok(performance.now() < end, `${this.id} did not receive: ${what}`);
     }
   }
 
@@ -114,7 +114,7 @@ class SyncingDevice {
 }
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('encryption across two servers', () => {
+  describe('end-to-end encryption across two servers', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let b: FederatedServer;
@@ -138,7 +138,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    it('begins with a join: both hear of each other and find each other’s devices', async () => {
+    it("a join puts both users into each other's device_lists.changed and makes their devices and one-time keys available", async () => {
       await alice.until('bob', () => alice.changed.has(bob.id));
       await bob.until('alice', () => bob.changed.has(alice.id));
       assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
@@ -150,7 +150,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(Object.keys(keys[bob.id]![bob.user.deviceId]!).length, 1);
     });
 
-    it('goes on with devices that come and go, and cross-signing keys', async () => {
+    it('new devices, deleted devices and cross-signing keys are visible on the other server', async () => {
       alice.changed.clear();
       const second = await bob.addDevice();
       const both = [bob.user.deviceId, second.user.deviceId].sort();
@@ -163,11 +163,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await alice.until('the master key', async () => (await alice.masterKeyOf(bob)) !== undefined);
       assert.deepEqual(await alice.masterKeyOf(bob), identity.masterKey()['keys']);
       await second.call('POST', '/logout', {});
-      await alice.until('it to be gone', async () => (await alice.devicesOf(bob)).length === 1);
+      await alice.until(
+        'the deletion of the second device',
+        async () => (await alice.devicesOf(bob)).length === 1,
+      );
     });
 
-    it('is known though the other server is gone, and catches up with what was missed', async () => {
-      await alice.until('the list', async () => (await alice.devicesOf(bob)).length === 1);
+    it('cached devices are returned while the other server is unreachable, and missed changes are fetched afterwards', async () => {
+      await alice.until('the device list', async () => (await alice.devicesOf(bob)).length === 1);
       b.cut();
       assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
       a.cut();
@@ -181,7 +184,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('brings messages to devices, each once and in their order, also through a restart', async () => {
+    it('to-device messages arrive once and in order, across restarts of both servers', async () => {
       alice.messages.length = 0;
       for (let n = 0; n < 30; n++) {
         const send = () => bob.send(`order-${n}`, { [alice.id]: { [alice.user.deviceId]: { n } } });
@@ -198,10 +201,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('ends when the last room is left', async () => {
+    it('leaving the last shared room puts the user into device_lists.left and ends device list updates', async () => {
       alice.left.clear();
       await bob.call('POST', `/rooms/${enc(roomId)}/leave`, {});
-      await alice.until('bob to be gone', () => alice.left.has(bob.id));
+      await alice.until('bob in device_lists.left', () => alice.left.has(bob.id));
       await bob.addDevice();
       alice.changed.clear();
       await sleep(300);

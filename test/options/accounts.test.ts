@@ -11,7 +11,7 @@ import {
 
 const minute = 60_000;
 
-/** What operators decide about accounts, shown on a whole homeserver. */
+/** Options about accounts, tested on a whole homeserver. */
 describe('options of accounts', () => {
   let server: TestServer;
   let clock: ManualClock;
@@ -40,7 +40,7 @@ describe('options of accounts', () => {
     return [status, body['errcode']];
   };
 
-  it('keeps everybody out but administrators, and tells them why [option: hs_disabled, hs_disabled_message]', async () => {
+  it('refuses all users but administrators with the configured message [option: hs_disabled, hs_disabled_message]', async () => {
     await start({
       hs_disabled: true,
       hs_disabled_message: 'Closed for the holidays',
@@ -76,17 +76,17 @@ describe('options of accounts', () => {
     }
   });
 
-  it('keeps registration closed by default [option: enable_registration]', async () => {
+  it('refuses registration with 403 M_FORBIDDEN when it is off [option: enable_registration]', async () => {
     await start({ enable_registration: false });
     assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);
   });
 
-  it('lets nobody in unverified unless that is wanted [option: enable_registration_without_verification]', async () => {
+  it('refuses registration without verification unless it is allowed [option: enable_registration_without_verification]', async () => {
     await start({ enable_registration: true, enable_registration_without_verification: false });
     assert.deepEqual(await codeOf(signUp('alice')), [403, 'M_FORBIDDEN']);
   });
 
-  it('lets those who know the secret make accounts of known types [option: registration_shared_secret, user_types.extra_user_types]', async () => {
+  it('registers accounts of known user types by shared secret [option: registration_shared_secret, user_types.extra_user_types]', async () => {
     await start({
       enable_registration: false,
       registration_shared_secret: 'open sesame',
@@ -109,7 +109,7 @@ describe('options of accounts', () => {
     assert.equal((await register('robot', 'guess')).status, 403);
   });
 
-  it('lets guests in when it may [option: allow_guest_access]', async () => {
+  it('registers guests only when they are allowed [option: allow_guest_access]', async () => {
     await start({ allow_guest_access: true });
     assert.equal(
       (await server.api('POST', v3('/register'), { query: { kind: 'guest' }, body: {} })).status,
@@ -123,7 +123,7 @@ describe('options of accounts', () => {
     );
   });
 
-  it('keeps the names of accounts secret [option: inhibit_user_in_use_error]', async () => {
+  it('reports a taken user name as available until the registration is complete [option: inhibit_user_in_use_error]', async () => {
     await start({ inhibit_user_in_use_error: true });
     await server.register('alice');
     const available = await server.api('GET', v3('/register/available'), { query: { username: 'alice' } });
@@ -132,7 +132,7 @@ describe('options of accounts', () => {
     assert.deepEqual(await codeOf(signUp('alice')), [400, 'M_USER_IN_USE']);
   });
 
-  it('keeps underscores for application services [option: allow_underscore_prefixed_registration]', async () => {
+  it('refuses user names that begin with an underscore unless they are allowed [option: allow_underscore_prefixed_registration]', async () => {
     await start({ allow_underscore_prefixed_registration: false });
     assert.deepEqual(await codeOf(signUp('_alice')), [400, 'M_INVALID_USERNAME']);
     await server.stop();
@@ -140,11 +140,11 @@ describe('options of accounts', () => {
     assert.equal((await signUp('_alice')).body['user_id'], '@_alice:test');
   });
 
-  it('hashes passwords with as much work as it is told [option: bcrypt_rounds]', async () => {
+  it('takes longer to hash a password with more bcrypt rounds [option: bcrypt_rounds]', async () => {
     const timed = async (bcrypt_rounds: number) => {
       await start({ bcrypt_rounds });
       let shortest = Infinity;
-      // Other work on the machine makes some of them longer, and none shorter.
+      // Other load on the machine can only make a measurement longer, so the shortest counts.
       for (const name of ['alice', 'bob', 'cleo', 'dora', 'emil']) {
         const started = performance.now();
         await server.register(name);
@@ -158,7 +158,7 @@ describe('options of accounts', () => {
     assert.ok(slow > quick + 40, `${quick} ms with 4 rounds, ${slow} ms with 11`);
   });
 
-  it('ends sessions and tokens in time [option: session_lifetime, refreshable_access_token_lifetime, nonrefreshable_access_token_lifetime, refresh_token_lifetime]', async () => {
+  it('expires sessions, access tokens and refresh tokens [option: session_lifetime, refreshable_access_token_lifetime, nonrefreshable_access_token_lifetime, refresh_token_lifetime]', async () => {
     await start({
       session_lifetime: 60 * minute,
       refreshable_access_token_lifetime: 2 * minute,
@@ -184,7 +184,7 @@ describe('options of accounts', () => {
     assert.deepEqual(await codeOf(refresh(session['refresh_token'])), [401, 'M_UNKNOWN_TOKEN']);
   });
 
-  it('asks again for the password when the last proof is old [option: ui_auth.session_timeout]', async () => {
+  it('asks for the password again when the last confirmation has expired [option: ui_auth.session_timeout]', async () => {
     await start({ ui_auth: { session_timeout: 5 * minute } });
     const { token } = await server.register('alice');
     const remove = () => server.api('DELETE', v3('/devices/OTHER'), { token });
@@ -193,7 +193,7 @@ describe('options of accounts', () => {
     assert.equal((await remove()).status, 401);
   });
 
-  it('takes passwords where they are wanted [option: password_config.enabled, password_config.localdb_enabled]', async () => {
+  it('offers no password login when passwords are off or only confirm actions [option: password_config.enabled, password_config.localdb_enabled]', async () => {
     for (const password_config of [
       { enabled: false },
       { enabled: 'only_for_reauth' as const },
@@ -208,7 +208,7 @@ describe('options of accounts', () => {
     }
   });
 
-  it('demands good passwords [option: password_config.policy.enabled, password_config.policy.minimum_length, password_config.policy.require_digit, password_config.policy.require_symbol, password_config.policy.require_lowercase, password_config.policy.require_uppercase]', async () => {
+  it('refuses passwords that violate the policy [option: password_config.policy.enabled, password_config.policy.minimum_length, password_config.policy.require_digit, password_config.policy.require_symbol, password_config.policy.require_lowercase, password_config.policy.require_uppercase]', async () => {
     for (const [demand, password, errcode] of [
       [{ minimum_length: 5 }, 'aB-1', 'M_PASSWORD_TOO_SHORT'],
       [{ require_digit: true }, 'aB-', 'M_PASSWORD_NO_DIGIT'],
@@ -225,7 +225,7 @@ describe('options of accounts', () => {
     assert.equal((await signUp('alice', { password: 'a' })).status, 200);
   });
 
-  it('slows down registrations [option: rc_registration]', async () => {
+  it('limits the rate of registrations [option: rc_registration]', async () => {
     await start({}, { rateLimits: { rc_registration: { per_second: 0.1, burst_count: 2 } } });
     await signUp('a1');
     await signUp('a2');
@@ -234,7 +234,10 @@ describe('options of accounts', () => {
     assert.equal((await signUp('a3')).status, 200);
   });
 
-  /** Makes logins of one kind rare and all others free, and expects the third to be refused for ten seconds. */
+  /**
+   * Sets a tight limit for one kind of login and none for the others, and expects the third attempt to be
+   * refused for ten seconds.
+   */
   async function expectLimit(
     kind: 'address' | 'account' | 'failed_attempts',
     attempt: (i: number) => Promise<ApiAnswer>,
@@ -254,12 +257,12 @@ describe('options of accounts', () => {
     assert.notEqual((await attempt(3)).status, 429);
   }
 
-  it('slows down logins from one address [option: rc_login.address]', () =>
+  it('limits the rate of logins by address [option: rc_login.address]', () =>
     expectLimit('address', (i) => login(`user${i}`)));
 
-  it('slows down logins to one account [option: rc_login.account]', () =>
+  it('limits the rate of logins by account [option: rc_login.account]', () =>
     expectLimit('account', () => login('alice')));
 
-  it('slows down guessing [option: rc_login.failed_attempts]', () =>
+  it('limits the rate of failed logins by account [option: rc_login.failed_attempts]', () =>
     expectLimit('failed_attempts', () => login('alice', 'guess')));
 });

@@ -10,14 +10,15 @@ import {
 
 type Content = Readonly<Record<string, unknown>>;
 
-/** The rooms in which new users find themselves, on a whole homeserver. */
-describe('rooms that everybody joins', () => {
+/** Rooms that new users join automatically, tested on a whole homeserver. */
+describe('auto-join rooms', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
   const start = async (rooms: ConfigurationOverrides['rooms']) => {
     const config = { accounts: { allow_guest_access: true }, rooms: rooms ?? {} };
-    // Time stands still: however slow this machine is, nobody loses patience.
+    // The clock stands still, so that on a slow machine the registration does not give up waiting for the
+    // joins.
     server = await startTestServer({ database: 'sqlite', config, clock: manualClock() });
   };
   const get = ({ token }: TestUser, path: string) =>
@@ -27,7 +28,7 @@ describe('rooms that everybody joins', () => {
     assert.ok('next_batch' in body, raw);
     return Object.keys((body['rooms'] as { join?: object } | undefined)?.join ?? {});
   };
-  /** The rooms that a user is in who was made just now: so many. */
+  /** Asserts that the user is joined to `count` rooms and returns them. */
   const joined = async (user: TestUser, count: number) => {
     const rooms = await roomsOf(user);
     assert.equal(rooms.length, count);
@@ -43,7 +44,7 @@ describe('rooms that everybody joins', () => {
     return { userId: String(body['user_id']), deviceId: '', token: String(body['access_token']) };
   };
 
-  it('are made for the first user, and joined by all [option: auto_join_rooms, autocreate_auto_join_rooms_federated, auto_join_rooms_for_guests]', async () => {
+  it('are created for the first user and joined by later users, but not by guests when that is off [option: auto_join_rooms, autocreate_auto_join_rooms_federated, auto_join_rooms_for_guests]', async () => {
     await start({
       auto_join_rooms: ['#lobby:test', '#elsewhere:other.example', '#news:test'],
       autocreate_auto_join_rooms_federated: false,
@@ -65,7 +66,7 @@ describe('rooms that everybody joins', () => {
     assert.deepEqual(await roomsOf(earlyGuest), []);
   });
 
-  it('are joined by guests at the latest when they become users [option: auto_join_rooms_for_guests]', async () => {
+  it('are joined by guests at registration or when they become users [option: auto_join_rooms_for_guests]', async () => {
     for (const forGuests of [false, true]) {
       await start({ auto_join_rooms: ['#lobby:test'], auto_join_rooms_for_guests: forGuests });
       const [room] = await joined(await server.register('alice'), 1);
@@ -88,7 +89,7 @@ describe('rooms that everybody joins', () => {
     }
   });
 
-  it('are not made unless that is wanted [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
+  it('are not created when that is off [option: autocreate_auto_join_rooms, auto_join_rooms_for_guests]', async () => {
     await start({ auto_join_rooms: ['#lobby:test'], autocreate_auto_join_rooms: false });
     const alice = await server.register('alice');
     const body = { room_alias_name: 'lobby', preset: 'public_chat' };
@@ -99,7 +100,7 @@ describe('rooms that everybody joins', () => {
     assert.deepEqual(await roomsOf(alice), [made.body['room_id']]);
   });
 
-  it('may be private: their host invites [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
+  it('are created private with invites by the configured user [option: auto_join_mxid_localpart, autocreate_auto_join_room_preset]', async () => {
     for (const preset of ['private_chat', 'trusted_private_chat'] as const) {
       await start({
         auto_join_rooms: ['#lobby:test'],

@@ -11,7 +11,10 @@ import { manualClock } from '../support/clocks/manual-clock.ts';
 import { makeTestDatabase } from '../support/databases/databases.ts';
 import { testConfiguration } from '../support/servers/server.ts';
 
-/** How many of 400 events are in memory, of a server with such caches; and after its factor was halved. */
+/**
+ * Counts how many of 400 events are cached with this configuration, before and after the global factor is
+ * halved.
+ */
 async function cachedEvents(event_cache_size: number, global_factor: number): Promise<number[]> {
   const shutdown = new Shutdown(silentLogger);
   const place = await makeTestDatabase('sqlite');
@@ -43,7 +46,7 @@ async function cachedEvents(event_cache_size: number, global_factor: number): Pr
   }
 }
 
-it('keeps as many events in memory as it is told [option: event_cache_size, caches.global_factor]', async () => {
+it('bounds the event cache by its size times the global factor, also after a reload [option: event_cache_size, caches.global_factor]', async () => {
   assert.deepEqual(await cachedEvents(150, 1), [150, 75]);
   assert.deepEqual(await cachedEvents(150, 2), [300, 150]);
   assert.deepEqual(await cachedEvents(500, 1), [400, 250]);

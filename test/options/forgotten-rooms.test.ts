@@ -9,7 +9,7 @@ import { enc, TestClient } from '../support/users/test-client.ts';
 const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('rooms that everybody has forgotten', () => {
+  describe('rooms that all members have forgotten', () => {
     let server: TestServer;
     let ticking: NodeJS.Timeout | undefined;
     afterEach(async () => {
@@ -19,7 +19,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     const start = async (forgotten_room_retention_period: number | null) => {
       const clock = manualClock();
-      // What waits a moment, for instance to write again after a conflict, must not wait for ever.
+      // The clock advances in real time, so that retries after write conflicts run.
       clearInterval(ticking);
       ticking = setInterval(() => clock.advance(5), 5);
       const config = { rooms: { forgotten_room_retention_period } };
@@ -38,9 +38,9 @@ forServerDatabases(import.meta.url, (open) => {
       if (answer.status === 200) assert.equal(answer.body['room_id'], room);
       return answer.status === 200;
     };
-    /** Jobs run beside requests. */
+    /** Jobs run concurrently with requests. */
     const gone = (person: TestClient, room: string) =>
-      eventually(`${room} to go`, async () => !(await isThere(person, room)));
+      eventually(`${room} to be deleted`, async () => !(await isThere(person, room)));
     const stays = async (person: TestClient, room: string) => {
       for (let look = 0; look < 20; look++) {
         assert.ok(await isThere(person, room));
@@ -52,7 +52,7 @@ forServerDatabases(import.meta.url, (open) => {
       await person.membership('forget', room);
     };
 
-    it('are deleted after a time, counted from the last of them [option: forgotten_room_retention_period]', async () => {
+    it('are deleted after the retention period, counted from the last forget [option: forgotten_room_retention_period]', async () => {
       const { clock, anna, ben, room } = await start(7 * minute);
       await forget(anna, room);
       clock.advance(8 * minute);
@@ -71,7 +71,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.notEqual(again, room);
     });
 
-    it('are kept when somebody comes back, and when the operator wants to keep them', async () => {
+    it('are not deleted when a user has joined again, or when there is no retention period', async () => {
       const { clock, anna, ben, room } = await start(7 * minute);
       await forget(anna, room);
       await forget(ben, room);

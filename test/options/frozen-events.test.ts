@@ -5,7 +5,7 @@ import { alice, RoomsUnderTest } from '../support/rooms/rooms.ts';
 import { startTestServer } from '../support/servers/server.ts';
 
 forServerDatabases(import.meta.url, (open) => {
-  it('lets nobody change what is in memory when that is wanted [option: use_frozen_dicts]', async () => {
+  it('freezes cached events at every depth only when the option is on [option: use_frozen_dicts]', async () => {
     for (const use_frozen_dicts of [true, false]) {
       const { engine, ...under } = await RoomsUnderTest.open(open, [], { options: { use_frozen_dicts } });
       const roomId = await under.rooms.creation.create(alice, {});
@@ -24,7 +24,7 @@ forServerDatabases(import.meta.url, (open) => {
   });
 });
 
-it('a server works as well with frozen events', async () => {
+it('a homeserver with use_frozen_dicts creates, sends, redacts, syncs and leaves without errors', async () => {
   const server = await startTestServer({ database: 'sqlite', config: { rooms: { use_frozen_dicts: true } } });
   const [alice, bob] = [await server.register('alice'), await server.register('bob')];
   const call = async (method: string, path: string, { token }: { token: string }, body?: object) => {

@@ -6,14 +6,14 @@ import { startTestServer, type TestServer } from '../support/servers/server.ts';
 import { registerAdmin } from '../support/users/register-admin.ts';
 import { enc, TestClient } from '../support/users/test-client.ts';
 
-/** Two at once, and one more every ten seconds. */
+/** Two actions at once, and one more every ten seconds. */
 const tight = { per_second: 0.1, burst_count: 2 };
 
-/** More often than `tight` allows. */
+/** More attempts than `tight` allows. */
 const attempts = 5;
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('users to whom administrators have given other limits', () => {
+  describe('rate limit overrides of users', () => {
     let server: TestServer;
     let clock: ManualClock;
     let [admin, anna, ben]: TestClient[] = [];
@@ -49,7 +49,7 @@ forServerDatabases(import.meta.url, (open) => {
     };
 
     let transactions = 0;
-    /** How often it is let through. */
+    /** Counts the attempts that are not refused with 429. */
     const countAllowed = async (act: () => Promise<{ status: number; raw: string }>) => {
       clock.advance(600_000);
       let times = 0;
@@ -66,7 +66,7 @@ forServerDatabases(import.meta.url, (open) => {
         body: 'x',
       });
 
-    it('send as fast as they were allowed to', async () => {
+    it('replace the limit of messages and of nothing else', async () => {
       assert.deepEqual(await ask('GET'), {});
       assert.equal(await countAllowed(say(anna!)), 2);
       const override = { messages_per_second: 1, burst_count: 4 };
@@ -74,10 +74,14 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await ask('GET'), override);
       assert.equal(await countAllowed(say(anna!)), 4);
       assert.equal(await countAllowed(say(ben!)), 2);
-      assert.equal(await countAllowed(() => anna!.call('POST', '/createRoom', {})), 2, 'for messages alone');
+      assert.equal(
+        await countAllowed(() => anna!.call('POST', '/createRoom', {})),
+        2,
+        'the override is for messages only',
+      );
     });
 
-    it('are not limited in anything with a rate of 0', async () => {
+    it('with a rate of 0 exempt the user from all rate limits, also after a restart, until they are deleted', async () => {
       assert.deepEqual(await ask('POST', {}), { messages_per_second: 0, burst_count: 0 });
       const invite = async () => {
         const answer = await anna!.call('POST', `/rooms/${enc(room)}/invite`, { user_id: admin!.id });
@@ -107,7 +111,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await countAllowed(say(anna!)), 2);
     });
 
-    it('are told when they may go on, by a header as well', async () => {
+    it('refuse with 429, retry_after_ms and a Retry-After header', async () => {
       await countAllowed(say(ben!));
       const send = `${server.baseUrl}/_matrix/client/v3/rooms/${enc(room)}/send/m.room.message/refused`;
       const headers = { authorization: `Bearer ${ben!.token}` };
@@ -118,7 +122,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(refused.headers.get('retry-after'), '10');
     });
 
-    it('are chosen by administrators, among those who are here', async () => {
+    it('can be set by administrators only, with valid values, for existing local users', async () => {
       const codeOf = async (person: TestClient, userId: string, body: object = {}) => {
         const answer = await person.ask('POST', path(userId), body);
         return [answer.status, answer.body['errcode']];

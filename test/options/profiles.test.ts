@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../support/servers/server.ts';
 import { enc, TestClient } from '../support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('profiles that are not for everybody', () => {
+  describe('options about the visibility of profiles', () => {
     let server: TestServer;
     afterEach(() => server.stop());
 
@@ -23,7 +23,7 @@ forServerDatabases(import.meta.url, (open) => {
         ['', '/displayname'].map(async (field) => (await viewer.call('GET', path(of, field))).status),
       );
 
-    it('are seen by those who share a room now (limit_profile_requests_to_users_who_share_rooms)', async () => {
+    it('show a profile only to users who currently share a room with its owner (limit_profile_requests_to_users_who_share_rooms)', async () => {
       const { anna, ben } = await start({ limit_profile_requests_to_users_who_share_rooms: true });
       assert.deepEqual(await statusesOf(ben, anna), [403, 403]);
       assert.deepEqual(await statusesOf(ben, ben), [200, 200]);
@@ -33,12 +33,12 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await statusesOf(ben, anna), [200, 200]);
       await ben.leave(room);
       assert.deepEqual(await statusesOf(ben, anna), [403, 403]);
-      // Whether there is such a user is not told, either.
+      // A user who does not exist gets the same answer, so that accounts cannot be enumerated.
       const nobody = await ben.call('GET', '/profile/@nobody:test');
       assert.deepEqual([nobody.status, nobody.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('are seen by those who say who they are (require_auth_for_profile_requests)', async () => {
+    it('show profiles only to requests with a valid access token (require_auth_for_profile_requests)', async () => {
       const { anna, ben } = await start({ require_auth_for_profile_requests: true });
       assert.deepEqual(await statusesOf(ben, anna), [200, 200]);
       for (const field of ['', '/displayname', '/m.tz']) {

@@ -11,11 +11,11 @@ import {
 
 type Limits = NonNullable<ConfigurationOverrides['rateLimits']>;
 
-/** Two at once, and one more every ten seconds. */
+/** Two actions at once, and one more every ten seconds. */
 const tight = { per_second: 0.1, burst_count: 2 };
 const lax = { per_second: 1_000, burst_count: 1_000 };
 
-/** How often users may do what in rooms, shown on a whole homeserver. */
+/** Rate limits of actions in rooms, tested on a whole homeserver. */
 describe('rate limits of rooms', () => {
   let server: TestServer;
   let clock: ManualClock;
@@ -43,7 +43,7 @@ describe('rate limits of rooms', () => {
       body: { msgtype: 'm.text', body: 'x' },
     });
 
-  /** Expects that two attempts are let through, and the third only after ten seconds. */
+  /** Expects two attempts to succeed, and the third only after ten seconds. */
   async function expectLimit(attempt: (i: number) => Promise<ApiAnswer>): Promise<void> {
     for (let i = 0; i < 2; i++) assert.equal((await attempt(i)).status, 200);
     const { status, body } = await attempt(2);
@@ -52,14 +52,14 @@ describe('rate limits of rooms', () => {
     assert.equal((await attempt(2)).status, 200);
   }
 
-  it('hold for messages [option: rc_message]', async () => {
+  it('limit messages by sender [option: rc_message]', async () => {
     const [alice] = await start({ rc_message: tight }, 'alice');
     const here = await room(alice!);
     clock.advance(60_000);
     await expectLimit((i) => send(alice!, here, i));
   });
 
-  it("may be others for redactions of others' messages [option: rc_admin_redaction]", async () => {
+  it("limit redactions of other users' messages separately from messages [option: rc_admin_redaction]", async () => {
     const [alice, bob] = await start({ rc_message: lax, rc_admin_redaction: tight }, 'alice', 'bob');
     const here = await room(alice!);
     await join(bob!, here);
@@ -74,13 +74,13 @@ describe('rate limits of rooms', () => {
     await expectLimit((i) => redact(sent, i));
   });
 
-  it('hold for joins, by user [option: rc_joins.local]', async () => {
+  it('limit joins by user [option: rc_joins.local]', async () => {
     const [alice, bob] = await start({ rc_joins: { local: tight } }, 'alice', 'bob');
     const places = await rooms(alice!);
     await expectLimit((i) => join(bob!, places[i]!));
   });
 
-  it('hold for joins, by room [option: rc_joins_per_room]', async () => {
+  it('limit joins by room [option: rc_joins_per_room]', async () => {
     const [alice, ...others] = await start({ rc_joins_per_room: tight }, 'alice', 'bob', 'carol', 'dave');
     const here = await room(alice!);
     clock.advance(60_000);
@@ -89,27 +89,27 @@ describe('rate limits of rooms', () => {
 
   const invites = { per_room: lax, per_user: lax, per_issuer: lax };
 
-  it('hold for invites, by room [option: rc_invites.per_room]', async () => {
+  it('limit invites by room [option: rc_invites.per_room]', async () => {
     const limits = { rc_invites: { ...invites, per_room: tight } };
     const [alice, ...others] = await start(limits, 'alice', 'bob', 'carol', 'dave');
     const here = await room(alice!);
     await expectLimit((i) => invite(alice!, here, others[i]!));
   });
 
-  it('hold for invites, by who is invited [option: rc_invites.per_user]', async () => {
+  it('limit invites by invited user [option: rc_invites.per_user]', async () => {
     const [alice, bob] = await start({ rc_invites: { ...invites, per_user: tight } }, 'alice', 'bob');
     const places = await rooms(alice!);
     await expectLimit((i) => invite(alice!, places[i]!, bob!));
   });
 
-  it('hold for invites, by who invites [option: rc_invites.per_issuer]', async () => {
+  it('limit invites by inviter [option: rc_invites.per_issuer]', async () => {
     const limits = { rc_invites: { ...invites, per_issuer: tight } };
     const [alice, ...others] = await start(limits, 'alice', 'bob', 'carol', 'dave');
     const places = await rooms(alice!);
     await expectLimit((i) => invite(alice!, places[i]!, others[i]!));
   });
 
-  it('hold for new rooms [option: rc_room_creation]', async () => {
+  it('limit new rooms by creator [option: rc_room_creation]', async () => {
     const [alice] = await start({ rc_room_creation: tight }, 'alice');
     await expectLimit(() => post(alice!, '/createRoom'));
   });

@@ -13,7 +13,7 @@ import { registerAdmin } from '../support/users/register-admin.ts';
 type Content = Readonly<Record<string, unknown>>;
 type Event = Readonly<Record<string, unknown>>;
 
-/** What operators decide about rooms, shown on a whole homeserver. */
+/** Options about rooms, tested on a whole homeserver. */
 forServerDatabases(import.meta.url, (open) =>
   describe('options of rooms', () => {
     let server: TestServer;
@@ -37,7 +37,7 @@ forServerDatabases(import.meta.url, (open) =>
     const sync = async ({ token }: TestUser, filter: Content = {}) =>
       ok(await server.api('GET', v3('/sync'), { token, query: { filter: JSON.stringify(filter) } }));
 
-    it('makes rooms as the operator wants them [option: default_room_version, encryption_enabled_by_default_for_room_type, default_power_level_content_override.private_chat, default_power_level_content_override.trusted_private_chat, default_power_level_content_override.public_chat]', async () => {
+    it('creates rooms with the configured version, encryption and power levels [option: default_room_version, encryption_enabled_by_default_for_room_type, default_power_level_content_override.private_chat, default_power_level_content_override.trusted_private_chat, default_power_level_content_override.public_chat]', async () => {
       const presets = ['private_chat', 'trusted_private_chat', 'public_chat'] as const;
       const levels = { private_chat: 7, trusted_private_chat: 8, public_chat: 9 };
       const made = async (alice: TestUser) => {
@@ -71,7 +71,7 @@ forServerDatabases(import.meta.url, (open) =>
       assert.deepEqual(await made(usual.alice), Array(3).fill(['10', true, 0]));
     });
 
-    it('puts the power levels that the operator sets under those of a request, key by key', async () => {
+    it('merges configured power levels key by key below those of the request', async () => {
       const { alice } = await start({
         rooms: {
           default_power_level_content_override: {
@@ -100,7 +100,7 @@ forServerDatabases(import.meta.url, (open) =>
       });
     });
 
-    it('lets only administrators invite [option: block_non_admin_invites]', async () => {
+    it('lets only administrators invite local users [option: block_non_admin_invites]', async () => {
       const { alice, bob } = await start({ rooms: { block_non_admin_invites: true } });
       const room = await createRoom(alice, { preset: 'public_chat' });
       const setState = v3(`/rooms/${room}/state/m.room.member/${bob.userId}`);
@@ -119,12 +119,12 @@ forServerDatabases(import.meta.url, (open) =>
       ok(await server.api('PUT', levels, { token: alice.token, body: power }));
       ok(await admin.call('POST', `/rooms/${room}/invite`, { user_id: bob.userId }));
       assert.equal((await stateOf(alice, room, 'm.room.member', bob.userId))['membership'], 'invite');
-      // The option is about local users: whether another server's may be invited is for that server to say.
+      // The option covers local users only: the server of a remote user decides whether to accept an invite.
       const elsewhere = await act(alice, room, 'invite', { user_id: '@dora:far.example' });
       assert.notEqual(elsewhere.body['error'], 'Invites have been disabled on this server');
     });
 
-    it('keeps profiles out of invitations, and the same in all rooms [option: include_profile_data_on_invite, allow_per_room_profiles]', async () => {
+    it('omits profiles from invites and overrides per-room profiles [option: include_profile_data_on_invite, allow_per_room_profiles]', async () => {
       const displayNames = async (rooms: ConfigurationOverrides['rooms']) => {
         const { alice, bob } = await start({ rooms: rooms ?? {} });
         const room = await createRoom(alice);
@@ -144,7 +144,7 @@ forServerDatabases(import.meta.url, (open) =>
       assert.deepEqual(await displayNames({}), ['bob', 'Queen of this room']);
     });
 
-    it('forgets rooms for those who leave, are removed or banned [option: forget_rooms_on_leave]', async () => {
+    it('forgets a room when the user leaves, is kicked or is banned [option: forget_rooms_on_leave]', async () => {
       const { alice, bob } = await start({ rooms: { forget_rooms_on_leave: true } });
       for (const how of ['leave', 'kick', 'ban']) {
         const room = await createRoom(alice, { preset: 'public_chat' });
@@ -160,7 +160,7 @@ forServerDatabases(import.meta.url, (open) =>
       }
     });
 
-    it('tells those who are invited what the operator lets them know [option: room_prejoin_state.disable_default_event_types, room_prejoin_state.additional_event_types]', async () => {
+    it('includes the configured event types in the stripped state of invites and knocks [option: room_prejoin_state.disable_default_event_types, room_prejoin_state.additional_event_types]', async () => {
       const strippedState = async (
         disable_default_event_types: boolean,
         how: 'invite' | 'knock' = 'invite',
@@ -205,7 +205,7 @@ forServerDatabases(import.meta.url, (open) =>
       assert.deepEqual(await strippedState(false, 'knock'), [...usual, ...additional]);
     });
 
-    it('bounds timelines and leaves rooms out of sync [option: filter_timeline_limit, exclude_rooms_from_sync]', async () => {
+    it('bounds the timeline limit of sync and messages, and excludes rooms from sync [option: filter_timeline_limit, exclude_rooms_from_sync]', async () => {
       const excluded: string[] = [];
       const { alice } = await start({
         sync: { filter_timeline_limit: 3, exclude_rooms_from_sync: excluded },
@@ -224,7 +224,7 @@ forServerDatabases(import.meta.url, (open) =>
       assert.equal((page.body['chunk'] as Event[]).length, 3);
     });
 
-    it('lets clients have as many events as they ask for where there is no limit (filter_timeline_limit: -1)', async () => {
+    it('accepts any timeline limit when there is no bound (filter_timeline_limit: -1)', async () => {
       const { alice } = await start({ sync: { filter_timeline_limit: -1 } });
       const room = await createRoom(alice);
       for (let i = 0; i < 110; i++) {

@@ -37,7 +37,7 @@ const start = async (options: Readonly<Record<string, unknown>>) => {
   return server;
 };
 
-/** Registers a user who makes a room. */
+/** Registers a user, who creates a room. */
 async function makeRoom(base: string): Promise<{ userId: string; roomId: string }> {
   const post = async (path: string, body: object, token = '') => {
     const response = await fetch(`${base}/_matrix/client/v3${path}`, {
@@ -61,7 +61,7 @@ async function makeRoom(base: string): Promise<{ userId: string; roomId: string 
 forServerDatabases(import.meta.url, (open) => {
   afterEach(() => server?.stop());
 
-  it('keeps what users do in its database, in its name and signed with its key [option: server_name, signing_key_path, database.name, database.args.database, database.args.dbname, database.args.host, database.args.port, database.args.user]', async () => {
+  it('stores data in the configured database, under the server name and signed with the configured key [option: server_name, signing_key_path, database.name, database.args.database, database.args.dbname, database.args.host, database.args.port, database.args.user]', async () => {
     const database = await open();
     const signing_key_path = join(folder, `${open.kind}.key`);
     writeFileSync(signing_key_path, writeSigningKeys([newSigningKey('unusual')]));
@@ -86,7 +86,7 @@ forServerDatabases(import.meta.url, (open) => {
 describe('listeners', () => {
   afterEach(() => server?.stop());
 
-  it('compress, name themselves in the log and believe proxies as each is told [option: listeners[].tag, listeners[].x_forwarded, listeners[].request_id_header, listeners[].resources[].compress]', async () => {
+  it('apply compression, tags, forwarded addresses and request ids per listener [option: listeners[].tag, listeners[].x_forwarded, listeners[].request_id_header, listeners[].resources[].compress]', async () => {
     const { addresses, log } = await start({
       enable_metrics: true,
       listeners: [
@@ -116,7 +116,7 @@ describe('listeners', () => {
     assert.match(String(of('plain')['request']), /^GET-\d+$/);
   });
 
-  it('serve measurements where they are taken [option: enable_metrics]', async () => {
+  it('serve metrics only when they are enabled [option: enable_metrics]', async () => {
     const listeners = [{ ...localhost, type: 'metrics' }];
     const measurements = async (enable_metrics: boolean) => {
       const { addresses } = await start({ enable_metrics, listeners });

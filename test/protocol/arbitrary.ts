@@ -2,7 +2,9 @@
 import fc from 'fast-check';
 import { type EventDraft, type JsonValue, type RoomVersion, roomVersions } from '../../src/protocol/index.ts';
 
-/** Text that has UTF-8; with characters that sort, escape or name something in a special way. */
+/**
+ * Text that can be encoded as UTF-8, with characters that are special in sorting, escaping or object keys.
+ */
 export const anyText = fc.oneof(
   fc.string({ unit: 'grapheme-ascii' }),
   fc.string({ unit: 'binary' }),
@@ -22,7 +24,7 @@ export const anyText = fc.oneof(
 
 const anyInteger = fc.oneof(fc.integer(), fc.maxSafeInteger());
 
-/** JSON that every room version takes. */
+/** JSON that is valid in every room version. */
 export const canonicalValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonValue }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
@@ -35,7 +37,7 @@ export const canonicalValue: fc.Arbitrary<JsonValue> = fc.letrec<{ value: JsonVa
   ),
 })).value;
 
-/** Members in any order, `__proto__` among them as an own one. */
+/** Objects with members in any order, some of them with an own member `__proto__`. */
 function objectOf(value: fc.Arbitrary<JsonValue>): fc.Arbitrary<Readonly<Record<string, JsonValue>>> {
   const entries = fc.uniqueArray(fc.tuple(anyText, value), { maxLength: 6, selector: ([key]) => key });
   return entries.map((pairs) => Object.fromEntries(pairs));
@@ -56,7 +58,7 @@ const eventTypes = [
   'm.room.message',
 ];
 
-/** Content with the members that some redaction rule keeps, holding anything. */
+/** Content with members that some redaction rule keeps, of any type. */
 const protocolContent = fc
   .record(
     {
@@ -79,7 +81,7 @@ const protocolContent = fc
 
 const hashId = fc.stringMatching(/^\$[A-Za-z0-9_-]{43}$/);
 
-/** What a server of that room version could send. */
+/** Event drafts of the format of a room version. */
 export function draftOf(version: RoomVersion): fc.Arbitrary<EventDraft> {
   const ownIds = version.eventId === 'origin';
   return fc

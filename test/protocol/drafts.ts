@@ -1,6 +1,6 @@
 import type { EventDraft, RoomVersion } from '../../src/protocol/index.ts';
 
-/** A message as a user of example.org sends it, valid in that room version. */
+/** A draft of a message by a user of example.org, valid in the room version. */
 export function draftFor(version: RoomVersion): EventDraft {
   const ownIds = version.eventId === 'origin';
   return {

@@ -21,7 +21,7 @@ interface Room {
   readonly mayNotify: boolean;
 }
 
-/** The rule that matrix-js-sdk, which knows nothing of this code, finds for an event. */
+/** Returns the rule that matrix-js-sdk, an independent implementation, matches for an event. */
 function ruleOfSdk(
   ruleset: Ruleset,
   event: PushSubject,
@@ -77,8 +77,8 @@ const event = fc
   .map(subject);
 
 /**
- * The SDK wants a word boundary to be a character of its own beside the match, so a pattern with something else than
- * a word character at its end is not among these. Other servers read the specification as this one does.
+ * The SDK requires the word boundary to be a character of its own beside the match, so no pattern here begins
+ * or ends with a non-word character. Other servers interpret the specification as this one does.
  */
 const keys = [
   'content.body',
@@ -119,7 +119,7 @@ const userRules = fc
 const room = fc.record({ memberCount: fc.integer({ min: 2, max: 4 }), mayNotify: fc.boolean() });
 
 describe('push rules', () => {
-  it('match for this server as they do for matrix-js-sdk', () => {
+  it('match the same rule as in matrix-js-sdk', () => {
     fc.assert(
       fc.property(event, userRules, room, (event, stored, room) => {
         const ruleset = effectiveRuleset(USER, stored);

@@ -20,17 +20,19 @@ import {
 } from './expectations.ts';
 import { type Kind, markOf, phases, type Scenario } from './scenario.ts';
 
-/** One way to access at a room. */
+/** An endpoint that reads. */
 export interface Endpoint {
-  /** All that the endpoint tells the user of the room, in any form that has the marks in it. */
+  /**
+   * Returns everything that the endpoint shows of the scenario's room, in any form that contains the marks.
+   */
   read(client: TestClient, scenario: Scenario): Promise<string>;
-  /** The marks that must be in it, and no others. */
+  /** The marks that must be in it; other marks must not. */
   expected(access: Access): readonly string[];
 }
 
 type Query = Record<string, string | number | boolean>;
 
-/** Answers, of which the errors count for nothing. */
+/** Returns the response body as text; errors count as an empty response. */
 const get = (client: TestClient, path: string, query: Query = {}) =>
   getPath(client, `/_matrix/client/v3${path}`, query);
 
@@ -39,14 +41,14 @@ async function getPath(client: TestClient, path: string, query: Query = {}): Pro
   return status === 200 ? textOf(body) : '';
 }
 
-/** Without the content that state replaced: who sees a change of the state has known the state before it. */
+/** Omits `prev_content`: a viewer of a state change has seen the replaced state. */
 const textOf = (json: unknown) =>
   JSON.stringify(json, (key, value) => (key === 'prev_content' ? undefined : (value as unknown)));
 
 const room = ({ roomId }: Scenario, rest: string) => `/rooms/${enc(roomId)}/${rest}`;
 const v1 = (path: string) => `/_matrix/client/v1${path}`;
 
-/** Asks for each event of the scenario. */
+/** Sends one request for each event and joins the responses. */
 async function forEach(
   events: Iterable<readonly [mark: string, eventId: string]>,
   ask: (eventId: string, mark: string) => Promise<string>,
@@ -59,7 +61,7 @@ async function forEach(
 const roots = ({ visibility, events }: Scenario) =>
   phases.map((phase) => [phase, events.get(markOf(visibility, phase, 'root'))!] as const);
 
-/** The mark of an event whose id was told. */
+/** Returns the mark of the event whose id the response contains. */
 const markOfId = ({ events }: Scenario, text: string) => {
   const { event_id } = JSON.parse(text || '{}') as { event_id?: string };
   return [...events].find(([, eventId]) => eventId === event_id)?.[0] ?? '';
@@ -69,7 +71,7 @@ const whole = { room: { include_leave: true, timeline: { limit: 100 } } };
 
 const nothing = () => [];
 
-/** By the `operationId` of the specification, or what the endpoint is called. */
+/** Endpoints by the `operationId` of the specification, or by a description. */
 export const endpoints: Readonly<Record<string, Endpoint>> = {
   getRoomEvents: {
     read: async (client, scenario) =>
@@ -180,7 +182,7 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
     },
     expected: searchResults,
   },
-  'search, around what was found': {
+  'search with event context': {
     read: async (client) => {
       const context = { before_limit: 30, after_limit: 30, include_profile: true };
       const room_events = { search_term: 'findme', filter: { limit: 100 }, event_context: context };
@@ -198,7 +200,7 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
       textOf((await client.sync(undefined, { filter: whole, use_state_after: true })).rooms ?? {}),
     expected: (access) => [...syncedHistory(access), ...nameAtJoin(access), ...strippedStateName(access)],
   },
-  'sync since before it all': {
+  'sync from a token before the scenario': {
     read: async (client, { tokens }) =>
       textOf((await client.sync(tokens.start, { filter: whole })).rooms ?? {}),
     expected: (access) => [...syncedHistory(access), ...nameAtJoin(access), ...strippedStateName(access)],
@@ -212,7 +214,8 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
       });
       return textOf(rooms);
     },
-    // Those who left by themselves are not told of the room again; nobody looks into open rooms this way.
+    // Sliding sync does not show rooms that the user has left voluntarily, nor world-readable rooms of
+    // non-members.
     expected: (access) =>
       ['left', 'declined'].includes(access.viewer)
         ? []
@@ -326,13 +329,13 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
       (await getPath(client, v1('/delayed_events'))),
     expected: nothing,
   },
-  'getRoomSummary at its old places': {
+  'getRoomSummary under its unstable paths': {
     read: async (client, { roomId }) =>
       (await getPath(client, `/_matrix/client/unstable/im.nheko.summary/rooms/${enc(roomId)}/summary`)) +
       (await getPath(client, `/_matrix/client/unstable/im.nheko.summary/summary/${enc(roomId)}`)),
     expected: summaryName,
   },
-  'getEventByTimestamp at its old place': {
+  'getEventByTimestamp under its unstable path': {
     read: (client, scenario) =>
       forEach(
         scenario.times.map((ts) => [String(ts), '']),
@@ -343,7 +346,7 @@ export const endpoints: Readonly<Record<string, Endpoint>> = {
       ),
     expected: firstEventsOfPhases,
   },
-  'mutual rooms at their old place': {
+  'mutual rooms under their unstable path': {
     read: async (client, { owner, roomId, visibility }) => {
       const path = '/_matrix/client/unstable/uk.half-shot.msc2666/user/mutual_rooms';
       const answer = await getPath(client, path, { user_id: owner.id });

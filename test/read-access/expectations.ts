@@ -1,6 +1,6 @@
 import { type Kind, markOf, type Phase, phases, type ViewerRole, type Visibility } from './scenario.ts';
 
-/** Whose eyes, on which room. */
+/** A viewer and the history visibility of the room. */
 export interface Access {
   readonly viewer: ViewerRole;
   readonly visibility: Visibility;
@@ -9,10 +9,9 @@ export interface Access {
 const isMember = (viewer: ViewerRole) => viewer === 'stayed' || viewer === 'ignoring';
 const hasLeft = (viewer: ViewerRole) => viewer === 'left' || viewer === 'kicked' || viewer === 'banned';
 
-/** The room is open to everybody. */
 const isWorldReadable = ({ visibility }: Access) => visibility === 'world_readable';
 
-/** The parts of the history that a user may read. Source: client-server API, "Room History Visibility". */
+/** The phases whose history a viewer may read. Source: client-server API, "Room History Visibility". */
 export function visiblePhases(access: Access): readonly Phase[] {
   if (isWorldReadable(access)) return phases;
   const { viewer, visibility } = access;
@@ -20,13 +19,16 @@ export function visiblePhases(access: Access): readonly Phase[] {
   return phases.filter((phase) => (phase > 0 || visibility === 'shared') && (phase < 2 || isMember(viewer)));
 }
 
-/** What of it was sent by users whom the viewer ignores and is no state. Source: "Ignoring Users". */
+/**
+ * Whether the viewer ignores the sender of such an event; state events are always shown. Source:
+ * client-server API, "Ignoring Users".
+ */
 const isIgnored = ({ viewer }: Access, kind: Kind) =>
   viewer === 'ignoring' && !['state', 'name', 'member'].includes(kind);
 
 const kinds: readonly Kind[] = ['root', 'reply', 'reaction', 'state', 'name', 'member', 'late', 'edit'];
 
-/** The marks of some kinds in some parts. Nothing is said late in the first phase. */
+/** The marks of these kinds in these phases. The first phase has no late events. */
 const marks = ({ visibility }: Access, some: readonly Phase[], ofKinds: readonly Kind[]) =>
   some.flatMap((phase) =>
     ofKinds
@@ -36,12 +38,12 @@ const marks = ({ visibility }: Access, some: readonly Phase[], ofKinds: readonly
 
 const notIgnored = (access: Access, ofKinds = kinds) => ofKinds.filter((kind) => !isIgnored(access, kind));
 
-/** Everything that the viewer may read of the history. */
+/** All events of the history that the viewer may read. */
 export const readableHistory = (access: Access) => marks(access, visiblePhases(access), notIgnored(access));
 
 /**
- * What a sync tells of: of what happened while the viewer was there or before, and the state. What was said of it
- * later comes with it if the viewer may read that.
+ * What a sync shows: the state, and the history up to when the viewer left. Later relations of its events are
+ * bundled if the viewer may read them.
  */
 export function syncedHistory(access: Access): string[] {
   const isPast = hasLeft(access.viewer) || access.viewer === 'declined';
@@ -55,40 +57,43 @@ function timelineMarks(access: Access): string[] {
   return [...marks(access, seen, notIgnored(access)), ...later];
 }
 
-/** What the old event stream tells of: what happened while the viewer was there or before. */
+/** What `/events` shows: the history up to when the viewer left. */
 export const eventStreamHistory = (access: Access) =>
   isMember(access.viewer) || hasLeft(access.viewer) ? timelineMarks(access) : [];
 
-/** Events that are found by their words. */
+/** Events that the viewer finds by full-text search. */
 export function searchResults(access: Access): string[] {
   if (!isMember(access.viewer) && !hasLeft(access.viewer)) return [];
   return marks(access, visiblePhases(access), notIgnored(access, ['root', 'reply', 'late', 'edit']));
 }
 
-/** The state of members, and as it was when they went of those who have been members. */
+/** The current state for members; for former members, the state when they left. */
 export function stateForMembers(access: Access): string[] {
   if (isMember(access.viewer)) return stateUpTo(access, 2);
   return hasLeft(access.viewer) ? stateUpTo(access, 1) : [];
 }
 
-/** The state that a user may ask for: of an open room as it is now, also by those who have been in it. */
+/**
+ * The state that a viewer may request; that of a world-readable room is the current one, also for former
+ * members.
+ */
 export const readableState = (access: Access) =>
   isWorldReadable(access) ? stateUpTo(access, 2) : stateForMembers(access);
 
-/** Names were replaced: only the last one is state. */
+/** Only the last name is state, because names replace each other. */
 const stateUpTo = (access: Access, last: Phase) => [
   ...marks(access, phases.slice(0, last + 1), ['state', 'member']),
   markOf(access.visibility, last, 'name'),
 ];
 
-/** What relates to the roots that the viewer may see. */
+/** Relations to the root events that the viewer may see. */
 export function relatedEvents(access: Access): string[] {
   const seen = visiblePhases(access);
   const toFirst = seen.includes(0) ? marks(access, seen, ['late', 'edit']) : [];
   return access.viewer === 'ignoring' ? [] : [...marks(access, seen, ['reply', 'reaction']), ...toFirst];
 }
 
-/** Roots of threads, with the last answer and the last edit that the viewer may see. */
+/** Thread roots with the latest reply and the latest edit that the viewer may see. */
 export function threadList(access: Access): string[] {
   if (access.viewer === 'ignoring') return [];
   const seen = visiblePhases(access);
@@ -99,37 +104,42 @@ export function threadList(access: Access): string[] {
   });
 }
 
-/** What has notified the user: messages since they came, but for edits. */
+/** Events in `/notifications`: messages after the viewer joined, except edits. */
 export const notifications = (access: Access) =>
   access.viewer === 'stayed' ? marks(access, [1, 2], ['root', 'reply', 'late']) : [];
 
-/** The name that the room has now. */
+/** The current name of the room. */
 const currentName = ({ visibility }: Access) => [markOf(visibility, 2, 'name')];
 
-/** Who may know what the room is called: those inside, those who were asked in, and everybody if it is open. */
+/** The name in room summaries: for members, invited users, and all viewers of a world-readable room. */
 export const summaryName = (access: Access) =>
   isMember(access.viewer) || access.viewer === 'invited' || isWorldReadable(access)
     ? currentName(access)
     : [];
 
-/** The name that the room had when the viewers came: it is state before the phase of the history that they see. */
+/** The room's name when the viewer joined, which is state at the start of the timeline. */
 export const nameAtJoin = (access: Access) =>
   stateForMembers(access).length === 0 ? [] : [markOf(access.visibility, 0, 'name')];
 
-/** What those are told who are asked in, the name of now, and who ask, the name when they did. */
+/**
+ * The name in stripped state: for invited users the current one, for knocking users that of the time of the
+ * knock.
+ */
 export function strippedStateName({ viewer, visibility }: Access): string[] {
   if (viewer === 'invited') return [markOf(visibility, 2, 'name')];
   return viewer === 'knocking' ? [markOf(visibility, 1, 'name')] : [];
 }
 
-/** The first event of each phase that may be found by its time. */
+/** The first event of each phase that `timestamp_to_event` may return. */
 export const firstEventsOfPhases = (access: Access) =>
   marks(access, visiblePhases(access), [access.viewer === 'ignoring' ? 'state' : 'root']);
 
-/** Those who are in the room now. */
+/** The marks if the viewer is a member of the room, otherwise none. */
 export const onlyForMembers = (access: Access, what: readonly string[]) =>
   isMember(access.viewer) ? [...what] : [];
 
-/** Source: client-server API, `GET /rooms/{roomId}/aliases`. */
+/**
+ * Whether the viewer may list the room's aliases. Source: client-server API, `GET /rooms/{roomId}/aliases`.
+ */
 export const mayListAliases = (access: Access) =>
   isMember(access.viewer) || (isWorldReadable(access) && access.viewer !== 'guest');

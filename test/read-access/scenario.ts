@@ -4,7 +4,7 @@ import { enc, TestClient } from '../support/users/test-client.ts';
 export const visibilities = ['world_readable', 'shared', 'invited', 'joined'] as const;
 export type Visibility = (typeof visibilities)[number];
 
-/** Who looks at the room, by what became of them between the second phase of the story and the third. */
+/** Viewers of the room, by what happened to them between the second and the third phase. */
 export const viewerRoles = [
   'stayed',
   'ignoring',
@@ -20,10 +20,10 @@ export const viewerRoles = [
 ] as const;
 export type ViewerRole = (typeof viewerRoles)[number];
 
-/** Those who are in the room from its second phase on. */
+/** Viewers who join before the second phase. */
 export const joiners: readonly ViewerRole[] = ['stayed', 'ignoring', 'left', 'kicked', 'banned', 'forgot'];
 
-/** What is said and done in each phase of the story; what is done to the root of the first phase comes later. */
+/** Kinds of events in each phase. `late` and `edit` relate to the root event of the first phase. */
 export type Kind =
   | 'root'
   | 'reply'
@@ -33,7 +33,7 @@ export type Kind =
   | 'name'
   | 'edit'
   | 'late'
-  // Not events of the room: what goes on at the end.
+  // Not events of the room: activity at the end of the scenario.
   | 'typing'
   | 'receipt'
   | 'presence'
@@ -42,11 +42,14 @@ export type Kind =
   | 'delayed'
   | 'private';
 
-/** The parts of the story: before the viewers come, while they are there, after some of them have gone. */
+/**
+ * The phases of the scenario: before the viewers join, while they are joined, and after some of them have
+ * left.
+ */
 export const phases = [0, 1, 2] as const;
 export type Phase = (typeof phases)[number];
 
-/** A word that stands for one event, in its content. */
+/** A word that identifies an event, contained in its content. */
 export const markOf = (visibility: Visibility, phase: Phase, kind: Kind) =>
   `mk${visibility.replace('_', '')}p${phase}${kind}`;
 
@@ -54,26 +57,26 @@ export const markOf = (visibility: Visibility, phase: Phase, kind: Kind) =>
 export const marksIn = (text: string): string[] =>
   [...new Set(text.match(/mk[a-z]+p\d[a-z]+/g) ?? [])].sort();
 
-/** What happened in one room, and who looks at it. */
+/** A room with its history and its viewers. */
 export interface Scenario {
   readonly visibility: Visibility;
   readonly roomId: string;
-  /** A space that everybody may look into, with the room in it. */
+  /** A world-readable space that contains the room. */
   readonly spaceId: string;
   readonly alias: string;
   readonly clients: Readonly<Record<ViewerRole, TestClient>>;
   readonly owner: TestClient;
-  /** Who says everything; `ignoring` ignores them. */
+  /** Sends all events; the viewer `ignoring` ignores them. */
   readonly sender: TestClient;
-  /** The ids of events by their marks. */
+  /** Event ids by mark. */
   readonly events: ReadonlyMap<string, string>;
-  /** Tokens of the owner's syncs: before the story and after it. */
+  /** Sync tokens of the owner from before and after the scenario. */
   readonly tokens: { readonly start: string; readonly end: string };
   /** When each phase begins, in milliseconds since the epoch. */
   readonly times: readonly number[];
 }
 
-/** Lets it all happen. */
+/** Creates the room and sends all its events. */
 export async function playScenario(server: TestServer, visibility: Visibility): Promise<Scenario> {
   const named = (name: string) => TestClient.register(server, `${name}-${visibility.replace('_', '')}`);
   const [owner, sender] = [await named('owner'), await named('speaker')];
@@ -133,7 +136,8 @@ export async function playScenario(server: TestServer, visibility: Visibility): 
   );
   await owner.do('PUT', `/user/${enc(owner.id)}/rooms/${enc(roomId)}/tags/u.${secret.mark}`, {});
   const later = { msgtype: 'm.text', body: markOf(visibility, 2, 'delayed') };
-  // The specification does not know this answer, so it is not held against it.
+  // The specification has no schema for this response, so the request does not go through the validating
+  // client.
   await fetch(
     `${server.baseUrl}/_matrix/client/v3/rooms/${enc(roomId)}/send/m.room.message/later?org.matrix.msc4140.delay=3600000`,
     {
@@ -165,7 +169,7 @@ interface ScenarioRun extends Pick<Scenario, 'visibility' | 'roomId' | 'sender'>
 
 async function playPhase(run: ScenarioRun, phase: Phase): Promise<void> {
   const { server, visibility, roomId, sender, events, times } = run;
-  // No event of the phase before is of the same millisecond.
+  // Ensures that no event of the previous phase has the same timestamp.
   await new Promise((resolve) => setTimeout(resolve, 2));
   times.push(Date.now());
   const mark = (kind: Kind) => markOf(visibility, phase, kind);
