@@ -10,7 +10,7 @@ import { type ErasureTables, insertErasedUser, readErasedUsers } from './store.t
  */
 export class ErasedUsers implements Erasures {
   readonly #database: Database;
-  readonly #stream = new Stream<string>('erased users', jsonFacts());
+  readonly #stream = new Stream<string>('erased_users', jsonFacts());
   #positions: Promise<Map<string, number>> | undefined;
 
   constructor(database: Database) {

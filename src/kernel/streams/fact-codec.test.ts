@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type FactCodec, jsonFacts } from './index.ts';
+
+interface Read {
+  readonly userId: string;
+  readonly threadId: string | undefined;
+  readonly marks: readonly { readonly at: number }[];
+}
+
+const overText = <F>(codec: FactCodec<F>, fact: F) =>
+  codec.decode(JSON.parse(JSON.stringify(codec.encode(fact))));
+
+describe('jsonFacts', () => {
+  it('gives back equal facts, with members that are undefined', () => {
+    const codec: FactCodec<Read> = jsonFacts({ threadId: undefined });
+    const facts: Read[] = [
+      { userId: '@a:test', threadId: 'main', marks: [{ at: 1 }] },
+      { userId: '@a:test', threadId: undefined, marks: [] },
+    ];
+    for (const fact of facts) assert.deepEqual(overText(codec, fact), fact);
+    assert.equal(overText(jsonFacts<string>(), 'a word'), 'a word');
+  });
+
+  it('takes only facts that JSON can hold, and all members that may be undefined', () => {
+    // @ts-expect-error JSON does not hold maps.
+    jsonFacts<{ readonly changes: ReadonlyMap<string, string> }>();
+    // @ts-expect-error nor bytes
+    jsonFacts<{ readonly key: Uint8Array }>();
+    // @ts-expect-error `threadId` may be undefined.
+    jsonFacts<Read>();
+  });
+});

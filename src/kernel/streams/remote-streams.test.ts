@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { eagerClock } from '../../../test/support/clocks/eager-clock.ts';
+import { systemClock } from '../clock.ts';
+import { type Database, migrate, openDatabase } from '../database/index.ts';
+import { silentLogger } from '../observability/index.ts';
+import {
+  type FactCodec,
+  jsonFacts,
+  type PublishedFact,
+  type PublishedRange,
+  RemoteStreams,
+  Stream,
+  StreamWriter,
+  streamMigrations,
+} from './index.ts';
+
+interface Note {
+  readonly text: string;
+  readonly by: string | undefined;
+}
+
+/** The same streams in a process that writes and in one that follows it, with a bus between them. */
+class TwoProcesses {
+  readonly streams: StreamWriter;
+  readonly here = streamsOf();
+  readonly there = streamsOf();
+  readonly remote: RemoteStreams;
+  /** What the bus brings, as text. */
+  readonly sent: string[] = [];
+  readonly published: PublishedFact[] = [];
+  readonly written: (readonly [string, unknown, number])[] = [];
+  readonly received: (readonly [string, unknown, number])[] = [];
+  readonly gaps: (readonly [number, number])[] = [];
+  failures = 0;
+
+  constructor(streams: StreamWriter) {
+    this.streams = streams;
+    for (const { name, stream } of all(this.here)) {
+      stream.subscribe((fact: unknown, position: number) => this.written.push([name, fact, position]));
+    }
+    for (const { name, stream } of all(this.there)) {
+      stream.subscribe((fact: unknown, position: number) => {
+        assert.equal(this.remote.current, position);
+        this.received.push([name, fact, position]);
+      });
+    }
+    streams.onPublish((range) => {
+      this.published.push(...range.facts);
+      this.sent.push(JSON.stringify(range));
+    });
+    this.remote = new RemoteStreams({
+      streams: all(this.there).map(({ stream }) => stream),
+      current: streams.current,
+      clock: eagerClock(),
+      log: silentLogger,
+      readMissing: async (after, upTo) => {
+        this.gaps.push([after, upTo]);
+        if (this.failures-- > 0) throw new Error('the database is not there');
+        return this.published.filter(({ position }) => position > after && position <= upTo);
+      },
+    });
+  }
+
+  /** Brings what was sent, as the network pleases. */
+  bring(fate: (text: string) => readonly string[] = (text) => [text]): void {
+    for (const text of this.sent.splice(0)) {
+      for (const copy of fate(text)) this.remote.receive(JSON.parse(copy) as PublishedRange);
+    }
+  }
+}
+
+function streamsOf() {
+  return {
+    notes: new Stream<Note>('notes', jsonFacts({ by: undefined })),
+    words: new Stream<string>('words', jsonFacts()),
+  };
+}
+
+const all = (streams: ReturnType<typeof streamsOf>) =>
+  Object.entries(streams).map(([name, stream]) => ({ name, stream: stream as Stream<unknown> }));
+
+describe('RemoteStreams', () => {
+  let database: Database;
+  before(async () => {
+    database = await openDatabase({ kind: 'sqlite', path: ':memory:' }, { log: silentLogger });
+    await migrate(database, streamMigrations);
+  });
+  after(() => database.close());
+  const openWriter = () => StreamWriter.open({ database, clock: systemClock, log: silentLogger });
+
+  it('delivers the facts of another process in the order of their positions, and current follows', async () => {
+    const { streams, here, remote, ...two } = new TwoProcesses(await openWriter());
+    const advances: number[] = [];
+    remote.onAdvance((current) => advances.push(current));
+    const [early, late] = streams.reserving((reserve) => [reserve(here.notes), reserve(here.words)]);
+    late.complete('second');
+    assert.deepEqual(two.sent, []);
+    early.complete({ text: 'first', by: undefined });
+    streams.announce(here.notes, { text: 'third', by: 'alice' });
+    for (const text of two.sent) remote.receive(JSON.parse(text) as PublishedRange);
+    await remote.settled();
+    assert.deepEqual(two.received, two.written);
+    assert.deepEqual(
+      two.received.map(([, fact]) => fact),
+      [{ text: 'first', by: undefined }, 'second', { text: 'third', by: 'alice' }],
+    );
+    assert.equal(remote.current, streams.current);
+    assert.deepEqual(advances, [late.position, streams.current]);
+  });
+
+  it('passes over positions that were given back and streams that it does not follow', async () => {
+    const two = new TwoProcesses(await openWriter());
+    const other = new Stream<string>('other', jsonFacts());
+    two.streams.reserving((reserve) => reserve(other)).abandon();
+    two.streams.announce(other, 'not for here');
+    two.bring();
+    await two.remote.settled();
+    assert.deepEqual(two.received, []);
+    assert.equal(two.remote.current, two.streams.current);
+  });
+
+  it('reads a lost range from the database before it delivers what came after it', async () => {
+    const two = new TwoProcesses(await openWriter());
+    const before = two.streams.current;
+    two.streams.announce(two.here.words, 'lost');
+    two.sent.length = 0;
+    two.failures = 2;
+    two.streams.announce(two.here.words, 'came');
+    two.bring();
+    await two.remote.settled();
+    assert.deepEqual(
+      two.received.map(([, fact]) => fact),
+      ['lost', 'came'],
+    );
+    assert.deepEqual(
+      two.gaps,
+      [1, 2, 3].map(() => [before, before + 1]),
+    );
+  });
+
+  it('notices by a range without facts that the last one was lost', async () => {
+    const two = new TwoProcesses(await openWriter());
+    two.streams.announce(two.here.words, 'lost');
+    two.sent.length = 0;
+    const { current } = two.streams;
+    two.remote.receive({ after: current, upTo: current, facts: [] });
+    await two.remote.settled();
+    assert.deepEqual(two.received, two.written);
+    assert.equal(two.remote.current, current);
+  });
+
+  it('tries again to decode a fact that it could not decode, and skips none', async () => {
+    let attempts = 0;
+    const codec: FactCodec<string> = {
+      encode: (fact) => fact,
+      decode: async (json) => {
+        attempts++;
+        if (attempts === 1) throw new Error('the event is not there yet');
+        return json as string;
+      },
+    };
+    const stream = new Stream('slow', codec);
+    const received: string[] = [];
+    stream.subscribe((fact) => received.push(fact));
+    const readMissing = async () => [];
+    const deps = { streams: [stream], current: 0, clock: eagerClock(), log: silentLogger, readMissing };
+    const remote = new RemoteStreams(deps);
+    remote.receive({
+      after: 0,
+      upTo: 2,
+      facts: [1, 2].map((at) => ({ stream: 'slow', position: at, fact: `${at}` })),
+    });
+    await remote.settled();
+    assert.deepEqual(received, ['1', '2']);
+    assert.equal(attempts, 3);
+  });
+
+  it('goes on after a listener has thrown', async () => {
+    const two = new TwoProcesses(await openWriter());
+    two.there.words.subscribe(() => {
+      throw new Error('a mistake');
+    });
+    two.streams.announce(two.here.words, 'a');
+    two.streams.announce(two.here.words, 'b');
+    two.bring();
+    await two.remote.settled();
+    assert.equal(two.remote.current, two.streams.current);
+    assert.equal(two.received.length, 2);
+  });
+
+  it('publishes a range in which a fact could not be encoded as a gap', async () => {
+    const streams = await openWriter();
+    const broken: FactCodec<string> = {
+      encode: () => {
+        throw new Error('no JSON');
+      },
+      decode: (json) => json as string,
+    };
+    const ranges: PublishedRange[] = [];
+    const first = streams.current;
+    streams.onPublish((range) => ranges.push(range));
+    streams.announce(new Stream('broken', broken), 'lost');
+    streams.announce(new Stream<string>('words', jsonFacts()), 'came');
+    assert.deepEqual(ranges, [
+      { after: first + 1, upTo: first + 2, facts: [{ stream: 'words', position: first + 2, fact: 'came' }] },
+    ]);
+  });
+
+  it('delivers every fact once and in order, whatever the bus loses and repeats', async () => {
+    const steps = fc.array(
+      fc.record({
+        stream: fc.constantFrom('notes' as const, 'words' as const),
+        text: fc.string(),
+        by: fc.option(fc.string(), { nil: undefined }),
+        settles: fc.constantFrom('at once', 'at the end', 'never'),
+        fate: fc.constantFrom('comes', 'is lost', 'comes twice'),
+      }),
+      { maxLength: 60 },
+    );
+    await fc.assert(
+      fc.asyncProperty(steps, async (plan) => {
+        const two = new TwoProcesses(await openWriter());
+        const late: (() => void)[] = [];
+        for (const { stream, text, by, settles, fate } of plan) {
+          two.streams.reserving((reserve) => {
+            const complete =
+              stream === 'notes'
+                ? reserveNote(reserve(two.here.notes), { text, by })
+                : reserveNote(reserve(two.here.words), text);
+            if (settles === 'at once') complete.done();
+            else late.push(settles === 'never' ? complete.abandon : complete.done);
+          });
+          two.bring((range) => (fate === 'comes' ? [range] : fate === 'is lost' ? [] : [range, range]));
+        }
+        for (const settle of late) settle();
+        two.bring();
+        const { current } = two.streams;
+        two.remote.receive({ after: current, upTo: current, facts: [] });
+        await two.remote.settled();
+        assert.deepEqual(two.received, two.written);
+        assert.equal(two.remote.current, current);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+function reserveNote<F>(reservation: { complete(fact: F): void; abandon(): void }, fact: F) {
+  return { done: () => reservation.complete(fact), abandon: () => reservation.abandon() };
+}

@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { ReferenceRoom } from '../../test/support/rooms/reference-room.ts';
+import { alice, bob, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
+import {
+  type JsonObject,
+  type JsonValue,
+  type Pdu,
+  parseJsonObject,
+  roomEventOf,
+  roomVersions,
+} from '../protocol/index.ts';
+import { type EventsByNid, RoomFactCodec } from './room-fact-codec.ts';
+import type { RoomFact, StoredEvent } from './stored-event.ts';
+
+/** As a bus brings it. */
+const overText = (codec: RoomFactCodec, fact: RoomFact) =>
+  codec.decode(JSON.parse(JSON.stringify(codec.encode(fact))) as JsonValue);
+
+const record = <T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record(members, { noNullPrototype: true });
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const nid = fc.integer({ min: 1, max: 2 ** 50 });
+
+const content = fc
+  .tuple(
+    fc.dictionary(fc.string(), fc.jsonValue()),
+    fc.constantFrom('', '"exact":1.0', '"exact":12345678901234567890'),
+  )
+  .map(([members, exact]) => {
+    const text = JSON.stringify(members);
+    return exact === ''
+      ? text
+      : text.replace('{', Object.keys(members).length > 0 ? `{${exact},` : `{${exact}`);
+  });
+
+/** Events of all room versions, with numbers as other servers may have written them where the version allows it. */
+const storedEvent: fc.Arbitrary<StoredEvent> = record({
+  version: fc.constantFrom(...roomVersions.values()),
+  content,
+  stateKey: maybe(fc.string()),
+  type: fc.oneof(fc.string(), fc.constantFrom('m.room.create', 'm.room.redaction')),
+  numbers: record({
+    nid,
+    roomNid: nid,
+    stream: maybe(fc.integer({ min: -(2 ** 50), max: 2 ** 50 })),
+    stateGroup: maybe(nid),
+    stateBefore: maybe(nid),
+    replaces: maybe(nid),
+    redactedBy: maybe(nid),
+  }),
+  flags: record({
+    rejected: fc.boolean(),
+    softFailed: fc.boolean(),
+    distribute: fc.boolean(),
+    resolves: fc.boolean(),
+    followsGap: fc.boolean(),
+    outside: fc.boolean(),
+  }),
+}).map(({ version, content, stateKey, type, numbers, flags }) => {
+  const how = version.strictCanonicalJson ? 'values' : 'as written';
+  const pdu = {
+    type,
+    room_id: '!room:test',
+    sender: alice,
+    content: parseJsonObject(content, { numbers: how }),
+    depth: 7,
+    origin_server_ts: 1_700_000_000_000,
+    auth_events: version.eventReferences === 'ids' ? ['$a'] : [['$a', { sha256: 'x' }]],
+    prev_events: [],
+    hashes: { sha256: 'x' },
+    signatures: {},
+    ...(stateKey !== undefined && { state_key: stateKey }),
+  } as JsonObject as Pdu;
+  return { ...numbers, ...flags, event: roomEventOf(pdu, version, '$event') };
+});
+
+const fact: fc.Arbitrary<RoomFact> = record({
+  roomId: fc.string(),
+  position: nid,
+  onTimeline: fc.boolean(),
+  stored: storedEvent,
+  stateChanges: fc.uniqueArray(
+    record({
+      type: fc.string(),
+      stateKey: fc.string(),
+      event: maybe(storedEvent),
+      previousNid: maybe(nid),
+      keyNid: maybe(nid),
+    }),
+    { selector: ({ event }) => event?.nid, maxLength: 70 },
+  ),
+  membershipChanges: fc.array(
+    record({
+      userId: fc.string(),
+      from: maybe(fc.constantFrom('join' as const, 'invite' as const, 'leave' as const)),
+      to: fc.constantFrom('join' as const, 'ban' as const, 'knock' as const),
+      eventNid: nid,
+    }),
+  ),
+});
+
+describe('RoomFactCodec', () => {
+  it('gives back equal facts, of events of every room version', async () => {
+    const onDisk = new Map<number, StoredEvent>();
+    const events: EventsByNid = {
+      getMany: async (nids) => new Map([...nids].flatMap((one) => entryOf(onDisk, one))),
+    };
+    await fc.assert(
+      fc.asyncProperty(fact, async (given) => {
+        fc.pre(given.stateChanges.every(({ event }) => event?.nid !== given.stored.nid));
+        onDisk.clear();
+        for (const { event } of given.stateChanges) if (event) onDisk.set(event.nid, event);
+        assert.deepEqual(await overText(new RoomFactCodec(events), given), given);
+      }),
+    );
+  });
+
+  it('rejects a fact whose events are not in the database', async () => {
+    const none: EventsByNid = { getMany: async () => new Map() };
+    const [given] = fc.sample(fact, 1) as [RoomFact];
+    const [stored] = fc.sample(storedEvent, 1) as [StoredEvent];
+    const change = (at: number) => ({
+      type: 'm.room.member',
+      stateKey: `${at}`,
+      event: { ...stored, nid: at },
+      previousNid: undefined,
+      keyNid: undefined,
+    });
+    const stateChanges = Array.from({ length: 60 }, (_, index) => change(index + 1));
+    const codec = new RoomFactCodec(none);
+    await assert.rejects(async () => overText(codec, { ...given, stateChanges }), /is not in the database/);
+  });
+});
+
+function entryOf<K, V>(map: ReadonlyMap<K, V>, key: K): [K, V][] {
+  const value = map.get(key);
+  return value === undefined ? [] : [[key, value]];
+}
+
+forEachDatabase((open) => {
+  describe('facts of rooms', () => {
+    it('are the same in another process over the same database', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const facts: RoomFact[] = [];
+      const sent: string[] = [];
+      under.engine.stream.subscribe((one) => {
+        facts.push(one);
+        sent.push(JSON.stringify(under.engine.stream.codec.encode(one)));
+      });
+      const roomId = await under.room(alice, bob);
+      const said = await under.say(alice, roomId, 'hello');
+      await under.redact(alice, roomId, said);
+      await under.leave(bob, roomId);
+      const remote = new ReferenceRoom();
+      for (let index = 0; index < 80; index++) remote.member(`@user${index}:s.example`, 'join');
+      await under.engine.placement.enter(remote.room, remote.join(alice));
+      const { stream } = (await under.restart(open)).engine;
+      const decoded: RoomFact[] = [];
+      for (const text of sent) decoded.push(await stream.codec.decode(JSON.parse(text) as JsonValue));
+      assert.ok(Math.max(...facts.map(({ stateChanges }) => stateChanges.length)) > 80);
+      assert.deepEqual(withoutRedactions(decoded), withoutRedactions(facts));
+    });
+  });
+});
+
+/** A redaction shows on the event in memory as soon as it has happened. */
+const withoutRedactions = (facts: readonly RoomFact[]) =>
+  facts.map((one) => ({ ...one, stored: { ...one.stored, redactedBy: undefined } }));

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import type { AccountDataKey } from '../src/account-data/index.ts';
+import type { Writer } from '../src/kernel/database/index.ts';
+import { type AnyStream, type Publish, Stream, StreamWriter } from '../src/kernel/streams/index.ts';
+import type { PresenceFact } from '../src/presence/index.ts';
+import type { JsonValue } from '../src/protocol/index.ts';
+import type { TypingChange } from '../src/typing/index.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
+
+const text = fc.string();
+const user = { userId: text };
+const device = { userId: text, deviceId: text };
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+const record = <T extends object>(members: { [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record(members, { noNullPrototype: true });
+const mapOf = <T>(value: fc.Arbitrary<T>) =>
+  fc.array(fc.tuple(text, value)).map((entries) => new Map(entries));
+
+/** Facts of each stream of a server, but for those of rooms, which `RoomFactCodec` is tested with. */
+const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  account_data: record<AccountDataKey>({ userId: text, roomId: maybe(text), type: text }),
+  accounts: fc.oneof(
+    record({ kind: fc.constant('registered'), userId: text, isGuest: fc.boolean() }),
+    record({ kind: fc.constant('deactivated'), userId: text, erase: fc.boolean() }),
+  ),
+  sessions: record(user),
+  device_lists: record(user),
+  device_keys: record(device),
+  user_signatures: record({ userId: text, targetUserId: text }),
+  erased_users: text,
+  presence: record<PresenceFact>({
+    changes: mapOf(
+      record({
+        presence: fc.constantFrom('online' as const, 'unavailable' as const, 'offline' as const),
+        statusMsg: maybe(text),
+        lastActive: fc.nat(),
+        currentlyActive: fc.boolean(),
+      }),
+    ),
+    rooms: mapOf(fc.array(text)),
+  }),
+  profiles: record({ userId: text, field: text }),
+  push_rules: record(user),
+  receipts: record({
+    roomId: text,
+    userId: text,
+    type: fc.constantFrom('m.read', 'm.read.private'),
+    threadId: maybe(text),
+    eventId: text,
+    stream: maybe(fc.maxSafeInteger()),
+    ts: fc.maxSafeInteger(),
+  }),
+  thread_subscriptions: record(user),
+  to_device: record(device),
+  typing: record<TypingChange>({ roomId: text, userId: text, typing: fc.boolean() }),
+};
+
+type Work<S, T> = (writer: Writer<S>, publish: Publish) => Promise<T>;
+
+describe('the streams of a server', () => {
+  const streams = new Map<string, AnyStream>();
+  const { subscribe } = Stream.prototype;
+  const { write } = StreamWriter.prototype;
+  let server: TestServer;
+  before(async () => {
+    // Nearly all streams are followed from the start; changes of profiles are published when a user registers.
+    Stream.prototype.subscribe = function (this: AnyStream, listener) {
+      streams.set(this.name, this);
+      subscribe.call(this, listener);
+    };
+    StreamWriter.prototype.write = function <S, T>(this: StreamWriter, work: Work<S, T>): Promise<T> {
+      return write.call<StreamWriter, [Work<S, T>], Promise<T>>(this, (writer, publish) =>
+        work(writer, (stream, fact) => {
+          streams.set(stream.name, stream);
+          return publish(stream, fact);
+        }),
+      );
+    };
+    server = await startTestServer({ database: 'sqlite' });
+    await server.register('alice');
+    Stream.prototype.subscribe = subscribe;
+    StreamWriter.prototype.write = write;
+  });
+  after(() => server.stop());
+
+  it('are all known here by their facts', () => {
+    assert.deepEqual([...streams.keys()].sort(), [...Object.keys(facts), 'rooms'].sort());
+  });
+
+  for (const [name, fact] of Object.entries(facts)) {
+    it(`gives back equal facts of the stream ${name} after they were JSON`, async () => {
+      const { codec } = streams.get(name)!;
+      await fc.assert(
+        fc.asyncProperty(fact, async (given) => {
+          const json = JSON.parse(JSON.stringify(codec.encode(given))) as JsonValue;
+          assert.deepEqual(await codec.decode(json), given);
+        }),
+      );
+    });
+  }
+});
