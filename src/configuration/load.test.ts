@@ -170,7 +170,7 @@ describe('options that are not yet in force', () => {
     const text =
       'ui_auth: 5m\nrc_message: {per_second: 1, burst_count: 2}\nlisteners: [{port: 1, type: http}, {port: 2, type: http}]\n';
     const paths = load(text)
-      .notices.filter(({ message }) => message.startsWith('is not in force yet'))
+      .notices.filter(({ message }) => message.startsWith('has no effect yet'))
       .map(({ path }) => path);
     assert.equal(new Set(paths).size, paths.length);
     const counted = new Set(

@@ -55,7 +55,7 @@ export function loadConfigurationSources(
       defaultSigningKeyPath(directory),
     ],
     rules: configurationRules,
-    elsewhere: foreignOptions,
+    foreignOptions,
     proven: new Set(provenOptions),
     ...(createMissing && { createMissing }),
   });

@@ -6,9 +6,9 @@ export {
   type ConfigurationValues,
   type DocumentTransform,
   type Loaded,
+  type LoadOptions as Surroundings,
   loadConfiguration,
   type Sections,
-  type Surroundings,
 } from './reading/load.ts';
 export { diffReload, type Reload } from './reload.ts';
 export type { Rule, RuleView } from './rules.ts';

@@ -4,27 +4,30 @@ import { type AnySection, sectionOptions } from './section.ts';
 import { countedMembers } from './sources/given.ts';
 
 /**
- * An option or sub-option at its dotted path. `[]` stands for each entry of a list and `*` for each name
- * of a mapping whose names the operator chooses: `listeners[].port`, `databases.*.name`.
+ * An option or sub-option with its dotted path. `[]` means each entry of a list, and `*` each name of a
+ * mapping with free names: `listeners[].port`, `databases.*.name`.
  */
 export interface OptionAt {
   readonly path: string;
   readonly schema: OptionSchema;
-  /** Whether the ledger counts it: it is not merely a holder of others. */
+  /** Whether the ledger counts it. Options that only group others are not counted. */
   readonly counted: boolean;
 }
 
-/** Every option and sub-option of a section, holders before what they hold. */
+/** Returns all options and sub-options of a section, groups before their members. */
 export function sectionPaths(section: AnySection): OptionAt[] {
   return Object.entries(sectionOptions(section)).flatMap(([name, schema]) => pathsOf(name, schema, true));
 }
 
-/** Every option and sub-option of all sections. */
+/** Returns all options and sub-options of all sections. */
 export function allPaths(sections: Readonly<Record<string, AnySection>>): OptionAt[] {
   return Object.values(sections).flatMap(sectionPaths);
 }
 
-/** The schema of an item of a list or of a value of a mapping, with how its path goes on. */
+/**
+ * Returns the schema of the entries of a list or the values of a mapping, and the step that it adds to the
+ * path.
+ */
 function innerSchema(
   schema: OptionSchema,
 ): { readonly inner: OptionSchema; readonly step: string } | undefined {
@@ -38,9 +41,11 @@ function pathsOf(path: string, schema: OptionSchema, counting: boolean): OptionA
   const holder = own && Object.keys(own.inner.properties ?? {}).length > 0 ? own.inner : schema;
   const holderPath = own && holder === own.inner ? path + own.step : path;
   const members = Object.entries(holder.properties ?? {});
-  const holds = countedMembers(holder) !== undefined;
+  const groupsCounted = countedMembers(holder) !== undefined;
   return [
-    { path, schema, counted: counting && !holds },
-    ...members.flatMap(([name, member]) => pathsOf(childPath(holderPath, name), member, counting && holds)),
+    { path, schema, counted: counting && !groupsCounted },
+    ...members.flatMap(([name, member]) =>
+      pathsOf(childPath(holderPath, name), member, counting && groupsCounted),
+    ),
   ];
 }

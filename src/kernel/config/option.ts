@@ -2,8 +2,8 @@ import type { Static, TSchema, TUnsafe } from 'typebox';
 import type { GrammarName } from './values/grammars.ts';
 
 /**
- * The JSON Schema of an option as this module reads it: the standard's keywords, and a few of our own
- * (`x-…`) that validators elsewhere pass over.
+ * The JSON Schema of an option, as used in this module: standard keywords, and own ones (`x-…`) that other
+ * validators ignore.
  */
 export interface OptionSchema {
   readonly type?: string | readonly string[];
@@ -24,13 +24,13 @@ export interface OptionSchema {
   readonly description?: string;
   readonly default?: unknown;
   readonly deprecated?: boolean;
-  /** The name of the grammar that a scalar's text follows. */
+  /** The name of the grammar of a scalar's text. */
   readonly 'x-grammar'?: GrammarName;
-  /** How the allowed values are named in messages, where the grammar's or type's own words are too broad. */
+  /** Describes the allowed values in messages, where the words for the grammar or type are too general. */
   readonly 'x-allowed'?: string;
-  /** The option has no default: it must be given wherever its mapping is. */
+  /** The option has no default: it must be given whenever its mapping is given. */
   readonly 'x-required'?: boolean;
-  /** A scalar here stands for a mapping with this one member. */
+  /** A scalar here means a mapping with this one member. */
   readonly 'x-shorthand'?: string;
   readonly 'x-unit'?: string;
   readonly 'x-since'?: string;
@@ -38,32 +38,32 @@ export interface OptionSchema {
   readonly 'x-deprecated-names'?: readonly string[];
   readonly 'x-secret'?: boolean;
   readonly 'x-reloadable'?: boolean;
-  /** The sibling option whose value the file named here holds. */
+  /** For an option that names a file: the sibling option whose value the file contains. */
   readonly 'x-file-for'?: string;
-  /** What the server makes when the file named here is missing. */
+  /** What the server creates when the file named here is missing. */
   readonly 'x-created'?: 'secret' | 'signing-key';
-  /** The value when nothing is given, where that means something else than giving the default. */
+  /** The value when the option is not given, where that differs from giving the default. */
   readonly 'x-unset'?: unknown;
-  /** The ledger counts this mapping as one option. */
+  /** The ledger counts this mapping as a single option. */
   readonly 'x-whole'?: boolean;
 }
 
-/** What an option says about itself besides its type. */
+/** Properties of an option besides its type. */
 export interface OptionNotes {
-  /** Markdown, complete sentences. */
+  /** Markdown in complete sentences. */
   readonly description: string;
   /**
-   * The value when nothing is given, as it would be written in a file (`10m`, not 600000). Mappings
-   * take theirs from their members. Leave it out together with `required`.
+   * The value when the option is not given, as written in a file (`10m`, not 600000). Mappings take theirs
+   * from their members. Leave it out together with `required`.
    */
   readonly default?: unknown;
-  /** There is no default; wherever the surrounding mapping is given, this must be too. */
+  /** There is no default; the option must be given whenever its mapping is given. */
   readonly required?: true;
-  /** What a number counts, where the grammar does not say it. */
+  /** What a number counts, where the grammar does not tell. */
   readonly unit?: string;
-  /** The release in which the option appeared, in the numbering of the interface document. */
+  /** The release that added the option, in the numbering of the interface document. */
   readonly since?: string;
-  /** What changed in later releases, one sentence each. */
+  /** Changes in later releases, one sentence each. */
   readonly changed?: readonly string[];
   /** Old names that are still accepted, as dotted paths. */
   readonly deprecatedNames?: readonly string[];
@@ -71,19 +71,19 @@ export interface OptionNotes {
   readonly deprecated?: true;
   /** Never shown, logged or quoted. */
   readonly secret?: true;
-  /** Taken over by a reload, without a restart. */
+  /** A reload applies it without a restart. */
   readonly reloadable?: true;
-  /** For `x_path` options: the sibling whose value the named file holds. */
+  /** For `x_path` options: the sibling option whose value the file contains. */
   readonly fileFor?: string;
-  /** For options that name a file: what the server makes when it is missing. */
+  /** For options that name a file: what the server creates when it is missing. */
   readonly created?: 'secret' | 'signing-key';
-  /** The value when nothing is given, where that means something else than giving the default. */
+  /** The value when the option is not given, where that differs from giving the default. */
   readonly unset?: null;
-  /** A mapping that the ledger counts as one option. */
+  /** The ledger counts this mapping as a single option. */
   readonly whole?: true;
 }
 
-/** Attaches to a type what an option says about itself. The type is not changed. */
+/** Returns the type with the properties of an option attached. The argument is not changed. */
 export function option<T extends TSchema>(type: T, notes: OptionNotes): TUnsafe<Static<T>> {
   const keywords: OptionSchema = {
     description: notes.description,
@@ -104,7 +104,7 @@ export function option<T extends TSchema>(type: T, notes: OptionNotes): TUnsafe<
   return { ...type, ...keywords } as unknown as TUnsafe<Static<T>>;
 }
 
-/** The JSON Schema keywords of a type made in this module. */
+/** Returns the JSON Schema keywords of a type created in this module. */
 export function schemaOf(type: TSchema): OptionSchema {
   return type as OptionSchema;
 }

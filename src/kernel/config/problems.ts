@@ -1,4 +1,4 @@
-/** A place in a source file; lines and columns count from 1. */
+/** A place in a source file; lines and columns start at 1. */
 export interface Position {
   readonly file: string;
   readonly line: number;
@@ -6,8 +6,8 @@ export interface Position {
 }
 
 /**
- * One thing that is wrong or noteworthy in a configuration. `at` is absent for what has no place in a
- * file: an environment variable, or an option that no file mentions. Texts never hold a secret's value.
+ * An error or remark about a configuration. `at` is absent without a place in a file: for an environment
+ * variable, or an option that no file contains. Messages never contain the value of a secret.
  */
 export interface Problem {
   readonly path: string;
@@ -16,15 +16,18 @@ export interface Problem {
 }
 
 /**
- * What was found while a configuration was read. Errors stop the start, warnings do not (`--strict`
- * turns them into errors), notices are remarks for the operator at start that never stop anything.
+ * Collects problems while a configuration is read. Errors stop the start. Warnings do not (`--strict` turns
+ * them into errors). Notices are remarks for the operator and never stop the start.
  */
 export class Findings {
   readonly errors: Problem[] = [];
   readonly warnings: Problem[] = [];
   readonly notices: Problem[] = [];
 
-  /** @param path of the option, empty for the document; `at` is where it stands in a file */
+  /**
+   * @param path of the option, empty for the document
+   * @param at its place in a file
+   */
   error(path: string, message: string, at?: Position): void {
     this.errors.push(problem(path, message, at));
   }
@@ -38,13 +41,13 @@ export class Findings {
   }
 }
 
-/** `homeserver.yaml:12:3: listeners[0].port: found …`, the form that editors and people can follow. */
+/** Formats a problem as editors understand it: `homeserver.yaml:12:3: listeners[0].port: found …`. */
 export function formatProblem({ path, message, at }: Problem): string {
   const place = at === undefined ? '' : `${at.file}:${at.line}:${at.column}: `;
   return path === '' ? `${place}${message}` : `${place}${path}: ${message}`;
 }
 
-/** Orders problems as a reader of the files meets them; those without a place come last. */
+/** Sorts problems by file, line and column; those without a place come last. */
 export function inReadingOrder(problems: readonly Problem[], files: readonly string[]): readonly Problem[] {
   const key = ({ at }: Problem) => (at ? [files.indexOf(at.file), at.line, at.column] : [files.length, 0, 0]);
   return problems.toSorted((first, second) => {
@@ -54,7 +57,7 @@ export function inReadingOrder(problems: readonly Problem[], files: readonly str
   });
 }
 
-/** Joins a dotted path with a name (`caches` + `global_factor`). */
+/** Appends a name to a dotted path (`caches` + `global_factor`). */
 export function childPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }

@@ -36,7 +36,7 @@ const sections = { engine };
 
 const load = (text: string) => loadConfiguration([{ file: 'a.yaml', text }], sections).values;
 
-test('what is reloadable is taken over, and the rest waits for a restart', () => {
+test('diffReload applies reloadable options and leaves the others until a restart', () => {
   const running = load('factors: {global: 1, single: {a: 1}, fixed: 1}\nnames: [a]\n');
   const loaded = load('factors: {global: 2, single: {b: 2}, fixed: 2}\nnames: [b]\nbox: {size: 2}\n');
   const { values, applied, needRestart } = diffReload(running, loaded, sections);
@@ -50,7 +50,7 @@ test('what is reloadable is taken over, and the rest waits for a restart', () =>
   assert.deepEqual(running.engine.factors.global, 1);
 });
 
-test('an unchanged configuration changes nothing', () => {
+test('diffReload applies nothing for an unchanged configuration', () => {
   const running = load('names: [a]\n');
   const { values, applied, needRestart } = diffReload(running, load('names: [a]\n'), sections);
   assert.deepEqual([applied, needRestart], [[], []]);

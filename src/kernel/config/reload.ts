@@ -4,19 +4,19 @@ import { childPath } from './problems.ts';
 import type { ConfigurationValues, Sections } from './reading/load.ts';
 import { sectionOptions } from './section.ts';
 
-/** What a reload does with a changed configuration. */
+/** The effect of a reload with a changed configuration. */
 export interface Reload<S extends Sections> {
-  /** The values from now on: the old ones, with those taken over that can change while running. */
+  /** The values to use: the running ones, with the changes that need no restart. */
   readonly values: ConfigurationValues<S>;
-  /** Paths of changed options that are taken over. */
+  /** Paths of changed options that are applied. */
   readonly applied: readonly string[];
-  /** Paths of changed options that stay as they were until a restart. */
+  /** Paths of changed options that keep their running value until a restart. */
   readonly needRestart: readonly string[];
 }
 
 /**
- * Compares the running configuration with a newly loaded one. Files that reloadable options name
- * (certificates, log configuration) are to be read again whether or not their names have changed.
+ * Compares the running configuration with a newly loaded one. Files named by reloadable options
+ * (certificates, log configuration) must be read again even if their names are unchanged.
  */
 export function diffReload<S extends Sections>(
   running: ConfigurationValues<S>,

@@ -1,15 +1,18 @@
 import type { Findings, Position } from './problems.ts';
 import type { SourceMap, SourceNode } from './sources/source.ts';
 
-/** Checks options against each other once each is right by itself, and reports what does not fit. */
+/** Checks options that are each valid by themselves against each other, and reports conflicts. */
 export type Rule<Values> = (values: Values, view: RuleView) => void;
 
-/** A rule looked at a value that could not be read. That has been reported, and the rule is put aside. */
+/**
+ * A rule accessed a value that could not be read. The mistake has been reported already, so the rule is
+ * skipped.
+ */
 export class UnreadableValue extends Error {
   override readonly name = 'UnreadableValue';
 }
 
-/** What a rule sees of the document besides its values, and where it reports. */
+/** Tells rules what the document contains besides values, and takes their reports. */
 export class RuleView {
   readonly #document: SourceMap;
   readonly #findings: Findings;
@@ -19,8 +22,8 @@ export class RuleView {
     this.#findings = findings;
   }
 
-  /** Judges part of the document; a part with values that could not be read is put aside. */
-  judge(rule: () => void): void {
+  /** Runs a rule; skips it when it accesses a value that could not be read. */
+  tryRule(rule: () => void): void {
     try {
       rule();
     } catch (error) {
@@ -28,27 +31,27 @@ export class RuleView {
     }
   }
 
-  /** Whether a file gives this option (`email.notif_from`, `listeners[0].path`), null included. */
+  /** Whether a file contains this option (`email.notif_from`, `listeners[0].path`), even as null. */
   given(path: string): boolean {
     return this.#find(path) !== undefined;
   }
 
-  /** Reports an error where the option stands, or where the nearest mapping around it does. */
+  /** Reports an error at the place of the option, or of the nearest mapping around it. */
   error(path: string, message: string): void {
-    this.#findings.error(path, message, this.#place(path));
+    this.#findings.error(path, message, this.#placeOf(path));
   }
 
   /** Reports a warning, at the same place as `error`. */
   warn(path: string, message: string): void {
-    this.#findings.warn(path, message, this.#place(path));
+    this.#findings.warn(path, message, this.#placeOf(path));
   }
 
   /** Reports a notice, at the same place as `error`. */
   notice(path: string, message: string): void {
-    this.#findings.notice(path, message, this.#place(path));
+    this.#findings.notice(path, message, this.#placeOf(path));
   }
 
-  #place(path: string): Position | undefined {
+  #placeOf(path: string): Position | undefined {
     const steps = stepsOf(path);
     for (let length = steps.length; length > 0; length--) {
       const found = findPlace(this.#document, steps.slice(0, length));
@@ -62,7 +65,7 @@ export class RuleView {
   }
 }
 
-/** `listeners[0].path` as `['listeners', 0, 'path']`. */
+/** Splits `listeners[0].path` into `['listeners', 0, 'path']`. */
 function stepsOf(path: string): (string | number)[] {
   return path.split('.').flatMap((step) => {
     const [name = '', ...indexes] = step.split('[');

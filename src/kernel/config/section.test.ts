@@ -42,7 +42,7 @@ const kitchen = section({
 });
 type KitchenConfig = SectionType<typeof kitchen>;
 
-test('values are typed, in base units, and complete with defaults', () => {
+test('loadConfiguration returns typed values in base units, completed by defaults', () => {
   const { values, errors, warnings } = loadConfiguration(
     [{ file: 'a.yaml', text: 'server_name: example.org\noven: {mode: grill}\ntrays: [{level: 2}]\n' }],
     { kitchen },
@@ -57,7 +57,7 @@ test('values are typed, in base units, and complete with defaults', () => {
   });
 });
 
-test('later sources override whole top-level options of earlier ones', () => {
+test('loadConfiguration overrides whole top-level options by those of later sources', () => {
   const { values } = loadConfiguration(
     [
       { file: 'a.yaml', text: 'server_name: example.org\noven: {mode: grill}\nbake_time: 1h\n' },
@@ -69,7 +69,7 @@ test('later sources override whole top-level options of earlier ones', () => {
   assert.equal(values.kitchen.bake_time, 3_600_000);
 });
 
-test('every mistake is reported at once, with its place', () => {
+test('loadConfiguration reports all mistakes at once, each with its place', () => {
   const text = [
     'server_name: Example.org',
     'bake_time: soon',
@@ -97,7 +97,7 @@ test('every mistake is reported at once, with its place', () => {
   assert.match(warnings[1]?.message ?? '', /did you mean bake_time/);
 });
 
-test('a section can be had without a file, with typed overrides', () => {
+test('sectionDefaults builds the values of a section without a file, with typed overrides', () => {
   const config = sectionDefaults(kitchen, { server_name: 'a', bake_time: 5, oven: { volume: null } });
   assert.equal(config.bake_time, 5);
   assert.deepEqual(config.oven, { volume: null, mode: 'off' });

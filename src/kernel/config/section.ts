@@ -2,18 +2,18 @@ import { type Static, type TObject, type TProperties, type TSchema, type TUnsafe
 import { type OptionSchema, schemaOf } from './option.ts';
 import type { Rule } from './rules.ts';
 
-/** The options of one slice or kernel piece: top-level names of the document with their types and rules. */
+/** The options of one slice or kernel part: top-level names of the document with their types and rules. */
 export interface Section<Values> {
-  /** The heading in the reference. */
+  /** Heading in the reference. */
   readonly title: string;
-  /** A sentence or two below the heading. */
+  /** One or two sentences below the heading. */
   readonly description?: string;
   readonly schema: TUnsafe<Values>;
-  /** Rules between this section's options. */
+  /** Rules between options of this section. */
   readonly rules: readonly Rule<Values>[];
 }
 
-/** A section whatever its values are. */
+/** A section with values of any type. */
 export interface AnySection {
   readonly title: string;
   readonly description?: string;
@@ -21,10 +21,10 @@ export interface AnySection {
   readonly rules: readonly Rule<never>[];
 }
 
-/** The typed, checked and defaulted values of a section. */
+/** The type of the values of a section after checks and defaults. */
 export type SectionType<S> = S extends Section<infer Values> ? Values : never;
 
-/** Defines a section; every member of `options` is made by `option`. */
+/** Defines a section. Every member of `options` is created by `option`. */
 export function section<P extends TProperties>(definition: {
   readonly title: string;
   readonly description?: string;
@@ -44,7 +44,7 @@ export function section<P extends TProperties>(definition: {
   };
 }
 
-/** The options of a section by their top-level names. */
+/** Returns the options of a section by top-level name. */
 export function sectionOptions(section: AnySection): Readonly<Record<string, OptionSchema>> {
   return schemaOf(section.schema).properties ?? {};
 }

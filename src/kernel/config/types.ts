@@ -11,7 +11,7 @@ interface Range {
   readonly maximum?: number;
 }
 
-/** A text. A number written without quotes is taken as it is written. */
+/** A text. An unquoted number is taken as the text that is written. */
 export function string(
   constraints: { minLength?: number; pattern?: string; allowed?: string } = {},
 ): TUnsafe<string> {
@@ -31,17 +31,17 @@ export function number(range: Range = {}): TUnsafe<number> {
   return Type.Unsafe<number>({ type: 'number', ...range });
 }
 
-/** `true` or `false`; a file may also say `yes`, `no`, `on` or `off`. */
+/** `true` or `false`; a file may also contain `yes`, `no`, `on` or `off`. */
 export function boolean(): TUnsafe<boolean> {
   return Type.Unsafe<boolean>({ type: 'boolean' });
 }
 
-/** One of some words (or of some words and booleans). */
+/** One of several words or booleans. */
 export function oneOf<const V extends readonly (string | boolean)[]>(...values: V): TUnsafe<V[number]> {
   return Type.Unsafe<V[number]>({ enum: values });
 }
 
-/** A text that may be written as a number (`1.2`, `10`), since that is how people write versions. */
+/** One of several versions. An unquoted number (`1.2`, `10`) is taken as the text that is written. */
 export function versionOneOf<const V extends string>(...values: readonly V[]): TUnsafe<V> {
   const numbers = values.map(Number).filter((value) => Number.isFinite(value));
   return Type.Unsafe<V>({
@@ -52,12 +52,12 @@ export function versionOneOf<const V extends string>(...values: readonly V[]): T
   });
 }
 
-/** A text that is kept as it is written even when it looks like a number (`1.0` stays `1.0`). */
+/** A text that keeps its form although it looks like a number (`1.0` stays `1.0`). */
 export function numberAsText(): TUnsafe<string> {
   return Type.Unsafe<string>({ type: ['number', 'string'], 'x-grammar': 'version' });
 }
 
-/** A whole number that a file may also give as a text of digits, such as a port. */
+/** An integer that may also be written as a text of digits, for example a port. */
 export function integerOrDigits(range: Range = {}): TUnsafe<number> {
   return Type.Unsafe<number>({
     type: ['string', 'integer'],
@@ -72,32 +72,32 @@ export function duration(): TUnsafe<number> {
   return grammar<number>('duration', { type: ['string', 'integer'], pattern: durationPattern, minimum: 0 });
 }
 
-/** Bytes (or entries). Written as `10K`, `50M`, `500MiB`, or a bare number. */
+/** A number of bytes or entries. Written as `10K`, `50M`, `500MiB`, or a bare number. */
 export function size(): TUnsafe<number> {
   return grammar<number>('size', { type: ['string', 'integer'], pattern: sizePattern, minimum: 0 });
 }
 
-/** Permission bits, written in octal as for chmod: `660`, `0660` or `0o660` are all 0o660. */
+/** Permission bits, written in octal as for chmod: `660`, `0660` or `0o660` all mean 0o660. */
 export function fileMode(): TUnsafe<number> {
   return grammar<number>('file-mode', { type: ['integer', 'string'], pattern: fileModePattern, minimum: 0 });
 }
 
-/** An address or range such as `10.0.0.0/8` or `fc00::/7`, in canonical form. */
+/** An address or a range in CIDR notation (`10.0.0.0/8`, `fc00::/7`), normalized. */
 export function cidr(): TUnsafe<string> {
   return grammar<string>('cidr', { type: 'string' });
 }
 
-/** A pattern with `*` and `?`. */
+/** A pattern with the wildcards `*` and `?`. */
 export function glob(): TUnsafe<string> {
   return grammar<string>('glob', { type: 'string' });
 }
 
-/** A regular expression that is matched in linear time. */
+/** A regular expression that can be matched in linear time (RE2 syntax). */
 export function regularExpression(): TUnsafe<string> {
   return grammar<string>('regular-expression', { type: 'string' });
 }
 
-/** A glob, or a regular expression when it begins with `^`. */
+/** A glob, or a regular expression if it begins with `^`. */
 export function globOrRegularExpression(): TUnsafe<string> {
   return grammar<string>('glob-or-regular-expression', { type: 'string' });
 }
@@ -133,7 +133,7 @@ export function roomIdOrAlias(): TUnsafe<string> {
   });
 }
 
-/** The address of content in a media repository. */
+/** The mxc:// URI of media. */
 export function mxcUri(): TUnsafe<string> {
   return string({
     pattern: '^mxc://[^/\\s]+/[^/\\s]+$',
@@ -149,7 +149,7 @@ export function serverName(): TUnsafe<string> {
   });
 }
 
-/** Allows null, which stands for "unset", beside a type's own values. */
+/** Allows null, meaning "unset", besides the values of the type. */
 export function nullable<T extends TSchema>(type: T): TUnsafe<Static<T> | null> {
   const schema = schemaOf(type);
   const types = schema.type === undefined ? [] : [schema.type].flat();
@@ -178,7 +178,7 @@ export function object<P extends TProperties>(members: P): TUnsafe<Static<TObjec
   });
 }
 
-/** A mapping with some known members and others that are handed on as they are. */
+/** A mapping with some known members; others are passed on unchanged. */
 export function openObject<P extends TProperties>(
   members: P,
 ): TUnsafe<Static<TObject<P>> & Record<string, unknown>> {
@@ -189,12 +189,12 @@ export function openObject<P extends TProperties>(
   });
 }
 
-/** A mapping whose content is handed on as it is. */
+/** A mapping whose content is passed on unchanged. */
 export function freeObject(): TUnsafe<Record<string, unknown>> {
   return Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true });
 }
 
-/** A mapping from names of the operator's choice to values of one type. */
+/** A mapping from names chosen by the operator to values of one type. */
 export function mapOf<T extends TSchema>(
   values: T,
   names?: { pattern: string; allowed: string },
@@ -206,7 +206,7 @@ export function mapOf<T extends TSchema>(
   });
 }
 
-/** A mapping that may be written as the value of its one usual member. */
+/** A mapping that may also be written as the value of its most common member. */
 export function withShorthand<T extends TSchema>(member: string, type: T): TUnsafe<Static<T>> {
   const schema = schemaOf(type);
   const inner = schema.properties?.[member];
@@ -220,7 +220,7 @@ export function withShorthand<T extends TSchema>(member: string, type: T): TUnsa
   });
 }
 
-/** Either of several types, told apart by being a scalar, a list or a mapping. */
+/** One of several types, distinguished by being a scalar, a list or a mapping. */
 export function eitherOf<T extends readonly TSchema[]>(...types: T): TUnsafe<Static<T[number]>> {
   return Type.Unsafe<Static<T[number]>>({ anyOf: types });
 }

@@ -23,7 +23,7 @@ export const httpSection = section({
   rules: [
     ({ listeners }, view) => {
       for (const [index, listener] of listeners.entries()) {
-        for (const rule of listenerRules) view.judge(() => rule(listener, `listeners[${index}]`, view));
+        for (const rule of listenerRules) view.tryRule(() => rule(listener, `listeners[${index}]`, view));
       }
     },
     ({ listeners, tls_certificate_path, tls_private_key_path }, view) => {

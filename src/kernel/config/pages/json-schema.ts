@@ -5,9 +5,9 @@ import { notesOf } from './type-words.ts';
 type JsonSchema = Record<string, unknown>;
 
 /**
- * The JSON Schema (draft 2020-12) of the whole document, in the standard's keywords only and without
- * references. Every option has a description and a default; options that must be given, and options
- * without a default, have null there. Old names and names of other servers are not in it.
+ * Returns the JSON Schema (draft 2020-12) of the whole document, with standard keywords only and without
+ * references. Every option has a description and a default; it is null for required options and options
+ * without a default. Old names and names of other servers are not included.
  */
 export function jsonSchema(sections: Readonly<Record<string, AnySection>>, title: string): JsonSchema {
   const options = Object.values(sections).flatMap((section) => Object.entries(sectionOptions(section)));
@@ -21,7 +21,7 @@ export function jsonSchema(sections: Readonly<Record<string, AnySection>>, title
   };
 }
 
-/** The default of an option as it would be written in a file; mappings take theirs from their members. */
+/** Returns the default of an option as written in a file; mappings take theirs from their members. */
 export function writtenDefault(schema: OptionSchema): unknown {
   if (schema['x-required']) return null;
   if (schema.default !== undefined) return schema.default;

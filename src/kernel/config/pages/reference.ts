@@ -4,17 +4,17 @@ import type { AnySection } from '../section.ts';
 import { writtenDefault } from './json-schema.ts';
 import { notesOf, typeWords } from './type-words.ts';
 
-/** The reference of all options in Markdown. */
+/** Returns the reference of all options in Markdown. */
 export function referencePage(sections: Readonly<Record<string, AnySection>>, introduction: string): string {
   const parts = Object.values(sections).map(sectionReference);
   const contents = Object.values(sections).map(({ title }) => `- [${title}](#${anchor(title)})`);
   return `${[introduction, contents.join('\n'), ...parts].join('\n\n')}\n`;
 }
 
-/** One option in Markdown: its path, type, default and what it does. */
+/** Returns the reference of one option in Markdown: path, type, default and description. */
 export function optionReference({ path, schema }: OptionAt, level = 3): string {
   const heading = `${'#'.repeat(level)} \`${path}\``;
-  return [heading, facts(schema), schema.description, ...notesOf(schema)].join('\n\n');
+  return [heading, typeAndDefault(schema), schema.description, ...notesOf(schema)].join('\n\n');
 }
 
 function sectionReference(section: AnySection): string {
@@ -26,12 +26,12 @@ function sectionReference(section: AnySection): string {
   );
 }
 
-function facts(schema: OptionSchema): string {
+function typeAndDefault(schema: OptionSchema): string {
   return `Type: ${typeWords(schema)}  \nDefault: ${defaultWords(schema)}`;
 }
 
 function defaultWords(schema: OptionSchema): string {
-  if (schema['x-required']) return 'none, it must be given';
+  if (schema['x-required']) return 'none; the option is required';
   const written = writtenDefault(schema);
   const members = Object.keys(schema.properties ?? {});
   if (members.length > 0 && schema.default === undefined) return 'those of its members';

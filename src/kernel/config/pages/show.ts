@@ -5,15 +5,15 @@ import { formatDuration } from '../values/duration.ts';
 import { formatFileMode } from '../values/file-mode.ts';
 import { formatSize } from '../values/size.ts';
 
-/** What stands in the place of a secret. */
+/** Replaces secrets. */
 const mask = '<secret>';
 
-/** Members of free-form content whose names say that they hold a secret. */
+/** Matches names of members of free-form content that contain secrets. */
 const secretName = /secret|passw|passphrase|token|credential|dsn|key(?!_?(id|file|path|server))/i;
 
 /**
- * The effective document: every option with its value as it would be written in a file, secrets masked.
- * Reading it gives the same values again, but for the secrets.
+ * Returns the effective document: every option with its value as written in a file, with secrets masked.
+ * Reading it again gives the same values except for secrets.
  */
 export function effectiveDocument(
   values: Readonly<Record<string, unknown>>,
@@ -52,7 +52,7 @@ function writtenMembers(
   return Object.fromEntries(members);
 }
 
-/** Free-form content, in which only names can tell what is secret. */
+/** Masks free-form content, where only names tell what is secret. */
 function masked(name: string, value: unknown): unknown {
   if (secretName.test(name) && !isEmpty(value)) return mask;
   if (Array.isArray(value)) return value.map((item) => masked('', item));

@@ -13,7 +13,7 @@ const grammarWords: Readonly<Record<GrammarName, string>> = {
   'glob-or-regular-expression': 'pattern, or regular expression after `^`',
 };
 
-/** The type of an option in a few words, for the reference. */
+/** Describes the type of an option in a few words, for the reference. */
 export function typeWords(schema: OptionSchema): string {
   const types = [schema.type ?? []].flat();
   const orNull = types.includes('null') || schema.enum?.includes(null) ? ' or null' : '';
@@ -41,7 +41,7 @@ function oneOfWords(values: readonly unknown[]): string {
   return words.length === 1 ? words.join('') : `one of ${words.join(', ')}`;
 }
 
-/** What else is to be said about an option, a sentence each: its unit, its history, how it is treated. */
+/** Returns further notes on an option, one sentence each: unit, history, treatment. */
 export function notesOf(schema: OptionSchema): string[] {
   const since = schema['x-since'];
   const unit = schema['x-unit'];
@@ -59,6 +59,6 @@ export function notesOf(schema: OptionSchema): string[] {
     ...(file === undefined
       ? []
       : [`Cannot be given together with \`${file}\`. The file is read once, at start.`]),
-    ...(schema['x-reloadable'] ? ['A reload (SIGHUP) takes a change over.'] : []),
+    ...(schema['x-reloadable'] ? ['A reload (SIGHUP) applies a change.'] : []),
   ];
 }

@@ -2,9 +2,9 @@ import type { OptionSchema } from '../option.ts';
 import type { SourceNode } from '../sources/source.ts';
 import { grammars } from '../values/grammars.ts';
 
-const longestQuote = 60;
+const maxQuoteLength = 60;
 
-/** What a schema allows, in words that follow "allowed: ". */
+/** Describes what a schema allows, in words that follow "allowed: ". */
 export function describeAllowed(schema: OptionSchema): string {
   const types = [schema.type ?? []].flat();
   const orNull = types.includes('null') || schema.enum?.includes(null) === true ? ', or null' : '';
@@ -18,16 +18,16 @@ function allowedWithoutNull(schema: OptionSchema, types: readonly string[]): str
   const inner = shorthand === undefined ? undefined : schema.properties?.[shorthand];
   if (inner) return `${describeAllowed(inner)}, or a mapping with ${shorthand}`;
   const grammar = schema['x-grammar'];
-  if (grammar !== undefined) return `${grammars[grammar].allowed}${range(schema)}`;
+  if (grammar !== undefined) return `${grammars[grammar].allowed}${describeRange(schema)}`;
   if (schema.enum) {
     const words = schema.enum.filter((word) => word !== null);
     return words.length === 1 ? String(words[0]) : `one of ${words.join(', ')}`;
   }
-  if (schema.items) return `a list${count(schema)} of ${describeAllowed(schema.items)}`;
+  if (schema.items) return `a list${describeCount(schema)} of ${describeAllowed(schema.items)}`;
   if (types.includes('object')) return describeMapping(schema);
   if (types.includes('boolean')) return 'true or false';
-  if (types.includes('integer')) return `a whole number${range(schema)}`;
-  if (types.includes('number')) return `a number${range(schema)}`;
+  if (types.includes('integer')) return `a whole number${describeRange(schema)}`;
+  if (types.includes('number')) return `a number${describeRange(schema)}`;
   return (schema.minLength ?? 0) > 0 ? 'a text that is not empty' : 'a text';
 }
 
@@ -39,7 +39,10 @@ function describeMapping(schema: OptionSchema): string {
   return typeof values === 'object' ? `a mapping of names to ${describeAllowed(values)}` : 'a mapping';
 }
 
-/** What stands in the file, in words that follow "found "; the value itself only if it cannot be a secret. */
+/**
+ * Describes what the file contains, in words that follow "found ". Quotes the value only if it cannot be a
+ * secret.
+ */
 export function describeFound(schema: OptionSchema, node: SourceNode, secret: boolean): string {
   if (node.kind === 'list') return 'a list';
   if (node.kind === 'map') return 'a mapping';
@@ -48,24 +51,24 @@ export function describeFound(schema: OptionSchema, node: SourceNode, secret: bo
     typeof node.value === 'string' ? 'a text' : typeof node.value === 'number' ? 'a number' : 'a boolean';
   if (secret || schema['x-secret'] || holdsMembers(schema)) return kind;
   const quoted = typeof node.value === 'string' ? JSON.stringify(node.text) : node.text;
-  return quoted.length > longestQuote ? `${quoted.slice(0, longestQuote)}…` : quoted;
+  return quoted.length > maxQuoteLength ? `${quoted.slice(0, maxQuoteLength)}…` : quoted;
 }
 
-/** A scalar in the place of a list or a mapping may be anything, a secret of one of its members included. */
+/** A scalar in place of a list or mapping may be anything, including a secret of one of its members. */
 function holdsMembers(schema: OptionSchema): boolean {
   return (
     schema.items !== undefined || schema.properties !== undefined || schema.additionalProperties !== undefined
   );
 }
 
-function range({ minimum, exclusiveMinimum, maximum }: OptionSchema): string {
+function describeRange({ minimum, exclusiveMinimum, maximum }: OptionSchema): string {
   if (exclusiveMinimum !== undefined) return ` above ${exclusiveMinimum}`;
   if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`;
   if (minimum !== undefined) return minimum === 0 ? ' that is not negative' : ` of at least ${minimum}`;
   return maximum === undefined ? '' : ` of at most ${maximum}`;
 }
 
-function count({ minItems, maxItems }: OptionSchema): string {
+function describeCount({ minItems, maxItems }: OptionSchema): string {
   if (minItems !== undefined && minItems === maxItems) return ` with exactly ${minItems} entries`;
   return minItems === undefined ? '' : ` with at least ${minItems} entries`;
 }

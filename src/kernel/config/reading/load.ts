@@ -9,7 +9,7 @@ import { parseYaml } from '../sources/yaml-source.ts';
 import { suggestion } from './nearest-name.ts';
 import { defaultValue, readValue, setValue } from './read.ts';
 
-/** A file that was read: its name for messages, and its text. */
+/** The text of a configuration file, and its name for messages. */
 export interface ConfigurationSource {
   readonly file: string;
   readonly text: string;
@@ -17,27 +17,30 @@ export interface ConfigurationSource {
 
 export type Sections = Readonly<Record<string, AnySection>>;
 
-/** The values of all sections, by the sections' names. */
+/** The values of all sections, by section name. */
 export type ConfigurationValues<S extends Sections> = { readonly [Name in keyof S]: SectionType<S[Name]> };
 
-/** Changes the document before it is read: old names, environment variables, values that follow from others. */
+/**
+ * Changes the document before it is read: renames old names, applies environment variables, adds derived
+ * values.
+ */
 export type DocumentTransform = (document: SourceMap, findings: Findings) => SourceMap;
 
-/** What surrounds the sections when a whole configuration is loaded. */
-export interface Surroundings<S extends Sections> {
+/** Settings for loading a whole configuration. */
+export interface LoadOptions<S extends Sections> {
   readonly transforms?: readonly DocumentTransform[];
   /** Rules between options of several sections. */
   readonly rules?: readonly Rule<ConfigurationValues<S>>[];
-  /** Names that other servers know and this one does not, with what to say about each. */
-  readonly elsewhere?: ReadonlyMap<string, string>;
-  /** Options whose effect a test proves; the others that are given are remarked upon. */
+  /** Options of other servers that this one does not have, with the message for each. */
+  readonly foreignOptions?: ReadonlyMap<string, string>;
+  /** Options whose effect is proven by a test. Other given options are reported by a notice. */
   readonly proven?: ReadonlySet<string>;
-  /** Makes missing key and secret files; without it they stay missing and nothing is written. */
+  /** Creates missing key and secret files. Without it, nothing is written. */
   readonly createMissing?: { readonly randomness: Randomness };
 }
 
 export interface Loaded<S extends Sections> {
-  /** Whole only when there are no errors; otherwise, looking at what could not be read throws. */
+  /** Complete only when there are no errors; otherwise, accessing a value that could not be read throws. */
   readonly values: ConfigurationValues<S>;
   readonly errors: readonly Problem[];
   readonly warnings: readonly Problem[];
@@ -45,24 +48,24 @@ export interface Loaded<S extends Sections> {
 }
 
 /**
- * Reads and checks the sources, later ones overriding the top-level options of earlier ones. Finds all
- * mistakes at once; it throws for none of them. Files that options name are read, and missing ones made
- * if asked for, once nothing else is wrong.
+ * Reads and checks the sources; later ones override top-level options of earlier ones. Reports all mistakes
+ * at once and throws for none. When there are no errors, reads the files named by options, and creates
+ * missing ones if asked to.
  */
 export function loadConfiguration<S extends Sections>(
   sources: readonly ConfigurationSource[],
   sections: S,
-  surroundings: Surroundings<S> = {},
+  options: LoadOptions<S> = {},
 ): Loaded<S> {
   const findings = new Findings();
   const trees = sources.map(({ file, text }) => parseYaml(file, text, findings));
   let document = mergeTrees(trees);
-  for (const transform of surroundings.transforms ?? []) document = transform(document, findings);
+  for (const transform of options.transforms ?? []) document = transform(document, findings);
   const readable = !trees.includes(undefined);
   const values = readSections(document, sections, readable ? findings : new Findings());
   if (readable) {
-    reportUnknown(document, sections, surroundings.elsewhere, findings);
-    finish(values as ConfigurationValues<S>, document, sections, surroundings, findings);
+    reportUnknown(document, sections, options.foreignOptions, findings);
+    checkValues(values as ConfigurationValues<S>, document, sections, options, findings);
   }
   const files = sources.map(({ file }) => file);
   return {
@@ -73,12 +76,12 @@ export function loadConfiguration<S extends Sections>(
   };
 }
 
-/** What can be judged only when the values are there: files, and rules between options. */
-function finish<S extends Sections>(
+/** Checks that need the values: files, and rules between options. */
+function checkValues<S extends Sections>(
   values: ConfigurationValues<S>,
   document: SourceMap,
   sections: S,
-  { rules = [], proven, createMissing }: Surroundings<S>,
+  { rules = [], proven, createMissing }: LoadOptions<S>,
   findings: Findings,
 ): void {
   const view = new RuleView(document, findings);
@@ -87,11 +90,11 @@ function finish<S extends Sections>(
     missing.push(...readValueFiles(sectionOptions(section), values[name] as Record<string, unknown>, view));
   }
   for (const [name, section] of Object.entries(sections)) {
-    for (const rule of section.rules) view.judge(() => rule(values[name] as never, view));
+    for (const rule of section.rules) view.tryRule(() => rule(values[name] as never, view));
   }
-  for (const rule of rules) view.judge(() => rule(values, view));
+  for (const rule of rules) view.tryRule(() => rule(values, view));
   for (const { path, at } of proven ? givenOptions(document, sections) : []) {
-    if (!proven?.has(path)) findings.notice(path, 'is not in force yet: this release does not act on it', at);
+    if (!proven?.has(path)) findings.notice(path, 'has no effect yet: this release ignores it', at);
   }
   if (createMissing && findings.errors.length === 0)
     createMissingFiles(missing, createMissing.randomness, view);

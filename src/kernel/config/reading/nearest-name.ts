@@ -1,6 +1,6 @@
 /**
- * The known name that a mistyped one most likely stands for, or undefined when none is close: at most
- * a third of its letters may differ. Swapped neighbours count as one mistake.
+ * Returns the known name that is closest to a mistyped one; undefined when more than a third of its letters
+ * differ. Swapped neighbours count as one mistake.
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase();
@@ -17,13 +17,13 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return best;
 }
 
-/** ` (did you mean x?)`, or nothing. */
+/** Returns `; did you mean x?`, or an empty text. */
 export function suggestion(name: string, known: Iterable<string>): string {
   const nearest = nearestName(name, known);
   return nearest === undefined ? '' : `; did you mean ${nearest}?`;
 }
 
-/** Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours. */
+/** Optimal string alignment distance: insertions, deletions, substitutions, and swaps of neighbours. */
 function editDistance(from: string, to: string): number {
   let beforePrevious: number[] = [];
   let previous = Array.from({ length: to.length + 1 }, (_, index) => index);

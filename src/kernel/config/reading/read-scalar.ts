@@ -4,7 +4,7 @@ import type { SourceScalar } from '../sources/source.ts';
 import { grammars } from '../values/grammars.ts';
 import type { ReadContext } from './read-context.ts';
 
-/** Reads a scalar by its schema, or reports an error and returns undefined. */
+/** Reads a scalar by its schema. Reports an error and returns undefined when it is not allowed. */
 export function readScalar(schema: OptionSchema, node: SourceScalar, context: ReadContext): unknown {
   const value = interpret(schema, node);
   if (value !== undefined && satisfies(schema, value)) return value;
@@ -17,7 +17,7 @@ export function readScalar(schema: OptionSchema, node: SourceScalar, context: Re
   return undefined;
 }
 
-/** The words that files written for YAML 1.1 use without quotes. */
+/** Boolean words of YAML 1.1, without quotes. */
 const booleanWords = new Map<string, boolean>(
   ['yes', 'on', 'true']
     .flatMap((word) => spellings(word, true))
@@ -35,7 +35,7 @@ function interpret(schema: OptionSchema, node: SourceScalar): unknown {
   return isTextual(node) ? node.text : undefined;
 }
 
-/** A number without quotes may stand for the text that it looks like; null and booleans may not. */
+/** A number without quotes may be read as text; null and booleans may not. */
 function isTextual(node: SourceScalar): boolean {
   return typeof node.value === 'string' || typeof node.value === 'number';
 }

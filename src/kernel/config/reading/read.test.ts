@@ -32,41 +32,41 @@ const refuses = (type: TSchema, ...texts: string[]) => {
   }
 };
 
-describe('values', () => {
-  it('booleans are true and false, or the words of older YAML without quotes', () => {
+describe('readValue', () => {
+  it('reads booleans as true and false, or as unquoted words of YAML 1.1', () => {
     accepts(types.boolean(), { true: true, False: false, yes: true, No: false, ON: true, off: false });
     refuses(types.boolean(), '"yes"', '1', '0', 'y', 'null', '"true"', '[]', '{}', 'maybe');
   });
 
-  it('integers are whole and safe', () => {
+  it('reads integers that are whole and safe', () => {
     accepts(types.integer({ minimum: -1 }), { '12': 12, '-1': -1, '0x10': 16, '1e3': 1000 });
     refuses(types.integer({ minimum: -1 }), '1.5', '"12"', '-2', '9007199254740993', '.inf', '.nan', 'true');
   });
 
-  it('numbers are finite', () => {
+  it('reads finite numbers', () => {
     accepts(types.number({ minimum: 0 }), { '0.17': 0.17, '10': 10 });
     refuses(types.number({ minimum: 0 }), '-0.1', '.inf', '.nan', '"0.1"');
   });
 
-  it('texts may look like numbers', () => {
+  it('reads texts that look like numbers', () => {
     accepts(types.string(), { abc: 'abc', '"10"': '10', '0070': '0070', '1.10': '1.10', '""': '' });
     refuses(types.string(), 'true', '[a]', '{a: b}', 'null');
     refuses(types.string({ minLength: 1 }), '""');
   });
 
-  it('versions keep their form and are compared as texts', () => {
+  it('keeps the form of versions and compares them as texts', () => {
     accepts(types.versionOneOf('1', '1.2'), { '1': '1', '1.2': '1.2', '"1.2"': '1.2' });
     refuses(types.versionOneOf('1', '1.2'), '1.0', '1.20', 'x', '[1]');
     accepts(types.numberAsText(), { '1.0': '1.0', '"2b"': '2b' });
   });
 
-  it('words are told from booleans by what is allowed', () => {
+  it('distinguishes words from booleans by the allowed values', () => {
     accepts(types.oneOf('all', 'off'), { all: 'all', off: 'off', '"off"': 'off' });
     accepts(types.oneOf(true, false, 'untracked'), { yes: true, false: false, untracked: 'untracked' });
     refuses(types.oneOf('all', 'off'), 'All', 'none', 'true', 'false');
   });
 
-  it('durations, sizes, ports and permissions are read as written', () => {
+  it('reads durations, sizes, ports and permissions', () => {
     accepts(types.duration(), {
       '0': 0,
       '30s': 30_000,
@@ -84,7 +84,7 @@ describe('values', () => {
     refuses(types.fileMode(), '668', '66', 'rw');
   });
 
-  it('patterns and ranges are checked when they are read', () => {
+  it('checks patterns and address ranges', () => {
     accepts(types.regularExpression(), { '"^a+$"': '^a+$' });
     refuses(types.regularExpression(), '"(a"', '"(?=a)"', 'null', 'true');
     accepts(types.globOrRegularExpression(), { '"*.a.org"': '*.a.org', '"^a+$"': '^a+$', '"(a"': '(a' });
@@ -95,7 +95,7 @@ describe('values', () => {
     refuses(types.cidr(), 'localhost', '10.0.0.0/33');
   });
 
-  it('identifiers and addresses are checked', () => {
+  it('checks identifiers and URLs', () => {
     accepts(types.serverName(), {
       'a.org': 'a.org',
       '"a.org:8448"': 'a.org:8448',
@@ -117,7 +117,7 @@ describe('values', () => {
     refuses(types.httpUrl(), 'a.org', '"ftp://a.org"', '"https:// a"');
   });
 
-  it('null is allowed where it is said to be', () => {
+  it('reads null for nullable options only', () => {
     accepts(types.nullable(types.duration()), { null: null, '~': null, '': null, '1s': 1000 });
     accepts(types.nullable(types.oneOf('a')), { null: null, a: 'a' });
     accepts(types.nullable(types.list(types.string())), { null: null, '[]': [] });
@@ -125,14 +125,14 @@ describe('values', () => {
     assert.match(read(types.nullable(types.integer()), 'x').messages[0] ?? '', /a whole number, or null/);
   });
 
-  it('a name with nothing behind it has its default, with a warning for single values', () => {
+  it('uses the default for a name without a value, with a warning for scalars', () => {
     const found = read(types.integer(), '', { default: 7 });
     assert.deepEqual([found.value, found.messages, found.warnings.length], [7, [], 1]);
     const list = read(types.list(types.string()), '', { default: ['a'] });
     assert.deepEqual([list.value, list.messages, list.warnings], [['a'], [], []]);
   });
 
-  it('lists have bounds, and say which entry is wrong', () => {
+  it('checks the bounds of lists and names the wrong entry', () => {
     const three = types.list(types.duration(), { minItems: 3, maxItems: 3 });
     accepts(three, { '[1s, 2s, 3s]': [1000, 2000, 3000] });
     assert.match(
@@ -142,28 +142,28 @@ describe('values', () => {
     refuses(three, '1s', '{a: b}');
   });
 
-  it('mappings of free names check each value, and their names if asked to', () => {
+  it('checks the values of mappings with free names, and the names if a pattern is given', () => {
     const factors = types.mapOf(types.number(), { pattern: '^[a-z]+$', allowed: 'lowercase letters' });
     accepts(factors, { '{a: 1, b: 2}': { a: 1, b: 2 }, '{}': {} });
     assert.deepEqual(read(factors, '{A: 1}').messages, ['found "A"; allowed: lowercase letters']);
     assert.deepEqual(read(factors, '{a: x}').messages, ['found "x"; allowed: a number']);
   });
 
-  it('free content is handed on as it is', () => {
+  it('passes free-form content on unchanged', () => {
     const content = '{a: [1, "2", null], b: {c: true}, constructor: x}';
     accepts(types.freeObject(), { [content]: { a: [1, '2', null], b: { c: true }, constructor: 'x' } });
     refuses(types.freeObject(), '[]', 'text');
   });
 
-  it('one of several forms is chosen by its shape', () => {
+  it('chooses one of several types by its shape', () => {
     const either = types.eitherOf(types.string(), types.list(types.string(), { minItems: 2, maxItems: 2 }));
     accepts(either, { 'm.room.topic': 'm.room.topic', '[m.a, key]': ['m.a', 'key'] });
     refuses(either, '{a: b}', 'true');
   });
 });
 
-describe('messages', () => {
-  it('quote what was found, but not secrets, nor what may hold them, nor without end', () => {
+describe('messages of readValue', () => {
+  it('quote the found value up to a maximum length, but no secrets and nothing that may contain them', () => {
     const message = (type: TSchema, text: string, notes: object = {}) =>
       read(type, text, notes).messages[0] ?? '';
     assert.match(message(types.integer(), 'hunter2'), /found "hunter2"/);

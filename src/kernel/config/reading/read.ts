@@ -16,9 +16,9 @@ import type { ReadContext } from './read-context.ts';
 import { readScalar } from './read-scalar.ts';
 
 /**
- * Reads a value by its schema: checks it, turns grammars' texts into values and fills in defaults.
- * Every mistake is reported as an error and reading goes on, so that all mistakes are found at once.
- * Returns undefined for what could not be read; inside of lists and mappings, see `setValue`.
+ * Reads a value by its schema: checks it, parses texts by their grammar, and fills in defaults. Reports every
+ * mistake and continues, so that all mistakes are reported at once.
+ * @returns undefined when the value could not be read; inside lists and mappings, see `setValue`
  */
 export function readValue(schema: OptionSchema, node: SourceNode, context: ReadContext): unknown {
   if (node.kind === 'scalar' && node.value === null && node.plain) {
@@ -29,14 +29,14 @@ export function readValue(schema: OptionSchema, node: SourceNode, context: ReadC
   if (shorthand !== undefined && node.kind === 'scalar') {
     return readValue(schema, mapNode([[shorthand, node]], context.at), context);
   }
-  if (schema.anyOf) return readEither(schema, schema.anyOf, node, context);
+  if (schema.anyOf) return readOneOfTypes(schema, schema.anyOf, node, context);
   if (node.kind === 'list' && schema.items) return readList(schema, schema.items, node, context);
   if (node.kind === 'map' && isMapping(schema)) return readMapping(schema, node, context);
   if (node.kind === 'scalar' && !isMapping(schema) && !schema.items) return readScalar(schema, node, context);
-  return refuse(schema, node, context);
+  return reportNotAllowed(schema, node, context);
 }
 
-/** The value of an option that is not given: its default, or what its members' defaults make. */
+/** Returns the value of an option that is not given: its default, or a mapping of its members' defaults. */
 export function defaultValue(schema: OptionSchema, context: ReadContext): unknown {
   if (schema['x-required']) {
     context.findings.error(context.path, `must be given; allowed: ${describeAllowed(schema)}`, context.at);
@@ -47,7 +47,7 @@ export function defaultValue(schema: OptionSchema, context: ReadContext): unknow
   return isMapping(schema) ? readValue(schema, mapNode([], context.at), context) : undefined;
 }
 
-/** `name:` with nothing behind it. For lists and mappings that is usual: everything below is a comment. */
+/** Reads `name:` without a value. Usual for lists and mappings when all entries below are commented out. */
 function readEmpty(schema: OptionSchema, context: ReadContext): unknown {
   if (!schema['x-required'] && !schema.items && !isMapping(schema)) {
     context.findings.warn(context.path, 'has no value; its default is used', context.at);
@@ -55,7 +55,7 @@ function readEmpty(schema: OptionSchema, context: ReadContext): unknown {
   return defaultValue(schema, context);
 }
 
-function readEither(
+function readOneOfTypes(
   schema: OptionSchema,
   branches: readonly OptionSchema[],
   node: SourceNode,
@@ -65,7 +65,7 @@ function readEither(
     if (node.kind === 'list') return branch.items !== undefined;
     return node.kind === 'map' ? isMapping(branch) : branch.items === undefined && !isMapping(branch);
   });
-  return fitting ? readValue(fitting, node, context) : refuse(schema, node, context);
+  return fitting ? readValue(fitting, node, context) : reportNotAllowed(schema, node, context);
 }
 
 function readList(
@@ -108,7 +108,10 @@ function readMapping(schema: OptionSchema, node: SourceMap, context: ReadContext
   return result;
 }
 
-/** Sets a member of some values; one that could not be read (undefined) throws when a rule looks at it. */
+/**
+ * Sets a member of a list or mapping. A value that could not be read (undefined) becomes a getter that throws
+ * UnreadableValue.
+ */
 export function setValue(
   values: Record<string, unknown> | unknown[],
   name: string | number,
@@ -139,7 +142,7 @@ function memberContext(
   };
 }
 
-function refuse(schema: OptionSchema, node: SourceNode, context: ReadContext): undefined {
+function reportNotAllowed(schema: OptionSchema, node: SourceNode, context: ReadContext): undefined {
   const found = describeFound(schema, node, context.secret === true);
   const at = node.kind === 'scalar' ? (node.at ?? context.at) : context.at;
   context.findings.error(context.path, `found ${found}; allowed: ${describeAllowed(schema)}`, at);

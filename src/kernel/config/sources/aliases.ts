@@ -2,20 +2,26 @@ import type { Findings } from '../problems.ts';
 import type { DocumentTransform } from '../reading/load.ts';
 import type { SourceEntry, SourceMap, SourceNode } from './source.ts';
 
-/** Another name for an option, as a path from the top of the document or within the items of a list. */
+/** Another name of an option, relative to the top of the document or to the items of a list. */
 export interface Alias {
-  /** The other name: `riot_base_url`, after the path of what holds it: `email`, `listeners[]`. */
+  /** The other name, for example `riot_base_url`. */
   readonly name: string;
   readonly within?: string;
-  /** The option, as a path from the same place. */
+  /** Path of the option, relative to `within`. */
   readonly option: string;
-  /** An old name draws a warning; a name of the wider ecosystem does not. */
+  /**
+   * True for a deprecated name, which is reported by a warning. Names of the wider ecosystem are not
+   * reported.
+   */
   readonly old: boolean;
-  /** Turns a value of the old form into one of the new; undefined keeps nothing. */
+  /** Converts a value of the old form; undefined drops it. */
   readonly convert?: (node: SourceNode) => SourceNode | undefined;
 }
 
-/** Renames what a document gives under other names. A thing that is given under two names is an error. */
+/**
+ * Moves values given under other names to their options. Reports an error for an option given under two
+ * names.
+ */
 export function renameAliases(aliases: readonly Alias[]): DocumentTransform {
   return (document, findings) =>
     aliases.reduce((tree, alias) => renameWithin(tree, stepsOf(alias.within), '', alias, findings), document);
@@ -60,7 +66,7 @@ function rename(map: SourceMap, path: string, alias: Alias, findings: Findings):
   return { ...map, entries };
 }
 
-/** Puts an entry where it belongs; false when something is there already. */
+/** Sets an entry at its path. Returns false when the path is taken. */
 function place(entries: Map<string, SourceEntry>, steps: readonly string[], entry: SourceEntry): boolean {
   const [step = '', ...rest] = steps;
   const present = entries.get(step);

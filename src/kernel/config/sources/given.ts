@@ -3,13 +3,13 @@ import { childPath, type Position } from '../problems.ts';
 import { type AnySection, sectionOptions } from '../section.ts';
 import type { SourceMap, SourceNode } from './source.ts';
 
-/** A dotted path without indexes (`listeners[].port`) and where it first stands in a file. */
+/** The path of an option without indexes (`listeners[].port`), and the first place where a file gives it. */
 export interface GivenOption {
   readonly path: string;
   readonly at: Position;
 }
 
-/** The options that the files give, each once: those that the ledger counts, in the order of the document. */
+/** Returns the options that the files give, each once: those that the ledger counts, in document order. */
 export function givenOptions(
   document: SourceMap,
   sections: Readonly<Record<string, AnySection>>,
@@ -24,7 +24,7 @@ export function givenOptions(
   return [...found].map(([path, at]) => ({ path, at }));
 }
 
-/** The members that the ledger counts one by one, or undefined for an option that it counts as one. */
+/** Returns the members that the ledger counts separately, or undefined when it counts the option as one. */
 export function countedMembers(schema: OptionSchema): Readonly<Record<string, OptionSchema>> | undefined {
   if (schema['x-whole']) return undefined;
   const members = schema.properties ?? {};

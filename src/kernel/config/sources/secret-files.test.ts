@@ -23,7 +23,7 @@ const vault = section({
   },
 });
 
-describe('options whose value is in a file', () => {
+describe('options with their value in a file', () => {
   let directory: string;
   before(() => {
     directory = mkdtempSync(join(tmpdir(), 'hearth-config-'));
@@ -42,14 +42,14 @@ describe('options whose value is in a file', () => {
       create ? { createMissing: { randomness: systemRandomness } } : {},
     );
 
-  it('have the content of the file, without the white space around it', () => {
+  it('take the content of the file without surrounding white space', () => {
     for (const content of ['hunter2', 'hunter2\n', 'hunter2\r\n', ' hunter2 \n\n']) {
       const { values, errors } = load({ secret_path: file('padded', content) });
       assert.deepEqual([values.vault.secret, errors], ['hunter2', []], JSON.stringify(content));
     }
   });
 
-  it('have it in the items of lists, too', () => {
+  it('take the content of files inside list items', () => {
     const { values } = load({ doors: [{ code: 'a' }, { code_path: file('code', 'b\n') }] });
     assert.deepEqual(
       values.vault.doors.map(({ code }) => code),
@@ -57,7 +57,7 @@ describe('options whose value is in a file', () => {
     );
   });
 
-  it('cannot be given directly as well', () => {
+  it('report an error when the option is also given directly', () => {
     const { errors } = load({ secret: 'a', secret_path: file('both', 'b') });
     assert.deepEqual(
       errors.map(({ path, message }) => [path, message]),
@@ -65,7 +65,7 @@ describe('options whose value is in a file', () => {
     );
   });
 
-  it('are errors when the file is missing, empty, or no file', () => {
+  it('report an error when the file is missing, empty, or not a file', () => {
     mkdirSync(file('folder'));
     const cases: [string, RegExp][] = [
       [file('absent'), /cannot be read: it does not exist/],
@@ -81,7 +81,7 @@ describe('options whose value is in a file', () => {
     }
   });
 
-  it('are made at start when they may be, readable by their owner only, and never twice', () => {
+  it('create a missing file at start, readable by its owner only, and use it again at the next start', () => {
     const path = file('made');
     const first = load({ secret_path: path }, true);
     assert.deepEqual(first.errors, []);
@@ -90,7 +90,7 @@ describe('options whose value is in a file', () => {
     assert.equal(load({ secret_path: path }, true).values.vault.secret, first.values.vault.secret);
   });
 
-  it('are signing keys where a signing key is needed', () => {
+  it('create a signing key for options that need one', () => {
     const path = file('server.key');
     assert.deepEqual(load({ key_path: path }, true).errors, []);
     const content = readFileSync(path, 'utf8');
@@ -99,7 +99,7 @@ describe('options whose value is in a file', () => {
     assert.equal(statSync(path).mode & 0o777, 0o600);
   });
 
-  it('are not made by a mere check, nor when anything else is wrong', () => {
+  it('create nothing when a configuration is only checked or has errors', () => {
     const path = file('never');
     const check = load({ secret_path: path });
     assert.deepEqual([check.errors, check.values.vault.secret], [[], null]);
@@ -107,9 +107,9 @@ describe('options whose value is in a file', () => {
     assert.throws(() => statSync(path), /ENOENT/);
   });
 
-  it('are errors when they cannot be made', () => {
+  it('report an error when a file cannot be created', () => {
     const [error] = load({ key_path: join(directory, 'nowhere', 'server.key') }, true).errors;
     assert.equal(error?.path, 'key_path');
-    assert.match(error?.message ?? '', /cannot be made: it does not exist/);
+    assert.match(error?.message ?? '', /cannot create the file .*: it does not exist/);
   });
 });

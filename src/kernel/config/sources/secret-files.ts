@@ -5,27 +5,29 @@ import type { OptionSchema } from '../option.ts';
 import { childPath } from '../problems.ts';
 import type { RuleView } from '../rules.ts';
 
-/** A file that an option names, that does not exist, and that the server may make. */
+/** A file that an option names, that does not exist, and that the server may create. */
 export interface MissingFile {
   readonly path: string;
   readonly file: string;
   readonly content: 'secret' | 'signing-key';
-  /** Takes the content over into the values. */
-  readonly settle: (content: string) => void;
+  /** Sets the option to the content of the created file. */
+  readonly apply: (content: string) => void;
 }
 
 type Values = Record<string, unknown>;
 type Members = Readonly<Record<string, OptionSchema>>;
 
 /**
- * Reads the files that `…_path` options name into the options that they stand for, once and for all, and
- * returns those that are missing and may be made. Reports files that are missing, unreadable or empty,
- * and options that are given both ways.
+ * Reads the files named by `…_path` options into the options that they replace. Reports files that are
+ * missing, unreadable or empty, and options given both ways.
+ * @returns the missing files that the server may create
  */
 export function readValueFiles(members: Members, values: Values, view: RuleView, path = ''): MissingFile[] {
   const missing: MissingFile[] = [];
   for (const [name, schema] of Object.entries(members)) {
-    view.judge(() => missing.push(...readMember(schema, values[name], values, view, childPath(path, name))));
+    view.tryRule(() =>
+      missing.push(...readMember(schema, values[name], values, view, childPath(path, name))),
+    );
   }
   return missing;
 }
@@ -44,19 +46,19 @@ function readMember(
   return parts.flatMap((part) => readValueFiles(part.members, part.values, view, part.path));
 }
 
-/** Makes missing files, each readable by its owner only, and hands their content on. */
+/** Creates missing files, readable by their owner only, and passes their content on. */
 export function createMissingFiles(
   missing: readonly MissingFile[],
   randomness: Randomness,
   view: RuleView,
 ): void {
-  for (const { path, file, content, settle } of missing) {
+  for (const { path, file, content, apply: settle } of missing) {
     const text = content === 'secret' ? randomString(randomness, 64) : newSigningKey(randomness);
     try {
       writePrivate(file, text);
       settle(text);
     } catch (error) {
-      view.error(path, `the file ${file} cannot be made: ${reason(error)}`);
+      view.error(path, `cannot create the file ${file}: ${reason(error)}`);
     }
   }
 }
@@ -82,7 +84,7 @@ function readValueFile(
     else settle(content);
   } catch (error) {
     const content = schema['x-created'];
-    if (content && isMissing(error)) return [{ path, file, content, settle }];
+    if (content && isMissing(error)) return [{ path, file, content, apply: settle }];
     view.error(path, `the file ${file} cannot be read: ${reason(error)}`);
   }
   return [];
@@ -102,7 +104,7 @@ function partsOf(
   return schema.properties ? [{ members: schema.properties, values: value as Values, path }] : [];
 }
 
-/** Fails when the file exists: nothing is ever overwritten. On return the content is on disk. */
+/** Writes a new file and flushes it to disk. Fails when the file exists: nothing is ever overwritten. */
 function writePrivate(file: string, text: string): void {
   const descriptor = openSync(file, 'wx', 0o600);
   try {
@@ -115,7 +117,7 @@ function writePrivate(file: string, text: string): void {
 
 function newSigningKey(randomness: Randomness): string {
   const key = SigningKey.fromSeed(`a_${randomLetters(randomness, 4)}`, randomness.bytes(32));
-  if (key === undefined) throw new Error('the source of randomness gave too few bytes');
+  if (key === undefined) throw new Error('the source of randomness returned too few bytes');
   return writeSigningKeys([key]);
 }
 
@@ -126,7 +128,7 @@ function isMissing(error: unknown): boolean {
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'it does not exist',
   EACCES: 'permission is denied',
-  EEXIST: 'it exists already',
+  EEXIST: 'it already exists',
   EISDIR: 'it is a directory',
   ENOTDIR: 'a part of its path is not a directory',
   EROFS: 'the file system is read-only',

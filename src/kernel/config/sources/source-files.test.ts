@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { Findings } from '../problems.ts';
 import { readSourceFiles } from './source-files.ts';
 
-describe('configuration files', () => {
+describe('readSourceFiles', () => {
   let directory: string;
   before(() => {
     directory = mkdtempSync(join(tmpdir(), 'hearth-config-'));
@@ -26,21 +26,21 @@ describe('configuration files', () => {
     return { names: sources.map(({ file }) => basename(file)), first, errors: findings.errors };
   };
 
-  it('are read in the order in which they are given, those of a directory by name', () => {
+  it('reads files in the given order, and those of a directory by name', () => {
     const { names, errors } = read('main.yaml', 'conf.d');
     assert.deepEqual(names, ['main.yaml', '10-b.yaml', '2-a.yml', '20-c.yaml']);
     assert.deepEqual(errors, []);
   });
 
-  it('say in which directory the first of them is', () => {
+  it('returns the directory of the first path', () => {
     assert.equal(read('main.yaml', 'conf.d').first, directory);
     assert.equal(read('conf.d', 'main.yaml').first, join(directory, 'conf.d'));
   });
 
-  it('are errors when they are missing or not text, all at once', () => {
+  it('reports all files that are missing or not text', () => {
     const messages = read('absent.yaml', 'latin1.yaml').errors.map(({ message }) => message);
     assert.equal(messages.length, 2);
     assert.match(messages[0] ?? '', /absent.yaml does not exist/);
-    assert.match(messages[1] ?? '', /latin1.yaml is not a text in UTF-8/);
+    assert.match(messages[1] ?? '', /latin1.yaml is not UTF-8 text/);
   });
 });

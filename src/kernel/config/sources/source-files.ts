@@ -3,15 +3,15 @@ import { dirname, join } from 'node:path';
 import type { Findings } from '../problems.ts';
 import type { ConfigurationSource } from '../reading/load.ts';
 
-/** The files behind some paths, and the directory in which the first of them is. */
+/** The sources found at some paths, and the directory of the first one. */
 export interface SourceFiles {
   readonly sources: readonly ConfigurationSource[];
   readonly directory: string;
 }
 
 /**
- * Reads configuration files. A directory stands for the `.yaml` and `.yml` files in it (not in
- * directories below it), in the order of their names. What cannot be read is reported.
+ * Reads configuration files. A directory means the `.yaml` and `.yml` files directly in it, sorted by name.
+ * Reports files that cannot be read.
  */
 export function readSourceFiles(paths: readonly string[], findings: Findings): SourceFiles {
   const files = paths.flatMap((path) => filesAt(path, findings));
@@ -36,7 +36,7 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Throws when the bytes are not UTF-8, rather than reading something else than was written. */
+/** Decodes UTF-8. @throws TypeError for other bytes, instead of replacing them */
 function decode(bytes: Uint8Array): string {
   return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
@@ -49,7 +49,7 @@ function attempt<T>(file: string, findings: Findings, action: () => T): T | unde
     const reasons: Record<string, string> = {
       ENOENT: 'does not exist',
       EACCES: 'cannot be read: permission is denied',
-      ERR_ENCODING_INVALID_ENCODED_DATA: 'is not a text in UTF-8',
+      ERR_ENCODING_INVALID_ENCODED_DATA: 'is not UTF-8 text',
     };
     findings.error('', `the configuration file ${file} ${reasons[code] ?? `cannot be read (${code})`}`);
     return undefined;

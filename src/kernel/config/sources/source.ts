@@ -1,8 +1,8 @@
 import type { Position } from '../problems.ts';
 
 /**
- * What a configuration file says, before anyone knows what it means: a tree that remembers where each
- * part stands, and for scalars also how they were written, since `1.10` as a version is not `1.1`.
+ * The content of a configuration file before it is checked: a tree with the place of each part. Scalars keep
+ * their written form as well, because the version `1.10` is not `1.1`.
  */
 export type SourceNode = SourceScalar | SourceList | SourceMap;
 
@@ -11,7 +11,7 @@ export interface SourceScalar {
   readonly value: string | number | boolean | null;
   /** The characters as written, without quotes. */
   readonly text: string;
-  /** Written without quotes: only then may `10` stand for a number and `yes` for true. */
+  /** Written without quotes. Only then may `10` be a number and `yes` be true. */
   readonly plain: boolean;
   readonly at?: Position | undefined;
 }
@@ -28,18 +28,18 @@ export interface SourceMap {
   readonly at?: Position | undefined;
 }
 
-/** A member of a mapping; `at` is where its name stands. */
+/** A member of a mapping; `at` is the place of its name. */
 export interface SourceEntry {
   readonly node: SourceNode;
   readonly at?: Position | undefined;
 }
 
-/** A scalar without a place in a file. */
+/** Returns a scalar without a place in a file. */
 export function scalarNode(value: string | number | boolean | null): SourceScalar {
   return { kind: 'scalar', value, text: String(value), plain: typeof value !== 'string' };
 }
 
-/** A mapping without a place in a file. */
+/** Returns a mapping without a place in a file. */
 export function mapNode(entries: Iterable<readonly [string, SourceNode]>, at?: Position): SourceMap {
   return {
     kind: 'map',
@@ -49,8 +49,8 @@ export function mapNode(entries: Iterable<readonly [string, SourceNode]>, at?: P
 }
 
 /**
- * The tree of a value that the program holds: a default or a test's override. Members that are
- * undefined are left out. Throws on what no configuration can hold, such as a function.
+ * Returns the tree of a plain value: a default, or an override of a test. Leaves out undefined members.
+ * @throws TypeError for values that a configuration cannot contain, for example functions
  */
 export function nodeFromValue(value: unknown): SourceNode {
   if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) {
@@ -62,7 +62,7 @@ export function nodeFromValue(value: unknown): SourceNode {
   return mapNode(members.map(([name, member]) => [name, nodeFromValue(member)] as const));
 }
 
-/** The plain value of a tree, as JSON would have it; free-form content is handed on this way. */
+/** Returns the plain JSON value of a tree; used for free-form content. */
 export function valueFromNode(node: SourceNode): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(valueFromNode);

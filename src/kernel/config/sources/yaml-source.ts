@@ -14,13 +14,13 @@ import {
 import { childPath, type Findings, type Position } from '../problems.ts';
 import type { SourceEntry, SourceMap, SourceNode } from './source.ts';
 
-/** Aliases may not unfold a small file into a tree without end. */
-const maximumNodes = 100_000;
+/** Maximum number of nodes, against small files whose aliases expand into huge trees. */
+const maxNodes = 100_000;
 
 /**
- * Reads one YAML file into a tree with positions. Returns undefined after reporting an error when the
- * text is not YAML or is not a mapping; an empty file is an empty mapping. Scalars follow YAML 1.2;
- * the reader of booleans adds the words of YAML 1.1 that operators' files use.
+ * Reads one YAML file into a tree with places. Reports an error and returns undefined when the text is not
+ * valid YAML or not a mapping. An empty file is an empty mapping. Scalars follow YAML 1.2; boolean words of
+ * YAML 1.1 are added by `readScalar`.
  */
 export function parseYaml(file: string, text: string, findings: Findings): SourceMap | undefined {
   const lines = new LineCounter();
@@ -43,7 +43,7 @@ export function parseYaml(file: string, text: string, findings: Findings): Sourc
   if (second !== undefined) {
     findings.error(
       '',
-      'a configuration file holds one YAML document, not several',
+      'a configuration file must contain one YAML document, not several',
       position(second.range[0]),
     );
     return undefined;
@@ -55,8 +55,8 @@ class TreeBuilder {
   readonly #document: Document.Parsed;
   readonly #position: (offset: number) => Position;
   readonly #findings: Findings;
-  readonly #open = new Set<Node>();
-  #nodes = 0;
+  readonly #ancestors = new Set<Node>();
+  #nodeCount = 0;
 
   constructor(document: Document.Parsed, position: (offset: number) => Position, findings: Findings) {
     this.#document = document;
@@ -75,16 +75,16 @@ class TreeBuilder {
 
   #node(node: Node | null, path: string): SourceNode {
     if (node === null) return { kind: 'scalar', value: null, text: '', plain: true };
-    this.#nodes += 1;
-    if (this.#nodes > maximumNodes || this.#open.has(node)) {
-      this.#findings.error(path, 'the anchors of this file unfold without end', this.#at(node));
+    this.#nodeCount += 1;
+    if (this.#nodeCount > maxNodes || this.#ancestors.has(node)) {
+      this.#findings.error(path, 'the aliases of this file expand into too many values', this.#at(node));
       return { kind: 'scalar', value: null, text: '', plain: true };
     }
-    this.#open.add(node);
+    this.#ancestors.add(node);
     try {
       return this.#resolve(node, path);
     } finally {
-      this.#open.delete(node);
+      this.#ancestors.delete(node);
     }
   }
 
@@ -118,7 +118,7 @@ class TreeBuilder {
       if (!isPair(pair) || !isScalar(pair.key)) {
         this.#findings.error(
           path,
-          'the names in a mapping are plain texts',
+          'the names in a mapping must be plain texts',
           this.#at(pair.key as Node | null),
         );
         continue;
@@ -142,7 +142,7 @@ class TreeBuilder {
       const line = earlier.at?.line;
       this.#findings.warn(
         childPath(path, name),
-        `given twice, the value of line ${line} is not used`,
+        `given twice; the value in line ${line} is not used`,
         entry.at,
       );
     }
@@ -155,7 +155,10 @@ class TreeBuilder {
   }
 }
 
-/** YAML's merge key: names that the mapping itself gives win, and earlier sources win over later ones. */
+/**
+ * YAML's merge key: names in the mapping itself override merged ones, and earlier sources override later
+ * ones.
+ */
 function mergeInto(inherited: Map<string, SourceEntry>, node: SourceNode): void {
   for (const source of node.kind === 'list' ? node.items : [node]) {
     if (source.kind !== 'map') continue;
@@ -171,19 +174,19 @@ function isScalarValue(value: unknown): value is string | number | boolean | nul
   return value === null || ['string', 'number', 'boolean'].includes(typeof value);
 }
 
-/** Own words for the parser's complaints, because its texts may quote the file, secrets included. */
+/** Replaces the messages of the parser, which may quote the file, secrets included. */
 function syntaxMessage(code: ErrorCode): string {
-  return `not valid YAML: ${syntaxMessages[code] ?? 'this cannot be read'}`;
+  return `not valid YAML: ${syntaxMessages[code] ?? 'syntax error'}`;
 }
 
 const syntaxMessages: Partial<Record<ErrorCode, string>> = {
   ALIAS_PROPS: 'an alias cannot have an anchor or a tag',
   BAD_ALIAS: 'an alias (*name) without its anchor; quote a value that begins with an asterisk',
   BAD_COLLECTION_TYPE: 'the tag does not fit a list or a mapping',
-  BAD_DIRECTIVE: 'a directive that is not known',
+  BAD_DIRECTIVE: 'unknown directive',
   BAD_DQ_ESCAPE: 'an unknown escape in double quotes; use single quotes to keep backslashes',
-  BAD_INDENT: 'the indentation does not fit',
-  BAD_PROP_ORDER: 'anchors and tags come before the mark they belong to',
+  BAD_INDENT: 'wrong indentation',
+  BAD_PROP_ORDER: 'anchors and tags must come before the value',
   BAD_SCALAR_START: 'a value that begins with a reserved character must be quoted',
   BLOCK_AS_IMPLICIT_KEY: 'a nested mapping or list must begin on its own line',
   BLOCK_IN_FLOW: 'an indented list or mapping cannot stand inside brackets',
@@ -195,6 +198,6 @@ const syntaxMessages: Partial<Record<ErrorCode, string>> = {
   MULTIPLE_TAGS: 'a value has more than one tag',
   RESOURCE_EXHAUSTION: 'the file is nested too deeply',
   TAB_AS_INDENT: 'tabs cannot be used for indentation',
-  TAG_RESOLVE_FAILED: 'a tag that is not known',
-  UNEXPECTED_TOKEN: 'something stands where it cannot stand',
+  TAG_RESOLVE_FAILED: 'unknown tag',
+  UNEXPECTED_TOKEN: 'unexpected token',
 };

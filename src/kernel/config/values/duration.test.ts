@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { durationPattern, formatDuration, parseDuration } from './duration.ts';
 
-test('durations are read in milliseconds', () => {
+test('parseDuration returns milliseconds', () => {
   const expected: Record<string, number> = {
     '0': 0,
     '250': 250,
@@ -28,7 +28,7 @@ test('durations are read in milliseconds', () => {
     assert.equal(parseDuration(text), milliseconds, text);
 });
 
-test('what is no duration is refused', () => {
+test('parseDuration rejects other texts', () => {
   const texts = [
     '',
     ' 1s',
@@ -52,7 +52,7 @@ test('what is no duration is refused', () => {
   }
 });
 
-test('every whole number of milliseconds survives being written and read', () => {
+test('parseDuration reads every duration that formatDuration writes', () => {
   fc.assert(
     fc.property(fc.nat(Number.MAX_SAFE_INTEGER), (milliseconds) => {
       assert.equal(parseDuration(formatDuration(milliseconds)), milliseconds);
@@ -61,7 +61,7 @@ test('every whole number of milliseconds survives being written and read', () =>
   assert.equal(formatDuration(Number.POSITIVE_INFINITY), 'infinity');
 });
 
-test('an amount and a unit multiply exactly, with and without a fraction', () => {
+test('parseDuration multiplies amount and unit exactly, with and without a fraction', () => {
   const units = fc.constantFrom(['s', 1000], ['m', 60_000], ['h', 3_600_000], ['d', 86_400_000] as const);
   fc.assert(
     fc.property(fc.nat(10_000), fc.nat(9), units, (whole, tenth, [unit, size]) => {
@@ -71,7 +71,7 @@ test('an amount and a unit multiply exactly, with and without a fraction', () =>
   );
 });
 
-test('every text is read or refused, and the published pattern lets all through that is read', () => {
+test('parseDuration accepts only texts that match the published pattern', () => {
   const pattern = new RegExp(durationPattern, 'u');
   const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'0123456789.smhdwy- ') }));
   fc.assert(

@@ -9,26 +9,26 @@ const unitMilliseconds: Readonly<Record<string, number>> = {
   y: 365 * 86_400 * second,
 };
 
-/** What a text must look like to be a duration; a bare number counts milliseconds. */
+/** Pattern of a duration; a bare number means milliseconds. */
 export const durationPattern = '^(infinity|[0-9]+|[0-9]+(\\.[0-9]+)?(ms|s|m|h|d|w|y))$';
 
-const durationForm = /^(?<amount>[0-9]+(?:\.[0-9]+)?)(?<unit>ms|s|m|h|d|w|y)?$/;
+const durationRegExp = /^(?<amount>[0-9]+(?:\.[0-9]+)?)(?<unit>ms|s|m|h|d|w|y)?$/;
 
 /**
- * Reads a duration (`500ms`, `0.5s`, `10m`, `1w`, `infinity`, `250`) as milliseconds. A year has 365
- * days. Returns undefined for anything else: other forms, negative amounts, amounts that are not a
- * whole number of milliseconds, and amounts beyond the safe integers.
+ * Parses a duration (`500ms`, `0.5s`, `10m`, `1w`, `infinity`, `250`) into milliseconds. A year has 365 days.
+ * @returns undefined for other forms, negative amounts, fractions of a millisecond, and amounts beyond the
+ * safe integers
  */
 export function parseDuration(text: string): number | undefined {
   if (text === 'infinity') return Number.POSITIVE_INFINITY;
-  const { amount, unit } = durationForm.exec(text)?.groups ?? {};
+  const { amount, unit } = durationRegExp.exec(text)?.groups ?? {};
   if (amount === undefined) return undefined;
   if (unit === undefined && amount.includes('.')) return undefined;
   const milliseconds = scale(amount, unitMilliseconds[unit ?? 'ms'] ?? 1);
   return Number.isSafeInteger(milliseconds) ? milliseconds : undefined;
 }
 
-/** Writes milliseconds in the largest unit that needs no fraction; the inverse of `parseDuration`. */
+/** Formats milliseconds in the largest unit without a fraction; the inverse of `parseDuration`. */
 export function formatDuration(milliseconds: number): string {
   if (milliseconds === Number.POSITIVE_INFINITY) return 'infinity';
   const units = Object.entries(unitMilliseconds).toReversed();

@@ -1,9 +1,9 @@
-/** What a text must look like to be permission bits. */
+/** Pattern of permission bits. */
 export const fileModePattern = '^(0o)?[0-7]{3,4}$';
 
 /**
- * Reads permission bits as chmod does: `660`, `0660` and `0o660` are all 0o660. Returns undefined for
- * other forms and for bits beyond 0o777.
+ * Parses permission bits as chmod does: `660`, `0660` and `0o660` are all 0o660.
+ * @returns undefined for other forms and for bits beyond 0o777
  */
 export function parseFileMode(text: string): number | undefined {
   if (!new RegExp(fileModePattern).test(text)) return undefined;
@@ -11,7 +11,7 @@ export function parseFileMode(text: string): number | undefined {
   return mode <= 0o777 ? mode : undefined;
 }
 
-/** Writes permission bits as chmod takes them; the inverse of `parseFileMode`. */
+/** Formats permission bits for chmod; the inverse of `parseFileMode`. */
 export function formatFileMode(mode: number): string {
   return mode.toString(8).padStart(3, '0');
 }

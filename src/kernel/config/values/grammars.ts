@@ -4,11 +4,11 @@ import { formatIpRange, parseIpRange } from './ip-range.ts';
 import { isRegularExpression } from './patterns.ts';
 import { parseSize } from './size.ts';
 
-/** A way to write values as text that needs more than a type to check. */
+/** A textual notation of values that a type alone cannot check. */
 interface Grammar {
-  /** For messages, after "allowed: ". */
+  /** Describes allowed texts in messages, after "allowed: ". */
   readonly allowed: string;
-  /** The value that a text stands for, or undefined when it stands for none. */
+  /** Returns the value of a text, or undefined when the text is not allowed. */
   readonly parse: (text: string) => string | number | undefined;
 }
 

@@ -9,7 +9,7 @@ const canonical = (text: string) => {
   return range && formatIpRange(range);
 };
 
-test('ranges and single addresses are read and written in canonical form', () => {
+test('formatIpRange writes ranges and single addresses in canonical form', () => {
   const expected: Record<string, string> = {
     '10.0.0.0/8': '10.0.0.0/8',
     '192.0.2.1': '192.0.2.1/32',
@@ -28,7 +28,7 @@ test('ranges and single addresses are read and written in canonical form', () =>
   for (const [text, range] of Object.entries(expected)) assert.equal(canonical(text), range, text);
 });
 
-test('what is no range is refused', () => {
+test('parseIpRange rejects other texts', () => {
   const texts = ['', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/08', '10.0.0/8', '010.0.0.0/8', '::1/129', '/8'];
   for (const text of [
     ...texts,
@@ -49,7 +49,7 @@ const group = fc.oneof(
 );
 const ipv6 = fc.array(group, { minLength: 8, maxLength: 8 }).map((groups) => groups.join(':'));
 
-test('the canonical form of an address names the same address, and is its own canonical form', () => {
+test('formatIpRange keeps the address and is idempotent', () => {
   fc.assert(
     fc.property(fc.oneof(ipv4, ipv6), (address) => {
       const text = canonical(address) ?? '';
@@ -62,7 +62,7 @@ test('the canonical form of an address names the same address, and is its own ca
   );
 });
 
-test('a set holds just the addresses that share the prefix of a range', () => {
+test('IpRangeSet contains exactly the addresses that share the prefix of a range', () => {
   fc.assert(
     fc.property(ipv4, ipv4, fc.nat(32), (base, other, prefix) => {
       const number = (address: string) =>
@@ -78,7 +78,7 @@ test('a set holds just the addresses that share the prefix of a range', () => {
   );
 });
 
-test('a set does not hold what is no address', () => {
+test('IpRangeSet contains no text that is not an address, and rejects texts that are not ranges', () => {
   const set = new IpRangeSet(['0.0.0.0/0', '::/0']);
   assert.equal(set.contains('example.org'), false);
   assert.equal(set.contains('fe80::1%eth0'), true);

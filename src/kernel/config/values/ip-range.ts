@@ -1,6 +1,6 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 
-/** A range of addresses: all that share the first `prefix` bits of `address`. */
+/** All addresses that share the first `prefix` bits of `address`. */
 export interface IpRange {
   readonly family: 'ipv4' | 'ipv6';
   readonly address: bigint;
@@ -10,8 +10,9 @@ export interface IpRange {
 const bits = { ipv4: 32, ipv6: 128 } as const;
 
 /**
- * Reads `10.0.0.0/8`, `fc00::/7`, or a single address. Bits behind the prefix do not count: `10.0.0.1/8`
- * is `10.0.0.0/8`. Returns undefined for other forms: a prefix that is too long, leading zeros, zone ids.
+ * Parses `10.0.0.0/8`, `fc00::/7`, or a single address. Bits after the prefix are ignored: `10.0.0.1/8` is
+ * `10.0.0.0/8`.
+ * @returns undefined for other forms: prefixes that are too long, leading zeros, zone ids
  */
 export function parseIpRange(text: string): IpRange | undefined {
   const [address = '', prefixText, ...rest] = text.split('/');
@@ -25,19 +26,16 @@ export function parseIpRange(text: string): IpRange | undefined {
   return { family, address: (number >> hostBits) << hostBits, prefix };
 }
 
-/** Writes a range in canonical form, with the shortest spelling of an IPv6 address (RFC 5952). */
+/** Formats a range in canonical form, with the shortest notation of an IPv6 address (RFC 5952). */
 export function formatIpRange({ family, address, prefix }: IpRange): string {
   return `${family === 'ipv4' ? ipv4Text(address) : ipv6Text(address)}/${prefix}`;
 }
 
-/**
- * A set of ranges to test addresses against. IPv4 addresses that come dressed as IPv6 (`::ffff:10.0.0.1`)
- * are matched as the IPv4 addresses that they are.
- */
+/** A set of address ranges. IPv4-mapped IPv6 addresses (`::ffff:10.0.0.1`) match as their IPv4 address. */
 export class IpRangeSet {
   readonly #list = new BlockList();
 
-  /** Throws a RangeError on a text that is not a range. */
+  /** @throws RangeError for a text that is not a range */
   constructor(ranges: readonly string[]) {
     for (const text of ranges) {
       const range = parseIpRange(text);
@@ -47,7 +45,7 @@ export class IpRangeSet {
     }
   }
 
-  /** Whether an address is in one of the ranges; false for a text that is no address. */
+  /** Whether an address is in one of the ranges. False for a text that is not an address. */
   contains(address: string): boolean {
     if (isIPv4(address)) return this.#list.check(address, 'ipv4');
     if (!isIPv6(address)) return false;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isRegularExpression } from './patterns.ts';
 
-test('regular expressions are those that can be matched in linear time', () => {
+test('isRegularExpression accepts only expressions that can be matched in linear time', () => {
   for (const pattern of ['', '^@.*:example\\.org$', '^(a+)+$', '[a-z]{1,9}']) {
     assert.equal(isRegularExpression(pattern), true, pattern);
   }

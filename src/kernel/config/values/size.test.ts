@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { formatSize, parseSize, sizePattern } from './size.ts';
 
-test('sizes are powers of 1024, with and without iB', () => {
+test('parseSize reads powers of 1024, with and without iB', () => {
   const expected: Record<string, number> = {
     '0': 0,
     '1024': 1024,
@@ -19,7 +19,7 @@ test('sizes are powers of 1024, with and without iB', () => {
   for (const [text, size] of Object.entries(expected)) assert.equal(parseSize(text), size, text);
 });
 
-test('what is no size is refused', () => {
+test('parseSize rejects other texts', () => {
   for (const text of [
     '',
     '10k',
@@ -38,13 +38,13 @@ test('what is no size is refused', () => {
   }
 });
 
-test('every size survives being written and read', () => {
+test('parseSize reads every size that formatSize writes', () => {
   fc.assert(
     fc.property(fc.nat(Number.MAX_SAFE_INTEGER), (size) => assert.equal(parseSize(formatSize(size)), size)),
   );
 });
 
-test('every text is read or refused, and the published pattern lets all through that is read', () => {
+test('parseSize accepts only texts that match the published pattern', () => {
   const pattern = new RegExp(sizePattern, 'u');
   const text = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'0123456789KMGTiB ') }));
   fc.assert(

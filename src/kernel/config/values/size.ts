@@ -1,22 +1,22 @@
 const unitBytes: Readonly<Record<string, number>> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
 
-/** What a text must look like to be a size; the letters are powers of 1024, with or without `iB`. */
+/** Pattern of a size; letters are powers of 1024, with or without `iB`. */
 export const sizePattern = '^[0-9]+([KMGT](iB)?)?$';
 
-const sizeForm = /^(?<amount>[0-9]+)(?:(?<unit>[KMGT])(?:iB)?)?$/;
+const sizeRegExp = /^(?<amount>[0-9]+)(?:(?<unit>[KMGT])(?:iB)?)?$/;
 
 /**
- * Reads a size (`10K`, `50M`, `500MiB`, `1024`) as a number of bytes (or of entries, for a cache).
- * Returns undefined for other forms and for amounts beyond the safe integers.
+ * Parses a size (`10K`, `50M`, `500MiB`, `1024`) into a number of bytes or entries.
+ * @returns undefined for other forms and for amounts beyond the safe integers
  */
 export function parseSize(text: string): number | undefined {
-  const { amount, unit } = sizeForm.exec(text)?.groups ?? {};
+  const { amount, unit } = sizeRegExp.exec(text)?.groups ?? {};
   if (amount === undefined) return undefined;
   const size = Number(amount) * (unit === undefined ? 1 : (unitBytes[unit] ?? 1));
   return Number.isSafeInteger(size) ? size : undefined;
 }
 
-/** Writes a size with the largest letter that needs no fraction; the inverse of `parseSize`. */
+/** Formats a size with the largest letter without a fraction; the inverse of `parseSize`. */
 export function formatSize(size: number): string {
   const [letter, unit] = Object.entries(unitBytes)
     .toReversed()
