@@ -9,19 +9,19 @@ import { parseJson } from './parse-json.ts';
 
 const badJson = { name: 'MatrixError', errcode: 'M_BAD_JSON' };
 
-suite('canonicalJson: examples of the specification', () => {
-  const profile =
-    '{"auth":{"success":true,"mxid":"@john.doe:example.com","profile":{"display_name":"John Doe","three_pids":' +
-    '[{"medium":"email","address":"john.doe@example.org"},{"medium":"msisdn","address":"123456789"}]}}}';
+suite('canonicalJson: one example for each rule of the specification', () => {
+  const nested =
+    '{"outer":{"same":true,"id":"@a.b:example.com","inner":{"long_name":"A B","list":' +
+    '[{"kind":"mail","at":"a.b@example.org"},{"kind":"number","at":"987654321"}]}}}';
   const examples: readonly (readonly [input: string, canonical: string])[] = [
     ['{ }', '{}'],
     ['{ "one": 1, "two": "Two" }', '{"one":1,"two":"Two"}'],
     ['{ "b": "2", "a": "1" }', '{"a":"1","b":"2"}'],
     [
-      profile,
-      '{"auth":{"mxid":"@john.doe:example.com","profile":{"display_name":"John Doe","three_pids":' +
-        '[{"address":"john.doe@example.org","medium":"email"},{"address":"123456789","medium":"msisdn"}]},' +
-        '"success":true}}',
+      nested,
+      '{"outer":{"id":"@a.b:example.com","inner":{"list":' +
+        '[{"at":"a.b@example.org","kind":"mail"},{"at":"987654321","kind":"number"}],"long_name":"A B"},' +
+        '"same":true}}',
     ],
     ['{ "a": "日本語" }', '{"a":"日本語"}'],
     ['{ "本": 2, "日": 1 }', '{"日":1,"本":2}'],

@@ -1,24 +1,22 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { DEFAULT_RULES } from './default-rules.ts';
 import { RULE_KINDS } from './push-rule.ts';
+import { predefinedRules } from './test/predefined-rules.ts';
 import { effectiveRuleset, NO_USER_RULES, type UserPushRules } from './user-rules.ts';
 
 const USER = '@alice:example.org';
 
-/** The definitions of the section "Predefined Rules", with a user id in place of its description. */
-const predefined = JSON.parse(
-  readFileSync(new URL('fixtures/predefined-rules.json', import.meta.url), 'utf8').replaceAll(
-    "[the user's Matrix ID]",
-    USER,
-  ),
-);
-
 describe('effectiveRuleset', () => {
   it('returns the rules of the specification in its order for a user without changes', () => {
     const { postcontent, ...ruleset } = effectiveRuleset(USER, NO_USER_RULES);
-    assert.deepEqual(ruleset, { ...predefined, content: [], room: [], sender: [] });
+    assert.deepEqual(ruleset, {
+      override: predefinedRules('override', USER),
+      underride: predefinedRules('underride', USER),
+      content: [],
+      room: [],
+      sender: [],
+    });
     const kind = 'io.element.msc4306.thread_subscription';
     assert.deepEqual(
       postcontent.map(({ conditions }) => conditions),
@@ -77,8 +75,9 @@ describe('effectiveRuleset', () => {
     };
     const ruleset = effectiveRuleset(USER, stored);
     assert.equal(ruleset.override[0]!.enabled, true);
-    assert.deepEqual(ruleset.underride[3], { ...predefined.underride[3], actions: [] });
-    assert.equal(ruleset.underride.length, predefined.underride.length);
+    const predefined = predefinedRules('underride', USER);
+    assert.deepEqual(ruleset.underride[3], { ...predefined[3], actions: [] });
+    assert.equal(ruleset.underride.length, predefined.length);
   });
 
   it('has default rules with unique ids in each kind', () => {

@@ -4,7 +4,7 @@ import { creatorsOf, powerLevelsContentOf } from '../../power-levels/index.ts';
 import type { MemorySource } from './memory-source.ts';
 
 /**
- * State resolution v2 and v2.1, written sentence by sentence from the text of the specification, with sets
+ * State resolution v2 and v2.1, following the text of the specification sentence by sentence, with sets
  * and loops and without regard for speed. The production implementation is compared with it.
  * Source: https://spec.matrix.org/latest/rooms/v2/#state-resolution,
  * https://spec.matrix.org/latest/rooms/v12/#state-resolution
@@ -25,7 +25,7 @@ export class ReferenceResolution {
     this.#chains = chains;
   }
 
-  /** "The resolution of a set of states is obtained as follows." */
+  /** The resolved state; the numbers are the steps of the algorithm. */
   resolve(states: readonly StateMap<string>[]): Map<string, string> {
     const unconflicted = this.#unconflictedStateMap(states);
     const full = this.#fullConflictedSet(states);
@@ -45,7 +45,7 @@ export class ReferenceResolution {
     return result;
   }
 
-  /** "If a given key K is present in every S with the same value V in each state map." */
+  /** The entries that are the same in all states. */
   #unconflictedStateMap(states: readonly StateMap<string>[]): Map<string, string> {
     const keys = union(states.map((state) => new Set(state.keys())));
     const map = new Map<string, string>();
@@ -57,7 +57,7 @@ export class ReferenceResolution {
     return map;
   }
 
-  /** "Otherwise, V belongs to the conflicted state set." */
+  /** The events of all other entries. */
   #conflictedStateSet(states: readonly StateMap<string>[]): Set<string> {
     const unconflicted = this.#unconflictedStateMap(states);
     const set = new Set<string>();
@@ -67,7 +67,7 @@ export class ReferenceResolution {
     return set;
   }
 
-  /** "All of E's auth events, all of their auth events, and so on." */
+  /** The auth events of an event, the auth events of those, and so on to the create event. */
   #authChain(id: string): Set<string> {
     const chain = new Set<string>();
     let found = this.#authEventIds(id);
@@ -83,7 +83,7 @@ export class ReferenceResolution {
     return this.#source.event(id)?.authEventIds ?? [];
   }
 
-  /** "∪ C − ∩ C". */
+  /** The events that are in the auth chains of some states and not of all. */
   #authDifference(states: readonly StateMap<string>[]): Set<string> {
     const chains = states.map((state) => union([...state.values()].map((id) => this.#authChain(id))));
     const [first, ...others] = chains;
@@ -91,7 +91,7 @@ export class ReferenceResolution {
     return difference(union(chains), inAll);
   }
 
-  /** "The union of all such paths between any pair of events in the conflicted state set." */
+  /** The events on the paths along auth events from one conflicted event to another, both ends included. */
   #conflictedStateSubgraph(conflicted: Set<string>): Set<string> {
     const subgraph = new Set<string>();
     for (const start of conflicted) {
@@ -113,8 +113,8 @@ export class ReferenceResolution {
   }
 
   /**
-   * "Select the set X of all power events that appear in the full conflicted set. For each such power event P,
-   * enlarge X by adding the events in the auth chain of P which also belong to the full conflicted set."
+   * The set X of step 1: the power events of the full conflicted set, and the events of that set in their auth
+   * chains.
    */
   #stepOne(full: Set<string>): Set<string> {
     const powerEvents = [...full].filter((id) => this.#isPowerEvent(this.#eventOf(id)));
@@ -135,7 +135,7 @@ export class ReferenceResolution {
     return type === 'm.room.member' && takesAway && sender !== stateKey;
   }
 
-  /** Kahn's algorithm: "at each step selecting, among all the candidate vertices, the smallest vertex". */
+  /** Kahn's algorithm, which takes the smallest of the events whose auth events have all been taken. */
   #reverseTopologicalPowerOrdering(x: Set<string>): string[] {
     const left = new Set(x);
     const order: string[] = [];
@@ -161,7 +161,7 @@ export class ReferenceResolution {
     return x < y ? -1 : 1;
   }
 
-  /** The power of the sender "when looking at their respective `auth_event`s". */
+  /** The power level of the sender according to the event's own auth events. */
   #senderPower(id: string): number {
     const event = this.#eventOf(id);
     const createId = event.version.createInAuthEvents ? undefined : `$${event.roomId.slice(1)}`;
@@ -174,7 +174,7 @@ export class ReferenceResolution {
     return content.users?.get(event.sender) ?? content.named.get('users_default') ?? 0;
   }
 
-  /** "The mainline of P is the list of events", P itself first. */
+  /** The power levels event P, the power levels among its auth events, and so on. */
   #mainline(powerLevels: string | undefined): string[] {
     const mainline: string[] = [];
     for (let p = powerLevels; p !== undefined; p = this.#authEventOf(p, 'm.room.power_levels')?.eventId) {
@@ -198,7 +198,7 @@ export class ReferenceResolution {
     });
   }
 
-  /** "Applying the state event to the room state if the state event is allowed by the authorisation rules." */
+  /** Adds the events in their order to the state, each if the authorization rules allow it in the state so far. */
   #iterativeAuthChecks(initial: StateMap<string>, ids: readonly string[]): Map<string, string> {
     const state = new Map(initial);
     for (const id of ids) {
@@ -213,7 +213,7 @@ export class ReferenceResolution {
     return state;
   }
 
-  /** "The appropriate state event from the event's `auth_events` is used if the auth event is not rejected." */
+  /** The auth events of an event that are not rejected; the rules use them where the state has no event. */
   #acceptedAuthEvents(event: RoomEvent): Map<string, RoomEvent> {
     const ids = event.version.createInAuthEvents
       ? event.authEventIds
