@@ -93,7 +93,7 @@ const cases: RuleCase[] = [
     invalid: 'email: {smtp_host: mail.example.org}',
     kind: 'error',
     path: 'email.notif_from',
-    message: /must be given when mail is sent/,
+    message: /must be given when email is given/,
     valid: 'email: {smtp_host: mail.example.org, notif_from: "a <a@example.org>"}',
   },
   {

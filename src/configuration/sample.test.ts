@@ -39,7 +39,7 @@ describe('the first configuration', () => {
 
   it('explains every option in the words of its definition', () => {
     const text = sampleConfiguration(choices);
-    assert.match(text, /# The name of this homeserver: the part behind the colon/);
+    assert.match(text, /# The name of this homeserver: the part after the colon/);
     assert.match(text, /\n# public_baseurl: https:\/\/matrix\.example\.org\/\n/);
     assert.ok(text.split('\n').every((line) => line.length <= 100));
   });

@@ -22,7 +22,7 @@ export const mailSection = section({
     ({ email }, view) => {
       if (email === null) return;
       if (email.notif_from === null) {
-        view.error('email.notif_from', 'must be set when `email` is set');
+        view.error('email.notif_from', 'must be given when email is given');
       }
       if (email.force_tls && email.require_transport_security) {
         view.warn('email.require_transport_security', 'has no effect with force_tls, which is stricter');

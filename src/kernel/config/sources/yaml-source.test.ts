@@ -57,7 +57,7 @@ test('parseYaml warns about a name given twice and uses the last value', () => {
       ['a', 3],
     ],
   );
-  assert.match(findings.warnings[1]?.message ?? '', /the value of line 1 is not used/);
+  assert.match(findings.warnings[1]?.message ?? '', /the value in line 1 is not used/);
 });
 
 test('parseYaml resolves anchors, aliases and merge keys', () => {
