@@ -1,7 +1,7 @@
 import type { ServerName } from '../protocol/index.ts';
 import type { AccountsConfig } from './config.ts';
 
-/** What the operator decides about accounts, by the names of the options. Durations are milliseconds. */
+/** Options about accounts, under the names of the configuration file. Durations are in milliseconds. */
 export interface AccountOptions
   extends Pick<
     AccountsConfig,

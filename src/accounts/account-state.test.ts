@@ -32,7 +32,7 @@ forEachDatabase((open) => {
       ]);
     };
 
-    it('leaves nothing to get in with', async () => {
+    it('POST /account/deactivate deletes all tokens, devices and addresses, and keeps the user name taken', async () => {
       await start();
       const changes: AccountChange[] = [];
       server.slice.accounts.accountStream.subscribe((change) => changes.push(change));
@@ -56,9 +56,9 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('is all or nothing', async () => {
+    it('deactivation changes nothing when a lifecycle hook fails, and responds 404 M_NOT_FOUND for an unknown user', async () => {
       const deactivated = async () => {
-        throw new Error('a companion fails');
+        throw new Error('a lifecycle hook fails');
       };
       await start({ extensions: () => ({ lifecycleHooks: [{ deactivated }] }) });
       const alice = await server.register('alice');
@@ -71,7 +71,7 @@ forEachDatabase((open) => {
   });
 
   describe('locking', () => {
-    it('is for administrators, and keeps out everybody but them', async () => {
+    it('PUT /admin/lock locks and unlocks an account for administrators only, and never locks an administrator', async () => {
       await start();
       const admin = await server.registerAdmin();
       const alice = await server.register('alice');
@@ -98,8 +98,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('third-party identifiers', () => {
-    it('are none', async () => {
+  describe('GET /account/3pid', () => {
+    it('returns an empty list', async () => {
       await start();
       const { token } = await server.register('alice');
       assert.deepEqual((await server.call('GET', '/account/3pid', { token })).body, { threepids: [] });

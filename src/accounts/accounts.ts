@@ -17,35 +17,35 @@ import {
   upgradeGuest,
 } from './user-store.ts';
 
-/** What became of an account. */
+/** A change of an account, published on the stream of accounts. */
 export type AccountChange =
   | { readonly kind: 'registered'; readonly userId: string; readonly isGuest: boolean }
   | {
       readonly kind: 'deactivated';
       readonly userId: string;
-      /** Hide what the user sent from those who join later. */
+      /** Whether the user's events are to be hidden from users who join later. */
       readonly erase: boolean;
     };
 
-/** An account that is being made. */
+/** An account that is being created. */
 export interface RegisteredAccount {
   readonly userId: string;
   readonly isGuest: boolean;
-  /** Asked for by whoever makes it. */
+  /** The display name given in the request that creates the account. */
   readonly displayName: string | undefined;
 }
 
-/** Somebody who keeps things for an account, and makes or drops them in the same transaction. */
+/** Lifecycle hooks of an account: run in the transaction that creates, upgrades or deactivates it. */
 export interface AccountLifecycle {
   registered?(writer: AnyWriter, publish: Publish, account: RegisteredAccount): Promise<void>;
-  /** A guest becomes a user. */
+  /** Runs when a guest account becomes a full account. */
   upgraded?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   deactivated?(
     writer: AnyWriter,
     publish: Publish,
     account: { userId: string; erase: boolean },
   ): Promise<void>;
-  /** Waits, some seconds at most, for what it had ordered for later in one of these transactions. */
+  /** Waits, at most some seconds, for the jobs that these hooks have scheduled. */
   settled?(userId: string): Promise<void>;
 }
 
@@ -70,28 +70,31 @@ export class Accounts {
     this.#lifecycleHooks = lifecycleHooks;
   }
 
-  /** `undefined` when this server has no such account. Deactivated ones are there. */
+  /** Returns an account, also a deactivated one; `undefined` when this server has no such account. */
   getUser(userId: string): Promise<User | undefined> {
     return readUser(this.#deps.database.reader<AccountTables>(), userId);
   }
 
-  /** Whether there is such an account and it is not deactivated. */
+  /** Whether the account exists and is not deactivated. */
   async userExists(userId: string): Promise<boolean> {
     const user = await this.getUser(userId);
     return user !== undefined && !user.isDeactivated;
   }
 
-  /** Whether the user is a server administrator; nobody without an account is. */
+  /** Whether the user is a server administrator; false for users without an account. */
   async isAdmin(userId: string): Promise<boolean> {
     return (await this.getUser(userId))?.isAdmin === true;
   }
 
-  /** Whether somebody has the id already, or had it. */
+  /** Whether the user id is or was in use, also by one that differs in case only. */
   isTaken(userId: string): Promise<boolean> {
     return isTaken(this.#deps.database.reader<AccountTables>(), userId);
   }
 
-  /** Makes an account inside the caller's transaction. Throws MatrixError M_USER_IN_USE. */
+  /**
+   * Creates an account inside the caller's transaction.
+   * @throws MatrixError M_USER_IN_USE
+   */
   async createIn(
     writer: AnyWriter,
     publish: Publish,
@@ -108,8 +111,9 @@ export class Accounts {
   }
 
   /**
-   * Makes a guest a user inside the caller's transaction, which is one of `Sessions.change`.
-   * @throws MatrixError M_USER_IN_USE when there is no such guest any more
+   * Makes a guest account a full account inside the caller's transaction, which must be one of
+   * `Sessions.change`.
+   * @throws MatrixError M_USER_IN_USE when the account is no longer a guest account
    */
   async upgradeGuestIn(
     writer: AnyWriter,
@@ -122,27 +126,28 @@ export class Accounts {
   }
 
   /**
-   * Resolves when what follows the making or closing of an account has happened, or when that takes too long: whoever
-   * asked for it looks at it next.
+   * Waits, at most some seconds, for jobs that follow the creation or deactivation of an account, so that the
+   * client sees their effects in its next request.
    */
   async settled(userId: string): Promise<void> {
     await Promise.all(this.#lifecycleHooks.map((hooks) => hooks.settled?.(userId)));
   }
 
-  /** Client-server API, "Account locking". */
+  /** Locks or unlocks an account. Source: client-server API, "Account locking". */
   setLocked(userId: string, locked: boolean): Promise<void> {
     return this.#setFlags(userId, { is_locked: locked ? 1 : 0 });
   }
 
-  /** Client-server API, "Account suspension". */
+  /** Suspends or unsuspends an account. Source: client-server API, "Account suspension". */
   setSuspended(userId: string, suspended: boolean): Promise<void> {
     return this.#setFlags(userId, { is_suspended: suspended ? 1 : 0 });
   }
 
   /**
    * Sets a password.
-   * @param passwordHash of `PasswordHasher`
-   * @param logout which sessions end: all, none, or all but the one given
+   * @param passwordHash made by `PasswordHasher`
+   * @param logout which sessions to end: all, none, or all but the given one
+   * @throws MatrixError M_NOT_FOUND
    */
   async setPassword(userId: string, passwordHash: string, logout: Logout): Promise<void> {
     await this.#deps.sessions.change(userId, async (writer, publish) => {
@@ -153,13 +158,13 @@ export class Accounts {
     });
   }
 
-  /** Ends all sessions of a user and removes their devices. */
+  /** Ends all sessions of a user and deletes their devices. */
   async logoutAll(userId: string): Promise<void> {
     await this.#deps.sessions.change(userId, (writer, publish) => this.#logoutIn(writer, publish, userId));
   }
 
   /**
-   * Closes an account for good: nobody can log in to it, nor take its name.
+   * Deactivates an account for good: it cannot be logged in to, and its user id stays taken.
    * @throws MatrixError M_NOT_FOUND
    */
   async deactivate(userId: string, erase: boolean): Promise<void> {
@@ -189,7 +194,7 @@ export class Accounts {
   }
 }
 
-/** A session that outlives the others. */
+/** A session that is kept when the others end. */
 export interface KeptSession {
   readonly tokenId: number | undefined;
   readonly deviceId: string | undefined;

@@ -43,21 +43,21 @@ export interface AccountsSliceOptions extends AccountOptions, Partial<DisabledSe
   readonly delete_stale_devices_after: number | null;
 }
 
-/** What other slices add to accounts. */
+/** Extensions of accounts that other slices provide. */
 export interface AccountExtensions {
-  /** Told when devices are removed. */
+  /** Run in the transaction that deletes devices. */
   readonly deviceCleanups?: readonly DeviceCleanup[];
-  /** Told when accounts are made and closed. */
+  /** Run in the transactions that create and deactivate accounts. */
   readonly lifecycleHooks?: readonly AccountLifecycle[];
   /** Further stages of interactive authentication. */
   readonly stages?: readonly Stage[];
-  /** Flows that registration asks for; without any, it asks for nothing. */
+  /** Flows that registration requires; without any, registration needs no verification. */
   readonly verification?: () => Flows;
-  /** Flows besides the password by which a logged-in user can prove who they are. */
+  /** Flows, besides the password, by which a logged-in user can confirm an action. */
   readonly confirmation?: () => Flows;
   readonly loginTypes?: readonly LoginType[];
   readonly reservations?: UsernameReservations;
-  /** What `/.well-known/proto/client` says; logins are told it too. */
+  /** The content of `/.well-known/proto/client`, which login responses contain as well. */
   readonly wellKnown?: JsonObject | undefined;
 }
 
@@ -65,7 +65,7 @@ export type AccountsSlice = ReturnType<typeof assembleAccounts>;
 
 const noReservations: UsernameReservations = { isReservedFrom: () => false };
 
-/** Puts accounts, sessions and devices together. */
+/** Creates the services for accounts, sessions and devices. */
 export function assembleAccounts(
   environment: AccountsEnvironment,
   options: AccountsSliceOptions,
@@ -84,8 +84,17 @@ export function assembleAccounts(
     { ...environment, devices, sessions, interactiveAuth },
     extensions.lifecycleHooks ?? [],
   );
-  const refusal = disabledServerError(options);
-  const core = { ...environment, accounts, devices, sessions, hasher, interactiveAuth, lastSeen, refusal };
+  const disabledError = disabledServerError(options);
+  const core = {
+    ...environment,
+    accounts,
+    devices,
+    sessions,
+    hasher,
+    interactiveAuth,
+    lastSeen,
+    disabledError,
+  };
   const flows = () => [
     ...(passwordLogin.confirms ? [[passwordLogin.type]] : []),
     ...(extensions.confirmation?.() ?? []),
@@ -115,7 +124,10 @@ export function assembleAccounts(
   };
 }
 
-/** The routes of accounts and sessions; those of devices are `deviceRoutes(slice.devices, slice.reauthenticator)`. */
+/**
+ * Routes for accounts and sessions; the device routes are `deviceRoutes(slice.devices,
+ * slice.reauthenticator)`.
+ */
 export function accountRoutes(slice: AccountsSlice): Route[] {
   return [
     ...registrationRoutes(slice.registration),

@@ -18,10 +18,10 @@ const options = {
   ...callOptions,
 };
 
-/** Accounts: registering, logging in, what users must agree to, and what they get for calls. */
+/** Options about registration, login, consent and calls. */
 export const accountsSection = section({
   title: 'Accounts and sessions',
-  description: 'Who may have an account, how people log in, and how they are counted.',
+  description: 'Who may have an account, how users log in, and how they are counted.',
   options,
   rules: accountRules,
 });

@@ -6,7 +6,10 @@ export interface DisabledServerOptions {
   readonly admin_contact: string | null;
 }
 
-/** What users are told while they are kept out; `undefined` when they are not (`hs_disabled`). */
+/**
+ * Returns a function that makes the error for users of a disabled server; `undefined` when the server is not
+ * disabled (`hs_disabled`).
+ */
 export function disabledServerError(
   options: Partial<DisabledServerOptions>,
 ): (() => MatrixError) | undefined {

@@ -1,7 +1,7 @@
 import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
-/** Whether nobody but that user has an account, guests aside. */
+/** Whether the user is the only one with an account, not counting guests. */
 export async function isFirstAccount(writer: AnyWriter, userId: string): Promise<boolean> {
   const other = await writerFor<AccountTables>(writer)
     .selectFrom('users')

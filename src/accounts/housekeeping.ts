@@ -10,30 +10,33 @@ export interface HousekeepingDeps {
   readonly lastSeen: LastSeen;
 }
 
-/** Milliseconds between two rounds, and that an expired token is kept to be answered with `soft_logout`. */
-const [interval, expiredKept] = [24 * 3_600_000, 30 * 24 * 3_600_000];
+/**
+ * Milliseconds between two runs, and milliseconds for which an expired token is kept so that it is answered
+ * with `soft_logout`.
+ */
+const [interval, expiredTokenRetention] = [24 * 3_600_000, 30 * 24 * 3_600_000];
 
-/** Clears out what nobody can use any more. */
+/** Deletes expired tokens and stale devices. */
 export class Housekeeping {
   readonly #deps: HousekeepingDeps;
-  readonly #staleAfter: number | null;
+  readonly #staleDeviceAge: number | null;
 
-  /** @param options `delete_stale_devices_after`: milliseconds, null to keep devices for ever */
+  /** @param options `delete_stale_devices_after`: milliseconds, null to keep devices forever */
   constructor(deps: HousekeepingDeps, options: { delete_stale_devices_after: number | null }) {
     this.#deps = deps;
-    this.#staleAfter = options.delete_stale_devices_after;
+    this.#staleDeviceAge = options.delete_stale_devices_after;
   }
 
-  /** Has it done once a day, however often the server is started; call it before the jobs start. */
+  /** Schedules a run once a day, independent of restarts; call it before the jobs start. */
   register(jobs: Jobs): void {
     jobs.every('accounts/housekeeping', interval, { run: () => this.run() });
   }
 
-  /** One round. */
+  /** Runs once. */
   async run(): Promise<void> {
     const { clock, devices, lastSeen, sessions } = this.#deps;
     await lastSeen.flush();
-    await sessions.removeExpired(clock.now() - expiredKept);
-    if (this.#staleAfter !== null) await devices.removeStale(clock.now() - this.#staleAfter);
+    await sessions.removeExpired(clock.now() - expiredTokenRetention);
+    if (this.#staleDeviceAge !== null) await devices.removeStale(clock.now() - this.#staleDeviceAge);
   }
 }

@@ -1,4 +1,4 @@
-/** Accounts of this server: how they are made and closed, how people log in, and who a token belongs to. */
+/** Accounts of this server: registration, deactivation, login, sessions and access tokens. */
 export type { AccountOptions } from './account-options.ts';
 export {
   type AccountChange,

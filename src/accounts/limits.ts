@@ -1,12 +1,15 @@
-/** A rate limit per key. */
+/** A rate limiter by key. */
 export interface Limiter {
-  /** Counts one action. Throws MatrixError M_LIMIT_EXCEEDED when there were too many. */
+  /**
+   * Counts one action.
+   * @throws MatrixError M_LIMIT_EXCEEDED
+   */
   take(key: string): void;
-  /** Counts nothing. Throws MatrixError M_LIMIT_EXCEEDED when `take` would. */
+  /** Throws MatrixError M_LIMIT_EXCEEDED when `take` would, without counting an action. */
   check(key: string): void;
 }
 
-/** The options `rc_registration` and `rc_login`. */
+/** Limiters of the options `rc_registration` and `rc_login`. */
 export interface AccountLimits {
   /** Registrations, by client address. */
   readonly registration: Limiter;

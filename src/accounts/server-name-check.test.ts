@@ -8,7 +8,7 @@ forEachDatabase((open) => {
   let server: AccountsServer;
   afterEach(() => server.stop());
 
-  it('the database of a server with another name is refused', async () => {
+  it('requireSameServerName refuses the database of a server with another name', async () => {
     server = await AccountsServer.start(open);
     await requireSameServerName(server.database, 'test');
     await requireSameServerName(server.database, 'other.org:8448');
@@ -17,7 +17,7 @@ forEachDatabase((open) => {
     await assert.rejects(requireSameServerName(server.database, 'other.org:8448'), {
       name: 'StartFailure',
       message:
-        'server_name is other.org:8448, and the database is that of test: the name of a server can not be changed',
+        'server_name is other.org:8448, but the users in the database belong to test: the server name cannot be changed',
     });
   });
 });

@@ -3,8 +3,7 @@ import { StartFailure } from '../kernel/start-failure.ts';
 import type { AccountTables } from './tables.ts';
 
 /**
- * Refuses a database of a server with another name: its users and rooms would be strangers here, and what other servers
- * know of it could not be kept.
+ * Refuses a database whose users belong to another server name: this server would treat them as remote users.
  * @throws StartFailure
  */
 export async function requireSameServerName(database: Database, serverName: string): Promise<void> {
@@ -18,6 +17,6 @@ export async function requireSameServerName(database: Database, serverName: stri
   const found = user.user_id.slice(user.user_id.indexOf(':') + 1);
   if (found === serverName) return;
   throw new StartFailure(
-    `server_name is ${serverName}, and the database is that of ${found}: the name of a server can not be changed`,
+    `server_name is ${serverName}, but the users in the database belong to ${found}: the server name cannot be changed`,
   );
 }

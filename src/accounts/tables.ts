@@ -2,10 +2,10 @@
 export interface AccountTables {
   users: {
     user_id: string;
-    /** `user_id` in lower case: historical ids may differ from a new one by case only. */
+    /** `user_id` in lower case, because historical user ids may differ from a new one in case only. */
     folded_id: string;
     created_at: number;
-    /** Null for guests, for accounts without a password and for deactivated ones. */
+    /** Null for guests, for accounts without a password and for deactivated accounts. */
     password_hash: string | null;
     user_type: string | null;
     appservice_id: string | null;
@@ -22,13 +22,13 @@ export interface AccountTables {
     hash: string;
     user_id: string;
     device_id: string | null;
-    /** The refresh token that was given out together with it. */
+    /** The refresh token that was issued together with it. */
     refresh_token_id: number | null;
-    /** The refresh token that it came from, until it is used for the first time. */
+    /** The refresh token that was exchanged for it; null once the access token has been used. */
     replaces_refresh_token_id: number | null;
     created_at: number;
     expires_at: number | null;
-    /** When the user last proved who they are in this session. */
+    /** When the user last authenticated in this session. */
     confirmed_at: number;
   };
   refresh_tokens: {
@@ -36,7 +36,7 @@ export interface AccountTables {
     hash: string;
     user_id: string;
     device_id: string;
-    /** The refresh token that it came from, until it or its access token is used for the first time. */
+    /** The refresh token that was exchanged for it; null once it or its access token has been used. */
     replaces_id: number | null;
     created_at: number;
     expires_at: number | null;
@@ -44,9 +44,9 @@ export interface AccountTables {
     session_expires_at: number | null;
   };
   interactive_sessions: {
-    /** SHA-256 of the session id, base64url: the id itself opens `sealed_body`. */
+    /** SHA-256 of the session id, base64url; the id itself is the key of `sealed_body`. */
     id_hash: string;
-    /** Null while nobody is logged in, as in a registration. */
+    /** Null for a registration. */
     user_id: string | null;
     created_at: number;
     operation: string;

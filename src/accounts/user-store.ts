@@ -6,19 +6,19 @@ export interface User {
   readonly userId: string;
   readonly createdAt: number;
   readonly userType: string | undefined;
-  /** Id of the application service that made it. */
+  /** Id of the application service that created it. */
   readonly appservice: string | undefined;
   readonly hasPassword: boolean;
   readonly isGuest: boolean;
   readonly isAdmin: boolean;
   readonly isDeactivated: boolean;
-  /** Deactivated, and asked for what they sent to be hidden from those who join later. */
+  /** Deactivated with `erase`: the user's events are hidden from users who join later. */
   readonly isErased: boolean;
   readonly isLocked: boolean;
   readonly isSuspended: boolean;
 }
 
-/** A user together with what proves a password. */
+/** A user with the password hash. */
 export interface UserSecrets {
   readonly user: User;
   readonly passwordHash: string | undefined;
@@ -34,7 +34,7 @@ export interface NewUser {
   readonly isAdmin: boolean;
 }
 
-/** The flags that may change after registration, by their columns. */
+/** Flags that may change after registration, by column. */
 export type UserFlags = Partial<
   Pick<AccountTables['users'], 'is_admin' | 'is_deactivated' | 'is_erased' | 'is_locked' | 'is_suspended'>
 >;
@@ -63,7 +63,7 @@ export async function readUser(reader: Reader<AccountTables>, userId: string): P
   return row && toSecrets(row).user;
 }
 
-/** The account with that id; failing that, the only one whose id differs by case alone. */
+/** Returns the account with that id, or else the only one whose id differs in case only. */
 export async function readUserForLogin(
   reader: Reader<AccountTables>,
   userId: string,
@@ -74,7 +74,7 @@ export async function readUserForLogin(
   return row && toSecrets(row);
 }
 
-/** Whether an id is taken, also by one that differs by case alone. */
+/** Whether an id is taken, also by one that differs in case only. */
 export async function isTaken(reader: Reader<AccountTables>, userId: string): Promise<boolean> {
   const row = await reader
     .selectFrom('users')
@@ -107,7 +107,7 @@ export async function insertUser(writer: Writer<AccountTables>, user: NewUser): 
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** @returns whether there is such a user */
+/** @returns whether the user exists */
 export async function updateUser(
   writer: Writer<AccountTables>,
   userId: string,
@@ -121,7 +121,7 @@ export async function updateUser(
   return result.numUpdatedRows > 0n;
 }
 
-/** @returns whether there is such a guest */
+/** @returns whether the guest exists */
 export async function upgradeGuest(
   writer: Writer<AccountTables>,
   userId: string,

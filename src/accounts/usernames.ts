@@ -1,9 +1,9 @@
 import { MatrixError, newUserId, type UserId } from '../protocol/index.ts';
 import type { AccountOptions } from './account-options.ts';
 
-/** Somebody who keeps user names for themselves, as application services do. */
+/** User names that are reserved, for instance for application services. */
 export interface UsernameReservations {
-  /** Whether only an application service other than `appservice` may have this user id. */
+  /** Whether the user id is reserved for an application service other than `appservice`. */
   isReservedFrom(userId: string, appservice: string | undefined): boolean;
 }
 
@@ -12,8 +12,8 @@ export type UsernameRules = Pick<AccountOptions, 'server_name' | 'allow_undersco
 const invalidUsername = (message: string) => new MatrixError(400, 'M_INVALID_USERNAME', message);
 
 /**
- * The user id that a new account gets for the name that somebody asks for.
- * @param appservice id of the application service that asks: it may have names that people may not
+ * Returns the user id for a requested user name.
+ * @param appservice id of the application service that requests it, which may use names that users may not
  * @throws MatrixError M_INVALID_USERNAME
  */
 export function userIdFor(username: string, rules: UsernameRules, appservice?: string): UserId {
@@ -21,7 +21,7 @@ export function userIdFor(username: string, rules: UsernameRules, appservice?: s
   const userId = newUserId(localpart, rules.server_name);
   if (userId === undefined) {
     throw invalidUsername(
-      'User names are made of the characters a-z, 0-9 and ._=-/+, and user ids of 255 bytes',
+      'User names may contain only the characters a-z, 0-9 and ._=-/+, and user ids may have at most 255 bytes',
     );
   }
   if (appservice !== undefined) return userId;
@@ -32,7 +32,7 @@ export function userIdFor(username: string, rules: UsernameRules, appservice?: s
   return userId;
 }
 
-/** What somebody typed to name an account: a whole user id, or its local part. */
+/** Returns the user id for what a user entered: a user id or its local part. */
 export function userIdFromInput(typed: string, serverName: string): string {
   return typed.startsWith('@') ? typed : `@${typed}:${serverName}`;
 }

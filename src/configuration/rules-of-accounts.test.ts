@@ -53,7 +53,7 @@ const cases: RuleCase[] = [
     invalid: 'account_threepid_delegates: {email: "https://id.example.org"}',
     kind: 'error',
     path: 'account_threepid_delegates.email',
-    message: /is gone since 1.66.0/,
+    message: /was removed in 1.66.0/,
     valid: 'account_threepid_delegates: {msisdn: "https://id.example.org"}',
   },
   {

@@ -8,8 +8,8 @@ export interface ChallengeBody {
 }
 
 /**
- * The answer that asks the client to prove something, or something else. An error code is there only when a stage has
- * just failed: clients take it as one.
+ * The 401 response that lists the flows and the completed stages. It has an errcode only when a stage has
+ * just failed, because clients treat an errcode as a failure.
  * Source: client-server API, "User-Interactive API in the REST API".
  */
 export class Challenge extends MatrixError {
@@ -17,7 +17,11 @@ export class Challenge extends MatrixError {
   readonly #failure: MatrixError | undefined;
 
   constructor(body: ChallengeBody, failure?: MatrixError) {
-    super(401, failure?.errcode ?? 'M_FORBIDDEN', failure?.message ?? 'More authentication is needed');
+    super(
+      401,
+      failure?.errcode ?? 'M_FORBIDDEN',
+      failure?.message ?? 'More authentication stages are needed',
+    );
     this.#body = body;
     this.#failure = failure;
   }

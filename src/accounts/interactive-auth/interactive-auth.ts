@@ -24,22 +24,25 @@ import {
 } from './session-store.ts';
 import type { Flows, Stage } from './stage.ts';
 
-/** A request for something that needs a proof. */
+/** A request that needs interactive authentication. */
 export interface InteractiveAuthRequest {
-  /** What is to be done and to what, for instance `DELETE /devices/ABC`. */
+  /** The operation and its target, for instance `DELETE /devices/ABC`. */
   readonly operation: string;
-  /** The request's body; its member `auth` is the proof, the rest the parameters of the operation. */
+  /**
+   * The request body: its member `auth` is for the authentication, the rest are the parameters of the
+   * operation.
+   */
   readonly body: JsonObject;
   readonly requester: Requester | undefined;
   readonly ip: string;
   readonly flows: Flows;
 }
 
-/** A request whose proof is complete. */
+/** The result of a completed interactive authentication. */
 export interface InteractiveAuthResult {
-  /** The parameters, without `auth`. */
+  /** The parameters of the operation, without `auth`. */
   readonly body: JsonObject;
-  /** Completed stages to what they remember. */
+  /** Completed stages to the results of `Stage.verify`. */
   readonly completed: ReadonlyMap<string, JsonValue>;
 }
 
@@ -56,21 +59,22 @@ interface Progress {
   readonly completed: Map<string, JsonValue>;
 }
 
-/** Milliseconds that a session may take, and between two rounds of clearing out those that took longer. */
-const [sessionLifetime, clearingInterval] = [24 * 3_600_000, 3_600_000];
+/** Milliseconds until a session expires, and milliseconds between two deletions of expired sessions. */
+const [sessionLifetime, cleanupInterval] = [24 * 3_600_000, 3_600_000];
 
-/** Bytes of a request's parameters: they are stored for whoever asks. */
-const largestBody = 65_536;
+/** Maximum bytes of a request's parameters, because they are stored before the user is authenticated. */
+const maxBodyBytes = 65_536;
 
 /**
- * User-interactive authentication: a client repeats its request, each time with one more stage of a flow, until a flow
- * is complete. A session is good for one operation with the same parameters, by the same user, once.
+ * User-interactive authentication: a client repeats its request with one more stage of a flow each time,
+ * until a flow is complete. A session is valid for one operation with the same parameters, by the same user,
+ * once.
  * Source: client-server API, "User-Interactive Authentication API".
  */
 export class InteractiveAuth {
   readonly #deps: InteractiveAuthDeps;
   readonly #stages: ReadonlyMap<string, Stage>;
-  #cleared = 0;
+  #lastCleanup = 0;
 
   constructor(deps: InteractiveAuthDeps, stages: readonly Stage[]) {
     this.#deps = deps;
@@ -78,8 +82,9 @@ export class InteractiveAuth {
   }
 
   /**
-   * Resolves when the proof is complete; the session is used up then.
-   * @throws Challenge (401) with what is still to do; MatrixError M_FORBIDDEN when the session is for something else
+   * Resolves when a flow is complete, and deletes the session.
+   * @throws Challenge (401) with the stages that remain; MatrixError M_FORBIDDEN when the session is for
+   * another operation
    */
   async authenticate(request: InteractiveAuthRequest): Promise<InteractiveAuthResult> {
     const { auth, ...parameters } = request.body;
@@ -94,7 +99,7 @@ export class InteractiveAuth {
       throw this.#challenge(request, progress);
     }
     const used = await this.#write((writer) => deleteInteractiveSession(writer, hashToken(progress.session)));
-    if (!used) throw forbidden('This session was used already');
+    if (!used) throw forbidden('This authentication session has been used already');
     return { body: progress.body, completed: progress.completed };
   }
 
@@ -103,13 +108,13 @@ export class InteractiveAuth {
     const idHash = hashToken(session);
     await this.#write(async (writer) => {
       const row = await findInteractiveSession(writer, idHash);
-      if (row === undefined) throw forbidden('Unknown session');
+      if (row === undefined) throw forbidden('Unknown authentication session');
       const completed = { ...(JSON.parse(row.completed) as JsonObject), [stage]: result };
       await saveInteractiveSession(writer, { ...row, completed: JSON.stringify(completed) });
     });
   }
 
-  /** Ends everything that a user has begun, inside the caller's transaction. */
+  /** Deletes all sessions of a user, inside the caller's transaction. */
   forgetUser(writer: AnyWriter, userId: string): Promise<void> {
     return deleteInteractiveSessionsOf(writerFor<AccountTables>(writer), userId);
   }
@@ -121,7 +126,10 @@ export class InteractiveAuth {
     return progress;
   }
 
-  /** The session that the client goes on with. Until something is proven, the parameters may still change. */
+  /**
+   * Loads the session that the request continues, or begins one. The parameters may change until the first
+   * stage is completed.
+   */
   async #resume(
     request: InteractiveAuthRequest,
     parameters: JsonObject,
@@ -132,16 +140,21 @@ export class InteractiveAuth {
     if (typeof session !== 'string') throw badJson("'auth.session' must be a string");
     const row = await findInteractiveSession(this.#deps.database.reader<AccountTables>(), hashToken(session));
     if (row === undefined || row.created_at + sessionLifetime < this.#deps.clock.now()) {
-      throw this.#challenge(request, await this.#begin(request, parameters), forbidden('Unknown session'));
+      throw this.#challenge(
+        request,
+        await this.#begin(request, parameters),
+        forbidden('Unknown authentication session'),
+      );
     }
     if (row.operation !== request.operation || row.user_id !== (request.requester?.userId ?? null)) {
-      throw forbidden('This session is for another operation');
+      throw forbidden('This authentication session is for another operation');
     }
     const completed = new Map(Object.entries(JSON.parse(row.completed) as Record<string, JsonValue>));
     const body = openBody(row.sealed_body, session);
     const progress = { session, createdAt: row.created_at, body, completed };
     if (Object.keys(parameters).length === 0 || digestBody(parameters) === row.body_digest) return progress;
-    if (completed.size > 0) throw forbidden('The request has changed since the session began');
+    if (completed.size > 0)
+      throw forbidden('The request parameters have changed since the authentication session began');
     return { ...progress, body: parameters };
   }
 
@@ -153,7 +166,11 @@ export class InteractiveAuth {
   ): Promise<void> {
     const stage = request.flows.flat().includes(type) ? this.#stages.get(type) : undefined;
     if (stage === undefined) {
-      throw this.#challenge(request, progress, new MatrixError(401, 'M_UNRECOGNIZED', 'Unknown stage'));
+      throw this.#challenge(
+        request,
+        progress,
+        new MatrixError(401, 'M_UNRECOGNIZED', 'Unknown authentication stage'),
+      );
     }
     const { requester, ip } = request;
     try {
@@ -180,7 +197,7 @@ export class InteractiveAuth {
   async #save(request: InteractiveAuthRequest, progress: Progress): Promise<void> {
     const { clock, randomness } = this.#deps;
     const sealed_body = sealBody(progress.body, progress.session, randomness);
-    if (sealed_body.length > largestBody) throw tooLarge('The request is too large');
+    if (sealed_body.length > maxBodyBytes) throw tooLarge('The request is too large');
     const row = {
       id_hash: hashToken(progress.session),
       user_id: request.requester?.userId ?? null,
@@ -191,10 +208,10 @@ export class InteractiveAuth {
       completed: JSON.stringify(Object.fromEntries(progress.completed)),
     };
     const now = clock.now();
-    const clearing = now - this.#cleared > clearingInterval;
-    if (clearing) this.#cleared = now;
+    const isCleanupDue = now - this.#lastCleanup > cleanupInterval;
+    if (isCleanupDue) this.#lastCleanup = now;
     await this.#write(async (writer) => {
-      if (clearing) await deleteInteractiveSessionsBefore(writer, now - sessionLifetime);
+      if (isCleanupDue) await deleteInteractiveSessionsBefore(writer, now - sessionLifetime);
       await saveInteractiveSession(writer, row);
     });
   }

@@ -5,20 +5,20 @@ import type { Sessions } from '../sessions/sessions.ts';
 import type { InteractiveAuth } from './interactive-auth.ts';
 import type { Flows } from './stage.ts';
 
-/** A confirmation, and whether one that was given a while ago will do. */
+/** A confirmation, and whether an earlier one suffices. */
 export interface AccountConfirmation extends Confirmation {
-  /** Ask even if `ui_auth.session_timeout` would not. */
+  /** Asks the user even within `ui_auth.session_timeout`. */
   readonly always?: boolean;
 }
 
-/** Has a logged-in user prove who they are: by their password, or however else they can log in. */
+/** Asks a logged-in user to authenticate again, by their password or another login type. */
 export class Reauthenticator implements Reauthentication {
   readonly #auth: InteractiveAuth;
   readonly #sessions: Sessions;
   readonly #options: Pick<AccountOptions, 'ui_auth'>;
   readonly #flows: () => Flows;
 
-  /** @param flows the ways in which users can prove who they are */
+  /** @param flows the flows by which a user can authenticate */
   constructor(
     deps: { auth: InteractiveAuth; sessions: Sessions; flows: () => Flows },
     options: Pick<AccountOptions, 'ui_auth'>,
@@ -29,7 +29,7 @@ export class Reauthenticator implements Reauthentication {
     this.#options = options;
   }
 
-  /** @throws MatrixError 401 with the flows; M_FORBIDDEN when there is no way to prove it */
+  /** @throws MatrixError 401 with the flows; M_FORBIDDEN when there are no flows */
   async confirm({ requester, operation, body, ip, always }: AccountConfirmation): Promise<void> {
     const { tokenId } = requester;
     const timeout = this.#options.ui_auth.session_timeout;
@@ -37,7 +37,7 @@ export class Reauthenticator implements Reauthentication {
       if ((await this.#sessions.sinceConfirmed(tokenId)) < timeout) return;
     }
     const flows = this.#flows();
-    if (flows.length === 0) throw forbidden('There is no way to confirm this with');
+    if (flows.length === 0) throw forbidden('No authentication flow is available to confirm this action');
     await this.#auth.authenticate({ operation, body: body as JsonObject, requester, ip, flows });
     if (tokenId !== undefined) await this.#sessions.markConfirmed(tokenId);
   }

@@ -5,8 +5,8 @@ import { systemRandomness } from '../../kernel/randomness.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { digestBody, openBody, sealBody } from './sealed-body.ts';
 
-describe('a sealed body', () => {
-  it('is opened by the id of its session and by nothing else', () => {
+describe('sealed request bodies', () => {
+  it('are opened only with their session id, and not when they have been changed', () => {
     const body = { password: 'secret', nested: { list: [1, 'a\0b', null] } };
     const sealed = sealBody(body, 'session', systemRandomness);
     assert.ok(!Buffer.from(sealed).includes('secret'));
@@ -17,7 +17,7 @@ describe('a sealed body', () => {
     assert.throws(() => openBody(changed, 'session'));
   });
 
-  it('has a digest that heeds values and not the order of members', () => {
+  it('have digests that depend on values but not on the order of members', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue({ maxDepth: 2 })), (object) => {
         const body = JSON.parse(JSON.stringify(object)) as JsonObject;

@@ -9,8 +9,8 @@ const keyOf = (session: string) =>
   new Uint8Array(hkdfSync('sha256', session, new Uint8Array(), 'interactive session body', 32));
 
 /**
- * Encrypts the body of a request, which may hold a password, so that only someone who knows the id of the session
- * (its client) can have it read.
+ * Encrypts a request body, which may contain a password, with a key derived from the session id. Only the
+ * hash of that id is stored, so the body can be decrypted only while the client continues the session.
  */
 export function sealBody(body: JsonObject, session: string, randomness: Randomness): Uint8Array {
   const nonce = randomness.bytes(nonceLength);
@@ -26,6 +26,6 @@ export function openBody(sealed: Uint8Array, session: string): JsonObject {
   return JSON.parse(text.toString('utf8')) as JsonObject;
 }
 
-/** Two bodies that say the same have the same digest, whatever the order of their members. */
+/** A digest of the body that does not depend on the order of members. */
 export const digestBody = (body: JsonObject) =>
   hash('sha256', canonicalJson(body, 'as written'), 'base64url');

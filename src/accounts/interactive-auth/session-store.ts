@@ -24,7 +24,7 @@ export async function saveInteractiveSession(writer: Writer<AccountTables>, row:
     .execute();
 }
 
-/** @returns whether it was there: of two that try, one succeeds */
+/** @returns whether the session existed, so that of two concurrent requests only one succeeds */
 export async function deleteInteractiveSession(
   writer: Writer<AccountTables>,
   idHash: string,

@@ -1,30 +1,30 @@
 import type { Requester } from '../../kernel/http/index.ts';
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
 
-/** One way in which a user proves something, for instance that they know the password. */
+/** A stage of interactive authentication, for instance the password. */
 export interface Stage {
   /** For instance `m.login.dummy`. */
   readonly type: string;
-  /** What a client must know to go through it. */
+  /** Parameters that a client needs for the stage. */
   params?(): JsonObject;
   /**
-   * Checks what the client sent.
-   * @returns something to remember, for instance the registration token that was used
-   * @throws MatrixError when it does not prove anything
+   * Checks the client's `auth` object.
+   * @returns a result to store, for instance the registration token that was used
+   * @throws MatrixError when the stage fails
    */
   verify(auth: JsonObject, context: StageContext): Promise<JsonValue> | JsonValue;
 }
 
 export interface StageContext {
-  /** Who is logged in; `undefined` in a registration. */
+  /** The logged-in user; `undefined` in a registration. */
   readonly requester: Requester | undefined;
   readonly ip: string;
-  /** The id of the session that the stage is part of. */
+  /** The session id. */
   readonly session: string;
 }
 
-/** Lists of stages; going through all stages of one list is enough. */
+/** Lists of stages; the stages of one list must be completed. */
 export type Flows = readonly (readonly string[])[];
 
-/** Proves nothing; for operations that need no proof but speak this protocol. */
+/** Always succeeds; for operations that need no proof but use interactive authentication. */
 export const dummyStage: Stage = { type: 'm.login.dummy', verify: () => true };

@@ -16,8 +16,8 @@ interface Entry {
 }
 
 /**
- * Users to whom administrators have given other rate limits than everybody has: none, or others for sending messages.
- * They are few, and all in memory, so that a request costs no query.
+ * Rate limit overrides that administrators have set for users: no limits at all, or another limit for
+ * messages. They are few and all in memory, so that a request needs no query.
  */
 export class LimitOverrides {
   readonly #database: Database;
@@ -29,46 +29,49 @@ export class LimitOverrides {
     this.#clock = clock;
   }
 
-  /** Reads all that are on disk. */
+  /** Loads all overrides. */
   static async open(database: Database, clock: Clock): Promise<LimitOverrides> {
     const overrides = new LimitOverrides(database, clock);
     for (const [userId, override] of await readOverrides(database.reader<LimitOverrideTables>())) {
-      overrides.#keep(userId, override);
+      overrides.#cache(userId, override);
     }
     return overrides;
   }
 
-  /** `none`: nothing that the user does is limited; or what limits the user's messages; or nothing special. */
+  /**
+   * Returns `none` for a user without any limits, the limiter of the user's messages when that is overridden,
+   * and `undefined` for the usual limits.
+   */
   limiterOf(userId: string): 'none' | RateLimiter | undefined {
     const entry = this.#entries.get(userId);
     return entry && (entry.limiter ?? 'none');
   }
 
-  /** Whether nothing that the user does is limited. */
+  /** Whether no rate limit applies to the user. */
   isExempt(userId: string): boolean {
     return this.limiterOf(userId) === 'none';
   }
 
-  /** What an administrator has decided; `undefined`: nothing. */
+  /** The override of a user; `undefined` without one. */
   get(userId: string): LimitOverride | undefined {
     return this.#entries.get(userId)?.override;
   }
 
-  /** Decides for a user from now on, in place of what was decided before. */
+  /** Sets or replaces the override of a user. */
   async set(userId: string, override: LimitOverride): Promise<void> {
     await this.#database.transaction<LimitOverrideTables, void>((writer) =>
       writeOverride(writer, userId, override),
     );
-    this.#keep(userId, override);
+    this.#cache(userId, override);
   }
 
-  /** The usual limits hold for the user again. */
+  /** Deletes the override of a user. */
   async remove(userId: string): Promise<void> {
     await this.#database.transaction<LimitOverrideTables, void>((writer) => deleteOverride(writer, userId));
     this.#entries.delete(userId);
   }
 
-  #keep(userId: string, override: LimitOverride): void {
+  #cache(userId: string, override: LimitOverride): void {
     const { messages_per_second: per_second, burst_count } = override;
     const limiter =
       per_second === 0 ? undefined : new RateLimiter({ per_second, burst_count }, this.#clock, 1);

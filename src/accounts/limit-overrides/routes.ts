@@ -8,14 +8,14 @@ const path = '/_server/admin/v1/users/:userId/override_ratelimit';
 
 const count = Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }));
 
-/** How administrators exempt users from rate limits, as the tools for them expect it. */
+/** Admin API for rate limit overrides, compatible with existing tools. */
 export function limitOverrideRoutes(
   accounts: Pick<Accounts, 'getUser'>,
   overrides: LimitOverrides,
   serverName: string,
 ): Route[] {
   const check = async (userId: string) => {
-    if (serverOfUser(userId) !== serverName) throw invalidParam('This is no user of this server');
+    if (serverOfUser(userId) !== serverName) throw invalidParam('The user does not belong to this server');
     if (userId.includes('\0') || !(await accounts.getUser(userId))) throw notFound('No such user');
   };
   return [

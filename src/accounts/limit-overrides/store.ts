@@ -1,11 +1,11 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 
-/** The table of users to whom other rate limits apply. */
+/** The table of rate limit overrides. */
 export interface LimitOverrideTables {
   rate_limit_overrides: { user_id: string; messages_per_second: number; burst_count: number };
 }
 
-/** What administrators have set for a user; a rate of 0 stands for no limits at all. */
+/** An override for a user; a rate of 0 means no limits at all. */
 export interface LimitOverride {
   readonly messages_per_second: number;
   readonly burst_count: number;

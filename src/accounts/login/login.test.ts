@@ -22,12 +22,12 @@ forEachDatabase((open) => {
   };
 
   describe('login', () => {
-    it('lists its flows', async () => {
+    it('GET /login lists the offered flows', async () => {
       await start();
       assert.deepEqual((await server.call('GET', '/login')).body, { flows: [{ type: 'm.login.password' }] });
     });
 
-    it('takes a whole user id, its local part, either in another case, and the older member', async () => {
+    it('accepts a user id or a localpart in any case, as an identifier or in the deprecated member user', async () => {
       await start();
       await server.register('alice');
       for (const user of ['@alice:test', 'alice', 'Alice', '@ALICE:test']) {
@@ -37,7 +37,7 @@ forEachDatabase((open) => {
       assert.equal(body['user_id'], '@alice:test');
     });
 
-    it('prefers the exact case where two accounts differ by it', async () => {
+    it('prefers the exact case when two accounts differ only in case', async () => {
       await start();
       await server.register('alice');
       await server.database.transaction<AccountTables, void>(async (writer) => {
@@ -52,7 +52,7 @@ forEachDatabase((open) => {
       await fails(403, 'M_FORBIDDEN', passwordLogin('ALICE'));
     });
 
-    it('says the same for a wrong name as for a wrong password', async () => {
+    it('responds in the same way to an unknown user and to a wrong password', async () => {
       await start();
       await server.register('alice');
       const wrong = await fails(403, 'M_FORBIDDEN', passwordLogin('alice', 'guess'));
@@ -64,7 +64,7 @@ forEachDatabase((open) => {
       await fails(403, 'M_FORBIDDEN', { ...passwordLogin('alice'), identifier });
     });
 
-    it('refuses what it does not understand', async () => {
+    it('responds with the specified errcode to unknown types and malformed bodies', async () => {
       await start();
       await fails(400, 'M_UNKNOWN', { type: 'm.login.magic' });
       await fails(400, 'M_BAD_JSON', {});
@@ -79,7 +79,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('tells two passwords apart that share their first 72 bytes', async () => {
+    it('distinguishes passwords that share their first 72 bytes', async () => {
       await start();
       const long = 'x'.repeat(100);
       await server.register('alice', { password: `${long}1` });
@@ -87,13 +87,13 @@ forEachDatabase((open) => {
       assert.equal((await login(passwordLogin('alice', `${long}1`))).status, 200);
     });
 
-    it('takes a password however its characters are composed', async () => {
+    it('accepts a password in any Unicode normalization form', async () => {
       await start();
       await server.register('alice', { password: 'caf\u00e9' });
       assert.equal((await login(passwordLogin('alice', 'cafe\u0301'))).status, 200);
     });
 
-    it('ends the session that the device had before', async () => {
+    it('ends the previous session of the device and keeps its display name', async () => {
       await start();
       const first = await server.register('alice', { device_id: 'PHONE' });
       await server.call('GET', '/account/whoami', { token: first.token });
@@ -108,7 +108,7 @@ forEachDatabase((open) => {
       assert.deepEqual(body, { devices: [{ device_id: 'PHONE', ...lastSeen }] });
     });
 
-    it('slows down guessing, and lets nobody in meanwhile', async () => {
+    it('limits the rate of attempts per account, also for the right password', async () => {
       await start({ burst: 3 });
       await server.register('alice');
       await fails(403, 'M_FORBIDDEN', passwordLogin('alice', '1'));
@@ -121,14 +121,14 @@ forEachDatabase((open) => {
       await server.login('alice');
     });
 
-    it('tells the client what the well-known file says', async () => {
+    it('returns well_known', async () => {
       const wellKnown = { 'm.homeserver': { base_url: 'https://test/' } };
       await start({ extensions: () => ({ wellKnown }) });
       await server.register('alice');
       assert.deepEqual((await login(passwordLogin('alice'))).body['well_known'], wellKnown);
     });
 
-    it('takes no password when passwords only confirm, or are off', async () => {
+    it('offers no password login when passwords only confirm actions', async () => {
       const password_config = {
         enabled: 'only_for_reauth' as const,
         localdb_enabled: true,

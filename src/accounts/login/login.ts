@@ -6,15 +6,18 @@ import type { LoginDevice, OpenedSession } from '../registration/registered-acco
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 
-/** A way to log in. */
+/** A login type. */
 export interface LoginType {
   /** For instance `m.login.password`. */
   readonly type: string;
-  /** Whether the operator offers it. */
+  /** Whether `GET /login` offers it. */
   readonly opensSessions: boolean;
-  /** Further members of its entry in the list of flows. */
+  /** Further members of its entry in `GET /login`. */
   flow?(): JsonObject;
-  /** Finds out who logs in. Throws MatrixError M_FORBIDDEN when they do not prove it. */
+  /**
+   * Authenticates the user.
+   * @throws MatrixError M_FORBIDDEN when authentication fails
+   */
   login(body: JsonObject, context: { ip: string }): Promise<{ userId: string }>;
 }
 
@@ -26,7 +29,7 @@ export interface LoginDeps {
   readonly types: readonly LoginType[];
 }
 
-/** Logs people in. Source: client-server API, "Login". */
+/** Logs users in. Source: client-server API, "Login". */
 export class Login {
   readonly #deps: LoginDeps;
 
@@ -34,12 +37,15 @@ export class Login {
     this.#deps = deps;
   }
 
-  /** What `GET /login` lists. */
+  /** The flows of `GET /login`. */
   flows(): JsonObject[] {
     return this.#offered().map((type) => ({ type: type.type, ...type.flow?.() }));
   }
 
-  /** @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and what the type says */
+  /**
+   * @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and the errors of the
+   * login type
+   */
   async login(
     body: JsonObject,
     device: LoginDevice,
@@ -53,7 +59,7 @@ export class Login {
     return { userId, session: await this.open(userId, device) };
   }
 
-  /** Opens a session for somebody who has proven who they are. */
+  /** Opens a session for a user who has been authenticated. */
   open(userId: string, { deviceId, displayName, refreshable }: LoginDevice): Promise<OpenedSession> {
     const { devices, sessions, streams } = this.#deps;
     return streams.write<AccountTables, OpenedSession>(async (writer, publish) => {

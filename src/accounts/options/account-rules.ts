@@ -22,32 +22,33 @@ const captcha: Rule<Captcha> = (values, view) => {
   if (!values.enable_registration) view.error('enable_registration_captcha', 'needs enable_registration');
 };
 
-const provenRegistration: Rule<Registration> = (values, view) => {
+const verifiedRegistration: Rule<Registration> = (values, view) => {
   const required = values.registrations_require_3pid.filter(
     (medium) => medium !== 'msisdn' || !values.disable_msisdn_registration,
   );
-  const proven =
+  const isVerified =
     values.enable_registration_captcha ||
     values.registration_requires_token ||
     values.enable_registration_without_verification ||
     required.length > 0;
-  if (values.enable_registration && !proven) {
+  if (values.enable_registration && !isVerified) {
     const message =
-      'lets nobody register: ask for a CAPTCHA, a token or an address, or allow registration without any (enable_registration_without_verification)';
+      'has no effect: nothing verifies users; require a CAPTCHA, a token or an address, or allow registration without verification (enable_registration_without_verification)';
     view.warn('enable_registration', message);
   }
 };
 
 const noEmailDelegate: Rule<Registration> = (_values, view) => {
   if (view.given('account_threepid_delegates.email')) {
-    const message = 'is gone since 1.66.0: this server validates mail addresses itself, see the option email';
+    const message =
+      'was removed in 1.66.0: this server validates mail addresses itself, see the option email';
     view.error('account_threepid_delegates.email', message);
   }
 };
 
 const sessionsOfGuests: Rule<Sessions> = ({ session_lifetime, allow_guest_access }, view) => {
   if (session_lifetime !== Number.POSITIVE_INFINITY && allow_guest_access) {
-    view.warn('session_lifetime', 'does not go together with allow_guest_access: guests cannot log in again');
+    view.warn('session_lifetime', 'conflicts with allow_guest_access: guests cannot log in again');
   }
 };
 
@@ -82,10 +83,10 @@ const consentForGuests: Rule<Consent> = ({ user_consent: consent }, view) => {
   }
 };
 
-/** What must hold between the options of accounts. */
+/** Rules between the options of accounts. */
 export const accountRules = [
   captcha,
-  provenRegistration,
+  verifiedRegistration,
   noEmailDelegate,
   sessionsOfGuests,
   authenticationSecret,

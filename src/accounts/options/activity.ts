@@ -13,20 +13,23 @@ import {
 
 const days = 'days';
 
-/** Blocking, counting and remembering the activity of users. */
+/** Options about blocking, counting and recording the activity of users. */
 export const activityOptions = {
   admin_contact: option(nullable(string()), {
     description:
-      'How users reach the administrator, such as a `mailto:` address. Errors about limits say it.',
+      'How users reach the administrator, for instance a `mailto:` URI. Errors about resource limits contain it.',
     default: null,
   }),
-  hs_disabled: option(boolean(), { description: 'Keeps all users out.', default: false }),
+  hs_disabled: option(boolean(), {
+    description: 'Refuses all requests of users who are not administrators.',
+    default: false,
+  }),
   hs_disabled_message: option(string(), {
-    description: 'What users are told while they are kept out.',
+    description: 'The text of the error that users get while `hs_disabled` is on.',
     default: 'This homeserver is blocked.',
   }),
   limit_usage_by_mau: option(boolean(), {
-    description: 'Keeps further users out when `max_mau_value` users have been active this month.',
+    description: 'Refuses further users when `max_mau_value` users have been active this month.',
     default: false,
   }),
   max_mau_value: option(integer({ minimum: 0 }), {
@@ -51,7 +54,7 @@ export const activityOptions = {
   }),
   mau_stats_only: option(boolean(), {
     description:
-      'Counts active users for the metrics without limiting them. With `limit_usage_by_mau` they are counted anyway.',
+      'Counts active users for the metrics without limiting them. `limit_usage_by_mau` counts them as well.',
     default: false,
   }),
   mau_limit_reserved_threepids: option(
@@ -62,17 +65,18 @@ export const activityOptions = {
       }),
     ),
     {
-      description: 'Mail addresses and phone numbers whose accounts are never kept out by the limit.',
+      description: 'Mail addresses and phone numbers whose accounts are exempt from the limit.',
       default: [],
     },
   ),
   user_ips_max_age: option(nullable(duration()), {
-    description: "How long users' addresses and the times of their visits are remembered. Null forgets none.",
+    description:
+      'How long the addresses of users and the times of their requests are stored. Null stores them forever.',
     default: '28d',
   }),
   track_puppeted_user_ips: option(boolean(), {
     description:
-      'When an administrator acts as a user, remembers the visit for that user too, who then counts as active.',
+      'When an administrator acts as a user, records the activity for that user too, who then counts as active.',
     default: false,
   }),
 };

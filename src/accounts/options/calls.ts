@@ -11,16 +11,16 @@ import {
 
 const transport = object({
   type: option(string({ minLength: 1 }), {
-    description: 'The kind of selective forwarding unit, such as `livekit`.',
+    description: 'The type of the selective forwarding unit, for instance `livekit`.',
     required: true,
   }),
   livekit_service_url: option(nullable(httpUrl()), {
-    description: 'The URL of the LiveKit service. Only for transports of that kind.',
+    description: 'The URL of the LiveKit service. Only for transports of the type `livekit`.',
     default: null,
   }),
 });
 
-/** What users get for making calls. */
+/** Options about calls. */
 export const callOptions = {
   turn_uris: option(
     list(string({ pattern: '^(turns?|stuns?):\\S+$', allowed: 'a turn:, turns:, stun: or stuns: URI' })),
@@ -30,7 +30,8 @@ export const callOptions = {
     },
   ),
   turn_shared_secret: option(nullable(string({ minLength: 1 })), {
-    description: 'The secret shared with the TURN servers, from which passwords for clients are computed.',
+    description:
+      'The secret shared with the TURN servers, from which the passwords for clients are computed.',
     default: null,
     secret: true,
   }),
@@ -41,7 +42,7 @@ export const callOptions = {
     fileFor: 'turn_shared_secret',
   }),
   turn_username: option(nullable(string()), {
-    description: 'A fixed user name at the TURN servers, for those without a shared secret.',
+    description: 'A fixed user name for TURN servers without a shared secret.',
     default: null,
   }),
   turn_password: option(nullable(string()), {
@@ -50,11 +51,11 @@ export const callOptions = {
     secret: true,
   }),
   turn_user_lifetime: option(duration(), {
-    description: 'How long the credentials that a client gets will work.',
+    description: 'How long TURN credentials are valid.',
     default: '1h',
   }),
   turn_allow_guests: option(boolean(), {
-    description: 'Gives credentials to guests too. Without them their calls often fail.',
+    description: 'Gives TURN credentials to guests too. Without them, their calls often fail.',
     default: true,
   }),
   proto_rtc: option(

@@ -1,10 +1,10 @@
 import { boolean, httpUrl, nullable, option, string } from '../../kernel/config/index.ts';
 
-/** The CAPTCHA at registration. */
+/** Options about the CAPTCHA at registration. */
 export const captchaOptions = {
   enable_registration_captcha: option(boolean(), {
     description:
-      'Asks for a CAPTCHA at registration. It needs `recaptcha_public_key`, `recaptcha_private_key` and `enable_registration`.',
+      'Requires a CAPTCHA at registration. It needs `recaptcha_public_key`, `recaptcha_private_key` and `enable_registration`.',
     default: false,
   }),
   recaptcha_public_key: option(nullable(string({ minLength: 1 })), {
@@ -29,7 +29,7 @@ export const captchaOptions = {
     fileFor: 'recaptcha_private_key',
   }),
   recaptcha_siteverify_api: option(httpUrl(), {
-    description: 'Where solved CAPTCHAs are checked.',
+    description: 'The URL that verifies solved CAPTCHAs.',
     default: 'https://www.recaptcha.net/recaptcha/api/siteverify',
   }),
 };

@@ -2,7 +2,7 @@ import { boolean, nullable, numberAsText, object, option, string } from '../../k
 
 const notice = object({
   msgtype: option(string({ minLength: 1 }), {
-    description: 'The type of the message, such as `m.text`.',
+    description: 'The type of the message, for instance `m.text`.',
     required: true,
   }),
   body: option(string({ minLength: 1 }), {
@@ -32,20 +32,20 @@ const consent = object({
   }),
   block_events_error: option(nullable(string({ minLength: 1 })), {
     description:
-      'Lets users send nothing before they agree; this text is the error they get, in which `%(consent_uri)s` stands for the link to the form. Null lets them.',
+      'Refuses events of users who have not agreed yet, with this text as the error, in which `%(consent_uri)s` stands for the link to the form. Null refuses none.',
     default: null,
   }),
   require_at_registration: option(boolean(), {
-    description: 'Makes agreeing a step of the registration.',
+    description: 'Makes consent a stage of registration.',
     default: false,
   }),
   policy_name: option(string({ minLength: 1 }), {
-    description: 'What the policy is called at registration.',
+    description: 'The name of the policy at registration.',
     default: 'Privacy Policy',
   }),
 });
 
-/** Agreement of users to a policy. */
+/** Options about users' consent to a policy. */
 export const consentOptions = {
   user_consent: option(nullable(consent), {
     description: 'A policy that users are asked to agree to. Null asks for none.',

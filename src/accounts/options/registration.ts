@@ -12,25 +12,25 @@ import {
 
 const media = ['email', 'msisdn'] as const;
 
-/** Who may make an account, and what they must show for it. */
+/** Options about registration. */
 export const registrationOptions = {
   enable_registration: option(boolean(), {
     description:
-      'Lets people make accounts themselves. With `registration_shared_secret` an administrator can make accounts even when this is off. Ask for a CAPTCHA, an address or a token as well, or others will abuse the server.',
+      'Lets users register accounts. With `registration_shared_secret` an administrator can create accounts even when this is off. Require a CAPTCHA, an address or a token as well, or the server will be abused.',
     default: false,
   }),
   enable_registration_without_verification: option(boolean(), {
     description:
-      'Lets people register without any proof: no mail address, no phone number, no CAPTCHA, no token. It has an effect only with `enable_registration`.',
+      'Allows registration without any verification: no mail address, no phone number, no CAPTCHA, no token. It has an effect only with `enable_registration`.',
     default: false,
   }),
   registrations_require_3pid: option(list(oneOf(...media)), {
     description:
-      'What a new user must give and prove: a mail address (`email`), a phone number (`msisdn`), or both.',
+      'Kinds of addresses that a new user must give and verify: `email`, `msisdn` (phone number), or both.',
     default: [],
   }),
   disable_msisdn_registration: option(boolean(), {
-    description: 'Never asks new users for a phone number, even if `registrations_require_3pid` does.',
+    description: 'Never requires a phone number, even if `registrations_require_3pid` does.',
     default: false,
   }),
   allowed_local_3pids: option(
@@ -38,11 +38,11 @@ export const registrationOptions = {
       list(
         object({
           medium: option(oneOf(...media), {
-            description: 'What the pattern is for: `email` or `msisdn`.',
+            description: 'The kind of address: `email` or `msisdn`.',
             required: true,
           }),
           pattern: option(regularExpression(), {
-            description: 'A regular expression that addresses of this kind may match.',
+            description: 'A regular expression that allowed addresses of this kind match.',
             required: true,
           }),
         }),
@@ -60,12 +60,12 @@ export const registrationOptions = {
   }),
   registration_requires_token: option(boolean(), {
     description:
-      'Asks for a registration token, which administrators hand out with the admin API. Turning this off keeps the tokens.',
+      'Requires a registration token, which administrators create with the admin API. Turning this off keeps the tokens.',
     default: false,
   }),
   registration_shared_secret: option(nullable(string({ minLength: 1 })), {
     description:
-      'Whoever knows this secret can make accounts, those of administrators included, even when registration is off. After it is replaced, programs must fetch new nonces.',
+      'A secret that allows programs to create accounts, also of administrators, even when registration is off. After it is replaced, programs must fetch new nonces.',
     default: null,
     secret: true,
   }),
@@ -78,7 +78,7 @@ export const registrationOptions = {
     created: 'secret',
   }),
   allow_guest_access: option(boolean(), {
-    description: 'Lets guests come without credentials and join rooms that are open to them.',
+    description: 'Lets guests register without credentials and join rooms that allow guests.',
     default: false,
   }),
   default_identity_server: option(nullable(httpUrl()), {
@@ -95,7 +95,7 @@ export const registrationOptions = {
     }),
     {
       description: 'Services that validate addresses for this server.',
-      changed: ['1.66.0: `email` is gone (deprecated in 1.64.0); giving it is an error.'],
+      changed: ['1.66.0: `email` was removed (deprecated in 1.64.0); giving it is an error.'],
     },
   ),
   enable_3pid_changes: option(boolean(), {
@@ -104,21 +104,21 @@ export const registrationOptions = {
   }),
   inhibit_user_in_use_error: option(boolean(), {
     description:
-      'Says that every user name is free when someone asks or begins to register, so that nobody can find out names that way. Finishing a registration with a taken name is still an error.',
+      'Reports every user name as available until a registration is completed, so that user names cannot be enumerated. Completing a registration with a taken name is still an error.',
     default: false,
   }),
   allow_underscore_prefixed_registration: option(boolean(), {
-    description: 'Lets people register names that begin with an underscore, which application services use.',
+    description: 'Allows user names that begin with an underscore, which application services use.',
     default: false,
   }),
   request_token_inhibit_3pid_errors: option(boolean(), {
     description:
-      'Answers `/requestToken` with a made-up session when an address is in use (or is not), so that nobody can find out addresses that way.',
+      'Answers `/requestToken` with a random session id when an address is in use (or is not), so that addresses cannot be enumerated.',
     default: false,
   }),
   next_link_domain_whitelist: option(nullable(list(string({ minLength: 1 }))), {
     description:
-      'The domains to which `next_link` of a validation request may lead, whoever does the validation. Null allows all, an empty list none.',
+      'The domains to which `next_link` of a validation request may lead, also when another service validates the address. Null allows all, an empty list none.',
     default: null,
   }),
   user_types: option(
@@ -128,7 +128,7 @@ export const registrationOptions = {
         default: null,
       }),
       extra_user_types: option(list(string({ minLength: 1 })), {
-        description: 'Further types that users may have. Such users count as real ones.',
+        description: 'Further types that users may have. Such users count as real users.',
         default: [],
       }),
     }),

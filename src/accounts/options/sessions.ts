@@ -13,7 +13,7 @@ import {
 const policy = object({
   enabled: option(boolean(), { description: 'Applies the rules below to new passwords.', default: false }),
   minimum_length: option(integer({ minimum: 0 }), {
-    description: 'The least length of a password.',
+    description: 'The minimum length of a password.',
     default: 0,
     unit: 'characters',
   }),
@@ -26,23 +26,23 @@ const policy = object({
   require_uppercase: option(boolean(), { description: 'Requires an uppercase letter.', default: false }),
 });
 
-/** How people log in, and for how long. */
+/** Options about logins and sessions. */
 export const sessionOptions = {
   session_lifetime: option(duration(), {
     description:
-      'How long a login lasts. It is fixed at the login: changing it does not touch sessions that exist. Guests cannot have limited sessions.',
+      'How long a login lasts. The end is set at login: changing this does not affect existing sessions. Guests cannot have limited sessions.',
     default: 'infinity',
   }),
   refreshable_access_token_lifetime: option(duration(), {
-    description: 'How long an access token works for a client that can refresh it.',
+    description: 'How long an access token is valid for a client that can refresh it.',
     default: '5m',
   }),
   refresh_token_lifetime: option(duration(), {
-    description: 'How long a refresh token works when it is not exchanged for a new one.',
+    description: 'How long a refresh token is valid unless it is exchanged for a new one.',
     default: 'infinity',
   }),
   nonrefreshable_access_token_lifetime: option(duration(), {
-    description: 'How long an access token works for a client that cannot refresh it.',
+    description: 'How long an access token is valid for a client that cannot refresh it.',
     default: 'infinity',
   }),
   ui_auth: option(
@@ -50,33 +50,34 @@ export const sessionOptions = {
       'session_timeout',
       object({
         session_timeout: option(duration(), {
-          description: 'How long one proof of identity lasts. 0 asks for every action anew.',
+          description:
+            'How long a confirmation suffices for further actions. With 0, every action must be confirmed.',
           default: 0,
         }),
       }),
     ),
     {
       description:
-        'How long a user who has confirmed an action with a password need not do so again. Deactivating the account, changing the password, adding an address and minting a login token always ask. A bare duration stands for `session_timeout`.',
+        'How long a user who has confirmed an action with a password need not do so again. Deactivating the account, changing the password, adding an address and creating a login token must always be confirmed. A bare duration stands for `session_timeout`.',
       default: 0,
     },
   ),
   login_via_existing_session: option(
     object({
       enabled: option(boolean(), {
-        description: 'Lets a session mint a token with which another client logs in to the same account.',
+        description: 'Lets a session create a token with which another client logs in to the same account.',
         default: false,
       }),
       require_ui_auth: option(boolean(), {
-        description: 'Asks the user to confirm their identity before a token is minted.',
+        description: 'Requires a confirmation before a token is created.',
         default: true,
       }),
-      token_timeout: option(duration(), { description: 'How long such a token works.', default: '5m' }),
+      token_timeout: option(duration(), { description: 'How long such a token is valid.', default: '5m' }),
     }),
-    { description: 'Logging in by means of a session that exists.' },
+    { description: 'Logging in with a token from an existing session.' },
   ),
   bcrypt_rounds: option(integer({ minimum: 4, maximum: 31 }), {
-    description: 'How hard password hashes are to compute: two to the power of this many rounds.',
+    description: 'The cost of password hashes: two to the power of this number of rounds.',
     default: 12,
     unit: 'binary logarithm of rounds',
   }),
@@ -94,11 +95,11 @@ export const sessionOptions = {
       }),
       pepper: option(nullable(string()), {
         description:
-          'A secret that goes into every password hash. After it is changed, no password fits any more.',
+          'A secret that goes into every password hash. After it is changed, no stored password matches.',
         default: null,
         secret: true,
       }),
-      policy: option(policy, { description: 'What a new password must be like.' }),
+      policy: option(policy, { description: 'Requirements for new passwords.' }),
     }),
     { description: 'Passwords.' },
   ),
@@ -106,7 +107,7 @@ export const sessionOptions = {
     object({
       enabled: option(boolean(), {
         description:
-          'Leaves logging in and registering to the service. When off, this server does it itself.',
+          'Delegates login and registration to the service. When off, this server does both itself.',
         default: false,
       }),
       endpoint: option(
@@ -117,7 +118,7 @@ export const sessionOptions = {
         },
       ),
       secret: option(nullable(string({ minLength: 1 })), {
-        description: 'The secret that the two show each other in their requests.',
+        description: 'The secret that this server and the service present to each other.',
         default: null,
         secret: true,
       }),

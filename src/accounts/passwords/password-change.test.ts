@@ -16,7 +16,7 @@ forEachDatabase((open) => {
   };
   const whoami = (token: string) => server.call('GET', '/account/whoami', { token });
 
-  describe('changing the password', () => {
+  describe('POST /account/password', () => {
     const path = '/account/password';
 
     it('ends all other sessions', async () => {
@@ -39,7 +39,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('leaves them alone when told to', async () => {
+    it('keeps other sessions with logout_devices: false', async () => {
       await start();
       const phone = await server.register('alice');
       const laptop = await server.login('alice');
@@ -47,7 +47,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(laptop.token)).status, 200);
     });
 
-    it("needs the user's own password, for the change that was asked for", async () => {
+    it("requires the user's own password, in a session for the same operation", async () => {
       await start();
       const alice = await server.register('alice');
       await server.register('bob', { password: 'other' });
@@ -74,7 +74,7 @@ forEachDatabase((open) => {
       assert.deepEqual([unknown.status, unknown.body['errcode']], [401, 'M_UNRECOGNIZED']);
     });
 
-    it('heeds the policy', async () => {
+    it('refuses passwords that violate the policy', async () => {
       const policy = {
         enabled: true,
         minimum_length: 8,
@@ -101,7 +101,7 @@ forEachDatabase((open) => {
       assert.equal(body['errcode'], undefined);
     });
 
-    it('is refused where passwords can not be changed', async () => {
+    it('responds 403 M_FORBIDDEN when passwords only confirm actions', async () => {
       const password_config = { ...testAccountOptions.password_config, enabled: 'only_for_reauth' as const };
       await start({ options: { password_config } });
       const { session } = await server.slice.registration.create({

@@ -7,12 +7,12 @@ import { checkPasswordPolicy } from './password-policy.ts';
 
 type Options = Pick<AccountOptions, 'password_config'>;
 
-/** Whether users may give themselves a new password: the capability `m.change_password`. */
+/** Whether users may change their passwords: the capability `m.change_password`. */
 export function canChangePassword({ password_config }: Options): boolean {
   return password_config.enabled === true && password_config.localdb_enabled;
 }
 
-/** Gives users a new password. Source: client-server API, "Password management". */
+/** Changes passwords. Source: client-server API, "Password management". */
 export class PasswordChange {
   readonly #accounts: Accounts;
   readonly #hasher: PasswordHasher;
@@ -24,13 +24,15 @@ export class PasswordChange {
     this.#options = options;
   }
 
-  /** @throws MatrixError M_FORBIDDEN when passwords can not be changed, and the codes of the password policy */
+  /**
+   * @throws MatrixError M_FORBIDDEN when passwords cannot be changed, and the codes of the password policy
+   */
   check(password: string): void {
-    if (!canChangePassword(this.#options)) throw forbidden('Passwords can not be changed here');
+    if (!canChangePassword(this.#options)) throw forbidden('Passwords cannot be changed on this server');
     checkPasswordPolicy(password, this.#options.password_config.policy);
   }
 
-  /** @param logoutDevices end the user's other sessions */
+  /** Changes the requester's password. @param logoutDevices end the user's other sessions */
   async change(requester: Requester, password: string, logoutDevices: boolean): Promise<void> {
     this.check(password);
     const hash = await this.#hasher.hash(password);
@@ -38,7 +40,7 @@ export class PasswordChange {
     await this.#accounts.setPassword(requester.userId, hash, logoutDevices ? { tokenId, deviceId } : 'none');
   }
 
-  /** Sets a password for somebody else, whatever the policy: for administrators. */
+  /** Sets a password without checking the policy, for administrators. */
   async reset(userId: string, password: string, logoutDevices: boolean): Promise<void> {
     const hash = await this.#hasher.hash(password);
     await this.#accounts.setPassword(userId, hash, logoutDevices ? 'all' : 'none');

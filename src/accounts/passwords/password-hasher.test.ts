@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { PasswordHasher } from './password-hasher.ts';
 
-describe('password hashes', () => {
+describe('PasswordHasher', () => {
   const hasher = new PasswordHasher(4, 'pepper');
 
-  it('fit their password only', async () => {
+  it('makes hashes that match only their password', async () => {
     const hash = await hasher.hash('secret');
     assert.match(hash, /^\$2[aby]\$04\$/);
     assert.equal(await hasher.verify('secret', hash), true);
@@ -13,14 +13,14 @@ describe('password hashes', () => {
       assert.equal(await hasher.verify(guess, hash), false);
   });
 
-  it('depend on the pepper [option: password_config.pepper]', async () => {
+  it('makes hashes that match only with the same pepper [option: password_config.pepper]', async () => {
     const hash = await hasher.hash('secret');
     assert.equal(await new PasswordHasher(4, 'salt').verify('secret', hash), false);
     assert.equal(await new PasswordHasher(4, null).verify('secret', hash), false);
     assert.equal(await new PasswordHasher(5, 'pepper').verify('secret', hash), true);
   });
 
-  it('are not all there is to an account without one, which takes as long', async () => {
+  it('takes as long to verify a password without a stored hash as with one, and never matches', async () => {
     const slow = new PasswordHasher(9, null);
     const hash = await slow.hash('secret');
     assert.equal(await slow.verify('', undefined), false);
@@ -29,7 +29,7 @@ describe('password hashes', () => {
       await slow.verify('guess', given);
       return performance.now() - started;
     };
-    // Other work on the machine makes some of them longer, and none shorter.
+    // Other load on the machine can only make a measurement longer, so the shortest counts.
     let [known, unknown] = [Infinity, Infinity];
     for (let times = 0; times < 10; times++) {
       known = Math.min(known, await time(hash));

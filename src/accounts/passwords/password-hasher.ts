@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { hash, verify } from '@node-rs/bcrypt';
 
-/** Milliseconds of work are 2 to the power of `rounds`; the hash of nothing that anybody can type. */
+/** Hashes passwords with bcrypt. Each further round doubles the time. */
 export class PasswordHasher {
   readonly #rounds: number;
   readonly #pepper: string;
-  #decoy: Promise<string> | undefined;
+  #dummyHash: Promise<string> | undefined;
 
   /** @param rounds `bcrypt_rounds`: between 4 and 31 */
   constructor(rounds: number, pepper: string | null) {
@@ -18,16 +18,16 @@ export class PasswordHasher {
     return hash(this.#digest(password), { cost: this.#rounds });
   }
 
-  /** Takes the same time when there is no hash, so that nobody learns which accounts exist. */
+  /** Takes as long without a stored hash as with one, so that accounts cannot be enumerated by timing. */
   async verify(password: string, passwordHash: string | undefined): Promise<boolean> {
-    this.#decoy ??= this.hash('');
-    const matches = await verify(this.#digest(password), passwordHash ?? (await this.#decoy));
+    this.#dummyHash ??= this.hash('');
+    const matches = await verify(this.#digest(password), passwordHash ?? (await this.#dummyHash));
     return matches && passwordHash !== undefined;
   }
 
   /**
-   * bcrypt reads 72 bytes at most and stops at a NUL, so it is given a digest of the whole password and the pepper.
-   * The same characters typed on different keyboards may be composed differently: NFKC makes them equal.
+   * Returns a digest of the password and the pepper, because bcrypt reads at most 72 bytes and stops at a
+   * NUL. NFKC makes characters equal that keyboards compose differently.
    */
   #digest(password: string): string {
     return createHmac('sha256', this.#pepper).update(password.normalize('NFKC')).digest('base64');

@@ -17,7 +17,7 @@ export interface PasswordLoginDeps {
 
 const wrongPassword = () => forbidden('Wrong user name or password');
 
-/** The login type and the stage of interactive authentication `m.login.password`. */
+/** `m.login.password`, both as a login type and as a stage of interactive authentication. */
 export class PasswordLogin implements Stage {
   readonly type = 'm.login.password';
   readonly #deps: PasswordLoginDeps;
@@ -28,47 +28,47 @@ export class PasswordLogin implements Stage {
     this.#options = options;
   }
 
-  /** Whether it opens sessions; `only_for_reauth` does not. */
+  /** Whether it can be used to log in; with `only_for_reauth` it cannot. */
   get opensSessions(): boolean {
     const { enabled, localdb_enabled } = this.#options.password_config;
     return enabled === true && localdb_enabled;
   }
 
-  /** Whether it proves who a logged-in user is. */
+  /** Whether a logged-in user can confirm actions with it. */
   get confirms(): boolean {
     const { enabled, localdb_enabled } = this.#options.password_config;
     return enabled !== false && localdb_enabled;
   }
 
   /**
-   * Finds out whose password a login carries.
+   * Authenticates the user by the password in a login request.
    * @throws MatrixError M_FORBIDDEN for a wrong name or password, M_USER_DEACTIVATED, M_USER_LOCKED,
    * M_LIMIT_EXCEEDED
    */
   async login(body: JsonObject): Promise<User> {
     const password = body['password'];
     if (typeof password !== 'string') throw missingParam("'password' is missing");
-    const name = typedName(body);
-    if (name !== undefined) this.#deps.limits.account.take(this.#accountOf(name));
+    const name = nameIn(body);
+    if (name !== undefined) this.#deps.limits.account.take(this.#limitKey(name));
     return this.#check(name, password);
   }
 
-  /** The stage: the password of the user who is logged in. */
+  /** Checks the password of the logged-in user, as a stage. */
   async verify(auth: JsonObject, { requester }: StageContext): Promise<boolean> {
     const password = auth['password'];
     if (typeof password !== 'string') throw missingParam("'password' is missing");
     if (requester === undefined) throw wrongPassword();
-    const named =
-      auth['identifier'] === undefined && auth['user'] === undefined ? undefined : typedName(auth);
-    const user = await this.#check(named ?? requester.userId, password);
-    if (user.userId !== requester.userId) throw forbidden('This is the password of another user');
+    const claimedName =
+      auth['identifier'] === undefined && auth['user'] === undefined ? undefined : nameIn(auth);
+    const user = await this.#check(claimedName ?? requester.userId, password);
+    if (user.userId !== requester.userId) throw forbidden('This password belongs to another user');
     return true;
   }
 
   async #check(name: string | undefined, password: string): Promise<User> {
     const { database, hasher, limits } = this.#deps;
     const userId = name === undefined ? undefined : userIdFromInput(name, this.#options.server_name);
-    const account = name === undefined ? undefined : this.#accountOf(name);
+    const account = name === undefined ? undefined : this.#limitKey(name);
     if (account !== undefined) limits.failedAttempts.check(account);
     const found =
       userId && !userId.includes('\0')
@@ -86,17 +86,18 @@ export class PasswordLogin implements Stage {
     return found.user;
   }
 
-  /** What attempts are counted by: spellings that mean the same account count together. */
-  #accountOf(name: string): string {
+  /** The key by which attempts are limited: all spellings of a user id count together. */
+  #limitKey(name: string): string {
     return userIdFromInput(name, this.#options.server_name).toLowerCase();
   }
 }
 
 /**
- * The name in an identifier of the type `m.id.user`, or in the older member `user`. `undefined` for mail addresses and
- * phone numbers, which no account of this server has.
+ * Returns the name in an identifier of the type `m.id.user`, or in the deprecated member `user`; `undefined`
+ * for mail addresses and phone numbers, because accounts of this server have none.
+ * @throws MatrixError M_MISSING_PARAM, M_BAD_JSON, M_UNKNOWN
  */
-function typedName(body: JsonObject): string | undefined {
+function nameIn(body: JsonObject): string | undefined {
   const identifier = body['identifier'];
   if (identifier === undefined) {
     if (typeof body['user'] === 'string') return body['user'];
@@ -112,6 +113,6 @@ function typedName(body: JsonObject): string | undefined {
     case 'm.id.phone':
       return undefined;
     default:
-      throw new MatrixError(400, 'M_UNKNOWN', 'Unknown type of identifier');
+      throw new MatrixError(400, 'M_UNKNOWN', 'Unknown identifier type');
   }
 }

@@ -12,7 +12,9 @@ export interface GuestUpgradeDeps {
   readonly hasher: PasswordHasher;
 }
 
-/** Makes users of guests, who keep their id and their rooms. Source: client-server API, "Guest Access". */
+/**
+ * Upgrades guests to full users, who keep their user id and rooms. Source: client-server API, "Guest Access".
+ */
 export class GuestUpgrade {
   readonly #deps: GuestUpgradeDeps;
   readonly #serverName: ServerName;
@@ -23,20 +25,22 @@ export class GuestUpgrade {
   }
 
   /**
-   * The guest who asks to become a user.
-   * @param username the local part of their id @param token their access token
-   * @throws MatrixError M_MISSING_PARAM without a name; M_FORBIDDEN when the token is not that guest's
+   * Returns the user id of the guest who is to be upgraded.
+   * @param username the local part of the guest's user id
+   * @param token the guest's access token
+   * @throws MatrixError M_MISSING_PARAM without a name; M_FORBIDDEN when the token does not belong to that
+   * guest
    */
   async find(username: string | undefined, token: string): Promise<UserId> {
     if (username === undefined) throw missingParam("'username' is missing");
     const userId = newUserId(username, this.#serverName);
     if (userId === undefined || (await this.#deps.sessions.guestOf(token)) !== userId) {
-      throw forbidden('This is not the access token of this guest');
+      throw forbidden('The access token does not belong to this guest');
     }
     return userId;
   }
 
-  /** @throws MatrixError M_USER_IN_USE when they are a guest no more */
+  /** @throws MatrixError M_USER_IN_USE when the account is no longer a guest account */
   async upgrade(
     userId: UserId,
     password: string,
@@ -47,8 +51,8 @@ export class GuestUpgrade {
     const upgraded = await sessions.change<RegistrationResult>(userId, async (writer, publish) => {
       await accounts.upgradeGuestIn(writer, publish, userId, passwordHash);
       if (!login) return { userId, session: undefined };
-      const wish = { userId, deviceId: login.deviceId, displayName: login.displayName };
-      const { deviceId, created } = await devices.ensure(writer, publish, wish);
+      const device = { userId, deviceId: login.deviceId, displayName: login.displayName };
+      const { deviceId, created } = await devices.ensure(writer, publish, device);
       const session = { userId, deviceId, isNewDevice: created, refreshable: login.refreshable };
       return { userId, session: { deviceId, ...(await sessions.open(writer, publish, session)) } };
     });

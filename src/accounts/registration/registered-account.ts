@@ -4,7 +4,7 @@ import type { IssuedTokens } from '../sessions/sessions.ts';
 export interface LoginDevice {
   readonly deviceId?: string | undefined;
   readonly displayName?: string | undefined;
-  /** The client can refresh access tokens. */
+  /** Whether the client can refresh access tokens. */
   readonly refreshable: boolean;
 }
 

@@ -21,15 +21,15 @@ forEachDatabase((open) => {
   const dummy = { type: 'm.login.dummy' };
 
   describe('registration', () => {
-    it('asks for a stage, and makes the account when it is done', async () => {
+    it('POST /register lists the flows and creates the account when a flow is complete', async () => {
       await start();
-      const wishes = { username: 'Alice', password: 'password', device_id: 'PHONE' };
-      const asked = await register(wishes);
+      const parameters = { username: 'Alice', password: 'password', device_id: 'PHONE' };
+      const asked = await register(parameters);
       assert.equal(asked.status, 401);
       assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.dummy'] }]);
       assert.equal(asked.body['errcode'], undefined);
       const session = asked.body['session'];
-      const { status, body } = await register({ ...wishes, auth: { ...dummy, session } });
+      const { status, body } = await register({ ...parameters, auth: { ...dummy, session } });
       assert.equal(status, 200);
       assert.equal(body['user_id'], '@alice:test');
       assert.equal(body['device_id'], 'PHONE');
@@ -42,7 +42,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('remembers the parameters for clients that send them once', async () => {
+    it('POST /register uses the parameters of the first request when later ones omit them', async () => {
       await start();
       const asked = await register({ username: 'alice', password: 'password' });
       const { body } = await register({ auth: { ...dummy, session: asked.body['session'] } });
@@ -50,7 +50,7 @@ forEachDatabase((open) => {
       await server.login('alice');
     });
 
-    it('takes parameters that come after the session was opened', async () => {
+    it('POST /register accepts parameters that are sent after the session began', async () => {
       await start();
       const session = (await register({})).body['session'];
       const { body } = await register({
@@ -61,17 +61,17 @@ forEachDatabase((open) => {
       assert.equal(body['user_id'], '@alice:test');
     });
 
-    it('uses a session once', async () => {
+    it('POST /register accepts an authentication session only once', async () => {
       await start();
-      const wishes = { password: 'password', inhibit_login: true };
-      const auth = { ...dummy, session: (await register(wishes)).body['session'] };
-      const { body } = await register({ ...wishes, auth });
+      const parameters = { password: 'password', inhibit_login: true };
+      const auth = { ...dummy, session: (await register(parameters)).body['session'] };
+      const { body } = await register({ ...parameters, auth });
       assert.match(body['user_id'] as string, /^@u[0-9a-f]+:test$/);
       assert.deepEqual(Object.keys(body).sort(), ['home_server', 'user_id']);
-      assert.equal((await register({ ...wishes, auth })).status, 401);
+      assert.equal((await register({ ...parameters, auth })).status, 401);
     });
 
-    it('refuses names that nobody may have', async () => {
+    it('POST /register refuses taken, invalid and reserved user names, and malformed parameters', async () => {
       const reservations = { isReservedFrom: (userId: string) => userId === '@bridge:test' };
       await start({ extensions: () => ({ reservations }) });
       await server.register('alice');
@@ -86,7 +86,7 @@ forEachDatabase((open) => {
       await fails(400, 'M_INVALID_PARAM', { username: 'bob' }, '?kind=wizard');
     });
 
-    it('says whether a name is free', async () => {
+    it('GET /register/available reports whether a user name is free and valid', async () => {
       await start();
       await server.register('alice');
       const available = (name: string) => server.call('GET', `/register/available?username=${name}`);
@@ -96,17 +96,17 @@ forEachDatabase((open) => {
       assert.equal((await server.call('GET', '/register/available')).body['errcode'], 'M_MISSING_PARAM');
     });
 
-    it('keeps names secret until the end when told to', async () => {
+    it('reports a taken user name only on completion with inhibit_user_in_use_error', async () => {
       await start({ options: { inhibit_user_in_use_error: true } });
       await server.register('alice');
       const available = await server.call('GET', '/register/available?username=alice');
       assert.deepEqual(available.body, { available: true });
-      const wishes = { username: 'alice', password: 'password' };
-      assert.equal((await register(wishes)).status, 401);
-      await fails(400, 'M_USER_IN_USE', { ...wishes, auth: dummy });
+      const parameters = { username: 'alice', password: 'password' };
+      assert.equal((await register(parameters)).status, 401);
+      await fails(400, 'M_USER_IN_USE', { ...parameters, auth: dummy });
     });
 
-    it('lets nobody in when it is off, or when nothing is verified and that is not wanted', async () => {
+    it('responds 403 M_FORBIDDEN when registration is off, or has no verification and that is not allowed', async () => {
       await start({ options: { enable_registration: false } });
       await fails(403, 'M_FORBIDDEN', { username: 'alice' });
       assert.equal((await server.call('GET', '/register/available?username=a')).status, 403);
@@ -115,7 +115,7 @@ forEachDatabase((open) => {
       await fails(403, 'M_FORBIDDEN', { username: 'alice', password: 'password', auth: dummy });
     });
 
-    it('asks for what the operator wants verified', async () => {
+    it('requires the configured verification stages', async () => {
       const stage: Stage = {
         type: 'm.login.registration_token',
         params: () => ({ hint: 'ask Bob' }),
@@ -129,36 +129,36 @@ forEachDatabase((open) => {
         options: { enable_registration_without_verification: false },
         extensions: () => ({ stages: [stage], verification }),
       });
-      const wishes = { username: 'alice', password: 'password' };
-      const asked = await register(wishes);
+      const parameters = { username: 'alice', password: 'password' };
+      const asked = await register(parameters);
       assert.deepEqual(asked.body['params'], { 'm.login.registration_token': { hint: 'ask Bob' } });
       const auth = { type: 'm.login.registration_token', session: asked.body['session'] };
-      const failed = await register({ ...wishes, auth: { ...auth, token: 'wrong' } });
+      const failed = await register({ ...parameters, auth: { ...auth, token: 'wrong' } });
       assert.deepEqual([failed.status, failed.body['errcode']], [401, 'M_UNAUTHORIZED']);
       assert.equal(failed.body['session'], asked.body['session']);
-      const half = await register({ ...wishes, auth: { ...auth, token: 'right' } });
+      const half = await register({ ...parameters, auth: { ...auth, token: 'right' } });
       assert.deepEqual(half.body['completed'], ['m.login.registration_token']);
-      await fails(403, 'M_FORBIDDEN', { ...wishes, username: 'mallory', auth: { ...auth, ...dummy } });
+      await fails(403, 'M_FORBIDDEN', { ...parameters, username: 'mallory', auth: { ...auth, ...dummy } });
       assert.equal(
-        (await register({ ...wishes, auth: { ...auth, ...dummy } })).body['user_id'],
+        (await register({ ...parameters, auth: { ...auth, ...dummy } })).body['user_id'],
         '@alice:test',
       );
     });
 
-    it('lets two who want one name at the same time not both have it', async () => {
+    it('creates one account when concurrent requests register the same user name', async () => {
       await start();
       const body = { username: 'alice', password: 'password', auth: dummy };
       const answers = await Promise.all([1, 2, 3].map(() => register(body)));
       assert.deepEqual(answers.map((answer) => answer.status).sort(), [200, 400, 400]);
     });
 
-    it('gives users the type that the operator chose [option: user_types.default_user_type]', async () => {
+    it('gives new users the default user type [option: user_types.default_user_type]', async () => {
       await start({ options: { user_types: { default_user_type: 'human', extra_user_types: [] } } });
       const { userId } = await server.register('alice');
       assert.equal((await server.slice.accounts.getUser(userId))?.userType, 'human');
     });
 
-    it('slows down those who register too often', async () => {
+    it('limits the rate of registrations by address with 429 M_LIMIT_EXCEEDED', async () => {
       await start({ burst: 2 });
       await server.register('alice');
       await server.register('bob');
@@ -166,7 +166,7 @@ forEachDatabase((open) => {
       assert.deepEqual([answer.status, answer.body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
     });
 
-    it('refuses bodies that are too large to keep', async () => {
+    it('refuses request bodies that are too large to store, and malformed auth objects', async () => {
       await start();
       await fails(413, 'M_TOO_LARGE', { username: 'alice', more: 'x'.repeat(70_000) });
       await fails(400, 'M_BAD_JSON', { username: 'alice', auth: 'dummy' });
@@ -175,7 +175,7 @@ forEachDatabase((open) => {
   });
 
   describe('guests', () => {
-    it('come without credentials', async () => {
+    it('register without credentials, under a numeric name, and may use guest endpoints only', async () => {
       await start();
       const { body } = await register({ device_id: 'MINE', username: 'alice' }, '?kind=guest');
       assert.match(body['user_id'] as string, /^@\d+:test$/);
@@ -187,31 +187,31 @@ forEachDatabase((open) => {
       assert.equal(denied.body['errcode'], 'M_GUEST_ACCESS_FORBIDDEN');
     });
 
-    it('become users of the same name with a password', async () => {
+    it('are upgraded to full users of the same name by guest_access_token', async () => {
       await start();
       const guest = (await register({}, '?kind=guest')).body;
       const [other, user] = [(await register({}, '?kind=guest')).body, await server.register('alice')];
       const username = /^@(\d+):/.exec(guest['user_id'] as string)?.[1] ?? '';
-      const wishes = { username, password: 'password', device_id: 'PHONE', auth: dummy };
+      const parameters = { username, password: 'password', device_id: 'PHONE', auth: dummy };
       const token = guest['access_token'] as string;
-      await fails(400, 'M_INVALID_USERNAME', wishes);
+      await fails(400, 'M_INVALID_USERNAME', parameters);
       for (const wrong of ['unknown', other['access_token'], user.token]) {
-        await fails(403, 'M_FORBIDDEN', { ...wishes, guest_access_token: wrong });
+        await fails(403, 'M_FORBIDDEN', { ...parameters, guest_access_token: wrong });
       }
-      await fails(400, 'M_BAD_JSON', { ...wishes, guest_access_token: 5 });
-      const { username: _, ...nameless } = wishes;
+      await fails(400, 'M_BAD_JSON', { ...parameters, guest_access_token: 5 });
+      const { username: _, ...nameless } = parameters;
       await fails(400, 'M_MISSING_PARAM', { ...nameless, guest_access_token: token });
-      const { status, body } = await register({ ...wishes, guest_access_token: token });
+      const { status, body } = await register({ ...parameters, guest_access_token: token });
       assert.deepEqual([status, body['user_id'], body['device_id']], [200, guest['user_id'], 'PHONE']);
       for (const held of [token, body['access_token'] as string]) {
         const whoami = await server.call('GET', '/account/whoami', { token: held });
         assert.deepEqual([whoami.body['user_id'], whoami.body['is_guest']], [guest['user_id'], false]);
       }
       await server.login(username);
-      await fails(403, 'M_FORBIDDEN', { ...wishes, guest_access_token: token });
+      await fails(403, 'M_FORBIDDEN', { ...parameters, guest_access_token: token });
     });
 
-    it('stay out when they are not allowed', async () => {
+    it('are refused with 403 M_FORBIDDEN when guest access is off', async () => {
       await start({ options: { allow_guest_access: false } });
       await fails(403, 'M_FORBIDDEN', {}, '?kind=guest');
     });
@@ -221,12 +221,12 @@ forEachDatabase((open) => {
     const path = '/_synapse/admin/v1/register';
     const request = async (more: Record<string, unknown> = {}, secret = 'shared secret') => {
       const { nonce } = (await server.call('GET', path)).body as { nonce: string };
-      const wishes = { nonce, username: 'admin', password: 'password', admin: true, ...more };
-      return { ...wishes, mac: registrationMac(wishes, secret) };
+      const account = { nonce, username: 'admin', password: 'password', admin: true, ...more };
+      return { ...account, mac: registrationMac(account, secret) };
     };
     const send = (body: unknown) => server.call('POST', path, { body });
 
-    it('makes administrators even when registration is off', async () => {
+    it('creates users and administrators when registration is off', async () => {
       await start({ options: { enable_registration: false } });
       const { status, body } = await send(await request());
       assert.equal(status, 200, JSON.stringify(body));
@@ -237,13 +237,13 @@ forEachDatabase((open) => {
       assert.deepEqual([bot?.isAdmin, bot?.userType], [false, 'bot']);
     });
 
-    it('takes the MAC that other programs compute', () => {
+    it('computes the MAC as other programs do', () => {
       const request = { nonce: 'thisisanonce', username: 'pepper_roni', password: 'pizza', admin: true };
       // printf 'thisisanonce\0pepper_roni\0pizza\0admin' | openssl sha1 -hmac shared_secret
       assert.equal(registrationMac(request, 'shared_secret'), '48715842ad67d5dc9a9ee938a3bda4fcfae8d7c7');
     });
 
-    it('refuses wrong MACs, and nonces that were used, expired or never given out', async () => {
+    it('refuses wrong MACs, used, expired and unknown nonces, and unknown user types', async () => {
       await start();
       assert.equal((await send(await request({}, 'guess'))).status, 403);
       assert.equal((await send({ ...(await request()), mac: '' })).status, 403);
@@ -257,7 +257,7 @@ forEachDatabase((open) => {
       assert.equal((await send(await request({ username: 'other', user_type: 'wizard' }))).status, 400);
     });
 
-    it('is off without a secret', async () => {
+    it('responds 400 without a configured secret', async () => {
       await start({ options: { registration_shared_secret: null } });
       assert.equal((await server.call('GET', path)).status, 400);
     });

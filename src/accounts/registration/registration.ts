@@ -23,7 +23,7 @@ import { type UsernameReservations, userIdFor } from '../usernames.ts';
 import { GuestUpgrade } from './guest-upgrade.ts';
 import type { LoginDevice, RegistrationResult } from './registered-account.ts';
 
-/** An account that is to be made; what the caller leaves out is made up or absent. */
+/** An account to create; members that the caller omits have a generated value or none. */
 export interface NewAccount {
   readonly userId: UserId;
   readonly password?: string | undefined;
@@ -32,7 +32,7 @@ export interface NewAccount {
   readonly isAdmin?: boolean;
   readonly userType?: string | undefined;
   readonly appservice?: string | undefined;
-  /** The device to log in with; absent: nobody is logged in. */
+  /** The device to log in with; without it, no session is opened. */
   readonly login?: LoginDevice | undefined;
 }
 
@@ -46,9 +46,9 @@ export interface RegistrationDeps {
   readonly interactiveAuth: InteractiveAuth;
   readonly limits: AccountLimits;
   readonly reservations: UsernameReservations;
-  /** Flows that verify something about whoever registers; none when the operator asks for nothing. */
+  /** Flows that verify a new user; empty when the operator requires no verification. */
   readonly verification: () => Flows;
-  /** Set while users are kept out (`hs_disabled`). */
+  /** Set while the server is disabled (`hs_disabled`). */
   readonly disabledError?: (() => MatrixError) | undefined;
 }
 
@@ -64,9 +64,9 @@ type Options = Pick<
   | 'user_types'
 >;
 
-const closed = () => forbidden('Registration is disabled');
+const registrationDisabled = () => forbidden('Registration is disabled');
 
-/** Makes accounts. Source: client-server API, "Account registration". */
+/** Registers accounts. Source: client-server API, "Account registration". */
 export class Registration {
   readonly #deps: RegistrationDeps;
   readonly #options: Options;
@@ -79,7 +79,7 @@ export class Registration {
   }
 
   /**
-   * Registers whoever goes through one of the flows.
+   * Registers a user who completes one of the flows.
    * @throws Challenge with the flows; MatrixError M_FORBIDDEN when registration is off, M_USER_IN_USE,
    * M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED and the codes of the password policy
    */
@@ -87,8 +87,8 @@ export class Registration {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
     const flows = this.#flows();
     this.#deps.limits.registration.check(ip);
-    await this.#checkWishes(readWishes(body));
-    const proven: InteractiveAuthResult = await this.#deps.interactiveAuth.authenticate({
+    await this.#checkParameters(readParameters(body));
+    const authenticated: InteractiveAuthResult = await this.#deps.interactiveAuth.authenticate({
       operation: 'POST /register',
       body,
       requester: undefined,
@@ -96,39 +96,52 @@ export class Registration {
       flows,
     });
     this.#deps.limits.registration.take(ip);
-    const wishes = readWishes(proven.body);
-    await this.#checkWishes(wishes);
-    if (wishes.password === undefined) throw missingParam("'password' is missing");
-    if (wishes.guestToken !== undefined) {
-      const guest = await this.#guests.find(wishes.username, wishes.guestToken);
-      return this.#guests.upgrade(guest, wishes.password, wishes.login);
+    const parameters = readParameters(authenticated.body);
+    await this.#checkParameters(parameters);
+    if (parameters.password === undefined) throw missingParam("'password' is missing");
+    if (parameters.guestToken !== undefined) {
+      const guest = await this.#guests.find(parameters.username, parameters.guestToken);
+      return this.#guests.upgrade(guest, parameters.password, parameters.login);
     }
-    const userId = wishes.username === undefined ? this.#madeUpId('user') : this.#userIdFor(wishes.username);
-    return this.create({ userId, password: wishes.password, login: wishes.login });
+    const userId =
+      parameters.username === undefined ? this.#generatedId('user') : this.#userIdFor(parameters.username);
+    return this.create({ userId, password: parameters.password, login: parameters.login });
   }
 
-  /** Makes a guest. Throws MatrixError M_FORBIDDEN, M_LIMIT_EXCEEDED. */
+  /**
+   * Registers a guest.
+   * @throws MatrixError M_FORBIDDEN, M_LIMIT_EXCEEDED
+   */
   async registerGuest(displayName: string | undefined, ip: string): Promise<RegistrationResult> {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
     if (!this.#options.allow_guest_access) throw forbidden('Guest access is disabled');
     this.#deps.limits.registration.take(ip);
     const login = { displayName, refreshable: false };
-    return this.create({ userId: this.#madeUpId('guest'), isGuest: true, login });
+    return this.create({ userId: this.#generatedId('guest'), isGuest: true, login });
   }
 
-  /** Whether an account with that name could be made. Throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE. */
+  /**
+   * Resolves when the user name is available.
+   * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE
+   */
   async checkAvailable(username: string, ip: string): Promise<void> {
     this.#flows();
     this.#deps.limits.registration.check(ip);
     await this.#checkName(username);
   }
 
-  /** The user id for a name that somebody asks for. Throws MatrixError M_INVALID_USERNAME, M_EXCLUSIVE. */
+  /**
+   * Returns the user id for a requested user name.
+   * @throws MatrixError M_INVALID_USERNAME, M_EXCLUSIVE
+   */
   userIdFor(username: string, requester?: Requester): UserId {
     return this.#userIdFor(username, requester?.appservice);
   }
 
-  /** Makes an account without asking anything of anybody. Throws MatrixError M_USER_IN_USE. */
+  /**
+   * Creates an account without authentication.
+   * @throws MatrixError M_USER_IN_USE
+   */
   async create(account: NewAccount): Promise<RegistrationResult> {
     const { accounts, devices, hasher, sessions, streams } = this.#deps;
     const { userId, login, password } = account;
@@ -155,19 +168,19 @@ export class Registration {
     return registered;
   }
 
-  /** @throws MatrixError M_FORBIDDEN when nobody may register */
+  /** @throws MatrixError M_FORBIDDEN when registration is off */
   #flows(): Flows {
-    if (!this.#options.enable_registration) throw closed();
+    if (!this.#options.enable_registration) throw registrationDisabled();
     if (!this.#options.password_config.localdb_enabled || this.#options.password_config.enabled !== true) {
-      throw closed();
+      throw registrationDisabled();
     }
     const flows = this.#deps.verification();
     if (flows.length > 0) return flows;
-    if (!this.#options.enable_registration_without_verification) throw closed();
+    if (!this.#options.enable_registration_without_verification) throw registrationDisabled();
     return [['m.login.dummy']];
   }
 
-  async #checkWishes({ username, password, login, guestToken }: Wishes): Promise<void> {
+  async #checkParameters({ username, password, login, guestToken }: RegistrationParameters): Promise<void> {
     if (guestToken !== undefined) await this.#guests.find(username, guestToken);
     else if (username !== undefined) await this.#checkName(username);
     if (password !== undefined) checkPasswordPolicy(password, this.#options.password_config.policy);
@@ -188,8 +201,8 @@ export class Registration {
     return userId;
   }
 
-  /** Long enough never to be taken. Guests have numbers. */
-  #madeUpId(kind: 'user' | 'guest'): UserId {
+  /** Generates a user id that is random enough to be free. Guests have numeric names. */
+  #generatedId(kind: 'user' | 'guest'): UserId {
     const { randomness } = this.#deps;
     const digits = '0123456789';
     const localpart =
@@ -200,15 +213,15 @@ export class Registration {
   }
 }
 
-interface Wishes {
-  /** The access token of the guest who becomes a user. */
+interface RegistrationParameters {
+  /** The access token of the guest account to upgrade. */
   readonly guestToken: string | undefined;
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly login: LoginDevice | undefined;
 }
 
-function readWishes(body: JsonObject): Wishes {
+function readParameters(body: JsonObject): RegistrationParameters {
   const text = (name: string): string | undefined => {
     const value = body[name] ?? undefined;
     if (value !== undefined && typeof value !== 'string') throw badJson(`'${name}' must be a string`);

@@ -20,22 +20,22 @@ export interface SharedSecretRequest {
 
 type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types' | 'password_config'>;
 
-/** Milliseconds that a nonce is good for, and how many may be out at once. */
+/** Milliseconds until a nonce expires, and maximum number of nonces that are valid at the same time. */
 const [nonceLifetime, maxNonces] = [60_000, 1000];
 
-/** Types of users that are always there. */
+/** Types of users that always exist. */
 const knownUserTypes = ['bot', 'support'];
 
 /**
- * Makes accounts, administrators included, for those who know `registration_shared_secret`. It never travels: what does
- * is a MAC under it.
+ * Creates accounts, also of administrators, for programs that know `registration_shared_secret`. The secret
+ * itself is never sent: a MAC proves that the program knows it.
  */
 export class SharedSecretRegistration {
   readonly #registration: Registration;
   readonly #clock: Clock;
   readonly #randomness: Randomness;
   readonly #options: Options;
-  /** Nonce to when it expires, oldest first. */
+  /** Nonce to its expiry in milliseconds since the epoch, oldest first. */
   readonly #nonces = new Map<string, number>();
 
   constructor(deps: { registration: Registration; clock: Clock; randomness: Randomness }, options: Options) {
@@ -45,7 +45,10 @@ export class SharedSecretRegistration {
     this.#options = options;
   }
 
-  /** A text that makes one registration unlike every other. Throws MatrixError M_UNKNOWN when there is no secret. */
+  /**
+   * Returns a nonce for one registration.
+   * @throws MatrixError M_UNKNOWN when there is no secret
+   */
   nonce(): string {
     this.#secret();
     const now = this.#clock.now();
@@ -59,8 +62,9 @@ export class SharedSecretRegistration {
   }
 
   /**
-   * Makes the account when the MAC is right.
-   * @throws MatrixError M_UNKNOWN for a bad nonce, M_FORBIDDEN for a bad MAC, and what registration says
+   * Creates the account when the MAC is right.
+   * @throws MatrixError M_UNKNOWN for a bad nonce, M_FORBIDDEN for a wrong MAC, and the errors of
+   * registration
    */
   async register(request: SharedSecretRequest): Promise<RegistrationResult> {
     const secret = this.#secret();
@@ -70,7 +74,8 @@ export class SharedSecretRegistration {
       throw new MatrixError(400, 'M_UNKNOWN', 'Unknown nonce');
     }
     const { username, password, admin = false } = request;
-    if (`${username}${password}`.includes('\0')) throw invalidParam('Neither may hold U+0000');
+    if (`${username}${password}`.includes('\0'))
+      throw invalidParam('The user name and the password must not contain U+0000');
     if (!macMatches(request, secret)) throw forbidden('The MAC is wrong');
     const userType = this.#checkUserType(request.user_type ?? undefined);
     checkPasswordPolicy(password, this.#options.password_config.policy);
@@ -95,8 +100,8 @@ export class SharedSecretRegistration {
 }
 
 /**
- * HMAC-SHA1, hexadecimal, over nonce, name, password, `admin` or `notadmin` and, when given, the type of the user,
- * each separated by U+0000. Programs that register users compute it this way.
+ * HMAC-SHA1, hexadecimal, over nonce, user name, password, `admin` or `notadmin` and, if given, the user
+ * type, separated by U+0000. Existing registration programs compute it in this way.
  */
 export function registrationMac(request: Omit<SharedSecretRequest, 'mac'>, secret: string): string {
   const parts = [request.nonce, request.username, request.password, request.admin ? 'admin' : 'notadmin'];

@@ -10,21 +10,21 @@ const suspensionPath = '/_proto/client/v1/admin/suspend/:userId';
 const lock = Type.Object({ locked: Type.Boolean() });
 const suspension = Type.Object({ suspended: Type.Boolean() });
 
-/** Client-server API, "Server administration": locking and suspending accounts. */
+/** Client-server API, "Server Administration": locks and suspends accounts. */
 export function lockingRoutes(accounts: Accounts, serverName: string): Route[] {
   return [
     ...suspensionRoutes(accounts, serverName),
     route(
       { operationId: 'getAdminLockUser', method: 'GET', path, auth: 'admin', response: lock },
       async ({ params: { userId } }) => {
-        const { isLocked } = await target(accounts, userId, serverName);
+        const { isLocked } = await accountToModerate(accounts, userId, serverName);
         return { locked: isLocked };
       },
     ),
     route(
       { operationId: 'setAdminLockUser', method: 'PUT', path, auth: 'admin', body: lock, response: lock },
       async ({ params: { userId }, body: { locked } }) => {
-        await target(accounts, userId, serverName);
+        await accountToModerate(accounts, userId, serverName);
         await accounts.setLocked(userId, locked);
         return { locked };
       },
@@ -38,14 +38,14 @@ function suspensionRoutes(accounts: Accounts, serverName: string): Route[] {
     route(
       { ...contract, operationId: 'getAdminSuspendUser', method: 'GET' },
       async ({ params: { userId } }) => {
-        const { isSuspended } = await target(accounts, userId, serverName);
+        const { isSuspended } = await accountToModerate(accounts, userId, serverName);
         return { suspended: isSuspended };
       },
     ),
     route(
       { ...contract, operationId: 'setAdminSuspendUser', method: 'PUT', body: suspension },
       async ({ params: { userId }, body: { suspended } }) => {
-        await target(accounts, userId, serverName);
+        await accountToModerate(accounts, userId, serverName);
         await accounts.setSuspended(userId, suspended);
         return { suspended };
       },
@@ -53,11 +53,14 @@ function suspensionRoutes(accounts: Accounts, serverName: string): Route[] {
   ];
 }
 
-/** @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_FORBIDDEN for administrators, the one who asks included */
-async function target(accounts: Accounts, userId: string, serverName: string): Promise<User> {
-  if (serverOfUser(userId) !== serverName) throw invalidParam('This is no user of this server');
+/**
+ * Returns the account.
+ * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_FORBIDDEN for administrators, including the requester
+ */
+async function accountToModerate(accounts: Accounts, userId: string, serverName: string): Promise<User> {
+  if (serverOfUser(userId) !== serverName) throw invalidParam('The user does not belong to this server');
   const user = userId.includes('\0') ? undefined : await accounts.getUser(userId);
   if (user === undefined || user.isDeactivated) throw notFound('No such user');
-  if (user.isAdmin) throw forbidden('Administrators can not be locked or suspended');
+  if (user.isAdmin) throw forbidden('Administrators cannot be locked or suspended');
   return user;
 }

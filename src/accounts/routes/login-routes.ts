@@ -14,10 +14,13 @@ const paths = {
   logoutAll: ['/_proto/client/v3/logout/all', '/_proto/client/r0/logout/all'],
 } as const;
 
-/** Bytes of a login: anybody may send one. */
+/** Maximum bytes of a login request, which needs no authentication. */
 const bodyLimit = 65_536;
 
-/** @param wellKnown what `/.well-known/proto/client` says, for clients that ask nowhere else */
+/**
+ * @param wellKnown the content of `/.well-known/proto/client`, for clients that read it from the login
+ * response
+ */
 export function loginRoutes(login: Login, wellKnown: JsonObject | undefined): Route[] {
   return [
     route(
@@ -87,7 +90,7 @@ export function sessionRoutes(deps: { sessions: Sessions; accounts: Accounts; de
   ];
 }
 
-/** A device goes with its session. */
+/** Ends the session and deletes its device. */
 async function logout(requester: Requester, sessions: Sessions, devices: Devices): Promise<void> {
   const { userId, deviceId, tokenId } = requester;
   if (deviceId !== undefined) await devices.remove(userId, [deviceId]);

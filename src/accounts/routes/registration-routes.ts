@@ -8,7 +8,7 @@ import { sessionResponse, toSessionResponse } from './session-response.ts';
 
 const answer = ({ userId, session }: RegistrationResult) => toSessionResponse(userId, session);
 
-/** Bytes of a registration: anybody may send one. */
+/** Maximum bytes of a registration request, which needs no authentication. */
 const bodyLimit = 65_536;
 
 export function registrationRoutes(registration: Registration): Route[] {
@@ -49,7 +49,7 @@ export function registrationRoutes(registration: Registration): Route[] {
   ];
 }
 
-/** Registration of accounts by those who know the shared secret. */
+/** Admin API: registration by shared secret. */
 export function sharedSecretRoutes(registration: SharedSecretRegistration): Route[] {
   const path = '/_server/admin/v1/register';
   return [

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import type { LoginDevice, OpenedSession } from '../registration/registered-account.ts';
 
-/** What `/register` and `/login` answer. */
+/** The response of `/register` and `/login`. */
 export const sessionResponse = Type.Object({
   user_id: Type.String(),
   home_server: Type.String(),
@@ -23,7 +23,7 @@ export function toSessionResponse(userId: string, session: OpenedSession | undef
   };
 }
 
-/** What the bodies of `/register` and `/login` say about the device. */
+/** Members about the device in the request bodies of `/register` and `/login`. */
 export const loginDeviceFields = {
   device_id: Type.Optional(Type.String()),
   initial_device_display_name: Type.Optional(Type.String()),

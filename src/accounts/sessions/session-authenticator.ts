@@ -16,14 +16,16 @@ export interface SessionAuthenticatorDeps {
   readonly cache: SessionCache;
   readonly sessions: Sessions;
   readonly lastSeen: LastSeen;
-  /** Set while users are kept out (`hs_disabled`): administrators are not, and everybody may log out. */
+  /**
+   * Set while the server is disabled (`hs_disabled`). Administrators are exempt, and all users may log out.
+   */
   readonly disabledError?: (() => MatrixError) | undefined;
 }
 
-/** No token that this server gives out is longer: a longer one is not worth hashing. */
-const longestToken = 255;
+/** Maximum length of an access token; longer ones are refused without hashing. */
+const maxTokenLength = 255;
 
-/** Finds out whose access token a request carries. Without a query when it was seen before. */
+/** Authenticates requests by their access tokens, without a query for tokens in the cache. */
 export class SessionAuthenticator implements Authenticator {
   readonly #deps: SessionAuthenticatorDeps;
 
@@ -31,21 +33,24 @@ export class SessionAuthenticator implements Authenticator {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError M_UNKNOWN_TOKEN, with `soft_logout` when it has expired; M_USER_LOCKED, M_RESOURCE_LIMIT_EXCEEDED */
+  /**
+   * @throws MatrixError M_UNKNOWN_TOKEN, with `soft_logout` for an expired token; M_USER_LOCKED,
+   * M_RESOURCE_LIMIT_EXCEEDED
+   */
   authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester> {
-    if (token.length > longestToken) throw unknownToken('Unknown access token');
+    if (token.length > maxTokenLength) throw unknownToken('Unknown access token');
     const session = this.#deps.cache.get(token);
     return session ? this.#admit(session, context) : this.#load(token, context);
   }
 
   #admit(session: Session, context: AuthenticationContext): Requester {
-    const { clock, lastSeen, disabledError: refusal } = this.#deps;
+    const { clock, lastSeen, disabledError } = this.#deps;
     if (session.expiresAt !== undefined && session.expiresAt <= clock.now()) {
       throw expiredToken('The access token has expired');
     }
     if (session.isLocked && !context.allowLocked) throw lockedAccount();
     const { userId, deviceId, isAdmin } = session.requester;
-    if (refusal && !isAdmin && !context.allowLocked) throw refusal();
+    if (disabledError && !isAdmin && !context.allowLocked) throw disabledError();
     lastSeen.record({ userId, deviceId, ip: context.ip, userAgent: context.userAgent });
     return session.requester;
   }

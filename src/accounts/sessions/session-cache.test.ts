@@ -15,8 +15,8 @@ const sessionOf = (userId: string): Session => ({
   expiresAt: undefined,
 });
 
-describe('the cache of sessions', () => {
-  it('forgets all sessions of one user', () => {
+describe('SessionCache', () => {
+  it('deletes all sessions of a user on invalidate', () => {
     const cache = new SessionCache();
     for (const hash of ['a1', 'a2']) cache.put(hash, sessionOf('@a:test'), cache.generation, 0);
     cache.put('b1', sessionOf('@b:test'), cache.generation, 0);
@@ -25,7 +25,7 @@ describe('the cache of sessions', () => {
     assert.equal(cache.get('b1')?.requester.userId, '@b:test');
   });
 
-  it('does not take what was read before a change', () => {
+  it('ignores a session that was read before an invalidation', () => {
     const cache = new SessionCache();
     const { generation } = cache;
     cache.invalidate('@a:test');
@@ -33,7 +33,7 @@ describe('the cache of sessions', () => {
     assert.equal(cache.get('a1'), undefined);
   });
 
-  it('takes nothing while a change is under way, for a while', () => {
+  it('caches no session of a user during a change, until it is invalidated or times out', () => {
     const cache = new SessionCache();
     cache.put('a1', sessionOf('@a:test'), cache.generation, 0);
     cache.beginChange('@a:test', 0);
@@ -49,7 +49,7 @@ describe('the cache of sessions', () => {
     assert.ok(cache.get('a1'));
   });
 
-  it('stays within its bounds and still forgets what it holds', () => {
+  it('bounds the number of sessions, and deletes by user also after evictions', () => {
     const cache = new SessionCache(10);
     for (let i = 0; i < 100; i++) cache.put(`h${i}`, sessionOf(`@u${i % 3}:test`), cache.generation, 0);
     const held = () => Array.from({ length: 100 }, (_, i) => cache.get(`h${i}`)).filter(Boolean);

@@ -1,7 +1,7 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 
-/** What a good access token stands for. Immutable. */
+/** The session of a valid access token. Immutable. */
 export interface Session {
   readonly requester: Requester;
   readonly isLocked: boolean;
@@ -9,23 +9,23 @@ export interface Session {
   readonly expiresAt: number | undefined;
 }
 
-/** Enough for the sessions that are in use at once on a large server. */
+/** Default maximum number of cached sessions, enough for those in concurrent use on a large server. */
 const capacity = 20_000;
 
 /**
- * Milliseconds that nothing is cached for a user whose sessions are about to change, when no word comes that they
- * have changed (the transaction failed).
+ * Milliseconds for which no session of a user is cached after `beginChange` when `invalidate` is not called,
+ * because the transaction has failed.
  */
-const quarantine = 30_000;
+const changeTimeout = 30_000;
 
-/** Sessions in memory, by their access token, so that a request costs neither a query nor a hash. */
+/** Caches sessions by access token, so that a request needs neither a query nor a hash. */
 export class SessionCache {
   readonly #sessions: RecentlyUsed<string, Session>;
   readonly #tokensOf = new Map<string, Set<string>>();
   readonly #changing = new Map<string, number>();
   #generation = 0;
 
-  /** @param max sessions that are kept; about 500 bytes each */
+  /** @param max maximum number of sessions, of about 500 bytes each */
   constructor(max = capacity) {
     this.#sessions = new RecentlyUsed({
       max,
@@ -38,12 +38,12 @@ export class SessionCache {
     return this.#sessions.get(token);
   }
 
-  /** Grows with every change: a session that was read under an earlier one may be outdated. */
+  /** Increases with every change: a session that was read in an earlier generation may be outdated. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Remembers what was read under `generation`, unless something has changed or is about to. */
+  /** Caches a session that was read in `generation`, unless a change has happened since or is under way. */
   put(token: string, session: Session, generation: number, now: number): void {
     const { userId } = session.requester;
     if (generation !== this.#generation || now < (this.#changing.get(userId) ?? 0)) return;
@@ -53,14 +53,14 @@ export class SessionCache {
     else this.#tokensOf.set(userId, new Set([token]));
   }
 
-  /** A transaction that changes the user's sessions is under way: until `forget`, the database is asked each time. */
+  /** Begins a change of the user's sessions: none is cached until `invalidate`. */
   beginChange(userId: string, now: number): void {
     for (const [user, until] of this.#changing) if (until <= now) this.#changing.delete(user);
-    this.#changing.set(userId, now + quarantine);
+    this.#changing.set(userId, now + changeTimeout);
     this.#drop(userId);
   }
 
-  /** The user's sessions, or what they may do, have changed. */
+  /** Deletes the user's sessions after they, or the rights of the user, have changed. */
   invalidate(userId: string): void {
     this.#changing.delete(userId);
     this.#drop(userId);

@@ -20,7 +20,7 @@ forEachDatabase((open) => {
   const statements = () => server.database.statistics;
 
   describe('access tokens', () => {
-    it('cost no query once they are known', async () => {
+    it('are authenticated without a query once they are cached', async () => {
       await start();
       const { token } = await server.register('alice');
       await whoami(token);
@@ -29,7 +29,7 @@ forEachDatabase((open) => {
       assert.deepEqual({ ...statements() }, before);
     });
 
-    it('are stored as hashes', async () => {
+    it('are stored as hashes only', async () => {
       await start();
       const alice = await server.register('alice', { refresh_token: true });
       const reader = server.database.reader<AccountTables>();
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
       assert.ok(!rows.includes(alice.token) && !rows.includes(alice.refreshToken!));
     });
 
-    it('are refused when unknown, too long or missing', async () => {
+    it('are refused with M_UNKNOWN_TOKEN when unknown or too long, and M_MISSING_TOKEN when missing', async () => {
       await start();
       const unknown = await whoami('hat_unknown');
       assert.deepEqual([unknown.status, unknown.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
@@ -49,7 +49,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(undefined)).body['errcode'], 'M_MISSING_TOKEN');
     });
 
-    it('expire with a soft logout, known or not', async () => {
+    it('expire with soft_logout: true, whether cached or not', async () => {
       await start({ options: { nonrefreshable_access_token_lifetime: 10 * minute } });
       const { token } = await server.register('alice');
       const { token: unused } = await server.login('alice');
@@ -61,7 +61,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('end with the session', async () => {
+    it('expire with the session, however often they are refreshed', async () => {
       await start({ options: { session_lifetime: 60 * minute } });
       const { body } = await server.call('POST', '/register', {
         body: { username: 'a', password: 'password', refresh_token: true, auth: { type: 'm.login.dummy' } },
@@ -77,7 +77,7 @@ forEachDatabase((open) => {
   });
 
   describe('refresh tokens', () => {
-    it('are given to those who ask, and bring new tokens', async () => {
+    it('are returned on request, and are exchanged for new tokens', async () => {
       await start();
       const { refreshToken: none } = await server.register('alice');
       assert.equal(none, undefined);
@@ -90,7 +90,7 @@ forEachDatabase((open) => {
       assert.notEqual(body['refresh_token'], session.refreshToken);
     });
 
-    it('work again until what they brought is used', async () => {
+    it('can be exchanged again until one of the new tokens is used', async () => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
       await whoami(session.token);
@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(session.token)).status, 401);
     });
 
-    it('are used up when the next one is exchanged', async () => {
+    it('are revoked when the next refresh token is exchanged', async () => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
       const second = await refresh(session.refreshToken);
@@ -114,7 +114,7 @@ forEachDatabase((open) => {
       assert.equal((await refresh(session.refreshToken)).status, 401);
     });
 
-    it('expire, are refused when unknown, and end with the device', async () => {
+    it('expire with soft_logout: true, and are refused when unknown or after logout', async () => {
       await start({ options: { refresh_token_lifetime: 60 * minute } });
       const session = await server.register('alice', { refresh_token: true });
       assert.equal((await refresh('hrt_unknown')).body['soft_logout'], false);
@@ -127,8 +127,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('logging out', () => {
-    it('ends the session and removes its device', async () => {
+  describe('logout', () => {
+    it('POST /logout ends the session and deletes its device', async () => {
       await start();
       const phone = await server.register('alice');
       const laptop = await server.login('alice');
@@ -140,7 +140,7 @@ forEachDatabase((open) => {
       assert.deepEqual(body, { devices: [{ device_id: laptop.deviceId, ...lastSeen }] });
     });
 
-    it('ends all sessions when asked to', async () => {
+    it('POST /logout/all ends all sessions of the user only', async () => {
       await start();
       const sessions = [await server.register('alice'), await server.login('alice')];
       const bob = await server.register('bob');
@@ -150,7 +150,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(bob.token)).status, 200);
     });
 
-    it('is all that locked users may do', async () => {
+    it('is the only request of a locked user that is not refused with M_USER_LOCKED', async () => {
       await start();
       const { token, userId } = await server.register('alice', { refresh_token: true });
       await whoami(token);
@@ -165,8 +165,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('what sessions know of their user', () => {
-    it('changes at once', async () => {
+  describe('sessions', () => {
+    it('reflect a suspension of the user in the next request', async () => {
       await start();
       const { token, userId } = await server.register('alice');
       const authenticate = () =>
@@ -181,7 +181,7 @@ forEachDatabase((open) => {
       assert.equal((await authenticate()).isSuspended, true);
     });
 
-    it('is cleared out when it has long expired', async () => {
+    it('are deleted from the database a month after they expire', async () => {
       await start({ options: { nonrefreshable_access_token_lifetime: minute } });
       await server.register('alice');
       server.clock.advance(31 * 24 * 60 * minute);

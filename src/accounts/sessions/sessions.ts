@@ -19,11 +19,11 @@ import {
   insertRefreshToken,
   markConfirmed,
   readConfirmedAt,
-  retireReplaced,
+  revokeReplaced,
 } from './token-store.ts';
 import { hashToken, newToken } from './tokens.ts';
 
-/** Sessions of a user, or what the user may do, have changed: forget what you know about them. */
+/** The sessions or the rights of a user have changed: caches must drop what they know of them. */
 export interface SessionChange {
   readonly userId: string;
 }
@@ -45,7 +45,7 @@ export interface SessionsDeps {
   readonly options: SessionOptions;
 }
 
-/** What a client gets to go on with. */
+/** Tokens for a client. */
 export interface IssuedTokens {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
@@ -53,20 +53,20 @@ export interface IssuedTokens {
   readonly expiresInMs: number | undefined;
 }
 
-interface Issue {
+interface TokenRequest {
   readonly userId: string;
   readonly deviceId: string;
   readonly refreshable: boolean;
   /** Milliseconds since the epoch, `Infinity` when the session does not end. */
   readonly sessionEnd: number;
-  /** The refresh token that these tokens come from. */
+  /** Id of the refresh token that was exchanged for these tokens. */
   readonly replaces: number | null;
   readonly confirmedAt: number;
 }
 
 const finiteOrNull = (time: number) => (Number.isFinite(time) ? time : null);
 
-/** Access and refresh tokens of users and their devices: how they are made, renewed and revoked. */
+/** Issues, refreshes and revokes the access and refresh tokens of users and their devices. */
 export class Sessions implements DeviceCleanup {
   readonly sessionStream = new Stream<SessionChange>('sessions', jsonFacts());
   readonly #deps: SessionsDeps;
@@ -76,7 +76,7 @@ export class Sessions implements DeviceCleanup {
     this.sessionStream.subscribe(({ userId }) => deps.cache.invalidate(userId));
   }
 
-  /** Opens a session inside the caller's transaction. A session that the device had is closed. */
+  /** Opens a session inside the caller's transaction and closes the previous session of the device. */
   async open(
     writer: AnyWriter,
     publish: Publish,
@@ -96,7 +96,10 @@ export class Sessions implements DeviceCleanup {
     });
   }
 
-  /** Client-server API, "Refreshing access tokens". Throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED. */
+  /**
+   * Exchanges a refresh token. Source: client-server API, "Refreshing access tokens".
+   * @throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED
+   */
   async refresh(secret: string): Promise<IssuedTokens> {
     const { database, streams, clock } = this.#deps;
     const hash = hashToken(secret);
@@ -104,7 +107,8 @@ export class Sessions implements DeviceCleanup {
     checkRefreshToken(found, clock.now());
     return streams.write<AccountTables, IssuedTokens>(async (writer, publish) => {
       const token = checkRefreshToken(await findRefreshToken(writer, hash), clock.now());
-      if (token.replaces_id !== null) await this.#retire(writer, publish, token.user_id, token.replaces_id);
+      if (token.replaces_id !== null)
+        await this.#revokeReplaced(writer, publish, token.user_id, token.replaces_id);
       return this.#issue(writer, {
         userId: token.user_id,
         deviceId: token.device_id,
@@ -116,9 +120,9 @@ export class Sessions implements DeviceCleanup {
     });
   }
 
-  /** A refreshed access token was used for the first time: the tokens before it are revoked. */
+  /** Revokes the replaced tokens when a refreshed access token is used for the first time. */
   async onFirstUse(userId: string, replaced: number): Promise<void> {
-    await this.change(userId, (writer, publish) => this.#retire(writer, publish, userId, replaced));
+    await this.change(userId, (writer, publish) => this.#revokeReplaced(writer, publish, userId, replaced));
   }
 
   /** Ends a session that has no device. */
@@ -126,7 +130,7 @@ export class Sessions implements DeviceCleanup {
     await this.change(userId, (writer) => deleteAccessToken(writerFor<AccountTables>(writer), tokenId));
   }
 
-  /** Ends all sessions of a user, except `kept`, inside the caller's transaction. */
+  /** Ends all sessions of a user except `kept`, inside the caller's transaction. */
   async closeAllIn(
     writer: AnyWriter,
     publish: Publish,
@@ -149,7 +153,7 @@ export class Sessions implements DeviceCleanup {
     publish(this.sessionStream, { userId });
   }
 
-  /** Runs a transaction after which nothing that was known about the user's sessions is relied upon. */
+  /** Runs a transaction that changes the user's sessions, and invalidates the cached ones. */
   async change<T>(userId: string, work: (writer: AnyWriter, publish: Publish) => Promise<T>): Promise<T> {
     const { cache, clock, streams } = this.#deps;
     cache.beginChange(userId, clock.now());
@@ -159,14 +163,14 @@ export class Sessions implements DeviceCleanup {
     });
   }
 
-  /** The guest whose access token this is; `undefined` when it is not good, or not a guest's. */
+  /** The guest to whom the access token belongs; `undefined` when it is invalid or belongs to a full user. */
   async guestOf(token: string): Promise<string | undefined> {
     const row = await findAccessToken(this.#deps.database.reader<AccountTables>(), hashToken(token));
     if (row?.is_guest !== 1 || row.is_deactivated === 1 || row.is_locked === 1) return undefined;
     return row.expires_at !== null && row.expires_at <= this.#deps.clock.now() ? undefined : row.user_id;
   }
 
-  /** Notes that the user has just proved who they are. */
+  /** Records that the user has authenticated again in this session. */
   async markConfirmed(tokenId: number): Promise<void> {
     const at = this.#deps.clock.now();
     await this.#deps.database.transaction<AccountTables, void>((writer) =>
@@ -174,26 +178,34 @@ export class Sessions implements DeviceCleanup {
     );
   }
 
-  /** Milliseconds since the user last proved who they are in this session. */
+  /** Milliseconds since the user last authenticated in this session. */
   async sinceConfirmed(tokenId: number): Promise<number> {
     const at = await readConfirmedAt(this.#deps.database.reader<AccountTables>(), tokenId);
     return this.#deps.clock.now() - (at ?? 0);
   }
 
-  /** Deletes tokens that expired some time before; until then they are answered with `soft_logout`. */
+  /**
+   * Deletes tokens that expired before `before` (milliseconds since the epoch); until then they are answered
+   * with `soft_logout`.
+   */
   async removeExpired(before: number): Promise<void> {
     await this.#deps.database.transaction<AccountTables, void>((writer) =>
       deleteExpiredTokens(writer, before),
     );
   }
 
-  async #retire(writer: AnyWriter, publish: Publish, userId: string, replaced: number): Promise<void> {
+  async #revokeReplaced(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    replaced: number,
+  ): Promise<void> {
     this.#deps.cache.beginChange(userId, this.#deps.clock.now());
-    await retireReplaced(writerFor<AccountTables>(writer), replaced);
+    await revokeReplaced(writerFor<AccountTables>(writer), replaced);
     publish(this.sessionStream, { userId });
   }
 
-  async #issue(anyWriter: AnyWriter, issue: Issue): Promise<IssuedTokens> {
+  async #issue(anyWriter: AnyWriter, issue: TokenRequest): Promise<IssuedTokens> {
     const { randomness, clock, options } = this.#deps;
     const writer = writerFor<AccountTables>(anyWriter);
     const created_at = clock.now();

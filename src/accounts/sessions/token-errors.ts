@@ -1,11 +1,11 @@
 import { MatrixError } from '../../protocol/index.ts';
 import type { RefreshTokenRow } from './token-store.ts';
 
-/** The token is not, or no more, one of ours: the client must log in anew. */
+/** For a token that is unknown or revoked: the client must log in again. */
 export const unknownToken = (message: string) =>
   new MatrixError(401, 'M_UNKNOWN_TOKEN', message, { soft_logout: false });
 
-/** The token has expired: the client may keep its keys (client-server API, "Soft logout"). */
+/** For a token that has expired: the client may keep its keys (client-server API, "Soft logout"). */
 export const expiredToken = (message: string) =>
   new MatrixError(401, 'M_UNKNOWN_TOKEN', message, { soft_logout: true });
 
@@ -13,7 +13,10 @@ export const expiredToken = (message: string) =>
 export const lockedAccount = () =>
   new MatrixError(401, 'M_USER_LOCKED', 'This account has been locked', { soft_logout: true });
 
-/** @returns the token when it may be exchanged */
+/**
+ * Returns the token if it may be exchanged.
+ * @throws MatrixError M_UNKNOWN_TOKEN, M_USER_LOCKED
+ */
 export function checkRefreshToken(token: RefreshTokenRow | undefined, now: number): RefreshTokenRow {
   if (token === undefined || token.is_deactivated === 1) throw unknownToken('Unknown refresh token');
   if (token.is_locked === 1) throw lockedAccount();

@@ -1,7 +1,7 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { AccountTables } from '../tables.ts';
 
-/** An access token with what its owner may do. */
+/** An access token with the rights of its owner. */
 export interface AccessTokenRow {
   readonly id: number;
   readonly user_id: string;
@@ -36,7 +36,7 @@ export async function findAccessToken(
     .executeTakeFirst();
 }
 
-/** A refresh token with what its owner may do. */
+/** A refresh token with the state of its owner. */
 export type RefreshTokenRow = AccountTables['refresh_tokens'] &
   Pick<AccountTables['users'], 'is_deactivated' | 'is_locked'>;
 
@@ -67,8 +67,8 @@ export async function insertRefreshToken(
   await writer.insertInto('refresh_tokens').values(row).execute();
 }
 
-/** A refreshed session was used: what came before it must not work any more. */
-export async function retireReplaced(writer: Writer<AccountTables>, replaced: number): Promise<void> {
+/** Revokes the tokens that a refresh replaced, because a new token has been used. */
+export async function revokeReplaced(writer: Writer<AccountTables>, replaced: number): Promise<void> {
   await writer.deleteFrom('access_tokens').where('refresh_token_id', '=', replaced).execute();
   await writer.deleteFrom('refresh_tokens').where('id', '=', replaced).execute();
   await writer
@@ -101,7 +101,10 @@ export async function deleteTokensOfDevices(
   }
 }
 
-/** Deletes the tokens of a user, those without a device included, but not the access token `kept`. */
+/**
+ * Deletes the tokens of a user, also those without a device, except the access token of `kept` and the
+ * refresh tokens of its device.
+ */
 export async function deleteTokensOfUser(
   writer: Writer<AccountTables>,
   userId: string,

@@ -1,24 +1,26 @@
 import { hash } from 'node:crypto';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 
-/** About 238 bits. */
+/** About 238 bits of entropy. */
 const tokenLength = 40;
 
-/** A secret and what is stored of it. */
+/** A token as the client gets it, and what the server stores of it. */
 export interface Token {
   readonly id: number;
-  /** Known to the client only. */
+  /** Sent to the client and not stored. */
   readonly secret: string;
   readonly hash: string;
 }
 
-/** @param kind `hat` for access tokens, `hrt` for refresh tokens: so that a leaked one is recognised. */
+/**
+ * @param kind `hat` for access tokens, `hrt` for refresh tokens; the prefix makes leaked tokens recognizable
+ */
 export function newToken(randomness: Randomness, kind: 'hat' | 'hrt'): Token {
   const secret = `${kind}_${randomString(randomness, tokenLength)}`;
   return { id: randomId(randomness), secret, hash: hashToken(secret) };
 }
 
-/** SHA-256, base64url: tokens are long and random, so nothing slower is needed. */
+/** SHA-256, base64url. A slow hash is not needed because tokens are long and random. */
 export const hashToken = (secret: string) => hash('sha256', secret, 'base64url');
 
 /** A positive number of 48 bits. */
